@@ -1,0 +1,2 @@
+"""bucketlog: a leaderless log service that speaks the Kafka protocol and keeps everything in a
+bucket."""

@@ -1,0 +1,104 @@
+"""The exceptions bucketlog raises. Few, and each says what to do.
+
+BucketlogError                 code, retriable, remedy
+├── ConfigurationError         a setting is wrong: change it
+├── InvalidDataError           bytes do not follow the format: they are refused, nothing is lost
+├── CorruptObjectError         stored bytes are damaged: names key and position
+├── BucketError                the bucket answered with an error
+│   ├── ObjectNotFoundError    no object under that key
+│   ├── BucketUnavailableError retriable: timeout, 5xx, throttling, connection lost
+│   └── BucketRefusedError     fatal: access denied, no such bucket, precondition unsupported
+├── SequencerError             Redis, the sequencer
+│   ├── SequencerUnavailableError  retriable: unreachable, or the answer was lost
+│   └── SequencerLostError     it lost state, or it is another one: a new epoch is needed
+├── ClusterInUseError          another live broker or process holds it
+└── LogError                   the broker answered a client with a Kafka error code
+"""
+
+
+class BucketlogError(Exception):
+    """`code` is a stable word for programs; `remedy` tells a person what to do."""
+
+    code = "ERROR"
+    retriable = False
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.remedy})" if self.remedy else self.message
+
+
+class ConfigurationError(BucketlogError):
+    code = "CONFIGURATION"
+
+
+class InvalidDataError(BucketlogError):
+    code = "INVALID_DATA"
+
+
+class CorruptObjectError(BucketlogError):
+    """`key` names the object and `position` the first byte that cannot be trusted."""
+
+    code = "CORRUPT_OBJECT"
+
+    def __init__(self, key: str, position: int, reason: str, *, remedy: str = "") -> None:
+        super().__init__(f"object {key!r} is damaged at byte {position}: {reason}", remedy=remedy)
+        self.key = key
+        self.position = position
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["CorruptObjectError"], tuple[str, int, str]]:
+        return type(self), (self.key, self.position, self.reason)
+
+
+class BucketError(BucketlogError):
+    code = "BUCKET"
+
+
+class ObjectNotFoundError(BucketError):
+    code = "OBJECT_NOT_FOUND"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"no object {key!r} in the bucket")
+        self.key = key
+
+
+class BucketUnavailableError(BucketError):
+    code = "BUCKET_UNAVAILABLE"
+    retriable = True
+
+
+class BucketRefusedError(BucketError):
+    code = "BUCKET_REFUSED"
+
+
+class SequencerError(BucketlogError):
+    code = "SEQUENCER"
+
+
+class SequencerUnavailableError(SequencerError):
+    code = "SEQUENCER_UNAVAILABLE"
+    retriable = True
+
+
+class SequencerLostError(SequencerError):
+    code = "SEQUENCER_LOST"
+
+
+class ClusterInUseError(BucketlogError):
+    code = "CLUSTER_IN_USE"
+
+
+class LogError(BucketlogError):
+    """`kafka_code` is the number in Kafka's protocol guide, `code` its name."""
+
+    def __init__(
+        self, message: str, *, code: str, kafka_code: int, retriable: bool, remedy: str = ""
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.code = code
+        self.kafka_code = kafka_code
+        self.retriable = retriable

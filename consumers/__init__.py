@@ -1,0 +1,1 @@
+"""Consumer groups, committed offsets, coordinators: pure state machines and their Redis store."""

@@ -1,0 +1,1 @@
+"""Facts and the sequencer: the fold, the view, topics, epochs, Redis."""

@@ -1,0 +1,153 @@
+"""The fold: from committed segments in ticket order to the state of the log. Pure.
+
+One function serves recovery, views, checkpoints and Spark. Invariants: a topic's facts alternate
+validly (a violation means that the log is not what the protocol writes, and stops the fold);
+batches of a deleted topic are dropped with it; a partition's batches arrive in offset order and
+never overlap.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bucketlog.errors import InvalidDataError
+from bucketlog.model import (
+    BatchIndex,
+    PartitionIndex,
+    SegmentId,
+    SegmentIndex,
+    Ticket,
+    TopicId,
+    TopicPartition,
+)
+from metadata.facts import (
+    Fact,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+    decode_fact,
+    topic_id_of,
+)
+
+PRODUCER_BATCHES_KEPT = 5
+"""As Kafka keeps: the batches of a producer in which a duplicate is recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    topic_id: TopicId
+    name: str
+    partitions: int
+    configs: dict[str, str]
+
+
+class ProducedBatch(NamedTuple):
+    """A batch as a producer's later duplicates are held against."""
+
+    producer_epoch: int
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+
+
+@dataclass(slots=True)
+class PartitionState:
+    """`next_offset` is the end of the last committed batch; `log_start` moves by facts only."""
+
+    next_offset: int = 0
+    log_start: int = 0
+    producers: dict[int, list[ProducedBatch]] = field(default_factory=dict)
+
+
+def last_sequence(first: int, record_count: int) -> int:
+    """Sequence numbers wrap to 0 after 2^31 - 1 (Kafka: DefaultRecordBatch.incrementSequence)."""
+    return (first + record_count - 1) & 0x7FFFFFFF
+
+
+class LogState:
+    """The folded state. `apply` takes segments in (epoch, ticket) order."""
+
+    def __init__(self) -> None:
+        self.topics: dict[TopicId, Topic] = {}
+        self.names: dict[str, TopicId] = {}
+        self.partitions: dict[TopicPartition, PartitionState] = {}
+        self.last_ticket: Ticket | None = None
+
+    def apply(self, index: SegmentIndex) -> list[Fact]:
+        """Fold one segment; returns its facts. Raises `InvalidDataError`."""
+        if self.last_ticket is not None and index.ticket <= self.last_ticket:
+            raise InvalidDataError(
+                f"segment {index.segment} has ticket {tuple(index.ticket)}, "
+                f"not after {tuple(self.last_ticket)}",
+                remedy="two clusters wrote to one prefix: give each its own",
+            )
+        self.last_ticket = index.ticket
+        facts = [fact for fact in map(decode_fact, index.control) if fact is not None]
+        for fact in facts:
+            self._apply_fact(index.segment, fact)
+        for part in index.partitions:
+            self._apply_batches(index.segment, part)
+        return facts
+
+    def _apply_fact(self, segment: SegmentId, fact: Fact) -> None:
+        topic_id = topic_id_of(fact)
+        known = self.topics.get(topic_id)
+        match fact:
+            case TopicCreated():
+                if known is not None or fact.name in self.names:
+                    raise InvalidDataError(f"{segment} creates topic {fact.name!r}, which exists")
+                self.topics[topic_id] = Topic(topic_id, fact.name, fact.partitions, fact.configs)
+                self.names[fact.name] = topic_id
+                self._add_partitions(topic_id, 0, fact.partitions)
+            case TopicDeleted():
+                if known is None:
+                    raise InvalidDataError(f"{segment} deletes topic {fact.name!r}, which is not")
+                del self.topics[topic_id], self.names[known.name]
+                for partition in range(known.partitions):
+                    del self.partitions[TopicPartition(topic_id, partition)]
+            case PartitionsAdded():
+                if known is None or fact.partitions <= known.partitions:
+                    raise InvalidDataError(f"{segment} adds partitions to {fact.name!r} wrongly")
+                self.topics[topic_id] = Topic(topic_id, known.name, fact.partitions, known.configs)
+                self._add_partitions(topic_id, known.partitions, fact.partitions)
+
+    def _add_partitions(self, topic_id: TopicId, start: int, end: int) -> None:
+        for partition in range(start, end):
+            self.partitions[TopicPartition(topic_id, partition)] = PartitionState()
+
+    def _apply_batches(self, segment: SegmentId, part: PartitionIndex) -> None:
+        if not part.batches:
+            return
+        state = self.partitions.get(part.partition)
+        if state is None:
+            raise InvalidDataError(f"{segment} writes to {part.partition}, which does not exist")
+        for row in part.batches:
+            if row.base_offset < state.next_offset:
+                raise InvalidDataError(
+                    f"{segment} gives offset {row.base_offset} of {part.partition} again",
+                    remedy="two clusters wrote to one prefix: give each its own",
+                )
+            state.next_offset = row.next_offset
+            if row.producer_id >= 0:
+                self._note_producer(state, row)
+
+    @staticmethod
+    def _note_producer(state: PartitionState, row: BatchIndex) -> None:
+        kept = state.producers.setdefault(row.producer_id, [])
+        kept.append(
+            ProducedBatch(
+                row.producer_epoch,
+                row.base_sequence,
+                last_sequence(row.base_sequence, row.record_count),
+                row.base_offset,
+            )
+        )
+        del kept[:-PRODUCER_BATCHES_KEPT]
+
+
+def fold(segments: Iterable[SegmentIndex]) -> LogState:
+    """The state after all `segments`, in whatever order they come."""
+    state = LogState()
+    for index in sorted(segments, key=lambda index: index.ticket):
+        state.apply(index)
+    return state

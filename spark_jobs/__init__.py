@@ -1,0 +1,1 @@
+"""Spark reads the log straight from the bucket: no broker, no Redis."""

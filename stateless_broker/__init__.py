@@ -1,0 +1,1 @@
+"""The broker: connections, dispatch, produce and fetch paths, background duties."""

@@ -1,0 +1,73 @@
+"""Every key of the bucket, in one place (docs/format/segment.md, "Keys").
+
+All are relative to the shard's root `<prefix>/<shard>/`. Numbers have 20 zero-padded digits, so
+that the order of the text is the order of the numbers. No order of a *listing* is trusted.
+"""
+
+from bucketlog.errors import InvalidDataError
+from bucketlog.model import SegmentId, Ticket, WriterId
+
+DIGITS = 20
+CLUSTER = "cluster.json"
+EPOCHS = "epochs/"
+WRITERS = "writers/"
+LOG = "log/"
+CHECKPOINTS = "checkpoints/"
+PROBES = "probes/"
+
+
+def number(value: int) -> str:
+    return f"{value:0{DIGITS}d}"
+
+
+def epoch_claim(epoch: int) -> str:
+    return f"{EPOCHS}{number(epoch)}"
+
+
+def writer_registration(epoch: int, writer: WriterId) -> str:
+    return f"{WRITERS}{number(epoch)}/{writer}"
+
+
+def segment(segment_id: SegmentId) -> str:
+    return f"{LOG}{segment_id.writer}/{number(segment_id.seq)}"
+
+
+def chain(writer: WriterId) -> str:
+    return f"{LOG}{writer}/"
+
+
+def checkpoint(ticket: Ticket) -> str:
+    return f"{CHECKPOINTS}{number(ticket.epoch)}-{number(ticket.number)}"
+
+
+def _parts(key: str, prefix: str, count: int) -> list[str]:
+    parts = key[len(prefix) :].split("/") if key.startswith(prefix) else []
+    if len(parts) != count or not all(parts):
+        raise InvalidDataError(
+            f"unexpected key {key!r} under {prefix!r}", remedy="keep other objects out of the log"
+        )
+    return parts
+
+
+def _number(text: str, key: str) -> int:
+    if len(text) != DIGITS or not (text.isascii() and text.isdigit()):
+        raise InvalidDataError(
+            f"unexpected key {key!r}: {text!r} is not a {DIGITS}-digit number",
+            remedy="keep other objects out of the log",
+        )
+    return int(text)
+
+
+def parse_epoch_claim(key: str) -> int:
+    (epoch,) = _parts(key, EPOCHS, 1)
+    return _number(epoch, key)
+
+
+def parse_writer_registration(key: str) -> tuple[int, WriterId]:
+    epoch, writer = _parts(key, WRITERS, 2)
+    return _number(epoch, key), WriterId(writer)
+
+
+def parse_segment(key: str) -> SegmentId:
+    writer, seq = _parts(key, LOG, 2)
+    return SegmentId(WriterId(writer), _number(seq, key))
