@@ -3,13 +3,20 @@
 Invariant kept by every backend: `create` is create-only and atomic. Of any number of creates of
 one key, at most one answers True, the object it wrote is whole and durable when it answers, and
 nothing ever replaces it. The whole commit protocol rests on this; `tiered_storage.probe` checks it.
+What else is required of a store, and what is not: docs/bucket.md.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from bucketlog.errors import BucketRefusedError
 from bucketlog.model import Buffer
+
+MAX_KEY_LENGTH_BYTES = 512
+"""S3 allows 1,024 bytes; the rest is the prefix's."""
+MAX_KEY_NAME_LENGTH_BYTES = 255
+"""Of what stands between two slashes: what file systems allow."""
 
 
 class ObjectInfo(NamedTuple):
@@ -27,6 +34,10 @@ class Span:
     start: int
     length: int
 
+    def __post_init__(self) -> None:
+        if self.start < 0 or self.length <= 0:
+            raise ValueError(f"no bytes at {self.start} of length {self.length}")
+
 
 @dataclass(frozen=True, slots=True)
 class Suffix:
@@ -34,20 +45,69 @@ class Suffix:
 
     length: int
 
+    def __post_init__(self) -> None:
+        if self.length <= 0:
+            raise ValueError(f"no suffix of length {self.length}")
+
 
 class Body(NamedTuple):
-    """An answer of `get`: the bytes, where they start in the object, and the object's full size."""
+    """An answer of `get`: the bytes, where they start in the object, and the object's full size.
+
+    Of a span past the end, `start` is the object's size.
+    """
 
     data: bytes
     start: int
     object_size_bytes: int
 
 
+def clip(span: Span | Suffix | None, object_size_bytes: int) -> tuple[int, int]:
+    """Start and length of what `span` means of an object of that size; None is all of it."""
+    match span:
+        case Span():
+            start = min(span.start, object_size_bytes)
+            return start, min(span.length, object_size_bytes - start)
+        case Suffix():
+            length = min(span.length, object_size_bytes)
+            return object_size_bytes - length, length
+        case None:
+            return 0, object_size_bytes
+
+
+def check_prefix(prefix: str) -> None:
+    """Hold the beginning of a key against the rules that every store can keep.
+
+    Printable ASCII, names between slashes neither empty nor '.' nor '..' and no longer than
+    `MAX_KEY_NAME_LENGTH_BYTES`, in total `MAX_KEY_LENGTH_BYTES`: so that no key leaves its bucket
+    and all stores agree on what a key is. Raises `BucketRefusedError`.
+    """
+    names = prefix.split("/")
+    last = names.pop()
+    if (
+        not prefix.isascii()
+        or not prefix.isprintable()
+        or len(prefix) > MAX_KEY_LENGTH_BYTES
+        or any(len(name) > MAX_KEY_NAME_LENGTH_BYTES or name in ("", ".", "..") for name in names)
+        or len(last) > MAX_KEY_NAME_LENGTH_BYTES
+    ):
+        raise BucketRefusedError(
+            f"{prefix!r} is no key of a bucket",
+            remedy=f"use up to {MAX_KEY_LENGTH_BYTES} printable ASCII characters, names "
+            f"of up to {MAX_KEY_NAME_LENGTH_BYTES} between single slashes, no '.' and no '..'",
+        )
+
+
+def check_key(key: str) -> None:
+    """As `check_prefix`, of a whole key. Raises `BucketRefusedError`."""
+    check_prefix(f"{key}/")
+
+
 class Bucket(Protocol):
-    """Asynchronous. Keys are relative to the bucket's prefix, '/'-separated, ASCII.
+    """Asynchronous. Keys are relative to the bucket's prefix, '/'-separated, ASCII (`check_key`).
 
     Raises `BucketUnavailableError` where trying again may help (an ambiguous create included:
-    it may yet have happened), `BucketRefusedError` where it will not.
+    it may yet have happened, even later), `BucketRefusedError` where it will not. Whoever opens a
+    bucket closes it; nothing is called after `close`.
     """
 
     async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
@@ -55,7 +115,7 @@ class Bucket(Protocol):
 
         False: an object is there already (maybe from an earlier try of the same call: compare).
         `crc32c` is the checksum of the whole body, which the store verifies if it can. The parts
-        are borrowed until the call returns.
+        are borrowed until the call returns or raises, cancellation included.
         """
         ...
 
@@ -70,16 +130,20 @@ class Bucket(Protocol):
         ...
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Delete; a key without an object is no error."""
+        """Delete; a key without an object is no error. A crash may bring a deleted object back."""
         ...
 
-    async def head(self, key: str) -> ObjectInfo | None: ...
+    async def head(self, key: str) -> ObjectInfo | None:
+        """What a listing would say of the object; None where there is none."""
+        ...
 
     async def close(self) -> None: ...
 
 
 class SyncBucket(Protocol):
-    """The same verbs for synchronous users (Spark executors, `bucketlog segment`, `replay`)."""
+    """The same verbs for synchronous users (Spark executors, `bucketlog segment`, `replay`).
+
+    May be used by several threads at once."""
 
     def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool: ...
 

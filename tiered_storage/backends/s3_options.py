@@ -1,0 +1,43 @@
+"""How to reach an S3 store: what a url cannot say."""
+
+from pydantic import AliasChoices, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class S3Options(BaseSettings):
+    """Settings of both S3 backends. What is not given is taken from AWS's standard environment.
+
+    Credentials are none of these: both SDKs find them the usual way (AWS_ACCESS_KEY_ID, profile,
+    web identity, instance role).
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="BUCKETLOG_S3_",
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
+        populate_by_name=True,
+    )
+
+    endpoint_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+        description="of a store that is not AWS's, such as http://127.0.0.1:9000",
+    )
+    region: str | None = Field(
+        default=None, validation_alias=AliasChoices("AWS_REGION", "AWS_DEFAULT_REGION")
+    )
+    path_style: bool | None = Field(
+        default=None,
+        description="host/bucket/key instead of bucket.host/key; None: if an endpoint is given",
+    )
+    max_connections: int = Field(default=64, ge=1)
+    connect_timeout_ms: int = Field(default=3_000, ge=1)
+    request_timeout_ms: int = Field(
+        default=20_000, ge=1, description="of silence while a request is under way"
+    )
+    list_page_keys: int = Field(default=1_000, ge=1, le=1_000)
+
+    @property
+    def uses_path_style(self) -> bool:
+        return self.endpoint_url is not None if self.path_style is None else self.path_style
