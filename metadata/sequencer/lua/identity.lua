@@ -1,0 +1,27 @@
+-- The server's identity and the epoch bound to it. Part of every script.
+-- INVARIANT: a verb does nothing unless the epoch it was asked for is the one this very server was
+-- activated for; run_id alone is not enough (a primary that is demoted, resynchronised and promoted
+-- again keeps it). A missing field is never read as 0.
+
+local function identity()
+  local run_id = redis.call('INFO', 'server'):match('run_id:(%x+)')
+  local replication = redis.call('INFO', 'replication')
+  return run_id, replication:match('master_replid:(%x+)'), replication:match('role:(%a+)')
+end
+
+-- RETURNS meta {ticket, visible, producer} of the epoch, or nil and a status word with its reason.
+local function check_epoch(meta_key, epoch)
+  local meta = redis.call('HMGET', meta_key, 'epoch', 'run_id', 'replid', 'ticket', 'visible', 'producer')
+  for i = 1, 6 do
+    if not meta[i] then return nil, {'lost', 'the sequencer has no state'} end
+  end
+  local run_id, replid, role = identity()
+  if role ~= 'master' then return nil, {'lost', 'the sequencer is now a ' .. tostring(role)} end
+  if meta[2] ~= run_id or meta[3] ~= replid then
+    return nil, {'lost', 'the sequencer is another server, or the same one with other data'}
+  end
+  if tonumber(meta[1]) ~= epoch then
+    return nil, {'lost', 'the sequencer is at epoch ' .. meta[1]}
+  end
+  return {ticket = tonumber(meta[4]), visible = tonumber(meta[5]), producer = tonumber(meta[6])}
+end

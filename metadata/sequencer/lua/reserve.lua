@@ -1,0 +1,213 @@
+-- PURPOSE  Reserve offsets for a segment: the next of its writer's chain.
+-- ARGV     1 epoch, 2 writer, 3 seq, 4 request id, 5 now (ms), 6 packed request:
+--          {topics: [[name, topic id], …],
+--           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence], …]], …],
+--           control: [[verb, name, topic id, partitions], …]}
+-- RETURNS  packed {status, …}:
+--          {'ok', ticket, low ticket, [hw stamp per part], [[status, base offset] per batch, per part], [status per control]}
+--          {'none', …same places…}   nothing was accepted: no ticket, the seq is not used
+--          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
+--          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | fenced | unknown_topic | offset_limit
+--          per control: ok | wait | exists | unknown_topic | invalid_partitions
+-- INVARIANTS  Everything is worked out before anything is written (Lua is not atomic on error).
+--          A repeat with the same request id gets the stored answer. Dependencies are *every* earlier
+--          open segment that touches one of the partitions or topics, and the previous of the chain.
+--          Control entries of a segment come before its batches, as in the fold.
+
+local MAX_OFFSET = 9007199254740991
+local keys = keys_by_name(KEYS)
+local epoch, writer, seq = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local request_id, now, want = ARGV[4], tonumber(ARGV[5]), cmsgpack.unpack(ARGV[6])
+
+local meta, problem = check_epoch(keys.meta, epoch)
+if problem then return cmsgpack.pack(problem) end
+local me = load_records(keys.writers, {writer})[writer]
+if not me then return cmsgpack.pack({'unknown', 'writer ' .. writer .. ' is not registered'}) end
+if me.fenced >= 0 then return cmsgpack.pack({'fenced', 'writer ' .. writer .. ' was sealed'}) end
+if seq ~= me.next then
+  local ticket = me.pending[seq - me.first + 1]
+  local stored = ticket and redis.call('HGET', keys.reservations, string.format('%d', ticket))
+  local reservation = stored and cmsgpack.unpack(stored)
+  if reservation and reservation.request == request_id then return reservation.answer end
+  return cmsgpack.pack({'seq', 'the next of the chain is ' .. string.format('%d', me.next)})
+end
+
+local ticket = meta.ticket
+local dependencies = {}
+
+-- Is this ticket pending at another writer? Its fate is open, and nothing may be built on it.
+local foreign = {}
+local function pending_elsewhere(other)
+  if other < 0 or other == ticket then return false end
+  if foreign[other] == nil then
+    local holder = redis.call('HGET', keys.holders, string.format('%d', other))
+    foreign[other] = holder and holder:sub(1, 1) == 'p' and holder:sub(2) ~= writer or false
+  end
+  return foreign[other]
+end
+
+local topic_names = {}
+for i, topic in ipairs(want.topics) do topic_names[i] = topic[1] end
+local topics = load_records(keys.topics, topic_names)
+local partition_fields, producer_fields = {}, {}
+for _, part in ipairs(want.parts) do
+  local field = partition_field(want.topics[part[1] + 1][2], part[2])
+  partition_fields[#partition_fields + 1] = field
+  for _, batch in ipairs(part[3]) do
+    if batch[2] ~= '' then producer_fields[#producer_fields + 1] = batch[2] .. ':' .. field end
+  end
+end
+local partitions = load_records(keys.partitions, partition_fields)
+local producers = load_records(keys.producers, producer_fields)
+
+-- Control entries -------------------------------------------------------------------------------
+local control_answers, topics_dirty, topics_touched = {}, {}, {}
+for i, entry in ipairs(want.control) do
+  local verb, name, topic_id, count = unpack(entry)
+  local versions = topics[name] or {}
+  local current = versions[#versions]
+  local live = current and not current[4]
+  local status = 'ok'
+  if current and pending_elsewhere(current[1]) then status = 'wait'
+  elseif verb == 'create' then
+    if live then status = 'exists' end
+  elseif not live or current[2] ~= topic_id then status = 'unknown_topic'
+  elseif verb == 'grow' and count <= current[3] then status = 'invalid_partitions'
+  end
+  control_answers[i] = status
+  if status == 'ok' then
+    for _, version in ipairs(versions) do dependencies[version[1]] = true end
+    if live then
+      local all = {}
+      for p = 0, current[3] - 1 do all[p + 1] = partition_field(topic_id, p) end
+      for _, record in pairs(load_records(keys.partitions, all)) do
+        for j = 1, #record.open, 2 do dependencies[record.open[j]] = true end
+      end
+    end
+    versions[#versions + 1] = {ticket, topic_id, verb == 'delete' and 0 or count, verb == 'delete'}
+    topics[name] = versions
+    topics_dirty[name] = versions
+    topics_touched[#topics_touched + 1] = name
+  end
+end
+
+-- Batches ---------------------------------------------------------------------------------------
+local producers_dirty, waiting = {}, {}
+
+-- RETURNS status and, for 'duplicate' and 'open', the batch's base offset.
+local function check_producer(field, producer_epoch, first, last)
+  if waiting[field] then return 'wait' end
+  local rows = producers[field] or {}
+  local newest = rows[#rows]
+  if not newest then
+    if first ~= 0 then return 'unknown_producer' end
+    return 'ok'
+  end
+  if producer_epoch < newest[2] then return 'fenced' end
+  if producer_epoch == newest[2] then
+    for _, row in ipairs(rows) do
+      if row[2] == producer_epoch and row[3] == first and row[4] == last then
+        return row[1] < 0 and 'duplicate' or 'open', row[5]
+      end
+    end
+  end
+  if pending_elsewhere(newest[1]) then
+    waiting[field] = true
+    return 'wait'
+  end
+  local expected = producer_epoch == newest[2] and (newest[4] + 1) % 2147483648 or 0
+  if first ~= expected then return 'out_of_order' end
+  return 'ok'
+end
+
+local function topic_status(topic)
+  local versions = topics[topic[1]] or {}
+  local current = versions[#versions]
+  if not current or current[2] ~= topic[2] then return 'unknown_topic' end
+  if pending_elsewhere(current[1]) then return 'wait' end
+  if current[4] then return 'unknown_topic' end
+  for _, version in ipairs(versions) do dependencies[version[1]] = true end
+  return 'ok'
+end
+
+local stamps, batch_answers, reserved, partitions_dirty = {}, {}, {}, {}
+for i, part in ipairs(want.parts) do
+  local topic = want.topics[part[1] + 1]
+  local field = partition_fields[i]
+  local record = partitions[field]
+  local status = topic_status(topic)
+  if status == 'ok' and not record then status = 'unknown_topic' end
+  local answers, base = {}, record and record.next
+  for j, batch in ipairs(part[3]) do
+    local records, producer, producer_epoch, first = unpack(batch)
+    local answer, offset = status, nil
+    if status == 'ok' and producer ~= '' then
+      answer, offset = check_producer(
+        producer .. ':' .. field, producer_epoch, first, (first + records - 1) % 2147483648)
+    end
+    if answer == 'ok' and record.next + records > MAX_OFFSET then answer = 'offset_limit' end
+    if answer == 'ok' then
+      offset = record.next
+      record.next = record.next + records
+      if producer ~= '' then
+        local name = producer .. ':' .. field
+        local rows = producers[name] or {}
+        rows[#rows + 1] = {ticket, producer_epoch, first, (first + records - 1) % 2147483648, offset}
+        producers[name] = rows
+        producers_dirty[name] = rows
+      end
+    end
+    answers[j] = {answer, offset or -1}
+  end
+  batch_answers[i] = answers
+  stamps[i] = -1
+  if record and record.next > base then
+    stamps[i] = base
+    for j = 1, #record.open, 2 do
+      dependencies[record.open[j]] = true
+      if record.open[j + 1] < stamps[i] then stamps[i] = record.open[j + 1] end
+    end
+    record.open[#record.open + 1] = ticket
+    record.open[#record.open + 1] = base
+    partitions_dirty[field] = record
+    reserved[#reserved + 1] = {field, base, record.next - base}
+  end
+end
+
+if #reserved == 0 and #topics_touched == 0 then
+  return cmsgpack.pack({'none', -1, -1, stamps, batch_answers, control_answers})
+end
+
+-- All is known: write ---------------------------------------------------------------------------
+local name = string.format('%d', ticket)
+local lowest = redis.call('ZRANGE', keys.open, 0, 0)[1]
+local answer = cmsgpack.pack(
+  {'ok', ticket, lowest and tonumber(lowest) or ticket, stamps, batch_answers, control_answers})
+dependencies[-1], dependencies[ticket] = nil, nil
+if me.last >= 0 and redis.call('ZSCORE', keys.open, string.format('%d', me.last)) then
+  dependencies[me.last] = true
+end
+local waits = sorted_keys(dependencies)
+for _, earlier in ipairs(waits) do
+  local earlier_name = string.format('%d', earlier)
+  local packed = redis.call('HGET', keys.dependents, earlier_name)
+  local dependents = packed and cmsgpack.unpack(packed) or {}
+  dependents[#dependents + 1] = ticket
+  redis.call('HSET', keys.dependents, earlier_name, cmsgpack.pack(dependents))
+end
+me.next = seq + 1
+me.last = ticket
+me.heartbeat = now
+me.pending[#me.pending + 1] = ticket
+redis.call('HSET', keys.meta, 'ticket', string.format('%d', ticket + 1))
+redis.call('HSET', keys.reservations, name, cmsgpack.pack({
+  writer = writer, seq = seq, parts = reserved, producers = sorted_keys(producers_dirty),
+  topics = topics_touched, request = request_id, reserved_ms = now, answer = answer}))
+redis.call('HSET', keys.holders, name, 'p' .. writer)
+redis.call('HSET', keys.waits, name, cmsgpack.pack(waits))
+redis.call('ZADD', keys.open, ticket, name)
+store_records(keys.writers, {[writer] = me})
+store_records(keys.partitions, partitions_dirty)
+store_records(keys.producers, producers_dirty)
+store_records(keys.topics, topics_dirty)
+return answer

@@ -1,0 +1,53 @@
+"""Every key bucketlog keeps in Redis: name, type, owner, lifetime (docs/format/redis.md).
+
+All keys of a shard share one hash tag, hence one slot: `bucketlog:{<cluster id>/<shard>}:<name>`.
+Every script gets all of them in the order declared here. None has an expiry: scripts never call
+TIME, now is an argument. All but `brokers` live from an epoch's activation to the next one.
+"""
+
+from typing import NamedTuple
+
+
+class RedisKey(NamedTuple):
+    name: str
+    redis_type: str
+    content: str
+
+
+KEYS: tuple[RedisKey, ...] = (
+    RedisKey("meta", "hash", "epoch, run_id, replid, next ticket, last visible number, producers"),
+    RedisKey("topics", "hash", "topic name -> versions [ticket, topic id, partitions, deleted]"),
+    RedisKey("partitions", "hash", "topic id:partition -> next, visible_end, log_start, open"),
+    RedisKey("producers", "hash", "producer id:topic id:partition -> open and last five batches"),
+    RedisKey("writers", "hash", "writer -> first pending, next, last ticket, fenced, heartbeat"),
+    RedisKey("reservations", "hash", "ticket -> what was reserved; dropped once visible or void"),
+    RedisKey("holders", "hash", "ticket -> p (pending) or d (decided), then the writer"),
+    RedisKey("waits", "hash", "ticket -> dependencies that are still open"),
+    RedisKey("dependents", "hash", "ticket -> later tickets that wait for it"),
+    RedisKey("indexes", "hash", "ticket -> index of a decided segment, until it is visible"),
+    RedisKey("open", "sorted set", "tickets neither visible nor void"),
+    RedisKey("visible", "stream", "visible segments, in order; feeds the brokers' views"),
+    RedisKey("nonces", "set", "one-use nonces of claimed epochs that are not active yet"),
+    RedisKey("brokers", "hash", "node id -> incarnation, heartbeat, address"),
+)
+
+STAGED = ("topics", "partitions", "producers")
+"""What an activation loads beforehand, under `staged:<attempt>:<name>`."""
+
+
+def key_prefix(cluster_id: str, shard: int) -> str:
+    return f"bucketlog:{{{cluster_id}/{shard}}}:"
+
+
+def lua_key_table() -> str:
+    """The Lua prelude that gives the keys their names."""
+    names = ", ".join(f"'{key.name}'" for key in KEYS)
+    return (
+        f"local KEY_NAMES = {{{names}}}\n"
+        f"local FIRST_STAGED = #KEY_NAMES + 1\n"
+        "local function keys_by_name(given)\n"
+        "  local named = {}\n"
+        "  for i, name in ipairs(KEY_NAMES) do named[name] = given[i] end\n"
+        "  return named\n"
+        "end\n"
+    )
