@@ -1,0 +1,50 @@
+# The one door to the project. `make` alone prints the list below.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
+
+.PHONY: help demo test check format bench prove constraints clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.venv/.installed: pyproject.toml constraints.txt scripts/environment.sh
+	@scripts/environment.sh
+
+demo: .venv/.installed ## a year of real flights: produced, consumed, replayed by Spark, compared
+	@$(BIN)/bucketlog demo $(ARGS)
+
+test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
+	@scripts/install.sh kcat
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.installed ## format, lint, types, layers and the fast tests: under a minute
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m pytest -q $(FAST_TESTS)
+
+format: .venv/.installed ## rewrite the sources as `make check` wants them
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: .venv/.installed ## produce and fetch benchmarks on this machine, JSON on stdout
+	@$(BIN)/python -m benchmarks.produce $(ARGS)
+	@$(BIN)/python -m benchmarks.fetch $(ARGS)
+
+prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
+	@scripts/install.sh kcat
+	@$(BIN)/python -m tests.prove $(WHAT) $(ARGS)
+
+constraints: .venv/.installed ## write constraints.txt from what .venv holds
+	@{ echo '# The versions this revision was tested with. Written by `make constraints`.'; \
+	  $(BIN)/python -m pip freeze --exclude-editable | grep -E '^[A-Za-z0-9_.-]+==' | sort -f; \
+	} > constraints.txt
+
+clean: ## remove .venv and everything that is built
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build \
+	  spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
