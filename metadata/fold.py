@@ -16,7 +16,6 @@ from bucketlog.model import (
     PartitionIndex,
     SegmentId,
     SegmentIndex,
-    Ticket,
     TopicId,
     TopicPartition,
 )
@@ -65,23 +64,20 @@ def last_sequence(first: int, record_count: int) -> int:
 
 
 class LogState:
-    """The folded state. `apply` takes segments in (epoch, ticket) order."""
+    """The folded state. `apply` takes committed segments in an order in which each comes after
+    its dependencies: ticket order, or the order in which a sequencer made them visible.
 
-    def __init__(self) -> None:
+    `keep_producers` is off where nobody will ask for duplicates (views, readers).
+    """
+
+    def __init__(self, *, keep_producers: bool = True) -> None:
+        self._keep_producers = keep_producers
         self.topics: dict[TopicId, Topic] = {}
         self.names: dict[str, TopicId] = {}
         self.partitions: dict[TopicPartition, PartitionState] = {}
-        self.last_ticket: Ticket | None = None
 
     def apply(self, index: SegmentIndex) -> list[Fact]:
         """Fold one segment; returns its facts. Raises `InvalidDataError`."""
-        if self.last_ticket is not None and index.ticket <= self.last_ticket:
-            raise InvalidDataError(
-                f"segment {index.segment} has ticket {tuple(index.ticket)}, "
-                f"not after {tuple(self.last_ticket)}",
-                remedy="two clusters wrote to one prefix: give each its own",
-            )
-        self.last_ticket = index.ticket
         facts = [fact for fact in map(decode_fact, index.control) if fact is not None]
         for fact in facts:
             self._apply_fact(index.segment, fact)
@@ -128,7 +124,7 @@ class LogState:
                     remedy="two clusters wrote to one prefix: give each its own",
                 )
             state.next_offset = row.next_offset
-            if row.producer_id >= 0:
+            if row.producer_id >= 0 and self._keep_producers:
                 self._note_producer(state, row)
 
     @staticmethod
@@ -145,9 +141,16 @@ class LogState:
         del kept[:-PRODUCER_BATCHES_KEPT]
 
 
-def fold(segments: Iterable[SegmentIndex]) -> LogState:
-    """The state after all `segments`, in whatever order they come."""
-    state = LogState()
+def fold(segments: Iterable[SegmentIndex], *, keep_producers: bool = True) -> LogState:
+    """The state after all `segments`, in whatever order they come. Raises `InvalidDataError`."""
+    state = LogState(keep_producers=keep_producers)
+    last: SegmentIndex | None = None
     for index in sorted(segments, key=lambda index: index.ticket):
+        if last is not None and index.ticket == last.ticket:
+            raise InvalidDataError(
+                f"{last.segment} and {index.segment} have one ticket, {tuple(index.ticket)}",
+                remedy="two clusters wrote to one prefix: give each its own",
+            )
         state.apply(index)
+        last = index
     return state

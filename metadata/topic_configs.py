@@ -1,0 +1,196 @@
+"""Names and configs of topics: what is accepted, and Kafka's defaults.
+
+Source: Kafka's TopicConfig (names, defaults, value ranges) and Topic.validate (names). A config
+that is not known is refused, as Kafka refuses it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from bucketlog.errors import InvalidDataError
+
+NAME_LENGTH_MAX = 249
+_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+MAX_MESSAGE_BYTES = "max.message.bytes"
+TIMESTAMP_TYPE = "message.timestamp.type"
+LOG_APPEND_TIME = "LogAppendTime"
+
+
+class ConfigType(IntEnum):
+    """As DescribeConfigs numbers them."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDefinition:
+    name: str
+    config_type: ConfigType
+    default: str
+    documentation: str
+    accepts: Callable[[str], bool]
+
+
+def _integer(low: int, high: int) -> Callable[[str], bool]:
+    def accepts(text: str) -> bool:
+        return re.fullmatch(r"-?\d{1,19}", text) is not None and low <= int(text) <= high
+
+    return accepts
+
+
+def _fraction(text: str) -> bool:
+    try:
+        return 0 <= float(text) <= 1
+    except ValueError:
+        return False
+
+
+def _one_of(*words: str) -> Callable[[str], bool]:
+    return lambda text: text in words
+
+
+def _policies(text: str) -> bool:
+    words = [word.strip() for word in text.split(",")]
+    return all(word in ("delete", "compact") for word in words)
+
+
+_INT_MAX = 2**31 - 1
+_LONG_MAX = 2**63 - 1
+
+TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
+    definition.name: definition
+    for definition in (
+        ConfigDefinition(
+            "cleanup.policy",
+            ConfigType.LIST,
+            "delete",
+            "delete: by age and size; compact: keep the latest record of each key.",
+            _policies,
+        ),
+        ConfigDefinition(
+            "compression.type",
+            ConfigType.STRING,
+            "producer",
+            "Batches are kept as producers compressed them.",
+            _one_of("producer"),
+        ),
+        ConfigDefinition(
+            "delete.retention.ms",
+            ConfigType.LONG,
+            "86400000",
+            "How long tombstones stay in compacted topics.",
+            _integer(0, _LONG_MAX),
+        ),
+        ConfigDefinition(
+            MAX_MESSAGE_BYTES,
+            ConfigType.INT,
+            "1048588",
+            "The largest record batch, in bytes.",
+            _integer(0, _INT_MAX),
+        ),
+        ConfigDefinition(
+            TIMESTAMP_TYPE,
+            ConfigType.STRING,
+            "CreateTime",
+            "CreateTime: the producer's timestamps; LogAppendTime: the broker's.",
+            _one_of("CreateTime", LOG_APPEND_TIME),
+        ),
+        ConfigDefinition(
+            "min.cleanable.dirty.ratio",
+            ConfigType.DOUBLE,
+            "0.5",
+            "How much of a compacted log must be dirty before it is compacted.",
+            _fraction,
+        ),
+        ConfigDefinition(
+            "min.compaction.lag.ms",
+            ConfigType.LONG,
+            "0",
+            "How long a record stays uncompacted at least.",
+            _integer(0, _LONG_MAX),
+        ),
+        ConfigDefinition(
+            "min.insync.replicas",
+            ConfigType.INT,
+            "1",
+            "Accepted for clients' sake: every acknowledged record is in the bucket.",
+            _integer(1, _INT_MAX),
+        ),
+        ConfigDefinition(
+            "retention.bytes",
+            ConfigType.LONG,
+            "-1",
+            "How many bytes of a partition are kept; -1 for no bound.",
+            _integer(-1, _LONG_MAX),
+        ),
+        ConfigDefinition(
+            "retention.ms",
+            ConfigType.LONG,
+            "604800000",
+            "How long records are kept; -1 for ever.",
+            _integer(-1, _LONG_MAX),
+        ),
+        ConfigDefinition(
+            "segment.bytes",
+            ConfigType.INT,
+            "1073741824",
+            "Accepted for clients' sake: the bucket's objects have sizes of their own.",
+            _integer(1, _INT_MAX),
+        ),
+        ConfigDefinition(
+            "segment.ms",
+            ConfigType.LONG,
+            "604800000",
+            "Accepted for clients' sake: the bucket's objects have ages of their own.",
+            _integer(1, _LONG_MAX),
+        ),
+    )
+}
+
+
+def check_topic_name(name: str) -> None:
+    """Raises `InvalidDataError` (Kafka's INVALID_TOPIC_EXCEPTION)."""
+    if name in ("", ".", "..") or not _NAME.fullmatch(name):
+        raise InvalidDataError(
+            f"topic name {name!r} is not valid", remedy="use letters, digits, '.', '_' and '-'"
+        )
+    if len(name) > NAME_LENGTH_MAX:
+        raise InvalidDataError(
+            f"a topic name of {len(name)} characters is too long",
+            remedy=f"use at most {NAME_LENGTH_MAX}",
+        )
+
+
+def colliding_name(name: str, existing: Mapping[str, object]) -> str | None:
+    """A topic that differs only in '.' and '_' (metric names would collide, as in Kafka)."""
+    if "." not in name and "_" not in name:
+        return None
+    wanted = name.replace(".", "_")
+    return next((other for other in existing if other.replace(".", "_") == wanted), None)
+
+
+def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """The configs to store. Raises `InvalidDataError` (Kafka's INVALID_CONFIG)."""
+    accepted = {}
+    for name, value in configs.items():
+        definition = TOPIC_CONFIGS.get(name)
+        if definition is None:
+            raise InvalidDataError(f"unknown topic config name: {name}")
+        if value is None:
+            raise InvalidDataError(f"null value not supported for topic config: {name}")
+        if not definition.accepts(value):
+            raise InvalidDataError(f"invalid value {value!r} for configuration {name}")
+        accepted[name] = value
+    return accepted
+
+
+def effective_config(configs: Mapping[str, str], name: str) -> str:
+    return configs.get(name, TOPIC_CONFIGS[name].default)

@@ -1,0 +1,161 @@
+"""The view: a broker's folded state in memory, with where each batch stands in the bucket.
+
+Pure: segments in, facts and touched partitions out. Invariants: the high watermark is the end of
+the last visible batch, so it never rests on a void tail and never goes back; rows of a partition
+are in offset order, so every look-up is a bisection.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+from bucketlog.model import (
+    NO_TIMESTAMP,
+    BatchIndex,
+    SegmentId,
+    SegmentIndex,
+    TopicId,
+    TopicPartition,
+)
+from metadata.facts import Fact, TopicDeleted, topic_id_of
+from metadata.fold import LogState, Topic
+
+
+class StoredRange(NamedTuple):
+    """Whole batches that stand side by side in one segment object."""
+
+    segment: SegmentId
+    position: int
+    length: int
+
+
+class Change(NamedTuple):
+    """What one segment changed."""
+
+    facts: list[Fact]
+    partitions: list[TopicPartition]
+
+
+class PartitionLog:
+    """The batches of one partition, column by column: 40 bytes a batch and a shared reference."""
+
+    __slots__ = ("_bases", "_lengths", "_max_timestamps", "_nexts", "_positions", "_segments")
+
+    def __init__(self) -> None:
+        self._bases = array("q")
+        self._nexts = array("q")
+        self._positions = array("q")
+        self._lengths = array("q")
+        self._max_timestamps = array("q")
+        """The highest timestamp up to and with each batch: never falls, hence bisectable."""
+        self._segments: list[SegmentId] = []
+
+    @property
+    def high_watermark(self) -> int:
+        return self._nexts[-1] if self._nexts else 0
+
+    def append(self, segment: SegmentId, row: BatchIndex) -> None:
+        highest = self._max_timestamps[-1] if self._max_timestamps else NO_TIMESTAMP
+        self._bases.append(row.base_offset)
+        self._nexts.append(row.next_offset)
+        self._positions.append(row.position)
+        self._lengths.append(row.length)
+        self._max_timestamps.append(max(highest, row.max_timestamp))
+        self._segments.append(segment)
+
+    def ranges(self, offset: int, max_bytes: int, *, at_least_one: bool) -> list[StoredRange]:
+        """The batches from the one that holds `offset` (or the next one above it) on.
+
+        Up to `max_bytes` in all; the first batch whatever its size where `at_least_one` (KIP-74).
+        """
+        row = bisect_right(self._nexts, offset)
+        ranges: list[StoredRange] = []
+        total = 0
+        while row < len(self._bases):
+            length = self._lengths[row]
+            if total + length > max_bytes and (ranges or not at_least_one):
+                break
+            segment, position = self._segments[row], self._positions[row]
+            last = ranges[-1] if ranges else None
+            if (
+                last is not None
+                and last.segment == segment
+                and last.position + last.length == position
+            ):
+                ranges[-1] = StoredRange(segment, last.position, last.length + length)
+            else:
+                ranges.append(StoredRange(segment, position, length))
+            total += length
+            row += 1
+        return ranges
+
+    def available_bytes(self, offset: int, limit: int) -> int:
+        """Bytes of batches from `offset` on, counted up to `limit`."""
+        row = bisect_right(self._nexts, offset)
+        total = 0
+        while row < len(self._bases) and total < limit:
+            total += self._lengths[row]
+            row += 1
+        return total
+
+    def first_since(self, timestamp_ms: int) -> StoredRange | None:
+        """The first batch with a timestamp of at least `timestamp_ms`."""
+        row = bisect_left(self._max_timestamps, timestamp_ms)
+        return self._range(row) if row < len(self._bases) else None
+
+    def with_max_timestamp(self) -> tuple[int, StoredRange] | None:
+        """The highest timestamp and the first batch that has it (KIP-734)."""
+        if not self._bases:
+            return None
+        highest = self._max_timestamps[-1]
+        return highest, self._range(bisect_left(self._max_timestamps, highest))
+
+    def _range(self, row: int) -> StoredRange:
+        return StoredRange(self._segments[row], self._positions[row], self._lengths[row])
+
+
+class View:
+    """Topics and partitions as the visible segments make them."""
+
+    def __init__(self) -> None:
+        self._state = LogState(keep_producers=False)
+        self._logs: dict[TopicPartition, PartitionLog] = {}
+
+    def apply(self, index: SegmentIndex) -> Change:
+        """Fold one visible segment. Raises `InvalidDataError`."""
+        facts = self._state.apply(index)
+        for fact in facts:
+            if isinstance(fact, TopicDeleted):
+                self._forget(topic_id_of(fact))
+        touched = []
+        for part in index.partitions:
+            if part.batches:
+                log = self._logs.setdefault(part.partition, PartitionLog())
+                for row in part.batches:
+                    log.append(index.segment, row)
+                touched.append(part.partition)
+        return Change(facts, touched)
+
+    def _forget(self, topic_id: TopicId) -> None:
+        for partition in [key for key in self._logs if key.topic_id == topic_id]:
+            del self._logs[partition]
+
+    def topics(self) -> list[Topic]:
+        return list(self._state.topics.values())
+
+    def topic(self, name: str) -> Topic | None:
+        topic_id = self._state.names.get(name)
+        return None if topic_id is None else self._state.topics[topic_id]
+
+    def topic_by_id(self, topic_id: TopicId) -> Topic | None:
+        return self._state.topics.get(topic_id)
+
+    def log(self, partition: TopicPartition) -> PartitionLog | None:
+        """None where the partition does not exist; its log may be empty."""
+        topic = self._state.topics.get(partition.topic_id)
+        if topic is None or not 0 <= partition.partition < topic.partitions:
+            return None
+        return self._logs.get(partition) or self._logs.setdefault(partition, PartitionLog())
+
+    def log_start(self, partition: TopicPartition) -> int:
+        return self._state.partitions[partition].log_start
