@@ -115,7 +115,8 @@ class Bucket(Protocol):
 
         False: an object is there already (maybe from an earlier try of the same call: compare).
         `crc32c` is the checksum of the whole body, which the store verifies if it can. The parts
-        are borrowed until the call returns or raises, cancellation included.
+        are borrowed until the call returns; if it raises or is cancelled, a request may still be
+        under way with them: drop such buffers, never change them.
         """
         ...
 

@@ -102,7 +102,9 @@ def open_sync_bucket(url: str, *, shard: int = 0, s3: S3Options | None = None) -
     location = _parse(url, shard)
     if location.scheme != "s3":
         return _open_local(location, shard)
-    raise ConfigurationError(f"{url!r}: S3 is not there yet", remedy=_REMEDY)
+    from tiered_storage.backends.s3_sync import SyncS3Bucket
+
+    return SyncS3Bucket(location.bucket, _shard_prefix(location, shard), s3 or S3Options())
 
 
 async def open_bucket(url: str, *, shard: int = 0, s3: S3Options | None = None) -> Bucket:
@@ -110,4 +112,8 @@ async def open_bucket(url: str, *, shard: int = 0, s3: S3Options | None = None) 
     location = _parse(url, shard)
     if location.scheme != "s3":
         return ThreadedBucket(_open_local(location, shard))
-    raise ConfigurationError(f"{url!r}: S3 is not there yet", remedy=_REMEDY)
+    from tiered_storage.backends.s3 import S3Bucket
+
+    return await S3Bucket.connect(
+        location.bucket, _shard_prefix(location, shard), s3 or S3Options()
+    )

@@ -1,0 +1,71 @@
+"""A bucket that counts what passes through it: requests by verb and bytes both ways."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+
+from bucketlog.model import Buffer
+from tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
+
+KEYS_PER_REQUEST = 1_000
+"""What S3 lists or deletes with one request."""
+
+
+@dataclass(slots=True)
+class BucketCounts:
+    """Requests begun, failed ones included, as S3 bills them: a listing counts one for each
+    started thousand of objects. `bytes_in` went to the bucket (refused bodies too), `bytes_out`
+    came from it."""
+
+    creates: int = 0
+    gets: int = 0
+    lists: int = 0
+    deletes: int = 0
+    heads: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+    @property
+    def requests(self) -> int:
+        return self.creates + self.gets + self.lists + self.deletes + self.heads
+
+
+class CountingBucket:
+    """`Bucket` around `inner`, which it owns."""
+
+    def __init__(self, inner: Bucket) -> None:
+        self._inner = inner
+        self._counts = BucketCounts()
+
+    def snapshot(self) -> BucketCounts:
+        return replace(self._counts)
+
+    async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
+        self._counts.creates += 1
+        self._counts.bytes_in += sum(map(len, parts))
+        return await self._inner.create(key, parts, crc32c=crc32c)
+
+    async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
+        self._counts.gets += 1
+        body = await self._inner.get(key, span)
+        self._counts.bytes_out += len(body.data)
+        return body
+
+    async def list(self, prefix: str, *, start_after: str = "") -> AsyncIterator[ObjectInfo]:
+        self._counts.lists += 1
+        count = 0
+        async for info in self._inner.list(prefix, start_after=start_after):
+            if count and count % KEYS_PER_REQUEST == 0:
+                self._counts.lists += 1
+            count += 1
+            yield info
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        self._counts.deletes += -(-len(keys) // KEYS_PER_REQUEST)
+        await self._inner.delete(keys)
+
+    async def head(self, key: str) -> ObjectInfo | None:
+        self._counts.heads += 1
+        return await self._inner.head(key)
+
+    async def close(self) -> None:
+        await self._inner.close()

@@ -1,0 +1,91 @@
+"""`cluster.json`: whose bucket this is, and in which format. Create-only, never changed.
+
+Invariant: of several brokers that find none, one writes it and all go on with that one.
+"""
+
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bucketlog.errors import (
+    ConfigurationError,
+    CorruptObjectError,
+    InvalidDataError,
+    ObjectNotFoundError,
+)
+from tiered_storage import keys
+from tiered_storage.bucket import Bucket
+from tiered_storage.segment import body_crc32c
+
+FORMAT_VERSION = 1
+"""Of everything under the prefix: keys, segments, checkpoints."""
+
+_RESTORE = "restore it from a copy, or give the cluster a bucket or prefix of its own"
+
+
+class ClusterIdentity(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cluster_id: UUID
+    format_version: int
+    created_ms: int
+
+
+class _Versioned(BaseModel):
+    """What every version of the file has."""
+
+    format_version: int
+
+
+async def read_cluster(bucket: Bucket) -> ClusterIdentity | None:
+    """None where there is none. Raises `CorruptObjectError` for a damaged one, and
+    `InvalidDataError` for a format that this version does not know."""
+    try:
+        data = (await bucket.get(keys.CLUSTER)).data
+    except ObjectNotFoundError:
+        return None
+    try:
+        version = _Versioned.model_validate_json(data).format_version
+        if version == FORMAT_VERSION:
+            return ClusterIdentity.model_validate_json(data)
+    except ValidationError as error:
+        reason = f"it is no cluster identity: {error.errors()[0]['msg']}"
+        raise CorruptObjectError(keys.CLUSTER, 0, reason, remedy=_RESTORE) from error
+    raise InvalidDataError(
+        f"the bucket has format version {version}, this is bucketlog for {FORMAT_VERSION}",
+        remedy="use the bucketlog that wrote it, or a newer one",
+    )
+
+
+async def ensure_cluster(
+    bucket: Bucket,
+    *,
+    new_cluster_id: UUID,
+    now_ms: int,
+    expected_cluster_id: UUID | None = None,
+) -> ClusterIdentity:
+    """The bucket's identity; a bucket without one becomes `new_cluster_id`'s.
+
+    With `expected_cluster_id`, another cluster's bucket raises `ConfigurationError`, and so does
+    one without identity that would become another's. Else as `read_cluster`.
+    """
+    identity = await read_cluster(bucket)
+    if identity is None and expected_cluster_id in (None, new_cluster_id):
+        mine = ClusterIdentity(
+            cluster_id=new_cluster_id, format_version=FORMAT_VERSION, created_ms=now_ms
+        )
+        data = mine.model_dump_json().encode()
+        if await bucket.create(keys.CLUSTER, [data], crc32c=body_crc32c([data])):
+            return mine
+        identity = await read_cluster(bucket)
+    if identity is None:
+        raise ConfigurationError(
+            f"the bucket has no {keys.CLUSTER}, cluster {expected_cluster_id} was expected",
+            remedy="check bucket, prefix and shard",
+        )
+    if expected_cluster_id not in (None, identity.cluster_id):
+        raise ConfigurationError(
+            f"the bucket is cluster {identity.cluster_id}'s, not {expected_cluster_id}'s",
+            remedy="check bucket, prefix and shard; two clusters cannot share one",
+        )
+    return identity
