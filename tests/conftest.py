@@ -1,3 +1,31 @@
-"""What every kind of test shares: the components plugin."""
+"""What several kinds of test share: the components plugin and one real broker for a whole run."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from bucketlog.embedded import EmbeddedCluster
+from tests.components import Components
 
 pytest_plugins = ["tests.components"]
+
+
+def version_of_process(pid: int) -> str:
+    """What the program that runs as `pid` says of its version."""
+    program = psutil.Process(pid).exe()
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def broker(
+    tmp_path_factory: pytest.TempPathFactory, components: Components
+) -> Iterator[EmbeddedCluster]:
+    """A broker process, a Valkey process and a `file://` bucket, shared: use fresh topic names."""
+    with EmbeddedCluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        components.took_part("Valkey", version_of_process(cluster.pids["valkey"]))
+        components.took_part("bucketlog broker", f"file:// bucket, Python {sys.version.split()[0]}")
+        yield cluster

@@ -1,0 +1,210 @@
+"""A Kafka client that does as it is told: one socket, one request at a time, no retries.
+
+Messages are encoded and decoded by `kio` (generated from Kafka's own schemas) and batches are built
+by aiokafka, so that a broker's reading of the protocol is held against other people's.
+"""
+
+import datetime
+import socket
+import struct
+import types
+import typing
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from io import BytesIO
+from typing import Any, Self
+
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from crc32c import crc32c
+from kio.index import load_payload_module, load_response_schema
+from kio.schema.index import api_key_map, schema_name_map
+from kio.serial import entity_reader, entity_writer
+from kio.static.constants import EntityType
+
+CLIENT_ID = "wire-client"
+API_KEYS = {name: key for key, name in api_key_map.items()}
+RecordRow = tuple[bytes | None, bytes | None]
+"""Key and value."""
+
+
+def request_schema(name: str, version: int) -> type[Any]:
+    """kio's class, by the schema's name in snake case ("list_offsets")."""
+    module = load_payload_module(API_KEYS[name], version, EntityType.request)
+    wanted = "".join(part.capitalize() for part in name.split("_")) + "Request"
+    return typing.cast("type[Any]", getattr(module, wanted))
+
+
+def supported_versions(name: str) -> list[int]:
+    return sorted(schema_name_map[name])
+
+
+_known_hints: dict[str, dict[str, Any]] = {}
+
+
+def _hints(schema: type[Any]) -> dict[str, Any]:
+    name = f"{schema.__module__}.{schema.__qualname__}"
+    if name not in _known_hints:
+        _known_hints[name] = typing.get_type_hints(schema)
+    return _known_hints[name]
+
+
+def build(schema: type[Any], values: Mapping[str, Any]) -> Any:
+    """An entity of `schema` from plain values: dicts for nested ones, milliseconds for spans of
+    time; an array that is not given is empty."""
+    arguments = {}
+    names = {field.name for field in fields(schema)}
+    unknown = set(values) - names
+    if unknown:
+        raise TypeError(f"{schema.__module__} has no field {unknown}, only {names}")
+    for field in fields(schema):
+        hint = _hints(schema)[field.name]
+        if field.name in values:
+            arguments[field.name] = _value(hint, values[field.name])
+        elif field.default is MISSING and typing.get_origin(hint) is tuple:
+            arguments[field.name] = ()
+    return schema(**arguments)
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        (hint,) = [arm for arm in typing.get_args(hint) if arm is not type(None)]
+    if typing.get_origin(hint) is tuple:
+        return tuple(_value(typing.get_args(hint)[0], item) for item in value)
+    if isinstance(value, Mapping) and is_dataclass(hint):
+        return build(typing.cast("type[Any]", hint), value)
+    if "Timedelta" in getattr(hint, "__name__", ""):
+        return datetime.timedelta(milliseconds=value)
+    return value
+
+
+def encode_request(
+    name: str, version: int, correlation_id: int, values: Mapping[str, Any]
+) -> bytes:
+    """Header and body, without the frame's length."""
+    schema = request_schema(name, version)
+    header_schema = schema.__header_schema__
+    header = header_schema(
+        request_api_key=schema.__api_key__,
+        request_api_version=schema.__version__,
+        correlation_id=correlation_id,
+        client_id=CLIENT_ID,
+    )
+    buffer = BytesIO()
+    entity_writer(header_schema)(buffer, header)
+    entity_writer(schema)(buffer, build(schema, values))
+    return buffer.getvalue()
+
+
+def decode_response(name: str, version: int, frame: bytes) -> tuple[int, Any]:
+    """The correlation id and the response; every byte must be used."""
+    schema: Any = load_response_schema(API_KEYS[name], version)
+    header, at = entity_reader(schema.__header_schema__)(frame, 0)
+    response, size = entity_reader(schema)(frame, at)
+    if at + size != len(frame):
+        raise AssertionError(f"{name} v{version}: {len(frame) - at - size} bytes are left over")
+    return header.correlation_id, response
+
+
+class WireClient:
+    """A connection to one broker; use it as a context manager. A request that is never answered
+    (acks=0) goes through `send_unanswered`."""
+
+    def __init__(self, bootstrap: str, *, timeout_s: float = 20.0) -> None:
+        host, _, port = bootstrap.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._correlation_id = 0
+        self._expected: deque[int] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def call(self, name: str, version: int, **values: Any) -> Any:
+        """Send a request and wait for its answer."""
+        self.send(name, version, **values)
+        return self.receive(name, version)
+
+    def send(self, name: str, version: int, **values: Any) -> None:
+        self._correlation_id += 1
+        self._expected.append(self._correlation_id)
+        self.send_frame(encode_request(name, version, self._correlation_id, values))
+
+    def send_unanswered(self, name: str, version: int, **values: Any) -> None:
+        self.send(name, version, **values)
+        self._expected.pop()
+
+    def receive(self, name: str, version: int) -> Any:
+        """The answer to the oldest request that has none yet."""
+        frame = self.read_frame()
+        if frame is None:
+            raise ConnectionError(f"closed instead of an answer to {name} v{version}")
+        correlation_id, response = decode_response(name, version, frame)
+        expected = self._expected.popleft()
+        assert correlation_id == expected, "answers are not in the order of the requests"
+        return response
+
+    def send_frame(self, payload: bytes) -> None:
+        self.send_bytes(struct.pack(">i", len(payload)) + payload)
+
+    def send_bytes(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def read_frame(self) -> bytes | None:
+        """The next answer; None where the broker has closed the connection."""
+        head = self._read(4)
+        return None if head is None else self._read(int.from_bytes(head, "big"))
+
+    def _read(self, count: int) -> bytes | None:
+        data = bytearray()
+        while len(data) < count:
+            try:
+                piece = self._socket.recv(count - len(data))
+            except ConnectionResetError:
+                return None
+            if not piece:
+                return None
+            data += piece
+        return bytes(data)
+
+
+def build_batch(
+    records: Sequence[RecordRow],
+    *,
+    codec: int = 0,
+    timestamps: Sequence[int] | None = None,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+) -> bytes:
+    """A record batch of magic 2, by aiokafka."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=codec,
+        is_transactional=0,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        batch_size=2**30,
+    )
+    for number, (key, value) in enumerate(records):
+        timestamp = timestamps[number] if timestamps else 1_700_000_000_000 + number
+        builder.append(number, timestamp=timestamp, key=key, value=value, headers=[])
+    return bytes(builder.build())
+
+
+def patch_batch(batch: bytes, position: int, layout: str, value: int, *, crc: bool = True) -> bytes:
+    """`batch` with one header field set; with `crc` its checksum is made to hold again."""
+    changed = bytearray(batch)
+    struct.pack_into(layout, changed, position, value)
+    if crc:
+        struct.pack_into(">I", changed, 17, crc32c(bytes(changed[21:])))
+    return bytes(changed)
