@@ -1,6 +1,9 @@
 """Decoding and encoding record batches: the format's corners, and other readers' answers."""
 
+import os
 import struct
+import subprocess
+import sys
 
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
@@ -184,3 +187,25 @@ def test_without_numba_the_answer_is_the_same(monkeypatch: pytest.MonkeyPatch) -
         assert getattr(fast, name).equals(getattr(plain, name))
         assert getattr(fast, name).type == getattr(plain, name).type
     assert fast.rows.tolist() == plain.rows.tolist() == [4, 0]
+
+
+def test_where_no_cache_can_be_written_the_kernel_is_compiled_in_memory() -> None:
+    batch = encode_batch(RECORDS[:3]).hex()
+    program = f"""
+from bucketlog.wire import scan
+from bucketlog.wire.arrow import decode_batches
+assert scan.COMPILED and scan.find_records.stats.cache_path is None
+print(decode_batches(bytes.fromhex({batch!r}), [0]).offset.to_pylist())
+"""
+    unwritable = {
+        "NUMBA_CACHE_DIR": "/dev/null/no-folder",
+        "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **unwritable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "[40, 41, 42]\n", done.stderr
