@@ -3,12 +3,15 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from bucketlog.embedded import EmbeddedCluster
-from tests.components import Components
+
+if TYPE_CHECKING:  # pytest must be the first to import its plugin
+    from tests.components import Components
 
 pytest_plugins = ["tests.components"]
 
@@ -22,7 +25,7 @@ def version_of_process(pid: int) -> str:
 
 @pytest.fixture(scope="session")
 def broker(
-    tmp_path_factory: pytest.TempPathFactory, components: Components
+    tmp_path_factory: pytest.TempPathFactory, components: "Components"
 ) -> Iterator[EmbeddedCluster]:
     """A broker process, a Valkey process and a `file://` bucket, shared: use fresh topic names."""
     with EmbeddedCluster(tmp_path_factory.mktemp("cluster")) as cluster:
