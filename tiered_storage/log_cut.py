@@ -1,0 +1,204 @@
+"""Which part of the log a reader of the bucket alone may believe. Pure.
+
+Such a reader lists all chains twice; the second listing begins after the first has ended. Between
+and during them brokers write on, so neither is a picture of one moment. Invariant: what `cut_log`
+keeps is closed (everything that a kept segment builds on is kept too), and what `readable` lets
+through never changes afterwards: later readers see the same records at the same offsets, and more
+after them.
+
+Where the cut is. `cut` is the highest ticket among segments that pass 1 found committed; of pass 2,
+committed segments up to `cut` are kept, and none after it. Why they are closed:
+
+- Say that a kept segment X builds on a fact in Y: its topic was created there, partitions added, or
+  the name freed. The sequencer answers `wait` while Y is pending at another writer, so Y's object
+  was committed before X was reserved (or Y stands before X in the same chain: then it is kept).
+- Were Y not in pass 2, it would have been committed after pass 2 began, and X reserved later still.
+  The segment M that carries `cut` was committed, hence reserved, before pass 2 began. Tickets of an
+  epoch are handed out in order, so X would have a ticket above M's, and not be kept. In an earlier
+  epoch than M's X cannot be committed that late: M's epoch began after all earlier writers' seals.
+
+So the fold of the kept segments never meets a topic it does not know, although segments with lower
+tickets may still be in flight: those touch no key that a kept fact or batch depends on. The low
+ticket, which gives the exact prefix that a checkpoint needs, would be too strict here: it would
+leave out the newest segments of a log at rest.
+
+Gaps. Within a partition offsets ascend with tickets, so the cut takes away nothing but its end. A
+gap before a batch is a void reservation, which stays, or a segment in flight, which will appear.
+A stamp of a segment committed in pass 1 says that below it everything was visible or void before
+pass 2 began: a gap is crossed only where such a stamp reaches its end; else reading stops there.
+Stamps of segments that are not committed may come from a sequencer that was rolled back: they count
+for nothing, and so do stamps that only pass 2 saw.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bucketlog.errors import CorruptObjectError, InvalidDataError
+from bucketlog.model import (
+    BatchIndex,
+    SegmentId,
+    SegmentIndex,
+    Ticket,
+    TopicPartition,
+    WriterId,
+)
+from tiered_storage import keys
+from tiered_storage.chains import Chain
+from tiered_storage.segment import is_seal
+
+_RESTORE = "restore it from a version or a copy of the bucket; nothing may delete objects of a log"
+
+
+@dataclass(frozen=True, slots=True)
+class LogSnapshot:
+    """A closed part of the log. `segments` are in ticket order, all at or below `cut` (None: there
+    is none yet). `hw_stamps` are the highest of pass 1, by partition."""
+
+    cut: Ticket | None
+    segments: tuple[SegmentIndex, ...]
+    hw_stamps: Mapping[TopicPartition, int]
+
+
+class StoredBatch(NamedTuple):
+    segment: SegmentId
+    row: BatchIndex
+
+
+@dataclass(frozen=True, slots=True)
+class ReadablePartition:
+    """`batches` in offset order; `end_offset` is the end of the last one, 0 where there is none.
+
+    `withheld` counts batches that are committed behind a gap that may still be filled.
+    """
+
+    partition: TopicPartition
+    batches: tuple[StoredBatch, ...]
+    end_offset: int
+    withheld: int
+
+
+def wanted_footers(chains: Mapping[WriterId, Chain]) -> list[SegmentId]:
+    """The segments whose footers `cut_log` needs: the committed, and the first past each hole."""
+    wanted = []
+    for chain in chains.values():
+        wanted += [keys.parse_segment(info.key) for info in chain.committed]
+        beyond = _past_hole(chain)
+        if beyond is not None:
+            wanted.append(beyond)
+    return wanted
+
+
+def _past_hole(chain: Chain) -> SegmentId | None:
+    if chain.sealed or not chain.void or is_seal(chain.void[0].size_bytes):
+        return None
+    return keys.parse_segment(chain.void[0].key)
+
+
+def cut_log(
+    first: Mapping[WriterId, Chain],
+    second: Mapping[WriterId, Chain],
+    footers: Mapping[SegmentId, SegmentIndex],
+) -> LogSnapshot:
+    """Keep of pass 2 what pass 1 vouches for. `footers` has those of `wanted_footers(second)`.
+
+    Raises `CorruptObjectError` where an object that must exist is gone, `InvalidDataError` where
+    two segments have one ticket.
+    """
+    for writer, chain in first.items():
+        _check_still_there(chain, second.get(writer))
+    vouching = [
+        footers[SegmentId(chain.writer, seq)]
+        for chain in first.values()
+        for seq in range(chain.start, chain.end)
+    ]
+    low = max((Ticket(index.ticket.epoch, index.low_ticket) for index in vouching), default=None)
+    for chain in second.values():
+        beyond = _past_hole(chain)
+        if beyond is not None and low is not None and footers[beyond].ticket < low:
+            raise CorruptObjectError(
+                keys.segment(SegmentId(chain.writer, chain.end)),
+                0,
+                f"it is missing, though segment {beyond.seq} after it was visible",
+                remedy=_RESTORE,
+            )
+    cut = max((index.ticket for index in vouching), default=None)
+    committed = (
+        footers[SegmentId(chain.writer, seq)]
+        for chain in second.values()
+        for seq in range(chain.start, chain.end)
+    )
+    kept = sorted(
+        (index for index in committed if cut is not None and index.ticket <= cut),
+        key=lambda index: index.ticket,
+    )
+    _check_tickets(kept)
+    return LogSnapshot(cut, tuple(kept), _highest_stamps(vouching))
+
+
+def _check_still_there(before: Chain, now: Chain | None) -> None:
+    """What was in pass 1 is in pass 2; what stood before a seal of pass 1 has been there since."""
+    least = before.end
+    for info in before.void:
+        if is_seal(info.size_bytes) and not before.sealed:
+            least = max(least, keys.parse_segment(info.key).seq)
+    end = now.end if now is not None else before.start
+    if end < least:
+        raise CorruptObjectError(
+            keys.segment(SegmentId(before.writer, end)), 0, "it is missing", remedy=_RESTORE
+        )
+
+
+def _check_tickets(ordered: Iterable[SegmentIndex]) -> None:
+    last: SegmentIndex | None = None
+    for index in ordered:
+        if last is not None and last.ticket == index.ticket:
+            raise InvalidDataError(
+                f"segments {tuple(last.segment)} and {tuple(index.segment)} have one ticket",
+                remedy="two clusters wrote to one prefix: give each its own",
+            )
+        last = index
+
+
+def _highest_stamps(vouching: Iterable[SegmentIndex]) -> dict[TopicPartition, int]:
+    stamps: dict[TopicPartition, int] = {}
+    for index in vouching:
+        for part in index.partitions:
+            stamps[part.partition] = max(stamps.get(part.partition, 0), part.hw_stamp)
+    return stamps
+
+
+def readable(snapshot: LogSnapshot) -> dict[TopicPartition, ReadablePartition]:
+    """Per partition that has batches, those that may be read, from offset 0 on.
+
+    Raises `InvalidDataError` where offsets overlap.
+    """
+    stored: dict[TopicPartition, list[StoredBatch]] = {}
+    for index in snapshot.segments:
+        for part in index.partitions:
+            if part.batches:
+                stored.setdefault(part.partition, []).extend(
+                    StoredBatch(index.segment, row) for row in part.batches
+                )
+    return {
+        partition: _walk(partition, batches, snapshot.hw_stamps.get(partition, 0))
+        for partition, batches in stored.items()
+    }
+
+
+def _walk(partition: TopicPartition, batches: list[StoredBatch], stamp: int) -> ReadablePartition:
+    """`batches` in ticket order, which is offset order."""
+    end = 0
+    count = 0
+    for batch in batches:
+        base = batch.row.base_offset
+        if base < end:
+            raise InvalidDataError(
+                f"segment {tuple(batch.segment)} gives offset {base} of {partition} again",
+                remedy="two clusters wrote to one prefix: give each its own",
+            )
+        if base > end and base > stamp:
+            break
+        end = batch.row.next_offset
+        count += 1
+    return ReadablePartition(partition, tuple(batches[:count]), end, len(batches) - count)
