@@ -1,0 +1,309 @@
+"""Four Kafka clients of other people behind one interface: produce rows, consume rows.
+
+Invariant: an adapter adds no retry, order or check of its own; what it reports is what the client
+acknowledged or delivered. Partitions are explicit, so that the order of each is known.
+"""
+
+import asyncio
+import importlib.metadata
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from typing import IO, Any, NamedTuple, Protocol
+
+import aiokafka
+import confluent_kafka
+import kafka
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+LINGER_MS = 20
+BATCH_BYTES = 100_000
+TIMEOUT_S = 120
+
+
+class Row(NamedTuple):
+    """The value is never empty and, like the key, has no NUL, tab or newline (kcat's limits)."""
+
+    partition: int
+    key: bytes
+    value: bytes
+
+
+Rows = Sequence[Row]
+Consumed = dict[int, list[tuple[bytes | None, bytes | None]]]
+"""By partition: key and value, in offset order. Offsets are dense from 0, or an adapter fails."""
+
+
+class KafkaClient(Protocol):
+    name: str
+
+    def version(self) -> str: ...
+
+    def produce(
+        self, bootstrap: str, topic: str, rows: Rows, *, codec: str, idempotent: bool
+    ) -> None:
+        """Returns when all are acknowledged by all; raises if one is not."""
+        ...
+
+    def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
+        """The first `count` records of the topic, from the beginning."""
+        ...
+
+
+class _Collector:
+    """Records by partition, each held against the offset it must have."""
+
+    def __init__(self, partitions: int) -> None:
+        self.rows: Consumed = {partition: [] for partition in range(partitions)}
+        self.count = 0
+
+    def add(self, partition: int, offset: int, key: bytes | None, value: bytes | None) -> None:
+        mine = self.rows[partition]
+        if offset != len(mine):
+            raise AssertionError(f"partition {partition}: offset {offset}, not {len(mine)}")
+        mine.append((key, value))
+        self.count += 1
+
+
+class ConfluentKafka:
+    name = "confluent-kafka"
+
+    def version(self) -> str:
+        return f"{confluent_kafka.__version__}, librdkafka {confluent_kafka.libversion()[0]}"
+
+    def produce(
+        self, bootstrap: str, topic: str, rows: Rows, *, codec: str, idempotent: bool
+    ) -> None:
+        producer = confluent_kafka.Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "compression.type": codec,
+                "enable.idempotence": idempotent,
+                "linger.ms": LINGER_MS,
+                "batch.size": BATCH_BYTES,
+            }
+        )
+        failures: list[str] = []
+
+        def acknowledged(error: object, _: object) -> None:
+            if error is not None:
+                failures.append(str(error))
+
+        for row in rows:
+            while True:
+                try:
+                    producer.produce(
+                        topic, row.value, row.key, row.partition, on_delivery=acknowledged
+                    )
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+            producer.poll(0)
+        left = producer.flush(TIMEOUT_S)
+        if left or failures:
+            raise AssertionError(f"{left} not acknowledged, {len(failures)} failed: {failures[:3]}")
+
+    def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
+        consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "none",
+                "enable.auto.commit": False,
+                "check.crcs": True,
+            }
+        )
+        found = _Collector(partitions)
+        try:
+            consumer.assign(
+                [confluent_kafka.TopicPartition(topic, number, 0) for number in range(partitions)]
+            )
+            while found.count < count:
+                messages = consumer.consume(min(10_000, count - found.count), timeout=TIMEOUT_S)
+                if not messages:
+                    raise AssertionError(f"nothing within {TIMEOUT_S} s, {found.count} so far")
+                for message in messages:
+                    if message.error():
+                        raise AssertionError(str(message.error()))
+                    found.add(
+                        _whole(message.partition()),
+                        _whole(message.offset()),
+                        _octets(message.key()),
+                        _octets(message.value()),
+                    )
+        finally:
+            consumer.close()
+        return found.rows
+
+
+def _whole(number: int | None) -> int:
+    assert number is not None
+    return number
+
+
+def _octets(data: str | bytes | None) -> bytes | None:
+    return data.encode() if isinstance(data, str) else data
+
+
+class AioKafka:
+    name = "aiokafka"
+
+    def version(self) -> str:
+        return importlib.metadata.version("aiokafka")
+
+    def produce(
+        self, bootstrap: str, topic: str, rows: Rows, *, codec: str, idempotent: bool
+    ) -> None:
+        asyncio.run(self._produce(bootstrap, topic, rows, codec, idempotent))
+
+    async def _produce(
+        self, bootstrap: str, topic: str, rows: Rows, codec: str, idempotent: bool
+    ) -> None:
+        producer = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=bootstrap,
+            compression_type=None if codec == "none" else codec,
+            enable_idempotence=idempotent,
+            acks="all",
+            linger_ms=LINGER_MS,
+            max_batch_size=BATCH_BYTES,
+        )
+        async with producer:
+            waiting = [
+                await producer.send(topic, row.value, row.key, row.partition) for row in rows
+            ]
+            await asyncio.wait_for(asyncio.gather(*waiting), TIMEOUT_S)
+
+    def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
+        return asyncio.run(self._consume(bootstrap, topic, partitions, count))
+
+    async def _consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
+        consumer = aiokafka.AIOKafkaConsumer(
+            bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest"
+        )
+        found = _Collector(partitions)
+        async with consumer:
+            where = [aiokafka.TopicPartition(topic, number) for number in range(partitions)]
+            consumer.assign(where)
+            await consumer.seek_to_beginning(*where)
+            async with asyncio.timeout(TIMEOUT_S):
+                while found.count < count:
+                    batches = await consumer.getmany(timeout_ms=1000)
+                    for messages in batches.values():
+                        for each in messages:
+                            found.add(each.partition, each.offset, each.key, each.value)
+        return found.rows
+
+
+class KafkaPython:
+    name = "kafka-python"
+
+    def version(self) -> str:
+        return importlib.metadata.version("kafka-python")
+
+    def produce(
+        self, bootstrap: str, topic: str, rows: Rows, *, codec: str, idempotent: bool
+    ) -> None:
+        producer = kafka.KafkaProducer(
+            bootstrap_servers=bootstrap,
+            compression_type=None if codec == "none" else codec,
+            enable_idempotence=idempotent,
+            acks="all",
+            linger_ms=LINGER_MS,
+            batch_size=BATCH_BYTES,
+        )
+        try:
+            waiting: list[Any] = [
+                producer.send(topic, row.value, row.key, partition=row.partition) for row in rows
+            ]
+            producer.flush(TIMEOUT_S)
+            for each in waiting:
+                each.get(timeout=TIMEOUT_S)
+        finally:
+            producer.close(TIMEOUT_S)
+
+    def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
+        consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, group_id=None)
+        found = _Collector(partitions)
+        try:
+            where = [kafka.TopicPartition(topic, number) for number in range(partitions)]
+            consumer.assign(where)
+            consumer.seek_to_beginning(*where)
+            while found.count < count:
+                batches = consumer.poll(timeout_ms=1000 * TIMEOUT_S, max_records=10_000)
+                if not batches:
+                    raise AssertionError(f"nothing within {TIMEOUT_S} s, {found.count} so far")
+                for messages in batches.values():
+                    for each in messages:
+                        found.add(each.partition, each.offset, each.key, each.value)
+        finally:
+            consumer.close()
+        return found.rows
+
+
+class Kcat:
+    """The program `kcat` (librdkafka of the system)."""
+
+    name = "kcat"
+
+    def version(self) -> str:
+        done = subprocess.run(["kcat", "-V"], capture_output=True, text=True, check=True)
+        return next(line for line in done.stdout.splitlines() if line.startswith("Version"))
+
+    def produce(
+        self, bootstrap: str, topic: str, rows: Rows, *, codec: str, idempotent: bool
+    ) -> None:
+        by_partition: dict[int, list[Row]] = {}
+        for row in rows:
+            by_partition.setdefault(row.partition, []).append(row)
+        for partition, mine in by_partition.items():
+            settings = (
+                f"compression.codec={codec}",
+                f"enable.idempotence={str(idempotent).lower()}",
+                f"linger.ms={LINGER_MS}",
+                f"batch.size={BATCH_BYTES}",
+            )
+            where = ("-b", bootstrap, "-t", topic, "-p", str(partition))
+            data = b"".join(row.key + b"\t" + row.value + b"\n" for row in mine)
+            _run_kcat(["-P", *where, "-K", "\t", *_options(settings)], data)
+
+    def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
+        where = ("-b", bootstrap, "-t", topic, "-o", "beginning", "-e", "-c", str(count))
+        form = "%p %o %K %S\n%k%s"
+        data = _run_kcat(["-C", *where, "-q", *_options(("check.crcs=true",)), "-f", form], b"")
+        found = _Collector(partitions)
+        at = 0
+        while at < len(data):
+            end = data.index(b"\n", at)
+            partition, offset, key_length, value_length = map(int, data[at:end].split())
+            middle = end + 1 + key_length
+            at = middle + value_length
+            found.add(partition, offset, data[end + 1 : middle], data[middle:at])
+        if found.count != count:
+            raise AssertionError(f"kcat printed {found.count} records, not {count}")
+        return found.rows
+
+
+def _options(settings: Sequence[str]) -> list[str]:
+    return [word for setting in settings for word in ("-X", setting)]
+
+
+def _run_kcat(arguments: list[str], data: bytes) -> bytes:
+    errors: IO[bytes]
+    with tempfile.TemporaryFile() as errors:
+        done = subprocess.run(
+            ["kcat", *arguments],
+            input=data,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        errors.seek(0)
+        told = errors.read().decode(errors="replace")
+    if done.returncode or "ERROR" in told or "failed" in told:
+        raise AssertionError(f"kcat ended with {done.returncode}: {told[-500:]}")
+    return done.stdout
+
+
+CLIENTS: dict[str, KafkaClient] = {
+    client.name: client for client in (ConfluentKafka(), AioKafka(), KafkaPython(), Kcat())
+}
