@@ -1,2 +1,51 @@
 """bucketlog: a leaderless log service that speaks the Kafka protocol and keeps everything in a
-bucket."""
+bucket.
+
+    with bucketlog.connect("localhost:9092") as log: ...
+
+Importing this costs nothing: each name is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bucketlog.client.consumer import Consumer as Consumer
+    from bucketlog.client.log import Log as Log
+    from bucketlog.client.log import connect as connect
+    from bucketlog.client.producer import Delivered as Delivered
+    from bucketlog.client.producer import Delivery as Delivery
+    from bucketlog.client.producer import Producer as Producer
+    from bucketlog.client.topic import Record as Record
+    from bucketlog.client.topic import Topic as Topic
+    from bucketlog.embedded import EmbeddedCluster as EmbeddedCluster
+    from bucketlog.errors import BucketlogError as BucketlogError
+    from bucketlog.errors import LogError as LogError
+
+_HOMES = {
+    "BucketlogError": "bucketlog.errors",
+    "Consumer": "bucketlog.client.consumer",
+    "Delivered": "bucketlog.client.producer",
+    "Delivery": "bucketlog.client.producer",
+    "EmbeddedCluster": "bucketlog.embedded",
+    "Log": "bucketlog.client.log",
+    "LogError": "bucketlog.errors",
+    "Producer": "bucketlog.client.producer",
+    "Record": "bucketlog.client.topic",
+    "Topic": "bucketlog.client.topic",
+    "connect": "bucketlog.client.log",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bucketlog' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOMES))

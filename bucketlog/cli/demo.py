@@ -1,0 +1,25 @@
+"""`bucketlog demo`: the whole way on real data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the data there; default: thrown away.")
+    ] = None,
+    partitions: Annotated[int, typer.Option("--partitions", "-p", min=1)] = 4,
+    flights: Annotated[
+        int | None, typer.Option(min=1, help="Only the first so many; default: all 336,776.")
+    ] = None,
+    spark: Annotated[bool, typer.Option(help="Replay with Spark, too.")] = True,
+) -> int:
+    """Produce a year of real flights, consume them, replay them with Spark, compare every record.
+
+    The last line on stdout is JSON. Exit code 1 on any mismatch.
+    """
+    from bucketlog.demo.run import run_demo
+
+    return run_demo(data, partitions=partitions, limit=flights, with_spark=spark)

@@ -1,0 +1,72 @@
+"""`bucketlog dev` (a whole cluster here) and `bucketlog broker` (one broker, as configured)."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bucketlog.cli.output import note
+
+if TYPE_CHECKING:
+    from bucketlog.embedded import EmbeddedCluster
+
+
+def dev(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="BUCKETLOG_DATA", metavar="DIR", help="Keep the data; default: thrown away."
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(envvar="BUCKETLOG_PORT", min=0, max=65535, help="0: any free one.")
+    ] = 9092,
+) -> None:
+    """Start a cluster here: Valkey, a folder as the bucket, one broker. Ctrl-C ends it."""
+    from bucketlog.embedded import EmbeddedCluster
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    if data is not None:
+        _serve(EmbeddedCluster(data, port=port))
+        return
+    with TemporaryDirectory(prefix="bucketlog-dev-") as folder:
+        _serve(EmbeddedCluster(folder, port=port))
+
+
+def _serve(cluster: "EmbeddedCluster") -> None:
+    try:
+        with cluster:
+            _introduce(cluster)
+            cluster.wait()
+    except KeyboardInterrupt:
+        note("stopped")
+
+
+def _introduce(cluster: "EmbeddedCluster") -> None:
+    address = cluster.bootstrap
+    print(
+        f"""bucketlog is ready at {address}
+
+  kcat     echo hello | kcat -b {address} -t greetings -P && kcat -b {address} -t greetings -C -e
+  python   import bucketlog; log = bucketlog.connect("{address}")
+  command  bucketlog topic list -b {address}
+
+data in {cluster.data_dir}, metrics at http://{cluster.host}:{cluster.http_port}/metrics, \
+log in {cluster.log_path}
+Ctrl-C stops it.""",
+        flush=True,
+    )
+
+
+def broker() -> None:
+    """Run one broker in this process, configured by BUCKETLOG_* in the environment."""
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "stateless_broker"])

@@ -1,0 +1,99 @@
+"""What a person or a pipe sees. Invariant: data on stdout; progress, and only on a terminal, and
+errors on stderr. Exit codes are those of `bucketlog --help`."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, Protocol
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 failed (also: damage or a mismatch was found); 2 wrong usage or "
+    "configuration; 130 interrupted; 141 the reader of the output went away."
+)
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], output: Output) -> None:
+    """Rows as an aligned table, one JSON array, or an object a line."""
+    if output is Output.JSONL:
+        for row in rows:
+            print(json.dumps(row))
+    elif output is Output.JSON:
+        print(json.dumps(list(rows), indent=2))
+    else:
+        _print_table([[_cell(row.get(column)) for column in columns] for row in rows], columns)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _print_table(cells: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
+    """Numbers to the right, text to the left."""
+    heads = [column.replace("_", " ").upper() for column in columns]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    numeric = [
+        bool(cells) and all(row[at][:1].isdigit() or row[at] == "-" for row in cells)
+        for at in range(len(columns))
+    ]
+    for row in (heads, *cells):
+        line = "  ".join(
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(row, widths, numeric, strict=True)
+        )
+        print(line.rstrip())
+
+
+def note(message: str) -> None:
+    """A remark for a person: stderr, whether or not it is a terminal."""
+    print(message, file=sys.stderr, flush=True)
+
+
+class Progress(Protocol):
+    def advance(self) -> None: ...
+
+
+class _Silent:
+    def advance(self) -> None:
+        pass
+
+
+@contextmanager
+def progress(description: str, total: int | None) -> Iterator[Progress]:
+    """A bar on stderr where that is a terminal, else nothing."""
+    if not sys.stderr.isatty():
+        yield _Silent()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(description, total=total)
+
+        class _Bar:
+            def advance(self) -> None:
+                bars.advance(task)
+
+        yield _Bar()

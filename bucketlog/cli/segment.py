@@ -1,0 +1,148 @@
+"""`bucketlog segment`: look into a bucket without a broker: ls, inspect, verify."""
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+import typer
+
+from bucketlog.cli.options import BucketUrl, OutputFormat
+from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, print_rows, progress
+
+if TYPE_CHECKING:
+    from bucketlog.model import SegmentIndex
+    from bucketlog.verify import Report
+
+app = typer.Typer(
+    help="Look into a bucket without a broker.", no_args_is_help=True, rich_markup_mode=None
+)
+LS_COLUMNS = ("key", "kind", "size", "created", "ticket", "batches", "records")
+
+
+@app.command("ls")
+def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> None:
+    """List segments and seals, by writer and position."""
+    from tiered_storage import keys
+    from tiered_storage.chains import read_chains
+    from tiered_storage.location import open_sync_bucket
+    from tiered_storage.log_reader import read_footers
+    from tiered_storage.segment import is_seal
+
+    with closing(open_sync_bucket(bucket)) as store:
+        objects = sorted(store.list(keys.LOG))
+        void = {info.key for chain in read_chains(objects).values() for info in chain.void}
+        segments = [
+            keys.parse_segment(info.key) for info in objects if not is_seal(info.size_bytes)
+        ]
+        footers = {index.segment: index for index in read_footers(store, segments)}
+    rows = []
+    for info in objects:
+        index = footers.get(keys.parse_segment(info.key))
+        kind = "seal" if index is None else "void" if info.key in void else "segment"
+        rows.append({"key": info.key, "kind": kind, "size": info.size_bytes, **_brief(index)})
+    print_rows(rows, LS_COLUMNS, output)
+
+
+def _brief(index: "SegmentIndex | None") -> dict[str, Any]:
+    if index is None:
+        return {}
+    batches = [row for part in index.partitions for row in part.batches]
+    return {
+        "created": _time(index.created_ms),
+        "ticket": f"{index.ticket.epoch}/{index.ticket.number}",
+        "batches": len(batches),
+        "records": sum(row.record_count for row in batches),
+    }
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+@app.command("inspect")
+def inspect(
+    bucket: BucketUrl,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="As `segment ls` shows it.")],
+    output: OutputFormat = Output.TABLE,
+) -> None:
+    """Show one segment's footer, or a seal."""
+    from tiered_storage.location import open_sync_bucket
+    from tiered_storage.segment import check_segment, decode_seal, is_seal
+
+    with closing(open_sync_bucket(bucket)) as store:
+        data = store.get(key).data
+    if is_seal(len(data)):
+        seal = decode_seal(key, data)
+        shown: dict[str, Any] = {
+            "key": key,
+            "kind": "seal",
+            "sealed_by_epoch": seal.sealed_by_epoch,
+            "created": _time(seal.created_ms),
+        }
+        rows: list[dict[str, Any]] = []
+    else:
+        index = check_segment(key, data)
+        shown = {
+            "key": key,
+            "kind": "segment",
+            "size": len(data),
+            "epoch": index.ticket.epoch,
+            "ticket": index.ticket.number,
+            "low_ticket": index.low_ticket,
+            "created": _time(index.created_ms),
+            "facts": [entry.payload.decode(errors="replace") for entry in index.control],
+        }
+        rows = [
+            {
+                "topic_id": str(UUID(bytes=part.partition.topic_id)),
+                "partition": part.partition.partition,
+                "hw_stamp": part.hw_stamp,
+                **row._asdict(),
+            }
+            for part in index.partitions
+            for row in part.batches
+        ]
+    if output is not Output.TABLE:
+        print(json.dumps({**shown, "rows": rows}))
+        return
+    for name, value in shown.items():
+        for text in value if isinstance(value, list) else [value]:
+            print(f"{name.replace('_', ' '):<16}{text}")
+    if rows:
+        print()
+        print_rows(rows, tuple(rows[0]), output)
+
+
+@app.command("verify")
+def verify(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> int:
+    """Check every byte of the log: footers, CRCs, offsets, chains. Exit code 1 on damage."""
+    from bucketlog.verify import verify_log
+    from tiered_storage.location import open_sync_bucket
+
+    with closing(open_sync_bucket(bucket)) as store, ExitStack() as stack:
+
+        def show_progress(count: int) -> Callable[[], None]:
+            return stack.enter_context(progress("checking objects", count)).advance
+
+        report = verify_log(store, on_listed=show_progress)
+    _print_report(report, output)
+    return EXIT_FAILED if report.damage else EXIT_OK
+
+
+def _print_report(report: "Report", output: Output) -> None:
+    from dataclasses import asdict
+
+    if output is not Output.TABLE:
+        print(json.dumps(asdict(report)))
+        return
+    for damage in report.damage:
+        print(f"DAMAGED {damage.key} at byte {damage.position}: {damage.reason}")
+    print(
+        f"{report.segments:,} segments and {report.seals:,} seals, {report.size_bytes:,} bytes: "
+        f"{report.batches:,} batches, {report.records:,} records of {report.partitions:,} "
+        f"partitions; {report.unfinished} unfinished, {report.void} void"
+    )
+    print(f"{len(report.damage)} damaged" if report.damage else "all sound")

@@ -1,0 +1,107 @@
+"""`bucketlog topic`: create, list, describe, delete."""
+
+from typing import Annotated
+
+import typer
+
+from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
+from bucketlog.cli.output import Output, note, print_rows
+from bucketlog.errors import ConfigurationError
+
+app = typer.Typer(
+    help="Create, list, describe and delete topics.", no_args_is_help=True, rich_markup_mode=None
+)
+Name = Annotated[str, typer.Argument(metavar="TOPIC")]
+
+
+@app.command("create")
+def create(
+    name: Name,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", "-p", min=1, help="Default: the broker's.")
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE")
+    ] = None,
+    if_missing: Annotated[bool, typer.Option(help="No error where it exists already.")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Create a topic."""
+    from bucketlog.client.log import connect
+
+    configs = dict(_assignment(text) for text in config or ())
+    with connect(bootstrap) as log:
+        create_it = log.topics.ensure if if_missing else log.topics.create
+        made = create_it(name, partitions=partitions, configs=configs)
+    note(f"topic {made.name}: {made.partitions} partitions")
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ConfigurationError(f"--config {text}", remedy="give it as NAME=VALUE")
+    return name, value
+
+
+@app.command("list")
+def list_topics(
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
+) -> None:
+    """List all topics."""
+    from bucketlog.client.log import connect
+
+    with connect(bootstrap) as log:
+        rows = [{"topic": info.name, "partitions": info.partitions} for info in log.topics.list()]
+    print_rows(rows, ("topic", "partitions"), output)
+
+
+@app.command("describe")
+def describe(
+    name: Name, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
+) -> None:
+    """Show a topic's partitions, offsets and configs."""
+    from bucketlog.client.log import connect
+
+    with connect(bootstrap) as log:
+        details = log.topics.describe(name)
+    rows = [
+        {
+            "partition": part.partition,
+            "earliest": part.earliest,
+            "latest": part.latest,
+            "records": part.latest - part.earliest,
+        }
+        for part in details.partitions
+    ]
+    if output is Output.TABLE:
+        print_rows(rows, ("partition", "earliest", "latest", "records"), output)
+        configs = [
+            {
+                "config": key,
+                "value": value,
+                "set": "topic" if key in details.overrides else "default",
+            }
+            for key, value in sorted(details.configs.items())
+        ]
+        if configs:
+            print()
+            print_rows(configs, ("config", "value", "set"), output)
+        return
+    whole = {"topic": details.name, "partitions": rows, "configs": details.configs}
+    print_rows([whole], (), Output.JSONL)
+
+
+@app.command("delete")
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+) -> None:
+    """Delete a topic and all its records."""
+    from bucketlog.client.log import connect
+
+    with connect(bootstrap) as log:
+        if not yes:
+            typer.confirm(f"Delete topic {name} and all its records?", abort=True, err=True)
+        log.topics.delete(name)
+    note(f"topic {name} is deleted")

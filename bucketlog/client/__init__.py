@@ -1,0 +1,1 @@
+"""The SDK over confluent-kafka: typed topics, producer, consumer, topic administration."""

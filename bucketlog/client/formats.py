@@ -1,0 +1,132 @@
+"""How a record's key and value become bytes and come back.
+
+Invariant: `decode(encode(x)) == x`; a format never guesses: bytes it cannot read are an
+`InvalidDataError`, which the consumer completes with topic, partition and offset.
+"""
+
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from bucketlog.errors import ConfigurationError, InvalidDataError
+
+T = TypeVar("T")
+
+
+class Format(Protocol[T]):
+    """Both ways between a value and the bytes on the wire. Raises `InvalidDataError`."""
+
+    name: str
+
+    def encode(self, value: T) -> bytes: ...
+
+    def decode(self, data: bytes) -> T: ...
+
+
+class RawFormat:
+    """Bytes as they are."""
+
+    name = "raw"
+
+    def encode(self, value: bytes) -> bytes:
+        if not isinstance(value, bytes):
+            raise InvalidDataError(
+                f"a raw topic takes bytes, not {type(value).__name__}",
+                remedy="declare the topic with value=str or a pydantic model",
+            )
+        return value
+
+    def decode(self, data: bytes) -> bytes:
+        return data
+
+
+class TextFormat:
+    """UTF-8."""
+
+    name = "text"
+
+    def encode(self, value: str) -> bytes:
+        if not isinstance(value, str):
+            raise InvalidDataError(
+                f"a text topic takes str, not {type(value).__name__}",
+                remedy="convert it, or declare the topic with that type",
+            )
+        return value.encode()
+
+    def decode(self, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidDataError(
+                f"not UTF-8: {error}", remedy="read the topic with bytes instead of str"
+            ) from error
+
+
+class JsonFormat(Generic[T]):
+    """Any type that pydantic can validate, as compact JSON.
+
+    A model is written by its aliases where it has some, so that it reads back. A value that is not
+    an instance of the declared type is refused before anything is sent.
+    """
+
+    name = "json"
+
+    def __init__(self, declared: type[T]) -> None:
+        from pydantic import TypeAdapter
+
+        self._declared = declared
+        adapter: TypeAdapter[T] = TypeAdapter(declared)
+        self._dump = adapter.serializer.to_json
+        self._load = adapter.validator.validate_json
+
+    def encode(self, value: T) -> bytes:
+        try:
+            return self._dump(value, by_alias=True, warnings="error")
+        except ValueError as error:  # pydantic's serialization errors are ValueErrors
+            raise InvalidDataError(
+                f"a {type(value).__name__} is no {_name(self._declared)}: {_first_line(error)}",
+                remedy="send what the topic was declared with",
+            ) from error
+
+    def decode(self, data: bytes) -> T:
+        try:
+            return cast(T, self._load(data))
+        except ValueError as error:
+            raise InvalidDataError(
+                f"does not decode as {_name(self._declared)}: {_first_line(error)}",
+                remedy="read the topic with bytes to see the record",
+            ) from error
+
+
+def _name(declared: object) -> str:
+    return getattr(declared, "__name__", None) or str(declared)
+
+
+def _first_line(error: ValueError) -> str:
+    from pydantic import ValidationError
+
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"])) or "value"
+        return f"{where}: {first['msg']}"
+    return str(error).splitlines()[0]
+
+
+def format_of(declared: Any) -> Format[Any]:
+    """The format for a declared type: bytes raw, str as UTF-8, all else JSON by pydantic.
+
+    An object with `encode` and `decode` is a format itself. Raises `ConfigurationError`.
+    """
+    if declared is bytes:
+        return RawFormat()
+    if declared is str:
+        return TextFormat()
+    if not isinstance(declared, type) and hasattr(declared, "encode"):
+        return cast(Format[Any], declared)
+    from pydantic.errors import PydanticUserError
+
+    try:
+        return JsonFormat(declared)
+    except PydanticUserError as error:
+        raise ConfigurationError(
+            f"{declared!r} is no type for records: {error.message}",
+            remedy="use bytes, str or a pydantic model",
+        ) from error

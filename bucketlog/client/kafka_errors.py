@@ -1,0 +1,106 @@
+"""From librdkafka's errors to `LogError`: one table of what is worth trying again and what to do.
+
+Names are those of Kafka's protocol guide; librdkafka's own (negative codes) start with '_'.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from bucketlog.errors import LogError
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+
+class Advice(NamedTuple):
+    retriable: bool
+    remedy: str
+
+
+_CHECK_ADDRESS = "check the address and that the broker runs; `bucketlog dev` starts one"
+_WAIT = "the cluster is settling: try again in a moment"
+
+ADVICE: dict[str, Advice] = {
+    "BROKER_NOT_AVAILABLE": Advice(True, _WAIT),
+    "CLUSTER_AUTHORIZATION_FAILED": Advice(False, "use credentials that may do this"),
+    "CONCURRENT_TRANSACTIONS": Advice(True, _WAIT),
+    "COORDINATOR_LOAD_IN_PROGRESS": Advice(True, _WAIT),
+    "COORDINATOR_NOT_AVAILABLE": Advice(True, _WAIT),
+    "INVALID_CONFIG": Advice(False, "correct the topic's configs"),
+    "INVALID_MSG": Advice(True, "the bytes were damaged on their way: send again"),
+    "INVALID_PARTITIONS": Advice(False, "ask for at least one partition, never for fewer"),
+    "INVALID_PRODUCER_EPOCH": Advice(False, "another producer took over: open a new one"),
+    "INVALID_RECORD": Advice(False, "the record breaks a rule of the topic: correct it"),
+    "INVALID_REPLICATION_FACTOR": Advice(
+        False, "leave the replication factor at 1: the bucket replicates"
+    ),
+    "INVALID_REQUEST": Advice(False, "the broker and this client disagree: compare their versions"),
+    "INVALID_TIMESTAMP": Advice(False, "correct the record's timestamp"),
+    "KAFKA_STORAGE_ERROR": Advice(True, "the bucket is unreachable: see the broker's log"),
+    "LEADER_NOT_AVAILABLE": Advice(True, _WAIT),
+    "MSG_SIZE_TOO_LARGE": Advice(False, "send smaller records, or raise max.message.bytes"),
+    "NETWORK_EXCEPTION": Advice(True, _WAIT),
+    "NOT_CONTROLLER": Advice(True, _WAIT),
+    "NOT_COORDINATOR": Advice(True, _WAIT),
+    "NOT_ENOUGH_REPLICAS": Advice(True, _WAIT),
+    "NOT_LEADER_FOR_PARTITION": Advice(True, _WAIT),
+    "OFFSET_NOT_AVAILABLE": Advice(True, _WAIT),
+    "OFFSET_OUT_OF_RANGE": Advice(
+        False, "start from 'earliest', 'latest' or an offset that exists"
+    ),
+    "OUT_OF_ORDER_SEQUENCE_NUMBER": Advice(False, "an earlier batch was lost: open a new producer"),
+    "POLICY_VIOLATION": Advice(False, "ask the cluster's operator which policy forbids it"),
+    "PRODUCER_FENCED": Advice(False, "another producer took over: open a new one"),
+    "RECORD_LIST_TOO_LARGE": Advice(False, "send smaller batches (batch.size)"),
+    "REQUEST_TIMED_OUT": Advice(
+        True, "the broker could not commit in time: see its log, try again"
+    ),
+    "SASL_AUTHENTICATION_FAILED": Advice(False, "check user and password"),
+    "THROTTLING_QUOTA_EXCEEDED": Advice(True, "slow down, or ask for a larger quota"),
+    "TOPIC_ALREADY_EXISTS": Advice(False, "use topics.ensure, or another name"),
+    "TOPIC_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this topic"),
+    "TOPIC_EXCEPTION": Advice(False, "letters, digits, '.', '_' and '-', at most 249 of them"),
+    "UNKNOWN_PRODUCER_ID": Advice(False, "the cluster forgot this producer: open a new one"),
+    "UNKNOWN_TOPIC_ID": Advice(
+        True, "the topic was deleted or created anew: read its metadata again"
+    ),
+    "UNKNOWN_TOPIC_OR_PART": Advice(
+        False, "create it: `bucketlog topic create NAME`, or log.topics.ensure(topic)"
+    ),
+    "UNSUPPORTED_COMPRESSION_TYPE": Advice(False, "use gzip, snappy, lz4, zstd or none"),
+    "UNSUPPORTED_FOR_MESSAGE_FORMAT": Advice(False, "use a client of Kafka 0.11 or newer"),
+    "UNSUPPORTED_VERSION": Advice(False, "this broker does not offer it: compare versions"),
+    "_ALL_BROKERS_DOWN": Advice(True, _CHECK_ADDRESS),
+    "_AUTHENTICATION": Advice(False, "check user and password"),
+    "_AUTO_OFFSET_RESET": Advice(
+        False, "the offset is gone or not there yet: start from 'earliest', 'latest' or another"
+    ),
+    "_BAD_MSG": Advice(False, "damaged bytes: run `bucketlog segment verify` over the bucket"),
+    "_FATAL": Advice(False, "the producer cannot go on: open a new one"),
+    "_INVALID_ARG": Advice(False, "correct the setting that is named"),
+    "_MSG_TIMED_OUT": Advice(True, "the broker did not acknowledge in time: see its log"),
+    "_QUEUE_FULL": Advice(True, "the broker is slower than this producer: wait, then go on"),
+    "_RESOLVE": Advice(True, "the host name is unknown: check the address"),
+    "_SSL": Advice(False, "check certificates and that the listener speaks TLS"),
+    "_TIMED_OUT": Advice(True, _CHECK_ADDRESS),
+    "_TIMED_OUT_QUEUE": Advice(True, "the broker is slower than this producer: try again"),
+    "_TRANSPORT": Advice(True, _CHECK_ADDRESS),
+    "_UNKNOWN_PARTITION": Advice(False, "ask for a partition that the topic has"),
+    "_UNKNOWN_TOPIC": Advice(
+        False, "create it: `bucketlog topic create NAME`, or log.topics.ensure(topic)"
+    ),
+}
+
+UNADVISED = Advice(False, "see the broker's log")
+
+
+def log_error(error: "KafkaError", doing: str) -> LogError:
+    """`doing` is what was tried, as in "sending to topic 'orders'"."""
+    name = error.name()
+    advice = ADVICE.get(name, UNADVISED)
+    return LogError(
+        f"{doing}: {error.str()} [{name}]",
+        code=name.removeprefix("_"),
+        kafka_code=error.code(),
+        retriable=advice.retriable,
+        remedy=advice.remedy,
+    )

@@ -1,0 +1,193 @@
+"""`connect` and `Log`: one cluster, and what can be done with it."""
+
+import logging
+import socket
+import uuid
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from bucketlog.client.consumer import Consumer, Start
+from bucketlog.client.kafka_errors import ADVICE
+from bucketlog.client.producer import Producer
+from bucketlog.client.topic import Topic
+from bucketlog.client.topics import Topics
+from bucketlog.errors import ConfigurationError, LogError
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+DEFAULT_BOOTSTRAP = "localhost:9092"
+DEFAULT_PORT = 9092
+TRANSPORT = -195
+"""librdkafka's code for a connection that fails."""
+
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+
+_logger = logging.getLogger("bucketlog.kafka")
+_logger.addHandler(logging.NullHandler())
+
+
+def connect(
+    bootstrap: str = DEFAULT_BOOTSTRAP,
+    *,
+    client_id: str = "bucketlog",
+    timeout_s: float = 10.0,
+    config: Mapping[str, Any] | None = None,
+) -> "Log":
+    """A cluster by the address of any of its brokers (several: comma-separated).
+
+    `timeout_s` bounds every request that waits for an answer. `config` adds librdkafka settings
+    (security, tuning) to every client. Raises `LogError` if nothing listens there.
+    """
+    _check_reachable(bootstrap, timeout_s)
+    return Log(bootstrap, client_id=client_id, timeout_s=timeout_s, config=config)
+
+
+class Log:
+    """A cluster. Leaving the `with` block closes what it opened and nobody closed before."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        client_id: str,
+        timeout_s: float,
+        config: Mapping[str, Any] | None,
+    ) -> None:
+        self.bootstrap = bootstrap
+        self._timeout_s = timeout_s
+        self._config: dict[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "client.id": client_id,
+            "logger": _logger,
+            "topic.metadata.refresh.interval.ms": 30_000,
+            **(config or {}),
+        }
+        self.topics = Topics(self._config, timeout_s=timeout_s)
+        self._opened: list[Producer | Consumer[Any, Any]] = []
+
+    def producer(
+        self,
+        *,
+        compression: Compression = "none",
+        linger_ms: float = 5.0,
+        batch_bytes: int = 1024 * 1024,
+        queue_bytes: int = 64 * 1024 * 1024,
+        queue_records: int = 100_000,
+        delivery_timeout_s: float = 120.0,
+        idempotent: bool = True,
+    ) -> Producer:
+        """A producer. A batch leaves when it has `batch_bytes` or is `linger_ms` old."""
+        producer = Producer(
+            {
+                **self._config,
+                "enable.idempotence": idempotent,
+                "acks": "all",
+                "compression.type": compression,
+                "linger.ms": linger_ms,
+                "batch.size": batch_bytes,
+                "batch.num.messages": 1_000_000,
+                "queue.buffering.max.kbytes": max(1, queue_bytes // 1024),
+                "queue.buffering.max.messages": queue_records,
+                "delivery.timeout.ms": int(delivery_timeout_s * 1000),
+                "partitioner": "murmur2_random",
+            },
+            delivery_timeout_s=delivery_timeout_s,
+        )
+        self._opened.append(producer)
+        return producer
+
+    def consumer(
+        self,
+        topic: Topic[K, V],
+        *,
+        start: Start = "latest",
+        partitions: Iterable[int] | None = None,
+        until: Literal["end"] | None = None,
+        queue_bytes: int = 64 * 1024 * 1024,
+        max_wait_ms: int = 500,
+    ) -> Consumer[K, V]:
+        """A consumer of the given partitions, or of all that the topic has now.
+
+        `until="end"` stops at the ends that the partitions have now; otherwise it goes on for
+        ever. `max_wait_ms` is how long a broker may hold back an empty answer. Raises `LogError`.
+        """
+        count = self.topics.partition_count(topic)
+        chosen = tuple(range(count) if partitions is None else sorted(set(partitions)))
+        if missing := [part for part in chosen if not 0 <= part < count]:
+            raise ConfigurationError(
+                f"topic {topic.name!r} has no partition {missing[0]}",
+                remedy=f"it has partitions 0 to {count - 1}",
+            )
+        consumer = Consumer(
+            {
+                **self._config,
+                "group.id": f"bucketlog-{uuid.uuid4().hex}",  # librdkafka wants one; it is not used
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "queued.max.messages.kbytes": max(1, queue_bytes // 1024),
+                "queued.min.messages": 1_000_000,
+                "fetch.wait.max.ms": max_wait_ms,
+                "check.crcs": True,
+            },
+            topic,
+            start=start,
+            partitions=chosen,
+            until_end=until == "end",
+            timeout_s=self._timeout_s,
+        )
+        self._opened.append(consumer)
+        return consumer
+
+    def close(self) -> None:
+        """Close every producer and consumer; raises the first producer's failure, if any."""
+        failure: LogError | None = None
+        while self._opened:
+            try:
+                self._opened.pop().close()
+            except LogError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _check_reachable(bootstrap: str, timeout_s: float) -> None:
+    """Fail at once, and say which address, where librdkafka would try until its timeout."""
+    reasons = []
+    for address in bootstrap.split(","):
+        host, port = _host_and_port(address.strip())
+        try:
+            socket.create_connection((host, port), timeout_s).close()
+            return
+        except OSError as error:
+            reasons.append(f"{host}:{port}: {error.strerror or error}")
+    raise LogError(
+        f"no broker answers at {'; '.join(reasons)}",
+        code="TRANSPORT",
+        kafka_code=TRANSPORT,
+        retriable=True,
+        remedy=ADVICE["_TRANSPORT"].remedy,
+    )
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":")
+    if not colon or (address.startswith("[") and address.endswith("]")):
+        host, port = address, str(DEFAULT_PORT)
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ConfigurationError(
+            f"{address!r} is no broker address", remedy="give it as host:port, as in localhost:9092"
+        )
+    return host.strip("[]"), int(port)

@@ -1,0 +1,151 @@
+"""The guard of an embedded cluster: starts Valkey and a broker, and ends with its parent.
+
+Run by `bucketlog.embedded` as a script of the standard library alone (it is up in 20 ms):
+`python -I -S embedded_guard.py` with one line of JSON on stdin. Invariants: when its stdin closes,
+however the parent ended, it ends its children, broker first; a child that ends by itself ends the
+other; if the guard itself is killed, the kernel ends the children (PR_SET_PDEATHSIG, sound here
+because the guard has one thread). The data folder's lock is inherited by all three, so it is free
+only when none of them is left.
+
+stdin:  {"valkey": path | null, "broker": [argv], "environment": {..}, "log": path, "lock_fd": n,
+         "stop_timeout_s": n}
+stdout: {"event": "children", "guard": pid, "valkey": pid | null, "broker": pid}
+        then the broker's own lines; {"event": "ended", "child": name, "code": n} when one ended
+"""
+
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+VALKEY_START_TIMEOUT_S = 10.0
+PR_SET_PDEATHSIG = 1
+_POLL_S = 0.002
+
+
+_GUARD_PID = os.getpid()
+
+
+def _die_with_guard() -> None:
+    """In the child, between fork and exec."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != _GUARD_PID:  # it died before the call
+            os._exit(1)
+
+
+def _say(**event: object) -> None:
+    os.write(1, json.dumps(event).encode() + b"\n")
+
+
+def _start_valkey(binary: str, folder: str, log: int, lock_fd: int) -> "subprocess.Popen[bytes]":
+    path = os.path.join(folder, "valkey.sock")
+    settings = {
+        "port": "0",
+        "unixsocket": path,
+        "unixsocketperm": "700",
+        "save": "",
+        "appendonly": "no",
+        "maxmemory-policy": "noeviction",
+        "dir": folder,
+        "daemonize": "no",
+    }
+    argv = [binary, *(word for name, value in settings.items() for word in (f"--{name}", value))]
+    child = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        pass_fds=(lock_fd,),
+        preexec_fn=_die_with_guard,  # noqa: PLW1509 - the guard has one thread
+    )
+    deadline = time.monotonic() + VALKEY_START_TIMEOUT_S
+    while child.poll() is None and time.monotonic() < deadline:
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(path)
+                probe.sendall(b"PING\r\n")
+                if probe.recv(16).startswith(b"+PONG"):
+                    break
+            except OSError:
+                pass
+        time.sleep(_POLL_S)
+    return child
+
+
+def _stop(child: "subprocess.Popen[bytes]", timeout_s: float) -> None:
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def _watch(children: "dict[str, subprocess.Popen[bytes]]") -> None:
+    """Until stdin closes, a child ends, or SIGTERM comes."""
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_write, False)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    while True:
+        for name, child in children.items():
+            if child.poll() is not None:
+                _say(event="ended", child=name, code=child.returncode)
+                return
+        ready, _, _ = select.select([0, wake_read], [], [])
+        if wake_read in ready and signal.SIGTERM in os.read(wake_read, 4096):
+            return
+        if 0 in ready and not os.read(0, 4096):
+            return
+
+
+def main() -> int:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    orders = json.loads(sys.stdin.buffer.readline())
+    lock_fd, stop_timeout_s = orders["lock_fd"], orders["stop_timeout_s"]
+    log = os.open(orders["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    # A unix socket's path has at most 107 bytes: not under the data folder, which may be deep.
+    folder = tempfile.mkdtemp(prefix="bucketlog-", dir="/tmp" if os.path.isdir("/tmp") else None)
+    environment = dict(orders["environment"])
+    children: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        if orders["valkey"]:
+            valkey = children["valkey"] = _start_valkey(orders["valkey"], folder, log, lock_fd)
+            environment["BUCKETLOG_REDIS_URL"] = f"unix://{folder}/valkey.sock"
+        broker = children["broker"] = subprocess.Popen(
+            orders["broker"],
+            stdin=subprocess.DEVNULL,
+            stderr=log,
+            env=environment,
+            pass_fds=(lock_fd,),
+            preexec_fn=_die_with_guard,  # noqa: PLW1509 - the guard has one thread
+        )
+        _say(
+            event="children",
+            guard=os.getpid(),
+            valkey=valkey.pid if orders["valkey"] else None,
+            broker=broker.pid,
+        )
+        _watch(children)
+    except BrokenPipeError:
+        pass  # the parent is gone: stop the children
+    finally:
+        for child in reversed(children.values()):
+            _stop(child, stop_timeout_s)
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

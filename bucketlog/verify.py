@@ -1,0 +1,219 @@
+"""`bucketlog segment verify`: is every byte of the log what was once written, and does it fit?
+
+Checked: each object under `log/` (header, every batch's CRC and footer row, footer, trailer, seal),
+that it stands under its own key, that its writer is registered, that chains have no hole which a
+later object proves to be a loss, that no two segments have one ticket, that no two batches of a
+partition share an offset, and that the facts fold. Damage never ends the check: all is listed.
+
+A log that is being written is checked as it stood when it was listed. An object past a hole that
+nothing proves to be a loss is a PUT in flight, or the end of a broker that crashed; the next
+epoch seals there. It is counted, not reported.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
+from bucketlog.model import SegmentId, SegmentIndex, Ticket, TopicPartition, WriterId
+from metadata.fold import LogState
+from tiered_storage import keys
+from tiered_storage.bucket import ObjectInfo, SyncBucket
+from tiered_storage.chains import Chain, read_chains
+from tiered_storage.segment import MIN_SEGMENT_LENGTH, check_segment, decode_seal, is_seal
+
+REQUESTS_IN_FLIGHT = 8
+_LOST = "a segment is missing here"
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """`position` is the first byte of the object that cannot be trusted."""
+
+    key: str
+    position: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What was checked and what was found. `unfinished` objects stand past a hole in their chain;
+    `void` ones past a seal, where they never count."""
+
+    segments: int = 0
+    seals: int = 0
+    batches: int = 0
+    records: int = 0
+    size_bytes: int = 0
+    topics: int = 0
+    partitions: int = 0
+    unfinished: int = 0
+    void: int = 0
+    damage: list[Damage] = field(default_factory=list)
+
+    def found(self, key: str, position: int, reason: str) -> None:
+        self.damage.append(Damage(key, position, reason))
+
+
+def verify_log(
+    bucket: SyncBucket,
+    *,
+    requests_in_flight: int = REQUESTS_IN_FLIGHT,
+    on_listed: Callable[[int], Callable[[], None]] = lambda count: lambda: None,
+) -> Report:
+    """Check the whole log. `on_listed` gets the number of objects, and returns what is then called
+    once for each. Raises only the bucket's own errors (`BucketError`)."""
+    report = Report()
+    objects = _list_log(bucket, report)
+    registered = _registered(bucket, report)
+    on_checked = on_listed(len(objects))
+    indexes: dict[SegmentId, SegmentIndex] = {}
+    with ThreadPoolExecutor(requests_in_flight) as pool:
+        for info, index, damage in pool.map(lambda info: _check_object(bucket, info), objects):
+            report.size_bytes += info.size_bytes
+            if damage is not None:
+                report.damage.append(damage)
+            elif index is None:
+                report.seals += 1
+            else:
+                report.segments += 1
+                indexes[keys.parse_segment(info.key)] = index
+            on_checked()
+    chains = read_chains(info for info in objects if not _is_too_short(info))
+    for writer in sorted(set(chains) - registered):
+        report.found(keys.chain(writer), 0, "the chain of a writer that never registered")
+    _check_holes(chains, indexes, report)
+    _check_order(_committed(chains, indexes), report)
+    report.damage.sort(key=lambda damage: (damage.key, damage.position))
+    return report
+
+
+def _list_log(bucket: SyncBucket, report: Report) -> list[ObjectInfo]:
+    objects = []
+    for info in bucket.list(keys.LOG):
+        try:
+            keys.parse_segment(info.key)
+        except InvalidDataError as error:
+            report.found(info.key, 0, error.message)
+        else:
+            objects.append(info)
+    return sorted(objects)
+
+
+def _registered(bucket: SyncBucket, report: Report) -> set[WriterId]:
+    writers = set()
+    for info in bucket.list(keys.WRITERS):
+        try:
+            writers.add(keys.parse_writer_registration(info.key)[1])
+        except InvalidDataError as error:
+            report.found(info.key, 0, error.message)
+    return writers
+
+
+def _is_too_short(info: ObjectInfo) -> bool:
+    return not is_seal(info.size_bytes) and info.size_bytes < MIN_SEGMENT_LENGTH
+
+
+def _check_object(
+    bucket: SyncBucket, info: ObjectInfo
+) -> tuple[ObjectInfo, SegmentIndex | None, Damage | None]:
+    """The index of a sound segment; None and None for a sound seal."""
+    try:
+        data = bucket.get(info.key).data
+        index = None
+        if is_seal(len(data)):
+            named = decode_seal(info.key, data).segment
+        else:
+            index = check_segment(info.key, data)
+            named = index.segment
+        if named != keys.parse_segment(info.key):
+            return info, None, Damage(info.key, 0, f"it says that it is {keys.segment(named)!r}")
+        return info, index, None
+    except CorruptObjectError as error:
+        return info, None, Damage(info.key, error.position, error.reason)
+    except InvalidDataError as error:
+        return info, None, Damage(info.key, 0, error.message)
+    except ObjectNotFoundError:
+        return info, None, Damage(info.key, 0, "it was listed and is gone")
+
+
+def _check_holes(
+    chains: Mapping[WriterId, Chain], indexes: Mapping[SegmentId, SegmentIndex], report: Report
+) -> None:
+    """A hole is a loss where a seal stands beyond it (seals come after the last segment), or a
+    segment that some committed segment's low ticket says was visible."""
+    low = max(
+        (Ticket(index.ticket.epoch, index.low_ticket) for index in _committed(chains, indexes)),
+        default=Ticket(0, 0),
+    )
+    for chain in chains.values():
+        if chain.sealed:
+            report.void += len(chain.void)
+            continue
+        beyond = [indexes.get(keys.parse_segment(info.key)) for info in chain.void]
+        if any(is_seal(info.size_bytes) for info in chain.void) or any(
+            index is not None and index.ticket < low for index in beyond
+        ):
+            for seq in _missing(chain):
+                report.found(keys.segment(SegmentId(chain.writer, seq)), 0, _LOST)
+        else:
+            report.unfinished += len(chain.void)
+
+
+def _missing(chain: Chain) -> list[int]:
+    there = {keys.parse_segment(info.key).seq for info in chain.void}
+    return [seq for seq in range(chain.end, max(there)) if seq not in there]
+
+
+def _committed(
+    chains: Mapping[WriterId, Chain], indexes: Mapping[SegmentId, SegmentIndex]
+) -> list[SegmentIndex]:
+    """The sound ones, in ticket order."""
+    names = (
+        SegmentId(chain.writer, seq)
+        for chain in chains.values()
+        for seq in range(chain.start, chain.end)
+    )
+    return sorted(
+        (indexes[name] for name in names if name in indexes), key=lambda index: index.ticket
+    )
+
+
+def _check_order(committed: Iterable[SegmentIndex], report: Report) -> None:
+    """Tickets, offsets, facts. Where something is lost or damaged already, the facts are not
+    folded: what they build on may be what is gone."""
+    sound = not report.damage
+    state = LogState()
+    last: SegmentIndex | None = None
+    ends: dict[TopicPartition, tuple[int, SegmentId]] = {}
+    for index in committed:
+        key = keys.segment(index.segment)
+        if last is not None and index.ticket == last.ticket:
+            report.found(key, 0, f"{keys.segment(last.segment)!r} has the same ticket")
+        last = index
+        _check_offsets(index, ends, report)
+        if sound and not report.damage:
+            try:
+                state.apply(index)
+            except InvalidDataError as error:
+                report.found(key, 0, error.message)
+    report.topics = len(state.topics)
+    report.partitions = len(ends)
+
+
+def _check_offsets(
+    index: SegmentIndex, ends: dict[TopicPartition, tuple[int, SegmentId]], report: Report
+) -> None:
+    for part in index.partitions:
+        for row in part.batches:
+            end, owner = ends.get(part.partition, (0, index.segment))
+            report.batches += 1
+            report.records += row.record_count
+            if row.base_offset < end:
+                report.found(
+                    keys.segment(index.segment),
+                    row.position,
+                    f"offset {row.base_offset} of partition {part.partition.partition} of topic "
+                    f"{part.partition.topic_id.hex()} was given by {keys.segment(owner)!r} already",
+                )
+            ends[part.partition] = (max(end, row.next_offset), index.segment)
