@@ -160,8 +160,9 @@ class Sequencer:
         )
         return OtherBroker(*rest) if status == "other" else None
 
-    async def leave(self, node_id: int) -> None:
-        await self._guard(self._redis.hdel(self._prefix + "brokers", str(node_id)))
+    async def leave(self, node_id: int, incarnation: str) -> None:
+        """From now on nobody has to wait for this broker."""
+        await self._run(Verb.LEAVE, node_id, incarnation)
 
     async def add_nonce(self, nonce: str) -> None:
         await self._guard(self._redis.sadd(self._prefix + "nonces", nonce))
@@ -242,7 +243,7 @@ class Sequencer:
         )
 
     async def publish(
-        self, epoch: int, segment: SegmentId, *, now_ms: int, footer: bytes
+        self, epoch: int, segment: SegmentId, *, now_ms: int, footer: bytes, object_size_bytes: int
     ) -> PublishStatus:
         """Tell that the segment's object is in the bucket; `footer` has the trailer."""
         status, *rest = await self._run(
@@ -252,6 +253,7 @@ class Sequencer:
             segment.seq,
             now_ms,
             footer,
+            object_size_bytes,
             self._stream_segments_max,
         )
         if rest:
@@ -281,7 +283,8 @@ def _visible(stream_id: bytes, fields: dict[bytes, bytes]) -> VisibleSegment:
     epoch, number = (int(part) for part in stream_id.split(b"-"))
     segment = SegmentId(WriterId(fields[b"writer"].decode()), int(fields[b"seq"]))
     ticket = Ticket(epoch, int(fields[b"ticket"]))
-    return VisibleSegment(epoch, number, segment, ticket, fields[b"index"])
+    size = int(fields[b"size"])
+    return VisibleSegment(epoch, number, segment, ticket, fields[b"index"], size)
 
 
 def _pack_request(partitions: Sequence[WantedPartition], control: Sequence[WantedControl]) -> bytes:

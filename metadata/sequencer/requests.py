@@ -98,6 +98,7 @@ class VisibleSegment(NamedTuple):
     segment: SegmentId
     ticket: Ticket
     footer: bytes
+    object_size_bytes: int
 
 
 class OtherBroker(NamedTuple):

@@ -17,6 +17,7 @@ class Verb(StrEnum):
     REGISTER_WRITER = "register_writer"
     PRODUCER_IDS = "producer_ids"
     HEARTBEAT = "heartbeat"
+    LEAVE = "leave"
     ACTIVATE = "activate"
 
 
@@ -26,6 +27,7 @@ _PARTS: dict[Verb, tuple[str, ...]] = {
     Verb.REGISTER_WRITER: ("identity", "records"),
     Verb.PRODUCER_IDS: ("identity",),
     Verb.HEARTBEAT: (),
+    Verb.LEAVE: (),
     Verb.ACTIVATE: ("identity",),
 }
 

@@ -1,5 +1,6 @@
 -- PURPOSE  A segment's object is in the bucket: it is decided; visible once its dependencies are settled.
--- ARGV     1 epoch, 2 writer, 3 seq, 4 now (ms), 5 index (footer and trailer, for the views), 6 segments kept in the stream
+-- ARGV     1 epoch, 2 writer, 3 seq, 4 now (ms), 5 index (footer and trailer, for the views),
+--          6 the object's size (bytes), 7 segments kept in the stream
 -- RETURNS  packed {status, …}: {'visible'} | {'decided'} | {'already'} | {'void'}
 --          | {'early', reason} | {'unknown', reason} | {'lost', reason}
 -- INVARIANTS  In chain order: refused unless seq is the writer's first pending one. 'void' from the
@@ -33,8 +34,8 @@ me.first = seq + 1
 me.heartbeat = now
 store_records(keys.writers, {[writer] = me})
 redis.call('HSET', keys.holders, name, 'd' .. writer)
-redis.call('HSET', keys.indexes, name, ARGV[5])
+redis.call('HSET', keys.indexes, name, cmsgpack.pack({ARGV[5], ARGV[6]}))
 if #cmsgpack.unpack(waits) > 0 then return cmsgpack.pack({'decided'}) end
-settle(keys, meta, epoch, ticket, 'visible', ARGV[6])
+settle(keys, meta, epoch, ticket, 'visible', ARGV[7])
 redis.call('HSET', keys.meta, 'visible', string.format('%d', meta.visible))
 return cmsgpack.pack({'visible'})

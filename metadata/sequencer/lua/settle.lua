@@ -98,10 +98,11 @@ local function settle(keys, meta, epoch, first, outcome, stream_max)
     settle_topics(keys, ticket, reservation, visible)
     if visible then
       meta.visible = meta.visible + 1
+      local index, size = unpack(cmsgpack.unpack(redis.call('HGET', keys.indexes, name)))
       redis.call('XADD', keys.visible, 'MAXLEN', '~', stream_max,
         string.format('%d-%d', epoch, meta.visible),
         'writer', reservation.writer, 'seq', string.format('%d', reservation.seq), 'ticket', name,
-        'index', redis.call('HGET', keys.indexes, name))
+        'size', size, 'index', index)
       shown[#shown + 1] = ticket
     end
     local dependents = redis.call('HGET', keys.dependents, name)

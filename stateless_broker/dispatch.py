@@ -1,0 +1,163 @@
+"""From a frame to its handler: the table of APIs, request headers, versions.
+
+Invariant: what Kafka answers on a request it does not know, this broker answers too: an unknown API
+or version ends the connection; an ApiVersions request of an unknown version gets version 0's answer
+with UNSUPPORTED_VERSION (KIP-511). Source: Kafka's RequestContext.parseRequest, ApiVersionsRequest.
+"""
+
+import logging
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.model import Buffer
+from bucketlog.wire import fetch, produce
+from bucketlog.wire.frames import FrameReader, MalformedRequestError
+from stateless_broker.connection import Answer, Connection, Frame
+from stateless_broker.messages import Values, is_flexible, read_message, write_message
+from stateless_broker.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+API_VERSIONS = 18
+_HEADER = struct.Struct(">hhi")
+
+
+class RequestHeader(NamedTuple):
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a handler gets besides the message."""
+
+    header: RequestHeader
+    connection: Connection
+
+
+Handler = Callable[[Request, Any], Awaitable[Values]]
+"""Message in (kio's class of its version), values of the response out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """`min_version` is what is advertised, `served_from` what is answered (KAFKA-18659)."""
+
+    key: int
+    min_version: int
+    max_version: int
+    handler: Handler | None = None
+    served_from: int = 0
+
+    def serves(self, version: int) -> bool:
+        return max(self.min_version, self.served_from) <= version <= self.max_version
+
+
+ProduceHandler = Callable[[Request, Frame, memoryview, int, Answer], None]
+FetchHandler = Callable[[Request, fetch.FetchRequest], Awaitable[list[Buffer]]]
+
+
+class Dispatcher:
+    def __init__(
+        self,
+        *,
+        apis: list[Api],
+        produce_handler: ProduceHandler,
+        fetch_handler: FetchHandler,
+        supervisor: Supervisor,
+        on_request: Callable[[int], None],
+    ) -> None:
+        own = [
+            Api(produce.API_KEY, 0, produce.MAX_VERSION, served_from=produce.MIN_VERSION),
+            Api(fetch.API_KEY, fetch.MIN_VERSION, fetch.MAX_VERSION),
+            Api(API_VERSIONS, 0, 4, self._api_versions),
+        ]
+        self.apis: Mapping[int, Api] = {api.key: api for api in (*own, *apis)}
+        self._produce_handler = produce_handler
+        self._fetch_handler = fetch_handler
+        self._supervisor = supervisor
+        self._on_request = on_request
+
+    def handle(self, connection: Connection, frame: Frame, answer: Answer) -> None:
+        """Take one request. Raises `MalformedRequestError`: the connection then ends."""
+        view = memoryview(frame.data)
+        api_key, version, correlation_id = _HEADER.unpack_from(view)
+        api = self.apis.get(api_key)
+        if api is None:
+            frame.release()
+            raise MalformedRequestError(f"unknown api key {api_key}")
+        self._on_request(api_key)
+        if not api.serves(version):
+            frame.release()
+            if api_key != API_VERSIONS:
+                raise MalformedRequestError(f"version {version} of api {api_key} is not supported")
+            answer.send(self._unsupported_version(correlation_id))
+            return
+        reader = FrameReader(view, _HEADER.size)
+        client_id = reader.nullable_string() or ""
+        reader.flexible = is_flexible(api_key, version) if api_key else version >= 9
+        reader.tags()
+        header = RequestHeader(api_key, version, correlation_id, client_id)
+        request = Request(header, connection)
+        if api_key == produce.API_KEY:
+            self._produce_handler(request, frame, view, reader.at, answer)
+            return
+        try:
+            if api_key == fetch.API_KEY:
+                work = self._fetch(request, fetch.read_request(view, reader.at, version), answer)
+            else:
+                message = read_message(api_key, version, bytes(view), reader.at)
+                work = self._serve(api, request, message, answer)
+        finally:
+            frame.release()
+        self._supervisor.spawn(
+            work,
+            f"api {api_key}",
+            on_failure=lambda error: answer.close(f"api {api_key} failed: {error!r}"),
+        )
+
+    async def _serve(self, api: Api, request: Request, message: Any, answer: Answer) -> None:
+        if api.handler is None:
+            raise NotImplementedError(f"api {api.key} has a path of its own")
+        values = await api.handler(request, message)
+        header = request.header
+        body = write_message(api.key, header.api_version, values)
+        answer.send([response_header(header, api.key != API_VERSIONS), body])
+
+    async def _fetch(self, request: Request, message: fetch.FetchRequest, answer: Answer) -> None:
+        parts = await self._fetch_handler(request, message)
+        answer.send([response_header(request.header), *parts])
+
+    def _versions(self) -> list[Values]:
+        return [
+            {
+                "api_key": api.key,
+                "min_version": api.min_version,
+                "max_version": api.max_version,
+            }
+            for api in sorted(self.apis.values(), key=lambda api: api.key)
+        ]
+
+    async def _api_versions(self, request: Request, message: Any) -> Values:
+        return {"error_code": ErrorCode.none, "api_keys": self._versions()}
+
+    def _unsupported_version(self, correlation_id: int) -> list[Buffer]:
+        own = [entry for entry in self._versions() if entry["api_key"] == API_VERSIONS]
+        values = {"error_code": ErrorCode.unsupported_version, "api_keys": own}
+        return [struct.pack(">i", correlation_id), write_message(API_VERSIONS, 0, values)]
+
+
+def response_header(header: RequestHeader, may_have_tags: bool = True) -> bytes:
+    """Version 1 (with tagged fields) for flexible responses, version 0 for all others."""
+    correlation = struct.pack(">i", header.correlation_id)
+    if header.api_key == produce.API_KEY:
+        flexible = header.api_version >= produce.FLEXIBLE_FROM
+    else:
+        flexible = is_flexible(header.api_key, header.api_version)
+    return correlation + b"\0" if flexible and may_have_tags else correlation

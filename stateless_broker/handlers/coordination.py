@@ -1,0 +1,82 @@
+"""FindCoordinator and InitProducerId.
+
+Source: KIP-98, KIP-360, KIP-699 (many keys at once). Transactional ids are refused until this
+broker has transactions; consumer groups find this broker.
+"""
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import SequencerError
+from metadata.sequencer.client import Sequencer
+from stateless_broker.cluster import Cluster
+from stateless_broker.dispatch import Request
+from stateless_broker.health import Health
+from stateless_broker.messages import Values
+
+GROUP = 0
+TRANSACTION = 1
+MANY_KEYS_FROM = 4
+PRODUCER_IDS_BLOCK = 100
+NO_TRANSACTIONS = "this version of bucketlog has no transactions yet: leave out transactional.id"
+
+
+class CoordinationHandler:
+    def __init__(
+        self, *, cluster: Cluster, sequencer: Sequencer, epoch: int, health: Health
+    ) -> None:
+        self._cluster = cluster
+        self._sequencer = sequencer
+        self._epoch = epoch
+        self._health = health
+        self._producer_ids = iter(range(0))
+
+    async def find_coordinator(self, request: Request, message: Any) -> Values:
+        kind = getattr(message, "key_type", GROUP)
+        if request.header.api_version >= MANY_KEYS_FROM:
+            return {
+                "coordinators": [
+                    {"key": key, **self._coordinator(kind)} for key in message.coordinator_keys
+                ]
+            }
+        return self._coordinator(kind)
+
+    def _coordinator(self, kind: int) -> Values:
+        if kind == GROUP:
+            node = self._cluster.me
+            return {
+                "error_code": ErrorCode.none,
+                "error_message": None,
+                "node_id": node.node_id,
+                "host": node.host,
+                "port": node.port,
+            }
+        error, text = ErrorCode.invalid_request, f"key type {kind} is unknown"
+        if kind == TRANSACTION:
+            error, text = ErrorCode.transactional_id_authorization_failed, NO_TRANSACTIONS
+        return {"error_code": error, "error_message": text, "node_id": -1, "host": "", "port": -1}
+
+    async def init_producer_id(self, request: Request, message: Any) -> Values:
+        if message.transactional_id is not None:
+            return _no_producer(ErrorCode.transactional_id_authorization_failed)
+        try:
+            producer_id = await self._next_producer_id()
+        except SequencerError as error:
+            if not error.retriable:
+                self._health.stop_writing(str(error))
+            return _no_producer(ErrorCode.coordinator_not_available)
+        return {"error_code": ErrorCode.none, "producer_id": producer_id, "producer_epoch": 0}
+
+    async def _next_producer_id(self) -> int:
+        if self._health.stopped is not None:
+            raise SequencerError(self._health.stopped)
+        for producer_id in self._producer_ids:
+            return producer_id
+        first = await self._sequencer.producer_ids(self._epoch, PRODUCER_IDS_BLOCK)
+        self._producer_ids = iter(range(first + 1, first + PRODUCER_IDS_BLOCK))
+        return first
+
+
+def _no_producer(error: ErrorCode) -> Values:
+    return {"error_code": error, "producer_id": -1, "producer_epoch": -1}

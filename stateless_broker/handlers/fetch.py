@@ -1,0 +1,168 @@
+"""Fetch: plan by bisection in the view, long-poll on the view, read ranges, send them as they are.
+
+Source: KIP-74 (response limits), KIP-227 (sessions, answered as sessionless), KIP-320 (leader
+epochs: constantly 0), KIP-516 (topic ids), Kafka's ReplicaManager.fetchMessages.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import BucketError, CorruptObjectError
+from bucketlog.model import Buffer, TopicPartition
+from bucketlog.wire import fetch
+from bucketlog.wire.batch import LEADER_EPOCH
+from metadata.fold import Topic
+from metadata.view import PartitionLog, StoredRange, View
+from stateless_broker.dispatch import Request
+from stateless_broker.feed import Watchers
+from stateless_broker.reading import RangeReader
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    bytes_max: int
+    wait_ms_max: int
+
+
+@dataclass(slots=True)
+class _Planned:
+    """One partition of a request: an error, or what there is to read."""
+
+    wanted: fetch.WantedRange
+    error: ErrorCode
+    partition: TopicPartition | None
+    log: PartitionLog | None
+
+
+class FetchHandler:
+    def __init__(
+        self, *, view: View, reader: RangeReader, watchers: Watchers, limits: FetchLimits
+    ) -> None:
+        self._view = view
+        self._reader = reader
+        self._watchers = watchers
+        self._limits = limits
+
+    async def __call__(self, request: Request, message: fetch.FetchRequest) -> list[Buffer]:
+        version = request.header.api_version
+        if message.session_id and message.session_epoch > 0:
+            return fetch.write_response(version, ErrorCode.fetch_session_id_not_found, [])
+        planned = [self._look_up(wanted, version) for wanted in message.partitions]
+        await self._wait(message, planned)
+        results = await self._read(message, planned)
+        return fetch.write_response(version, ErrorCode.none, results)
+
+    def _look_up(self, wanted: fetch.WantedRange, version: int) -> _Planned:
+        topic: Topic | None
+        if version >= fetch.TOPIC_IDS_FROM:
+            topic = self._view.topic_by_id(wanted.topic_id) if wanted.topic_id else None
+            if topic is None:
+                return _Planned(wanted, ErrorCode.unknown_topic_id, None, None)
+        else:
+            topic = self._view.topic(wanted.topic)
+        partition = TopicPartition(topic.topic_id, wanted.partition) if topic else None
+        log = self._view.log(partition) if partition else None
+        if partition is None or log is None:
+            return _Planned(wanted, ErrorCode.unknown_topic_or_partition, None, None)
+        error = ErrorCode.none
+        if wanted.leader_epoch > LEADER_EPOCH:
+            error = ErrorCode.unknown_leader_epoch
+        elif not self._view.log_start(partition) <= wanted.fetch_offset <= log.high_watermark:
+            error = ErrorCode.offset_out_of_range
+        return _Planned(wanted, error, partition, log)
+
+    async def _wait(self, message: fetch.FetchRequest, planned: list[_Planned]) -> None:
+        """Until there are `min_bytes`, or an error to tell, or the time is over."""
+        wait_s = min(max(message.max_wait_ms, 0), self._limits.wait_ms_max) / 1000
+        if wait_s <= 0 or any(part.error is not ErrorCode.none for part in planned):
+            return
+        partitions = [part.partition for part in planned if part.partition is not None]
+        deadline = asyncio.get_running_loop().time() + wait_s
+        grown = asyncio.Event()
+        if self._enough(message, planned):
+            return
+        self._watchers.add(partitions, grown)
+        try:
+            while not self._enough(message, planned):
+                grown.clear()
+                left = deadline - asyncio.get_running_loop().time()
+                if left <= 0:
+                    return
+                try:
+                    await asyncio.wait_for(grown.wait(), left)
+                except TimeoutError:
+                    return
+        finally:
+            self._watchers.remove(partitions, grown)
+
+    def _enough(self, message: fetch.FetchRequest, planned: list[_Planned]) -> bool:
+        wanted = min(max(message.min_bytes, 0), self._limits.bytes_max)
+        found = 0
+        for part in planned:
+            if found >= wanted:
+                return True
+            if part.log is not None and part.log.high_watermark > part.wanted.fetch_offset:
+                found += part.log.available_bytes(part.wanted.fetch_offset, wanted - found)
+        return found >= wanted
+
+    async def _read(
+        self, message: fetch.FetchRequest, planned: list[_Planned]
+    ) -> list[fetch.PartitionRecords]:
+        left = min(max(message.max_bytes, 0), self._limits.bytes_max)
+        plans: list[list[StoredRange]] = []
+        any_yet = False
+        for part in planned:
+            ranges: list[StoredRange] = []
+            if part.error is ErrorCode.none and part.log is not None:
+                ranges = part.log.ranges(
+                    part.wanted.fetch_offset,
+                    min(max(part.wanted.max_bytes, 0), left),
+                    at_least_one=not any_yet,
+                )
+            any_yet = any_yet or bool(ranges)
+            left -= sum(stored.length for stored in ranges)
+            left = max(left, 0)
+            plans.append(ranges)
+        tails = [self._tail(part) for part in planned]
+        bodies = await asyncio.gather(*(self._read_ranges(ranges) for ranges in plans))
+        return [
+            _result(part, error, tail, records)
+            for part, tail, (error, records) in zip(planned, tails, bodies, strict=True)
+        ]
+
+    async def _read_ranges(self, ranges: list[StoredRange]) -> tuple[ErrorCode, list[Buffer]]:
+        if not ranges:
+            return ErrorCode.none, []
+        try:
+            return ErrorCode.none, list(await self._reader.read(ranges))
+        except (BucketError, CorruptObjectError) as error:
+            logger.error("a fetch cannot read the bucket: %s", error)
+            return ErrorCode.kafka_storage_error, []
+
+    def _tail(self, part: _Planned) -> tuple[int, int]:
+        """High watermark and log start, as they are when the records are chosen."""
+        if part.log is None or part.partition is None or self._view.log(part.partition) is None:
+            return -1, -1
+        return part.log.high_watermark, self._view.log_start(part.partition)
+
+
+def _result(
+    part: _Planned, error: ErrorCode, tail: tuple[int, int], records: list[Buffer]
+) -> fetch.PartitionRecords:
+    high_watermark, log_start = tail
+    failed = part.error if part.error is not ErrorCode.none else error
+    return fetch.PartitionRecords(
+        part.wanted.topic,
+        part.wanted.topic_id,
+        part.wanted.partition,
+        failed,
+        high_watermark,
+        high_watermark,
+        log_start,
+        records,
+    )

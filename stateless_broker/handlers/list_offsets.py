@@ -1,0 +1,98 @@
+"""ListOffsets: earliest, latest, by timestamp, the maximum timestamp.
+
+Source: Kafka's ListOffsetsRequest.json; KIP-79, KIP-734 (max timestamp), KIP-405 (local log start).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
+from bucketlog.model import TopicPartition
+from bucketlog.wire import batch as record_batch
+from bucketlog.wire.batch import LEADER_EPOCH
+from bucketlog.wire.records import decode_records
+from metadata.view import PartitionLog, StoredRange, View
+from stateless_broker.dispatch import Request
+from stateless_broker.messages import Values
+from stateless_broker.reading import RangeReader
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+_LEADER_EPOCH_FROM = 4
+
+
+class ListOffsetsHandler:
+    def __init__(self, *, view: View, reader: RangeReader) -> None:
+        self._view = view
+        self._reader = reader
+
+    async def __call__(self, request: Request, message: Any) -> Values:
+        topics = []
+        for topic in message.topics:
+            partitions = [
+                await self._answer(topic.name, wanted, request.header.api_version)
+                for wanted in topic.partitions
+            ]
+            topics.append({"name": topic.name, "partitions": partitions})
+        return {"topics": topics}
+
+    async def _answer(self, name: str, wanted: Any, version: int) -> Values:
+        topic = self._view.topic(name)
+        partition = TopicPartition(topic.topic_id, wanted.partition_index) if topic else None
+        log = self._view.log(partition) if partition else None
+        error, timestamp, offset = ErrorCode.unknown_topic_or_partition, -1, -1
+        if partition is not None and log is not None:
+            if version >= _LEADER_EPOCH_FROM and wanted.current_leader_epoch > LEADER_EPOCH:
+                error = ErrorCode.unknown_leader_epoch
+            else:
+                try:
+                    timestamp, offset = await self._find(partition, log, wanted.timestamp)
+                    error = ErrorCode.none
+                except (BucketError, CorruptObjectError, InvalidDataError):
+                    error = ErrorCode.kafka_storage_error
+        return {
+            "partition_index": wanted.partition_index,
+            "error_code": error,
+            "timestamp": timestamp,
+            "offset": offset,
+            "leader_epoch": LEADER_EPOCH if offset >= 0 else -1,
+        }
+
+    async def _find(
+        self, partition: TopicPartition, log: PartitionLog, timestamp: int
+    ) -> tuple[int, int]:
+        """Timestamp and offset, -1 and -1 where there is no such record."""
+        match timestamp:
+            case _ if timestamp == LATEST:
+                return -1, log.high_watermark
+            case _ if timestamp in (EARLIEST, EARLIEST_LOCAL):
+                return -1, self._view.log_start(partition)
+            case _ if timestamp == MAX_TIMESTAMP:
+                found = log.with_max_timestamp()
+                if found is None:
+                    return -1, -1
+                highest, stored = found
+                return await self._first_record(stored, lambda value: value >= highest)
+            case _ if timestamp < 0:
+                raise InvalidDataError(f"timestamp {timestamp} has no meaning")
+            case _:
+                since = log.first_since(timestamp)
+                if since is None:
+                    return -1, -1
+                return await self._first_record(since, lambda value: value >= timestamp)
+
+    async def _first_record(
+        self, stored: StoredRange, accepts: Callable[[int], bool]
+    ) -> tuple[int, int]:
+        (data,) = await self._reader.read([stored])
+        header = record_batch.read_header(data)
+        if header.attributes & record_batch.LOG_APPEND_TIME:
+            return header.max_timestamp, header.base_offset
+        for record in decode_records(data, header):
+            if accepts(record.timestamp):
+                return record.timestamp, record.offset
+        return -1, -1

@@ -1,0 +1,143 @@
+"""Metadata: brokers, controller, topics; topics that are asked for may be created.
+
+Source: Kafka's MetadataRequest.json and KafkaApis.handleTopicMetadataRequest: a topic that is being
+created automatically is answered LEADER_NOT_AVAILABLE, and clients ask again.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import InvalidDataError
+from bucketlog.model import TopicId
+from bucketlog.wire.batch import LEADER_EPOCH
+from metadata.fold import Topic
+from metadata.topic_configs import check_topic_name, colliding_name
+from metadata.view import View
+from stateless_broker.cluster import Cluster
+from stateless_broker.dispatch import Request
+from stateless_broker.messages import Values
+from stateless_broker.topic_changes import TopicChanges
+
+ALL_IF_EMPTY_UNTIL = 0
+AUTO_CREATE_FLAG_FROM = 4
+NO_OPERATIONS_KNOWN = -(2**31)
+
+
+class MetadataHandler:
+    """`spawn` starts the creation of topics beside the answer."""
+
+    def __init__(
+        self,
+        *,
+        view: View,
+        cluster: Cluster,
+        changes: TopicChanges,
+        auto_create_topics: bool,
+        spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
+    ) -> None:
+        self._view = view
+        self._cluster = cluster
+        self._changes = changes
+        self._auto_create_topics = auto_create_topics
+        self._spawn = spawn
+        self._creating: dict[str, asyncio.Task[None]] = {}
+
+    async def __call__(self, request: Request, message: Any) -> Values:
+        version = request.header.api_version
+        wanted = message.topics
+        if wanted is None or (version == ALL_IF_EMPTY_UNTIL and not wanted):
+            topics = [self._describe(topic) for topic in self._view.topics()]
+        else:
+            may_create = self._auto_create_topics and (
+                version < AUTO_CREATE_FLAG_FROM or message.allow_auto_topic_creation
+            )
+            topics = [self._answer(entry, may_create) for entry in wanted]
+        return {
+            "brokers": [
+                {"node_id": node.node_id, "host": node.host, "port": node.port, "rack": None}
+                for node in self._cluster.nodes
+            ],
+            "cluster_id": self._cluster.cluster_id,
+            "controller_id": self._cluster.controller.node_id,
+            "topics": topics,
+            "cluster_authorized_operations": NO_OPERATIONS_KNOWN,
+        }
+
+    def _answer(self, entry: Any, may_create: bool) -> Values:
+        topic_id: UUID | None = getattr(entry, "topic_id", None)
+        if entry.name is None or (topic_id is not None and topic_id.int):
+            found = self._view.topic_by_id(TopicId(topic_id.bytes)) if topic_id else None
+            if found is None:
+                return _failed(entry.name, topic_id, ErrorCode.unknown_topic_id)
+            return self._describe(found)
+        name = str(entry.name)
+        topic = self._view.topic(name)
+        if topic is not None:
+            return self._describe(topic)
+        if not may_create:
+            return _failed(name, None, self._why_missing(name))
+        return _failed(name, None, self._create(name))
+
+    @staticmethod
+    def _why_missing(name: str) -> ErrorCode:
+        try:
+            check_topic_name(name)
+        except InvalidDataError:
+            return ErrorCode.invalid_topic_exception
+        return ErrorCode.unknown_topic_or_partition
+
+    def _create(self, name: str) -> ErrorCode:
+        try:
+            check_topic_name(name)
+        except InvalidDataError:
+            return ErrorCode.invalid_topic_exception
+        if colliding_name(name, {topic.name: topic for topic in self._view.topics()}):
+            return ErrorCode.invalid_topic_exception
+        if name not in self._creating:
+            task = self._spawn(self._create_now(name), f"creating topic {name}")
+            self._creating[name] = task
+            task.add_done_callback(lambda _: self._creating.pop(name, None))
+        return ErrorCode.leader_not_available
+
+    async def _create_now(self, name: str) -> None:
+        await self._changes.create(name)
+
+    def _describe(self, topic: Topic) -> Values:
+        leaders = [
+            self._cluster.leader(topic.topic_id, partition).node_id
+            for partition in range(topic.partitions)
+        ]
+        return {
+            "error_code": ErrorCode.none,
+            "name": topic.name,
+            "topic_id": UUID(bytes=topic.topic_id),
+            "is_internal": False,
+            "partitions": [
+                {
+                    "error_code": ErrorCode.none,
+                    "partition_index": partition,
+                    "leader_id": leader,
+                    "leader_epoch": LEADER_EPOCH,
+                    "replica_nodes": (leader,),
+                    "isr_nodes": (leader,),
+                    "offline_replicas": (),
+                }
+                for partition, leader in enumerate(leaders)
+            ],
+            "topic_authorized_operations": NO_OPERATIONS_KNOWN,
+        }
+
+
+def _failed(name: str | None, topic_id: UUID | None, error: ErrorCode) -> Values:
+    return {
+        "error_code": error,
+        "name": name,
+        "topic_id": topic_id,
+        "is_internal": False,
+        "partitions": [],
+        "topic_authorized_operations": NO_OPERATIONS_KNOWN,
+    }

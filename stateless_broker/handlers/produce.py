@@ -1,0 +1,238 @@
+"""Produce: slice the batches, check them, hand them to the commit path; answer when all is settled.
+
+Invariant: a request's frame stays in the memory budget until the last of its batches is settled,
+answered or not. Source for the checks and their codes: Kafka's LogValidator, ReplicaManager,
+KafkaApis.handleProduceRequest.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import InvalidDataError
+from bucketlog.model import TopicPartition, WallClock
+from bucketlog.wire import batch as record_batch
+from bucketlog.wire import produce
+from bucketlog.wire.batch import (
+    BatchHeader,
+    CorruptBatchError,
+    InvalidBatchError,
+    UnsupportedMagicError,
+)
+from metadata.fold import Topic
+from metadata.topic_configs import (
+    LOG_APPEND_TIME,
+    MAX_MESSAGE_BYTES,
+    TIMESTAMP_TYPE,
+    effective_config,
+)
+from metadata.view import View
+from stateless_broker.connection import Answer, Frame
+from stateless_broker.dispatch import Request, response_header
+from stateless_broker.produce_buffer import Outcome, PendingBatch
+
+ACKS_ALLOWED = (-1, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceLimits:
+    batch_records_max: int
+    timeout_ms_max: int
+
+
+class BatchTooLargeError(InvalidDataError):
+    code = "MESSAGE_TOO_LARGE"
+
+
+class InvalidTimestampError(InvalidDataError):
+    code = "INVALID_TIMESTAMP"
+
+
+class UnknownTopicError(InvalidDataError):
+    code = "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+_CODES: dict[type[InvalidDataError], ErrorCode] = {
+    CorruptBatchError: ErrorCode.corrupt_message,
+    UnsupportedMagicError: ErrorCode.unsupported_for_message_format,
+    InvalidBatchError: ErrorCode.invalid_record,
+    BatchTooLargeError: ErrorCode.message_too_large,
+    InvalidTimestampError: ErrorCode.invalid_timestamp,
+    UnknownTopicError: ErrorCode.unknown_topic_or_partition,
+}
+
+
+class OpenProduce:
+    """A produce request whose batches are not all settled yet."""
+
+    __slots__ = (
+        "_answer",
+        "_frame",
+        "_outcomes",
+        "_request",
+        "_timer",
+        "_times",
+        "_wanted",
+        "_wire",
+    )
+
+    def __init__(
+        self, request: Request, wire: produce.ProduceRequest, frame: Frame, answer: Answer
+    ) -> None:
+        self._request = request
+        self._wire = wire
+        self._frame = frame
+        self._answer: Answer | None = answer
+        self._outcomes: list[Outcome | None] = [None] * len(wire.partitions)
+        self._times = [-1] * len(wire.partitions)
+        self._wanted = len(wire.partitions)
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def answered(self) -> bool:
+        return self._answer is None
+
+    def start_timer(self, timeout_ms: int) -> None:
+        if self._answer is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(timeout_ms / 1000, self._respond)
+
+    def note_append_time(self, row: int, now_ms: int) -> None:
+        self._times[row] = now_ms
+
+    def settle(self, row: int, outcome: Outcome) -> None:
+        if self._outcomes[row] is not None:
+            return
+        self._outcomes[row] = outcome
+        self._wanted -= 1
+        if self._wanted == 0:
+            self._frame.release()
+            self._respond()
+
+    def _respond(self) -> None:
+        answer, self._answer = self._answer, None
+        if answer is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        timed_out = Outcome(ErrorCode.request_timed_out, -1)
+        outcomes = [outcome or timed_out for outcome in self._outcomes]
+        if self._wire.acks == 0:
+            if any(outcome.error is not ErrorCode.none for outcome in outcomes):
+                answer.close("an error with acks=0, which has no answer to say so")
+            else:
+                answer.send([])
+            return
+        header = self._request.header
+        results = [
+            produce.PartitionResult(
+                part.topic,
+                part.partition,
+                outcome.error,
+                outcome.base_offset,
+                append_time if outcome.error is ErrorCode.none else -1,
+                0 if outcome.error is ErrorCode.none else -1,
+                outcome.message,
+            )
+            for part, outcome, append_time in zip(
+                self._wire.partitions, outcomes, self._times, strict=True
+            )
+        ]
+        body = produce.write_response(header.api_version, results)
+        answer.send([response_header(header), body])
+
+
+class ProduceHandler:
+    def __init__(
+        self,
+        *,
+        view: View,
+        commit: Callable[[PendingBatch], None],
+        limits: ProduceLimits,
+        now_ms: WallClock,
+    ) -> None:
+        self._view = view
+        self._commit = commit
+        self._limits = limits
+        self._now_ms = now_ms
+
+    def __call__(
+        self, request: Request, frame: Frame, view: memoryview, at: int, answer: Answer
+    ) -> None:
+        try:
+            wire = produce.read_request(view, at, request.header.api_version)
+        except InvalidDataError:
+            frame.release()
+            raise
+        call = OpenProduce(request, wire, frame, answer)
+        if not wire.partitions:
+            frame.release()
+            call.start_timer(0)
+            return
+        refusal = self._refusal(wire)
+        if refusal is not None:
+            for row in range(len(wire.partitions)):
+                call.settle(row, refusal)
+            return
+        if wire.acks == 0:
+            # The client sees no answer, but its later requests' answers must not wait for this one.
+            answer.send([])
+        for row, part in enumerate(wire.partitions):
+            try:
+                pending = self._check(part, call, row)
+            except InvalidDataError as error:
+                call.settle(row, Outcome(_CODES[type(error)], -1, error.message))
+            else:
+                self._commit(pending)
+        call.start_timer(min(max(wire.timeout_ms, 0), self._limits.timeout_ms_max))
+
+    @staticmethod
+    def _refusal(wire: produce.ProduceRequest) -> Outcome | None:
+        if wire.acks not in ACKS_ALLOWED:
+            return Outcome(ErrorCode.invalid_required_acks, -1, f"acks={wire.acks}")
+        if wire.transactional_id is not None:
+            return Outcome(
+                ErrorCode.transactional_id_authorization_failed,
+                -1,
+                "this version of bucketlog has no transactions yet",
+            )
+        return None
+
+    def _check(self, part: produce.PartitionRecords, call: OpenProduce, row: int) -> PendingBatch:
+        topic = self._view.topic(part.topic)
+        if topic is None or not 0 <= part.partition < topic.partitions:
+            raise UnknownTopicError(f"no partition {part.partition} of topic {part.topic!r}")
+        data = part.records
+        if data is None or not len(data):
+            raise InvalidBatchError("no records")
+        header = record_batch.read_header(data)
+        if header.size_bytes != len(data):
+            raise InvalidBatchError(
+                f"{len(data)} bytes of records are not exactly one batch of {header.size_bytes}"
+            )
+        limit = int(effective_config(topic.configs, MAX_MESSAGE_BYTES))
+        if len(data) > limit:
+            raise BatchTooLargeError(
+                f"a batch of {len(data)} bytes; {MAX_MESSAGE_BYTES} of {part.topic!r} is {limit}"
+            )
+        if not record_batch.crc_holds(data, header):
+            raise CorruptBatchError("the batch's CRC32C does not hold")
+        record_batch.check_produced(header, max_records=self._limits.batch_records_max)
+        if header.is_transactional:
+            raise InvalidBatchError("a transactional batch outside a transaction")
+        header = self._timestamps(topic, data, header, call, row)
+        partition = TopicPartition(topic.topic_id, part.partition)
+        return PendingBatch(topic.name, partition, data, header, call, row)
+
+    def _timestamps(
+        self, topic: Topic, data: memoryview, header: BatchHeader, call: OpenProduce, row: int
+    ) -> BatchHeader:
+        if effective_config(topic.configs, TIMESTAMP_TYPE) == LOG_APPEND_TIME:
+            now_ms = self._now_ms()
+            call.note_append_time(row, now_ms)
+            return record_batch.set_log_append_time(data, header, now_ms)
+        if header.attributes & record_batch.LOG_APPEND_TIME:
+            raise InvalidTimestampError("producers may not set the timestamp type LogAppendTime")
+        return header

@@ -1,0 +1,203 @@
+"""CreateTopics, DeleteTopics, CreatePartitions, DescribeConfigs.
+
+Source: Kafka's messages of these names; KIP-464 (defaults), KIP-516 (topic ids), KIP-525 (configs
+in the answer of CreateTopics).
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.model import TopicId
+from metadata.fold import Topic
+from metadata.topic_configs import TOPIC_CONFIGS
+from metadata.view import View
+from stateless_broker.dispatch import Request
+from stateless_broker.messages import Values
+from stateless_broker.topic_changes import Result, TopicChanges
+
+TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+SOURCE_TOPIC = 1
+SOURCE_DEFAULT = 5
+NO_OPERATIONS_KNOWN = -(2**31)
+DELETE_BY_ID_FROM = 6
+
+
+class TopicsHandler:
+    def __init__(
+        self, *, view: View, changes: TopicChanges, broker_configs: dict[str, str]
+    ) -> None:
+        self._view = view
+        self._changes = changes
+        self._broker_configs = broker_configs
+
+    async def create_topics(self, request: Request, message: Any) -> Values:
+        twice = _twice(topic.name for topic in message.topics)
+        topics = []
+        for wanted in message.topics:
+            if wanted.name in twice:
+                result = Result(ErrorCode.invalid_request, "Duplicate topic name.", None)
+            else:
+                result = await self._create(wanted, message.validate_only)
+            topics.append(_created(wanted.name, result))
+        return {"topics": topics}
+
+    async def _create(self, wanted: Any, validate_only: bool) -> Result:
+        partitions, replicas = wanted.num_partitions, wanted.replication_factor
+        if wanted.assignments:
+            if partitions != -1 or replicas != -1:
+                return Result(
+                    ErrorCode.invalid_request,
+                    "A manual partition assignment was specified, but numPartitions or "
+                    "replicationFactor was not set to -1.",
+                    None,
+                )
+            indexes = sorted(entry.partition_index for entry in wanted.assignments)
+            if indexes != list(range(len(indexes))):
+                return Result(
+                    ErrorCode.invalid_replica_assignment,
+                    "partitions should be a consecutive 0-based integer sequence",
+                    None,
+                )
+            partitions = len(indexes)
+        return await self._changes.create(
+            wanted.name,
+            partitions=partitions,
+            replication_factor=replicas,
+            configs={entry.name: entry.value for entry in wanted.configs},
+            validate_only=validate_only,
+        )
+
+    async def delete_topics(self, request: Request, message: Any) -> Values:
+        if request.header.api_version >= DELETE_BY_ID_FROM:
+            wanted = [(entry.name, entry.topic_id) for entry in message.topics]
+        else:
+            wanted = [(name, None) for name in message.topic_names]
+        responses = []
+        for name, topic_id in wanted:
+            by_id = name is None and topic_id is not None
+            topic = (
+                self._view.topic_by_id(TopicId(topic_id.bytes)) if by_id else self._view.topic(name)
+            )
+            if topic is None:
+                error = (
+                    ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
+                )
+                result = Result(error, "This server does not host this topic.", None)
+            else:
+                result = await self._changes.delete(topic)
+            responses.append(
+                {
+                    "name": topic.name if topic else name,
+                    "topic_id": UUID(bytes=topic.topic_id) if topic else topic_id,
+                    "error_code": result.error,
+                    "error_message": result.message,
+                }
+            )
+        return {"responses": responses}
+
+    async def create_partitions(self, request: Request, message: Any) -> Values:
+        twice = _twice(topic.name for topic in message.topics)
+        results = []
+        for wanted in message.topics:
+            if wanted.name in twice:
+                result = Result(ErrorCode.invalid_request, "Duplicate topic name.", None)
+            else:
+                result = await self._changes.grow(
+                    wanted.name, wanted.count, validate_only=message.validate_only
+                )
+            results.append(
+                {
+                    "name": wanted.name,
+                    "error_code": result.error,
+                    "error_message": result.message,
+                }
+            )
+        return {"results": results}
+
+    async def describe_configs(self, request: Request, message: Any) -> Values:
+        return {"results": [self._describe(resource) for resource in message.resources]}
+
+    def _describe(self, resource: Any) -> Values:
+        error, text, configs = ErrorCode.none, None, []
+        keys = resource.configuration_keys
+        if resource.resource_type == TOPIC_RESOURCE:
+            topic = self._view.topic(resource.resource_name)
+            if topic is None:
+                error, text = ErrorCode.unknown_topic_or_partition, "No such topic."
+            else:
+                configs = _topic_configs(topic, keys)
+        elif resource.resource_type == BROKER_RESOURCE:
+            configs = [
+                _config(name, value, SOURCE_DEFAULT, read_only=True)
+                for name, value in sorted(self._broker_configs.items())
+                if keys is None or name in keys
+            ]
+        else:
+            error, text = ErrorCode.invalid_request, f"resource type {resource.resource_type}"
+        return {
+            "error_code": error,
+            "error_message": text,
+            "resource_type": resource.resource_type,
+            "resource_name": resource.resource_name,
+            "configs": configs,
+        }
+
+
+def _twice(names: Iterable[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def _created(name: str, result: Result) -> Values:
+    topic = result.topic
+    ok = result.error is ErrorCode.none and topic is not None
+    return {
+        "name": name,
+        "topic_id": UUID(bytes=topic.topic_id) if ok and topic else None,
+        "error_code": result.error,
+        "error_message": result.message,
+        "num_partitions": topic.partitions if ok and topic else -1,
+        "replication_factor": 1 if ok else -1,
+        "configs": _topic_configs(topic, None) if ok and topic else [],
+    }
+
+
+def _topic_configs(topic: Topic, keys: Iterable[str] | None) -> list[Values]:
+    wanted = None if keys is None else set(keys)
+    return [
+        _config(
+            name,
+            topic.configs.get(name, definition.default),
+            SOURCE_TOPIC if name in topic.configs else SOURCE_DEFAULT,
+            config_type=definition.config_type,
+            documentation=definition.documentation,
+        )
+        for name, definition in TOPIC_CONFIGS.items()
+        if wanted is None or name in wanted
+    ]
+
+
+def _config(
+    name: str,
+    value: str,
+    source: int,
+    *,
+    read_only: bool = False,
+    config_type: int = 2,
+    documentation: str | None = None,
+) -> Values:
+    return {
+        "name": name,
+        "value": value,
+        "read_only": read_only,
+        "is_default": source == SOURCE_DEFAULT,
+        "config_source": source,
+        "is_sensitive": False,
+        "synonyms": [],
+        "config_type": config_type,
+        "documentation": documentation,
+    }

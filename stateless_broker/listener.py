@@ -1,0 +1,70 @@
+"""The listening socket and the connections that came through it."""
+
+import asyncio
+import socket
+
+from stateless_broker.connection import Connection
+from stateless_broker.dispatch import Dispatcher
+from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.metrics import BrokerFigures
+from stateless_broker.settings import BrokerSettings
+
+LAST_ANSWERS_S = 0.2
+
+
+class Listener:
+    def __init__(
+        self,
+        *,
+        settings: BrokerSettings,
+        dispatcher: Dispatcher,
+        budget: MemoryBudget,
+        figures: BrokerFigures,
+    ) -> None:
+        self._settings = settings
+        self._dispatcher = dispatcher
+        self._budget = budget
+        self._figures = figures
+        self._connections: set[Connection] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._connect, sock=listening, backlog=1024)
+
+    def _connect(self) -> Connection:
+        return Connection(
+            handler=self._dispatcher.handle,
+            budget=self._budget,
+            request_bytes_max=self._settings.request_bytes_max,
+            requests_in_flight=self._settings.requests_in_flight,
+            response_buffer_bytes=self._settings.response_buffer_bytes,
+            on_open=self._opened,
+            on_close=self._closed,
+        )
+
+    def _opened(self, connection: Connection) -> bool:
+        if len(self._connections) >= self._settings.connections_max:
+            return False
+        self._connections.add(connection)
+        self._figures.connections = len(self._connections)
+        return True
+
+    def _closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        self._figures.connections = len(self._connections)
+
+    def stop_accepting(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def stop(self) -> None:
+        """Close the connections once their last answers are sent."""
+        for connection in list(self._connections):
+            connection.finish()
+        for _ in range(10):
+            if not self._connections:
+                return
+            await asyncio.sleep(LAST_ANSWERS_S / 10)
+        for connection in list(self._connections):
+            connection.end("the broker stops")

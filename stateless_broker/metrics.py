@@ -1,0 +1,66 @@
+"""The broker's figures, in Prometheus' names with units.
+
+Read from the parts when somebody asks: nothing is counted twice, and the hot path pays for
+additions of integers only.
+"""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from stateless_broker.health import Health
+from stateless_broker.memory_budget import MemoryBudget
+from tiered_storage.counting import BucketCounts, CountingBucket
+
+
+class BrokerFigures(Collector):
+    def __init__(self, *, bucket: CountingBucket, budget: MemoryBudget, health: Health) -> None:
+        self._bucket = bucket
+        self._budget = budget
+        self._health = health
+        self.requests: dict[int, int] = {}
+        self.connections = 0
+
+    def count_request(self, api_key: int) -> None:
+        self.requests[api_key] = self.requests.get(api_key, 0) + 1
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._bucket.snapshot()
+        yield _bucket_requests(counts)
+        transferred = CounterMetricFamily(
+            "bucketlog_bucket_bytes", "Bytes to and from the bucket.", labels=["direction"]
+        )
+        transferred.add_metric(["in"], counts.bytes_in)
+        transferred.add_metric(["out"], counts.bytes_out)
+        yield transferred
+        requests = CounterMetricFamily(
+            "bucketlog_requests", "Kafka requests taken, by API key.", labels=["api_key"]
+        )
+        for api_key, count in sorted(self.requests.items()):
+            requests.add_metric([str(api_key)], count)
+        yield requests
+        yield GaugeMetricFamily(
+            "bucketlog_connections", "Client connections.", value=self.connections
+        )
+        yield GaugeMetricFamily(
+            "bucketlog_frame_bytes", "Received frames held.", value=self._budget.held_bytes
+        )
+        yield GaugeMetricFamily(
+            "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
+        )
+
+    def render(self) -> bytes:
+        registry = CollectorRegistry()
+        registry.register(self)
+        return generate_latest(registry)
+
+
+def _bucket_requests(counts: BucketCounts) -> Metric:
+    family = CounterMetricFamily(
+        "bucketlog_bucket_requests", "Requests to the bucket, by verb.", labels=["verb"]
+    )
+    for verb in ("creates", "gets", "lists", "deletes", "heads"):
+        family.add_metric([verb.removesuffix("s")], getattr(counts, verb))
+    return family

@@ -1,0 +1,130 @@
+"""Produced batches and facts that wait for the next flush; bounded by the frames' memory budget.
+
+Invariant: batches leave in the order in which they came, those that were put back before all
+others: an idempotent producer's batches reach the sequencer in sequence.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import SequencerError
+from bucketlog.model import TopicPartition
+from bucketlog.wire.batch import BatchHeader
+from metadata.facts import Fact
+from metadata.sequencer.requests import ControlStatus, WantedControl
+
+
+class Outcome(NamedTuple):
+    """What became of a batch. `base_offset` is -1 with an error."""
+
+    error: ErrorCode
+    base_offset: int
+    message: str | None = None
+
+
+class ProduceCall(Protocol):
+    """The request a batch came with."""
+
+    @property
+    def answered(self) -> bool:
+        """True once its client has its answer, a timeout most likely: nobody waits any more."""
+        ...
+
+    def settle(self, row: int, outcome: Outcome) -> None: ...
+
+
+@dataclass(slots=True)
+class PendingBatch:
+    """A view of a received frame; `row` is the batch's place in its request."""
+
+    topic_name: str
+    partition: TopicPartition
+    data: memoryview
+    header: BatchHeader
+    call: ProduceCall
+    row: int
+
+    def settle(self, outcome: Outcome) -> None:
+        self.call.settle(self.row, outcome)
+
+
+@dataclass(slots=True)
+class PendingFact:
+    """A topic change on its way into the log."""
+
+    fact: Fact
+    wanted: WantedControl
+    future: asyncio.Future[ControlStatus]
+
+    def settle(self, status: ControlStatus) -> None:
+        if not self.future.done():
+            self.future.set_result(status)
+
+    def fail(self, error: SequencerError) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class ProduceBuffer:
+    def __init__(self) -> None:
+        self._batches: deque[PendingBatch] = deque()
+        self._facts: deque[PendingFact] = deque()
+        self._wake = asyncio.Event()
+        self.waiting_bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._batches or self._facts)
+
+    def add(self, batch: PendingBatch) -> None:
+        self._batches.append(batch)
+        self.waiting_bytes += len(batch.data)
+        self._wake.set()
+
+    def add_fact(self, fact: PendingFact) -> None:
+        self._facts.append(fact)
+        self._wake.set()
+
+    def put_back(self, batches: list[PendingBatch], facts: list[PendingFact]) -> None:
+        """Return what must be asked again; it will be first."""
+        self._batches.extendleft(reversed(batches))
+        self._facts.extendleft(reversed(facts))
+        self.waiting_bytes += sum(len(batch.data) for batch in batches)
+
+    def take(self, max_bytes: int) -> tuple[list[PendingBatch], list[PendingFact]]:
+        """The next flush: at least one batch if there is one. Batches whose client has given up
+        are dropped: it was told that they may not be in the log."""
+        batches: list[PendingBatch] = []
+        taken = 0
+        while self._batches and (not batches or taken + len(self._batches[0].data) <= max_bytes):
+            batch = self._batches.popleft()
+            self.waiting_bytes -= len(batch.data)
+            if batch.call.answered:
+                batch.settle(Outcome(ErrorCode.request_timed_out, -1))
+                continue
+            taken += len(batch.data)
+            batches.append(batch)
+        facts = list(self._facts)
+        self._facts.clear()
+        if not self:
+            self._wake.clear()
+        return batches, facts
+
+    async def wait(self) -> None:
+        """Until there is something to take."""
+        while not self:
+            self._wake.clear()
+            await self._wake.wait()
+
+    def drain(self, settle: Callable[[PendingBatch], None]) -> list[PendingFact]:
+        """Empty the buffer for good; returns the facts, batches go through `settle`."""
+        while self._batches:
+            settle(self._batches.popleft())
+        self.waiting_bytes = 0
+        facts = list(self._facts)
+        self._facts.clear()
+        return facts

@@ -1,0 +1,104 @@
+"""Which handler serves which API, at which versions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import uuid4
+
+from bucketlog.model import WallClock
+from metadata.sequencer.client import Sequencer
+from metadata.view import View
+from stateless_broker.cluster import Cluster
+from stateless_broker.commit import Committer
+from stateless_broker.dispatch import Api, Dispatcher
+from stateless_broker.feed import Watchers
+from stateless_broker.handlers.coordination import CoordinationHandler
+from stateless_broker.handlers.fetch import FetchHandler, FetchLimits
+from stateless_broker.handlers.list_offsets import ListOffsetsHandler
+from stateless_broker.handlers.metadata import MetadataHandler
+from stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
+from stateless_broker.handlers.topics import TopicsHandler
+from stateless_broker.health import Health
+from stateless_broker.reading import RangeReader
+from stateless_broker.settings import BrokerSettings
+from stateless_broker.supervisor import Supervisor
+from stateless_broker.topic_changes import TopicChanges
+from tiered_storage.bucket import Bucket
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What handlers are made of."""
+
+    settings: BrokerSettings
+    view: View
+    bucket: Bucket
+    sequencer: Sequencer
+    committer: Committer
+    cluster: Cluster
+    health: Health
+    watchers: Watchers
+    supervisor: Supervisor
+    epoch: int
+    now_ms: WallClock
+
+
+def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispatcher:
+    settings, view = parts.settings, parts.view
+    reader = RangeReader(parts.bucket, ranges_in_flight=settings.fetch_ranges_in_flight)
+    changes = TopicChanges(
+        view=view,
+        committer=parts.committer,
+        new_topic_id=uuid4,
+        partitions_default=settings.num_partitions,
+        partitions_max=settings.partitions_max,
+    )
+    metadata = MetadataHandler(
+        view=view,
+        cluster=parts.cluster,
+        changes=changes,
+        auto_create_topics=settings.auto_create_topics,
+        spawn=lambda work, name: parts.supervisor.spawn(work, name, on_failure=lambda _: None),
+    )
+    topics = TopicsHandler(view=view, changes=changes, broker_configs=_broker_configs(settings))
+    list_offsets = ListOffsetsHandler(view=view, reader=reader)
+    coordination = CoordinationHandler(
+        cluster=parts.cluster, sequencer=parts.sequencer, epoch=parts.epoch, health=parts.health
+    )
+    return Dispatcher(
+        apis=[
+            Api(2, 1, 8, list_offsets),
+            Api(3, 0, 12, metadata),
+            Api(10, 0, 6, coordination.find_coordinator),
+            Api(19, 2, 7, topics.create_topics),
+            Api(20, 1, 6, topics.delete_topics),
+            Api(22, 0, 5, coordination.init_producer_id),
+            Api(32, 1, 4, topics.describe_configs),
+            Api(37, 0, 3, topics.create_partitions),
+        ],
+        produce_handler=ProduceHandler(
+            view=view,
+            commit=parts.committer.add,
+            limits=ProduceLimits(settings.batch_records_max, settings.produce_timeout_ms_max),
+            now_ms=parts.now_ms,
+        ),
+        fetch_handler=FetchHandler(
+            view=view,
+            reader=reader,
+            watchers=parts.watchers,
+            limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
+        ),
+        supervisor=parts.supervisor,
+        on_request=on_request,
+    )
+
+
+def _broker_configs(settings: BrokerSettings) -> dict[str, str]:
+    """Kafka's names for what this broker has of them."""
+    return {
+        "auto.create.topics.enable": str(settings.auto_create_topics).lower(),
+        "broker.id": str(settings.node_id),
+        "default.replication.factor": "1",
+        "fetch.max.bytes": str(settings.fetch_bytes_max),
+        "num.partitions": str(settings.num_partitions),
+        "socket.request.max.bytes": str(settings.request_bytes_max),
+    }

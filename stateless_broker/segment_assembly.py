@@ -1,0 +1,135 @@
+"""From waiting batches to a segment: the request to the sequencer, then the object's parts. Pure.
+
+Invariant: batches are sorted by (topic id, partition) and stay in arrival order within one; only
+offsets (and nothing a CRC covers) are written into them, in place.
+"""
+
+from dataclasses import dataclass
+
+from bucketlog.model import (
+    BatchIndex,
+    Buffer,
+    PartitionIndex,
+    SegmentId,
+    SegmentIndex,
+    TopicPartition,
+)
+from bucketlog.wire.batch import stamp_base_offset
+from metadata.facts import encode_fact
+from metadata.sequencer.requests import (
+    BatchStatus,
+    ControlStatus,
+    Reservation,
+    WantedBatch,
+    WantedPartition,
+)
+from stateless_broker.produce_buffer import PendingBatch, PendingFact
+from tiered_storage.segment import HEADER, encode_footer
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """What goes into one reservation, in the order of its answers."""
+
+    groups: list[tuple[TopicPartition, list[PendingBatch]]]
+    facts: list[PendingFact]
+
+    @classmethod
+    def of(cls, batches: list[PendingBatch], facts: list[PendingFact]) -> "Flush":
+        groups: dict[TopicPartition, list[PendingBatch]] = {}
+        for batch in batches:
+            groups.setdefault(batch.partition, []).append(batch)
+        return cls(sorted(groups.items()), facts)
+
+    def wanted(self) -> list[WantedPartition]:
+        return [
+            WantedPartition(
+                batches[0].topic_name,
+                partition.topic_id,
+                partition.partition,
+                [_wanted(batch) for batch in batches],
+            )
+            for partition, batches in self.groups
+        ]
+
+
+def _wanted(batch: PendingBatch) -> WantedBatch:
+    header = batch.header
+    if header.producer_id < 0:
+        return WantedBatch(header.record_count, "", -1, -1)
+    return WantedBatch(
+        header.record_count,
+        str(header.producer_id),
+        header.producer_epoch,
+        header.base_sequence,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A segment ready to be written. `parts` borrow the batches' frames."""
+
+    index: SegmentIndex
+    parts: list[Buffer]
+    footer: bytes
+    batches: list[tuple[PendingBatch, int]]
+    """Accepted batches with their base offsets."""
+    facts: list[PendingFact]
+
+
+def assemble(
+    flush: Flush, reservation: Reservation, segment: SegmentId, *, created_ms: int
+) -> Assembled:
+    """Stamp what was accepted and lay it out. `reservation.ticket` is set."""
+    if reservation.ticket is None:
+        raise ValueError("nothing was reserved")
+    parts: list[Buffer] = [HEADER]
+    position = len(HEADER)
+    partitions = []
+    accepted: list[tuple[PendingBatch, int]] = []
+    for (partition, batches), answers, stamp in zip(
+        flush.groups, reservation.batches, reservation.hw_stamps, strict=True
+    ):
+        rows = []
+        for batch, answer in zip(batches, answers, strict=True):
+            if answer.status is not BatchStatus.OK:
+                continue
+            stamp_base_offset(batch.data, answer.base_offset)
+            rows.append(_row(batch, answer.base_offset, position))
+            parts.append(batch.data)
+            position += len(batch.data)
+            accepted.append((batch, answer.base_offset))
+        if rows:
+            partitions.append(PartitionIndex(partition, stamp, tuple(rows)))
+    facts = [
+        fact
+        for fact, status in zip(flush.facts, reservation.control, strict=True)
+        if status is ControlStatus.OK
+    ]
+    index = SegmentIndex(
+        segment=segment,
+        ticket=reservation.ticket,
+        low_ticket=reservation.low_ticket,
+        created_ms=created_ms,
+        partitions=tuple(partitions),
+        control=tuple(encode_fact(pending.fact) for pending in facts),
+    )
+    footer = encode_footer(index)
+    parts.append(footer)
+    return Assembled(index, parts, footer, accepted, facts)
+
+
+def _row(batch: PendingBatch, base_offset: int, position: int) -> BatchIndex:
+    header = batch.header
+    return BatchIndex(
+        base_offset,
+        position,
+        len(batch.data),
+        header.record_count,
+        header.last_offset_delta,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.attributes,
+        header.base_sequence,
+    )

@@ -1,0 +1,80 @@
+"""The broker's settings: data only. Each is an environment variable with the prefix `BUCKETLOG_`.
+
+Every limit carries its unit in its name. Kafka's own names stand in the descriptions where there
+is one.
+"""
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIB = 1024 * 1024
+
+Port = Annotated[int, Field(ge=0, le=65535)]
+Positive = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[int, Field(ge=0)]
+
+
+class BrokerSettings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="BUCKETLOG_", frozen=True)
+
+    bucket_url: str = Field(description="Where the log lives: s3://bucket/prefix or file:///dir.")
+    redis_url: str = Field(description="The sequencer: redis://, rediss:// or unix:// URL.")
+    shard: NotNegative = Field(0, description="The shard of the cluster this broker serves.")
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: Port = Field(9092, description="Port to listen on; 0 for any free one.")
+    advertised_host: str | None = Field(None, description="Address clients use (default: host).")
+    advertised_port: Port | None = Field(None, description="Port clients use (default: port).")
+    http_port: Port = Field(0, description="Port of /healthz, /readyz, /metrics; 0 for any.")
+    node_id: NotNegative = Field(0, description="broker.id")
+
+    flush_interval_ms: NotNegative | None = Field(
+        None,
+        description="At most one flush in so long; 0: group commit. Default: 250 on S3, else 0.",
+    )
+    flush_bytes: Positive = Field(8 * MIB, description="A flush starts early when so much waits.")
+    puts_in_flight: Positive = Field(2, description="Segment objects written at once.")
+    produce_buffer_bytes: Positive = Field(
+        256 * MIB, description="Frames held in memory; past it, sockets are not read."
+    )
+    put_retry_ms: Positive = Field(2000, description="The longest pause before a PUT is retried.")
+
+    request_bytes_max: Positive = Field(100 * MIB, description="socket.request.max.bytes")
+    batch_records_max: Positive = Field(
+        10_000_000, description="The most records that one batch may claim to have."
+    )
+    fetch_bytes_max: Positive = Field(55 * MIB, description="fetch.max.bytes")
+    fetch_wait_ms_max: NotNegative = Field(60_000, description="The longest a fetch may wait.")
+    fetch_ranges_in_flight: Positive = Field(16, description="Range reads at once in one fetch.")
+    produce_timeout_ms_max: Positive = Field(300_000, description="The longest a produce may wait.")
+    requests_in_flight: Positive = Field(64, description="Requests at once on one connection.")
+    connections_max: Positive = Field(10_000, description="max.connections")
+    response_buffer_bytes: Positive = Field(
+        4 * MIB, description="Answers waiting for a slow client before it is not read any more."
+    )
+
+    num_partitions: Positive = Field(1, description="num.partitions")
+    partitions_max: Positive = Field(10_000, description="The most partitions that a topic has.")
+    auto_create_topics: bool = Field(True, description="auto.create.topics.enable")
+
+    redis_timeout_ms: Positive = Field(5000, description="How long a call to Redis may take.")
+    heartbeat_interval_ms: Positive = Field(2000, description="How often the broker says it lives.")
+    session_timeout_ms: Positive = Field(10_000, description="After so long without, it is dead.")
+    stream_segments_max: Positive = Field(
+        5000, description="Visible segments kept in Redis for the brokers' views."
+    )
+    footer_reads_in_flight: Positive = Field(32, description="Footers read at once at start-up.")
+
+    @model_validator(mode="after")
+    def _timeouts_fit(self) -> "BrokerSettings":
+        if self.heartbeat_interval_ms * 2 > self.session_timeout_ms:
+            raise ValueError("session_timeout_ms must be at least twice heartbeat_interval_ms")
+        return self
+
+    @property
+    def flush_interval_effective_ms(self) -> int:
+        if self.flush_interval_ms is not None:
+            return self.flush_interval_ms
+        return 250 if self.bucket_url.startswith("s3:") else 0

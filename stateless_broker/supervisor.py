@@ -1,0 +1,46 @@
+"""Tasks that belong to the broker: started here, watched here, ended here.
+
+The only place that catches every exception: one that nobody expected is logged with its stack and
+reported to whoever started the task, and never vanishes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+
+class Supervisor:
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(
+        self,
+        work: Coroutine[Any, Any, None],
+        name: str,
+        *,
+        on_failure: Callable[[Exception], None],
+    ) -> asyncio.Task[None]:
+        """Run `work`; `on_failure` gets the exception that it did not handle."""
+        task = asyncio.get_running_loop().create_task(self._watch(work, name, on_failure))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    @staticmethod
+    async def _watch(
+        work: Coroutine[Any, Any, None], name: str, on_failure: Callable[[Exception], None]
+    ) -> None:
+        try:
+            await work
+        except Exception as error:
+            logger.exception("%s failed", name)
+            on_failure(error)
+
+    async def cancel_all(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

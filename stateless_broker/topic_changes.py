@@ -1,0 +1,154 @@
+"""Creating, growing and deleting topics: validate, bring the fact into the log, report its code.
+
+Source: Kafka's ReplicationControlManager (createTopic, createPartitions, deleteTopics).
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import InvalidDataError, SequencerError
+from bucketlog.model import TopicId
+from metadata.facts import Fact, PartitionsAdded, TopicCreated, TopicDeleted
+from metadata.fold import Topic
+from metadata.sequencer.requests import ControlStatus, WantedControl
+from metadata.topic_configs import check_configs, check_topic_name, colliding_name
+from metadata.view import View
+
+logger = logging.getLogger(__name__)
+
+
+class Result(NamedTuple):
+    error: ErrorCode
+    message: str | None
+    topic: Topic | None
+
+
+class FactCommitter(Protocol):
+    async def commit_fact(self, fact: Fact, wanted: WantedControl) -> ControlStatus: ...
+
+
+class TopicChanges:
+    """`new_topic_id` gives fresh ids; `partitions_max` bounds a topic."""
+
+    def __init__(
+        self,
+        *,
+        view: View,
+        committer: FactCommitter,
+        new_topic_id: Callable[[], UUID],
+        partitions_default: int,
+        partitions_max: int,
+    ) -> None:
+        self._view = view
+        self._committer = committer
+        self._new_topic_id = new_topic_id
+        self._partitions_default = partitions_default
+        self._partitions_max = partitions_max
+
+    async def create(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | None] | None = None,
+        validate_only: bool = False,
+    ) -> Result:
+        """`partitions` -1 takes the default (KIP-464)."""
+        problem = self._problem(name, partitions, replication_factor)
+        if problem is not None:
+            return problem
+        try:
+            accepted = check_configs(configs or {})
+        except InvalidDataError as error:
+            return Result(ErrorCode.invalid_config, error.message, None)
+        count = self._partitions_default if partitions == -1 else partitions
+        topic_id = self._new_topic_id()
+        fact = TopicCreated(topic_id=topic_id, name=name, partitions=count, configs=accepted)
+        topic = Topic(TopicId(topic_id.bytes), name, count, accepted)
+        if validate_only:
+            return Result(ErrorCode.none, None, topic)
+        wanted = WantedControl("create", name, topic.topic_id, count)
+        return await self._commit(fact, wanted, topic)
+
+    def _problem(self, name: str, partitions: int, replication_factor: int) -> Result | None:
+        try:
+            check_topic_name(name)
+        except InvalidDataError as error:
+            return Result(ErrorCode.invalid_topic_exception, str(error), None)
+        if self._view.topic(name) is not None:
+            return Result(ErrorCode.topic_already_exists, f"Topic '{name}' already exists.", None)
+        other = colliding_name(name, {topic.name: topic for topic in self._view.topics()})
+        if other is not None:
+            return Result(
+                ErrorCode.invalid_topic_exception,
+                f"Topic '{name}' collides with existing topic: {other}",
+                None,
+            )
+        if partitions != -1 and not 0 < partitions <= self._partitions_max:
+            return Result(
+                ErrorCode.invalid_partitions,
+                f"{partitions} partitions; 1 to {self._partitions_max} are accepted",
+                None,
+            )
+        if replication_factor == 0 or replication_factor < -1:
+            return Result(
+                ErrorCode.invalid_replication_factor,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+                None,
+            )
+        return None
+
+    async def grow(self, name: str, partitions: int, *, validate_only: bool = False) -> Result:
+        topic = self._view.topic(name)
+        if topic is None:
+            return _unknown(name)
+        if not topic.partitions < partitions <= self._partitions_max:
+            return Result(
+                ErrorCode.invalid_partitions,
+                f"Topic {name} has {topic.partitions} partitions, {partitions} were asked for; "
+                f"at most {self._partitions_max} are accepted.",
+                topic,
+            )
+        grown = Topic(topic.topic_id, name, partitions, topic.configs)
+        if validate_only:
+            return Result(ErrorCode.none, None, grown)
+        fact = PartitionsAdded(
+            topic_id=UUID(bytes=topic.topic_id), name=name, partitions=partitions
+        )
+        return await self._commit(
+            fact, WantedControl("grow", name, topic.topic_id, partitions), grown
+        )
+
+    async def delete(self, topic: Topic) -> Result:
+        fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name)
+        return await self._commit(
+            fact, WantedControl("delete", topic.name, topic.topic_id, 0), topic
+        )
+
+    async def _commit(self, fact: Fact, wanted: WantedControl, topic: Topic) -> Result:
+        try:
+            status = await self._committer.commit_fact(fact, wanted)
+        except SequencerError as error:
+            logger.warning("%s %r is refused: %s", wanted.verb, topic.name, error)
+            return Result(ErrorCode.not_enough_replicas, str(error), None)
+        match status:
+            case ControlStatus.OK:
+                return Result(ErrorCode.none, None, topic)
+            case ControlStatus.EXISTS:
+                message = f"Topic '{topic.name}' already exists."
+                return Result(ErrorCode.topic_already_exists, message, None)
+            case ControlStatus.INVALID_PARTITIONS:
+                return Result(ErrorCode.invalid_partitions, "it has as many already", topic)
+            case _:
+                return _unknown(topic.name)
+
+
+def _unknown(name: str) -> Result:
+    return Result(
+        ErrorCode.unknown_topic_or_partition, f"This server does not host topic {name!r}.", None
+    )
