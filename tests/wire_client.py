@@ -92,9 +92,12 @@ def encode_request(
         correlation_id=correlation_id,
         client_id=CLIENT_ID,
     )
+    return encode_entity(header) + encode_entity(build(schema, values))
+
+
+def encode_entity(entity: Any) -> bytes:
     buffer = BytesIO()
-    entity_writer(header_schema)(buffer, header)
-    entity_writer(schema)(buffer, build(schema, values))
+    entity_writer(type(entity))(buffer, entity)
     return buffer.getvalue()
 
 

@@ -1,0 +1,28 @@
+"""The short form of `make prove WHAT=frames`."""
+
+from pathlib import Path
+
+from bucketlog.embedded import EmbeddedCluster
+from tests.scenarios.frames import KINDS, Corpus, frames
+from tests.scenarios.fuzz import fuzz
+
+COUNT = 1_500
+MEMORY_LIMIT_MIB = 20
+
+
+def test_the_broker_outlives_bad_frames(tmp_path: Path) -> None:
+    with EmbeddedCluster(tmp_path) as cluster:
+        figures = fuzz(cluster, COUNT, seed=11)
+    assert figures.answered + figures.closed == COUNT
+    assert figures.answered > COUNT // 20, "the valid ones at least"
+    assert figures.closed > COUNT // 5
+    assert figures.good_requests > 50
+    assert figures.memory_grown_mib < MEMORY_LIMIT_MIB, figures
+
+
+def test_frames_follow_from_the_seed() -> None:
+    corpus = Corpus({"produce": (3, 12), "fetch": (4, 16), "metadata": (0, 12)}, "topic")
+    first = list(frames(corpus, 200, 5))
+    assert first == list(frames(corpus, 200, 5))
+    assert first != list(frames(corpus, 200, 6))
+    assert {frame.kind for frame in first} == set(KINDS)

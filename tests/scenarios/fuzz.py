@@ -1,0 +1,142 @@
+"""A broker under frames that make no sense: alive, serving others, its memory bounded.
+
+At full size, from the repository's root: `make prove WHAT=frames`.
+"""
+
+import socket
+import threading
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import psutil
+
+from bucketlog.embedded import EmbeddedCluster
+from tests.scenarios.frames import Corpus, Frame, frames
+from tests.scenarios.round_trip import create_topic
+from tests.wire_client import API_KEYS, WireClient, build_batch
+
+ANSWER_TIMEOUT_S = 30.0
+"""The longest that a connection may stay open after the client has sent all it will."""
+WARM_UP_PART = 10
+"""One frame of so many is sent before memory is measured."""
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzFigures:
+    frames: int
+    answered: int
+    closed: int
+    good_requests: int
+    good_request_slowest_ms: float
+    memory_grown_mib: float
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class GoodNeighbour(threading.Thread):
+    """A well-behaved connection, used all the while; `failure` is what went wrong."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        super().__init__(name="good-neighbour")
+        self.requests = 0
+        self.slowest_s = 0.0
+        self.failure: BaseException | None = None
+        self._bootstrap = bootstrap
+        self._topic = topic
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+
+    def run(self) -> None:
+        try:
+            with WireClient(self._bootstrap, timeout_s=ANSWER_TIMEOUT_S) as client:
+                while not self._stopping.wait(0.01):
+                    self._once(client)
+        except (OSError, AssertionError) as error:
+            self.failure = error
+
+    def _once(self, client: WireClient) -> None:
+        began = time.perf_counter()
+        if self.requests % 50 == 0:
+            data = {"index": 0, "records": build_batch([(b"good", b"neighbour")])}
+            topic = {"name": self._topic, "partition_data": [data]}
+            answer = client.call("produce", 9, acks=-1, timeout=20_000, topic_data=[topic])
+            assert not answer.responses[0].partition_responses[0].error_code, answer
+        else:
+            part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
+            topic = {"topic": self._topic, "partitions": [part]}
+            answer = client.call(
+                "fetch", 12, max_wait=0, min_bytes=1, max_bytes=1000, topics=[topic]
+            )
+            assert not answer.responses[0].partitions[0].error_code, answer
+            assert answer.responses[0].partitions[0].records
+        self.slowest_s = max(self.slowest_s, time.perf_counter() - began)
+        self.requests += 1
+
+
+def offered_apis(bootstrap: str) -> dict[str, tuple[int, int]]:
+    names = {key: name for name, key in API_KEYS.items()}
+    with WireClient(bootstrap) as client:
+        rows = client.call("api_versions", 0).api_keys
+    return {names[row.api_key]: (row.min_version, row.max_version) for row in rows}
+
+
+def send_alone(address: tuple[str, int], frame: Frame) -> bool:
+    """Send on a connection of its own, say that nothing follows, read until the broker closes.
+    True if anything was answered. Raises `TimeoutError` where the broker does neither."""
+    answered = False
+    with socket.create_connection(address, timeout=ANSWER_TIMEOUT_S) as connection:
+        try:
+            connection.sendall(frame.data)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65536):
+                answered = True
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        except OSError as error:
+            if error.errno != 107:  # ENOTCONN: it was closed before the shutdown
+                raise
+    return answered
+
+
+def fuzz(cluster: EmbeddedCluster, count: int, *, seed: int) -> FuzzFigures:
+    """`count` frames after a warm-up. Raises `AssertionError` where the broker fails."""
+    create_topic(cluster.bootstrap, "fuzz", 1)
+    create_topic(cluster.bootstrap, "neighbour", 1)
+    corpus = Corpus(offered_apis(cluster.bootstrap), "fuzz")
+    process = psutil.Process(cluster.pids["broker"])
+    address = (cluster.host, cluster.port)
+    neighbour = GoodNeighbour(cluster.bootstrap, "neighbour")
+    neighbour.start()
+    try:
+        for frame in frames(corpus, max(count // WARM_UP_PART, 100), seed + 1):
+            send_alone(address, frame)
+        before = process.memory_info().rss
+        began = time.perf_counter()
+        outcomes = Counter(send_alone(address, frame) for frame in frames(corpus, count, seed))
+        seconds = time.perf_counter() - began
+        grown = process.memory_info().rss - before
+    finally:
+        neighbour.stop()
+    if neighbour.failure is not None:
+        raise AssertionError(f"the neighbour was not served: {neighbour.failure!r}")
+    if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+        raise AssertionError("the broker is gone")
+    with WireClient(cluster.bootstrap) as client:
+        assert not client.call("api_versions", 0).error_code
+    return FuzzFigures(
+        frames=count,
+        answered=outcomes[True],
+        closed=outcomes[False],
+        good_requests=neighbour.requests,
+        good_request_slowest_ms=round(1000 * neighbour.slowest_s, 1),
+        memory_grown_mib=round(grown / MIB, 2),
+        seconds=round(seconds, 1),
+    )
