@@ -32,10 +32,9 @@ from bucketlog.wire.records import Record, decode_records, records_payload
 MAX_JOINED_BYTES = 2**31 - 1
 """Arrow's binary columns have 32-bit offsets: what one call decodes must fit."""
 
-_HEADER_TYPE = pa.struct(
-    [pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]
+HEADERS_TYPE = pa.list_(
+    pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 )
-HEADERS_TYPE = pa.list_(pa.field("element", _HEADER_TYPE, nullable=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,9 @@ def _headers(buffer: pa.Buffer, source: _Source) -> pa.Array:
     scan.find_headers(source.data, source.found.headers_at, counts, bounds, is_null)
     names = _take(buffer, bounds, 0, np.zeros(len(bounds), np.bool_))
     values = _take(buffer, bounds, 2, is_null)
-    pairs = pa.StructArray.from_arrays([_as_text(names), values], fields=list(_HEADER_TYPE))
+    pairs = pa.StructArray.from_arrays(
+        [_as_text(names), values], fields=list(HEADERS_TYPE.value_type)
+    )
     return pa.ListArray.from_arrays(pa.array(ends), pairs, type=HEADERS_TYPE)
 
 

