@@ -14,12 +14,20 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
+from pydantic import ValidationError
+
+from bucketlog.errors import (
+    ConfigurationError,
+    CorruptObjectError,
+    InvalidDataError,
+    ObjectNotFoundError,
+)
 from bucketlog.model import SegmentId, SegmentIndex, Ticket, TopicPartition, WriterId
 from metadata.fold import LogState
 from tiered_storage import keys
 from tiered_storage.bucket import ObjectInfo, SyncBucket
 from tiered_storage.chains import Chain, read_chains
+from tiered_storage.identity import ClusterIdentity
 from tiered_storage.segment import MIN_SEGMENT_LENGTH, check_segment, decode_seal, is_seal
 
 REQUESTS_IN_FLIGHT = 8
@@ -62,8 +70,9 @@ def verify_log(
     on_listed: Callable[[int], Callable[[], None]] = lambda count: lambda: None,
 ) -> Report:
     """Check the whole log. `on_listed` gets the number of objects, and returns what is then called
-    once for each. Raises only the bucket's own errors (`BucketError`)."""
+    once for each. Raises `ConfigurationError` where there is no log, and the bucket's errors."""
     report = Report()
+    _check_identity(bucket, report)
     objects = _list_log(bucket, report)
     registered = _registered(bucket, report)
     on_checked = on_listed(len(objects))
@@ -86,6 +95,19 @@ def verify_log(
     _check_order(_committed(chains, indexes), report)
     report.damage.sort(key=lambda damage: (damage.key, damage.position))
     return report
+
+
+def _check_identity(bucket: SyncBucket, report: Report) -> None:
+    try:
+        ClusterIdentity.model_validate_json(bucket.get(keys.CLUSTER).data)
+    except ValidationError as error:
+        report.found(keys.CLUSTER, 0, f"no cluster identity: {error.errors()[0]['msg']}")
+    except ObjectNotFoundError:
+        if not any(bucket.list(keys.LOG)):
+            raise ConfigurationError(
+                "there is no log in this bucket", remedy="check the url, prefix and all"
+            ) from None
+        report.found(keys.CLUSTER, 0, "it is missing")
 
 
 def _list_log(bucket: SyncBucket, report: Report) -> list[ObjectInfo]:

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -65,12 +67,21 @@ def note(message: str) -> None:
 
 
 class Progress(Protocol):
-    def advance(self) -> None: ...
+    def advance(self, amount: int = 1) -> None: ...
+
+    def over(self, items: Iterable[T]) -> Iterator[T]:
+        """Advance by one for each item that passes."""
+        for item in items:
+            yield item
+            self.advance()
 
 
-class _Silent:
-    def advance(self) -> None:
+class _Silent(Progress):
+    def advance(self, amount: int = 1) -> None:
         pass
+
+    def over(self, items: Iterable[T]) -> Iterator[T]:
+        return iter(items)
 
 
 @contextmanager
@@ -92,8 +103,8 @@ def progress(description: str, total: int | None) -> Iterator[Progress]:
     with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(description, total=total)
 
-        class _Bar:
-            def advance(self) -> None:
-                bars.advance(task)
+        class _Bar(Progress):
+            def advance(self, amount: int = 1) -> None:
+                bars.advance(task, amount)
 
         yield _Bar()

@@ -11,6 +11,7 @@ import typer
 
 from bucketlog.cli.options import BucketUrl, OutputFormat
 from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, print_rows, progress
+from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.model import SegmentIndex
@@ -33,6 +34,10 @@ def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> Non
 
     with closing(open_sync_bucket(bucket)) as store:
         objects = sorted(store.list(keys.LOG))
+        if not objects and store.head(keys.CLUSTER) is None:
+            raise ConfigurationError(
+                f"there is no log in {bucket}", remedy="check the url, prefix and all"
+            )
         void = {info.key for chain in read_chains(objects).values() for info in chain.void}
         segments = [
             keys.parse_segment(info.key) for info in objects if not is_seal(info.size_bytes)

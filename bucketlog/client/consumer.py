@@ -7,7 +7,7 @@ exactly the records that stood before each partition's end when it was opened.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
@@ -215,15 +215,7 @@ class Consumer(Generic[K, V]):
                 if spot.error is not None:
                     raise log_error(spot.error, f"finding a time in topic {name!r}")
             return found
-        offset_of: Callable[[int], int]
-        if isinstance(start, Mapping):
-            offset_of = lambda partition: start.get(partition, OFFSET_BEGINNING)  # noqa: E731
-        elif isinstance(start, int):
-            offset_of = lambda partition: start  # noqa: E731
-        else:
-            whole = OFFSET_BEGINNING if start == "earliest" else OFFSET_END
-            offset_of = lambda partition: whole  # noqa: E731
-        return [KafkaPartition(name, part, offset_of(part)) for part in self.partitions]
+        return [KafkaPartition(name, part, _offset(start, part)) for part in self.partitions]
 
     def _end_offsets(self, begin: list[KafkaPartition]) -> dict[int, int]:
         """The high watermarks now, of the partitions that have something before them to read."""
@@ -234,6 +226,18 @@ class Consumer(Generic[K, V]):
             if high > low and first != OFFSET_END and first < high:
                 ends[spot.partition] = high
         return ends
+
+
+def _offset(start: Literal["earliest", "latest"] | int | Mapping[int, int], partition: int) -> int:
+    match start:
+        case "earliest":
+            return OFFSET_BEGINNING
+        case "latest":
+            return OFFSET_END
+        case int():
+            return start
+        case _:
+            return start.get(partition, OFFSET_BEGINNING)
 
 
 def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:

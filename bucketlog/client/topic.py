@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
 
 from bucketlog.client.formats import Format, format_of
 from bucketlog.errors import ConfigurationError, InvalidDataError
@@ -101,9 +101,8 @@ class Record(Generic[K, V]):
                 f"the record at {self.where} has no value",
                 remedy="it is a tombstone: check record.is_tombstone first",
             )
-        # A record that is no tombstone was decoded from bytes, so this is a V (which may be None,
-        # for JSON null in a topic of an optional type).
-        return self._value  # type: ignore[return-value]
+        # It was decoded from bytes: a V, which may be None (JSON null, of an optional type).
+        return cast(V, self._value)
 
     @property
     def where(self) -> str:
