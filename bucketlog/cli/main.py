@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-from bucketlog.cli import consume, demo, dev, produce, segment, topic
+from bucketlog.cli.consume import consume
+from bucketlog.cli.demo import demo
+from bucketlog.cli.dev import broker, dev
 from bucketlog.cli.output import (
     EXIT_BROKEN_PIPE,
     EXIT_CODES,
@@ -14,6 +16,9 @@ from bucketlog.cli.output import (
     EXIT_INTERRUPTED,
     EXIT_USAGE,
 )
+from bucketlog.cli.produce import produce
+from bucketlog.cli.segment import app as segment_app
+from bucketlog.cli.topic import app as topic_app
 from bucketlog.errors import BucketlogError, ConfigurationError
 
 app = typer.Typer(
@@ -25,13 +30,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("dev")(dev.dev)
-app.command("broker")(dev.broker)
-app.add_typer(topic.app, name="topic")
-app.command("produce")(produce.produce)
-app.command("consume")(consume.consume)
-app.add_typer(segment.app, name="segment")
-app.command("demo")(demo.demo)
+app.command("dev")(dev)
+app.command("broker")(broker)
+app.add_typer(topic_app, name="topic")
+app.command("produce")(produce)
+app.command("consume")(consume)
+app.add_typer(segment_app, name="segment")
+app.command("demo")(demo)
 
 
 def _show_version(wanted: bool) -> None:

@@ -4,6 +4,7 @@ Invariant: `decode(encode(x)) == x`; a format never guesses: bytes it cannot rea
 `InvalidDataError`, which the consumer completes with topic, partition and offset.
 """
 
+from dataclasses import is_dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from bucketlog.errors import ConfigurationError, InvalidDataError
@@ -70,14 +71,24 @@ class JsonFormat(Generic[T]):
     name = "json"
 
     def __init__(self, declared: type[T]) -> None:
-        from pydantic import TypeAdapter
+        from pydantic import BaseModel, TypeAdapter
 
         self._declared = declared
         adapter: TypeAdapter[T] = TypeAdapter(declared)
         self._dump = adapter.serializer.to_json
         self._load = adapter.validator.validate_json
+        # pydantic writes another model by its own schema without a word
+        record_type = isinstance(declared, type) and (
+            issubclass(declared, BaseModel) or is_dataclass(declared)
+        )
+        self._accepts: type = declared if record_type else object
 
     def encode(self, value: T) -> bytes:
+        if not isinstance(value, self._accepts):
+            raise InvalidDataError(
+                f"a {type(value).__name__} is no {_name(self._declared)}",
+                remedy="send what the topic was declared with",
+            )
         try:
             return self._dump(value, by_alias=True, warnings="error")
         except ValueError as error:  # pydantic's serialization errors are ValueErrors

@@ -1,0 +1,80 @@
+"""librdkafka's errors become LogError with a remedy; importing bucketlog costs nothing."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+from confluent_kafka import KafkaError
+
+import bucketlog
+from bucketlog.client.kafka_errors import ADVICE, UNADVISED, log_error
+from bucketlog.errors import ConfigurationError, LogError
+
+NAMES = {KafkaError(code).name() for code in [*range(-200, 120)]}
+
+
+@pytest.mark.parametrize("name", sorted(ADVICE))
+def test_every_name_of_the_table_exists(name: str) -> None:
+    assert name in NAMES
+
+
+@pytest.mark.parametrize("name", sorted(ADVICE))
+def test_every_remedy_is_a_short_line(name: str) -> None:
+    remedy = ADVICE[name].remedy
+    assert 0 < len(remedy) < 100
+    assert "\n" not in remedy
+
+
+def test_an_error_keeps_code_name_and_reason() -> None:
+    error = log_error(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), "sending to topic 'x'")
+    assert (error.code, error.kafka_code, error.retriable) == ("UNKNOWN_TOPIC_OR_PART", 3, False)
+    assert str(error).startswith("sending to topic 'x': ")
+    assert "topic create" in error.remedy
+
+
+def test_a_retriable_one_says_so() -> None:
+    assert log_error(KafkaError(KafkaError._TRANSPORT), "x").retriable
+    assert log_error(KafkaError(KafkaError._TRANSPORT), "x").code == "TRANSPORT"
+
+
+def test_an_unadvised_one_points_to_the_broker() -> None:
+    error = log_error(KafkaError(KafkaError.DELEGATION_TOKEN_EXPIRED), "x")
+    assert (error.remedy, error.retriable) == (UNADVISED.remedy, False)
+
+
+def test_connecting_to_nobody_names_the_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(LogError, match=f"127.0.0.1:{port}: Connection refused") as caught:
+        bucketlog.connect(f"127.0.0.1:{port}")
+    assert caught.value.retriable
+    assert "bucketlog dev" in caught.value.remedy
+
+
+@pytest.mark.parametrize("address", ["", "host:", "host:x", ":9092", "host:0", "host:70000"])
+def test_a_malformed_address(address: str) -> None:
+    with pytest.raises(ConfigurationError):
+        bucketlog.connect(address)
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    script = (
+        "import sys, bucketlog; "
+        "heavy = {'pydantic', 'confluent_kafka', 'typer', 'asyncio'} & set(sys.modules); "
+        "assert not heavy, heavy; "
+        "assert bucketlog.Topic('t').name == 't'; "
+        "assert 'confluent_kafka' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_every_public_name_loads() -> None:
+    for name in bucketlog._HOMES:
+        assert getattr(bucketlog, name).__module__.startswith("bucketlog")
+        assert name in dir(bucketlog)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nothing_here"):
+        _ = bucketlog.nothing_here  # type: ignore[attr-defined]  # that is the point

@@ -1,0 +1,224 @@
+"""`verify_log` on written logs: sound ones pass, every kind of damage is found and named."""
+
+from uuid import UUID
+
+import pytest
+
+from bucketlog.errors import ConfigurationError
+from bucketlog.model import SegmentId
+from bucketlog.verify import Report, verify_log
+from bucketlog.wire.batch import Codec
+from bucketlog.wire.records import Record
+from tests.written_log import WrittenLog
+from tiered_storage import keys
+from tiered_storage.backends.memory import MemoryBucket
+from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+from tiered_storage.segment import Seal, encode_seal
+
+IDENTITY = ClusterIdentity(cluster_id=UUID(int=1), format_version=FORMAT_VERSION, created_ms=1)
+
+
+def record(text: str) -> Record:
+    return Record(0, 1_700_000_000_000, None, text.encode(), ())
+
+
+@pytest.fixture
+def bucket() -> MemoryBucket:
+    memory = MemoryBucket()
+    assert memory.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
+    return memory
+
+
+@pytest.fixture
+def log(bucket: MemoryBucket) -> WrittenLog:
+    """Two partitions, three segments by one writer."""
+    written = WrittenLog(bucket)
+    written.create_topic("t", 2)
+    written.append("t", 0, [record("a"), record("b")])
+    written.flush()
+    written.append("t", 0, [record("c")], codec=Codec.ZSTD)
+    written.append("t", 1, [record("d")])
+    written.flush()
+    written.append("t", 1, [record("e")])
+    written.flush()
+    return written
+
+
+def key_of(log: WrittenLog, seq: int) -> str:
+    return keys.segment(SegmentId(log.first_writer, seq))
+
+
+def replace(bucket: MemoryBucket, key: str, data: bytes) -> None:
+    bucket.delete([key])
+    assert bucket.create(key, [data])
+
+
+def found(report: Report) -> list[tuple[str, str]]:
+    return [(damage.key, damage.reason) for damage in report.damage]
+
+
+def test_a_sound_log(bucket: MemoryBucket, log: WrittenLog) -> None:
+    report = verify_log(bucket)
+    assert not report.damage
+    assert (report.segments, report.seals, report.batches, report.records) == (3, 0, 4, 5)
+    assert (report.topics, report.partitions) == (1, 2)
+    assert report.size_bytes == sum(info.size_bytes for info in bucket.list(keys.LOG))
+
+
+@pytest.mark.parametrize("seq", [0, 1])
+def test_a_flipped_byte_anywhere_is_named(bucket: MemoryBucket, log: WrittenLog, seq: int) -> None:
+    """Every position of the object, two ways each."""
+    key = key_of(log, seq)
+    sound = bucket.get(key).data
+    for position in range(len(sound)):
+        for mask in (0x01, 0xFF):
+            damaged = bytearray(sound)
+            damaged[position] ^= mask
+            replace(bucket, key, bytes(damaged))
+            report = verify_log(bucket, requests_in_flight=1)
+            assert [damage.key for damage in report.damage] == [key], position
+            assert 0 <= report.damage[0].position < len(sound)
+    replace(bucket, key, sound)
+    assert not verify_log(bucket).damage
+
+
+def test_a_flipped_byte_in_a_seal(bucket: MemoryBucket, log: WrittenLog) -> None:
+    segment = SegmentId(log.first_writer, 3)
+    sound = encode_seal(Seal(segment, 2, 5))
+    assert bucket.create(keys.segment(segment), [sound])
+    assert verify_log(bucket).seals == 1
+    for position in range(len(sound)):
+        damaged = bytearray(sound)
+        damaged[position] ^= 0x10
+        replace(bucket, keys.segment(segment), bytes(damaged))
+        assert [damage.key for damage in verify_log(bucket).damage] == [keys.segment(segment)]
+
+
+def test_the_position_is_the_batchs(bucket: MemoryBucket, log: WrittenLog) -> None:
+    key = key_of(log, 1)
+    data = bytearray(bucket.get(key).data)
+    data[-300] ^= 1
+    replace(bucket, key, bytes(data))
+    (damage,) = verify_log(bucket).damage
+    assert 16 <= damage.position <= len(data) - 300
+
+
+def test_every_damaged_object_is_listed(bucket: MemoryBucket, log: WrittenLog) -> None:
+    for seq in (0, 1, 2):
+        data = bytearray(bucket.get(key_of(log, seq)).data)
+        data[3] ^= 1
+        replace(bucket, key_of(log, seq), bytes(data))
+    assert [damage.key for damage in verify_log(bucket).damage] == [
+        key_of(log, seq) for seq in (0, 1, 2)
+    ]
+
+
+@pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 100])
+def test_a_truncated_object(bucket: MemoryBucket, log: WrittenLog, length: int) -> None:
+    key = key_of(log, 2)
+    replace(bucket, key, bucket.get(key).data[:length])
+    assert [damage.key for damage in verify_log(bucket).damage] == [key]
+
+
+def test_an_object_under_anothers_key(bucket: MemoryBucket, log: WrittenLog) -> None:
+    replace(bucket, key_of(log, 2), bucket.get(key_of(log, 1)).data)
+    ((key, reason),) = found(verify_log(bucket))
+    assert key == key_of(log, 2)
+    assert key_of(log, 1) in reason
+
+
+def test_a_lost_segment_before_visible_ones(bucket: MemoryBucket, log: WrittenLog) -> None:
+    """Another writer's low ticket says that all three were visible."""
+    other = log.register()
+    log.append("t", 0, [record("f")])
+    log.land(log.reserve(other))
+    bucket.delete([key_of(log, 0)])
+    assert (key_of(log, 0), "a segment is missing here") in found(verify_log(bucket))
+
+
+def test_a_lost_segment_before_a_seal(bucket: MemoryBucket, log: WrittenLog) -> None:
+    segment = SegmentId(log.first_writer, 3)
+    assert bucket.create(keys.segment(segment), [encode_seal(Seal(segment, 2, 5))])
+    bucket.delete([key_of(log, 1)])
+    assert found(verify_log(bucket)) == [(key_of(log, 1), "a segment is missing here")]
+
+
+def test_a_put_in_flight_is_no_damage(bucket: MemoryBucket, log: WrittenLog) -> None:
+    log.append("t", 0, [record("slow")])
+    log.reserve()
+    log.append("t", 0, [record("fast")])
+    log.land(log.reserve())
+    report = verify_log(bucket)
+    assert not report.damage
+    assert report.unfinished == 1
+
+
+def test_offsets_given_twice(bucket: MemoryBucket, log: WrittenLog) -> None:
+    log.next_offset[log.partition("t", 0)] = 2
+    log.append("t", 0, [record("again")])
+    log.flush()
+    report = verify_log(bucket)
+    assert len(report.damage) == 1
+    assert report.damage[0].key == key_of(log, 3)
+    assert report.damage[0].position == 16
+    assert "offset 2" in report.damage[0].reason
+    assert key_of(log, 1) in report.damage[0].reason
+
+
+def test_a_ticket_given_twice(bucket: MemoryBucket, log: WrittenLog) -> None:
+    log.ticket -= 1
+    log.append("t", 0, [record("x")])
+    log.flush()
+    assert any("same ticket" in reason for _, reason in found(verify_log(bucket)))
+
+
+def test_facts_that_do_not_fold(bucket: MemoryBucket, log: WrittenLog) -> None:
+    log.create_topic("t", 1)
+    log.flush()
+    ((key, reason),) = found(verify_log(bucket))
+    assert key == key_of(log, 3)
+    assert "exists" in reason
+
+
+def test_a_writer_that_never_registered(bucket: MemoryBucket, log: WrittenLog) -> None:
+    bucket.delete([info.key for info in bucket.list(keys.WRITERS)])
+    assert found(verify_log(bucket)) == [
+        (keys.chain(log.first_writer), "the chain of a writer that never registered")
+    ]
+
+
+@pytest.mark.parametrize("key", ["log/x", "log/a/b", "log/a/b/c", "writers/1/a"])
+def test_a_strange_object(bucket: MemoryBucket, log: WrittenLog, key: str) -> None:
+    assert bucket.create(key, [b"x"])
+    assert [damage.key for damage in verify_log(bucket).damage] == [key]
+
+
+def test_a_place_without_a_log_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="no log"):
+        verify_log(MemoryBucket())
+
+
+def test_a_damaged_or_missing_identity(bucket: MemoryBucket, log: WrittenLog) -> None:
+    replace(bucket, keys.CLUSTER, b"{")
+    assert [damage.key for damage in verify_log(bucket).damage] == [keys.CLUSTER]
+    bucket.delete([keys.CLUSTER])
+    assert found(verify_log(bucket)) == [(keys.CLUSTER, "it is missing")]
+
+
+def test_progress_counts_every_object(bucket: MemoryBucket, log: WrittenLog) -> None:
+    seen: list[int] = []
+
+    def listed(count: int) -> "Advance":
+        seen.append(count)
+        return Advance(seen)
+
+    verify_log(bucket, on_listed=listed)
+    assert seen == [3, 1, 1, 1]
+
+
+class Advance:
+    def __init__(self, seen: list[int]) -> None:
+        self.seen = seen
+
+    def __call__(self) -> None:
+        self.seen.append(1)
