@@ -1,5 +1,6 @@
 """One connection and fresh topics on the shared broker."""
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -24,7 +25,7 @@ def make_topic(client: WireClient, request: pytest.FixtureRequest) -> MakeTopic:
     """make_topic(partitions=1, **configs) creates a topic of its own and returns its name."""
 
     def make(partitions: int = 1, **configs: str) -> str:
-        name = f"t{next(_numbers)}-{request.node.name}"[:200].replace("[", "-").replace("]", "")
+        name = re.sub("[^a-z0-9_]+", "-", f"t{next(_numbers)}-{request.node.name}")
         topic: dict[str, Any] = {
             "name": name,
             "num_partitions": partitions,

@@ -91,7 +91,7 @@ def frames(corpus: Corpus, count: int, seed: int) -> Iterator[Frame]:
         yield Frame(kind, _MAKERS[kind](source, source.choice(corpus.requests)))
 
 
-def _framed(payload: bytes) -> bytes:
+def framed(payload: bytes) -> bytes:
     return struct.pack(">i", len(payload)) + payload
 
 
@@ -99,14 +99,14 @@ def _flip_bits(source: random.Random, request: bytes) -> bytes:
     changed = bytearray(request)
     for _ in range(source.choice((1, 1, 1, 2, 8))):
         changed[source.randrange(len(changed))] ^= 1 << source.randrange(8)
-    return _framed(bytes(changed))
+    return framed(bytes(changed))
 
 
 def _set_bytes(source: random.Random, request: bytes) -> bytes:
     changed = bytearray(request)
     for _ in range(source.choice((1, 2, 4))):
         changed[source.randrange(len(changed))] = source.choice((0, 1, 0x7F, 0x80, 0xFF))
-    return _framed(bytes(changed))
+    return framed(bytes(changed))
 
 
 def _set_number(source: random.Random, request: bytes) -> bytes:
@@ -116,31 +116,31 @@ def _set_number(source: random.Random, request: bytes) -> bytes:
     size = struct.calcsize(layout)
     at = source.randrange(min(8, len(changed)), len(changed) + 1)
     changed[at : at + size] = struct.pack(layout, source.choice(EXTREMES) % 256**size)
-    return _framed(bytes(changed))
+    return framed(bytes(changed))
 
 
 def _truncate(source: random.Random, request: bytes) -> bytes:
     """The length agrees with the bytes that are left."""
-    return _framed(request[: source.randrange(len(request))])
+    return framed(request[: source.randrange(len(request))])
 
 
 def _extend(source: random.Random, request: bytes) -> bytes:
     at = source.randrange(len(request) + 1)
-    return _framed(request[:at] + source.randbytes(source.choice((1, 7, 300))) + request[at:])
+    return framed(request[:at] + source.randbytes(source.choice((1, 7, 300))) + request[at:])
 
 
 def _cut_out(source: random.Random, request: bytes) -> bytes:
     at = source.randrange(len(request))
-    return _framed(request[:at] + request[at + source.choice((1, 2, 9)) :])
+    return framed(request[:at] + request[at + source.choice((1, 2, 9)) :])
 
 
 def _another_version(source: random.Random, request: bytes) -> bytes:
     version = struct.pack(">h", source.choice((-1, 0, 1, 2, 3, 5, 9, 13, 17, 50, 2**15 - 1)))
-    return _framed(request[:2] + version + request[4:])
+    return framed(request[:2] + version + request[4:])
 
 
 def _another_api(source: random.Random, request: bytes) -> bytes:
-    return _framed(struct.pack(">h", source.randrange(-2, 95)) + request[2:])
+    return framed(struct.pack(">h", source.randrange(-2, 95)) + request[2:])
 
 
 def _lie_about_length(source: random.Random, request: bytes) -> bytes:
@@ -154,11 +154,11 @@ def _absurd_length(source: random.Random, request: bytes) -> bytes:
 
 
 def _random_payload(source: random.Random, _: bytes) -> bytes:
-    return _framed(source.randbytes(source.choice((0, 1, 4, 8, 14, 100, 5000))))
+    return framed(source.randbytes(source.choice((0, 1, 4, 8, 14, 100, 5000))))
 
 
 def _random_body(source: random.Random, request: bytes) -> bytes:
-    return _framed(request[:14] + source.randbytes(source.choice((1, 10, 100, 3000))))
+    return framed(request[:14] + source.randbytes(source.choice((1, 10, 100, 3000))))
 
 
 def _noise(source: random.Random, _: bytes) -> bytes:
@@ -166,7 +166,7 @@ def _noise(source: random.Random, _: bytes) -> bytes:
 
 
 def _valid(_: random.Random, request: bytes) -> bytes:
-    return _framed(request)
+    return framed(request)
 
 
 _MAKERS = {

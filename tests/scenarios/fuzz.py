@@ -3,7 +3,9 @@
 At full size, from the repository's root: `make prove WHAT=frames`.
 """
 
+import errno
 import socket
+import struct
 import threading
 import time
 from collections import Counter
@@ -13,21 +15,28 @@ from typing import Any
 import psutil
 
 from bucketlog.embedded import EmbeddedCluster
-from tests.scenarios.frames import Corpus, Frame, frames
+from tests.scenarios.frames import Corpus, Frame, framed, frames
 from tests.scenarios.round_trip import create_topic
 from tests.wire_client import API_KEYS, WireClient, build_batch
 
 ANSWER_TIMEOUT_S = 30.0
 """The longest that a connection may stay open after the client has sent all it will."""
-WARM_UP_PART = 10
-"""One frame of so many is sent before memory is measured."""
+WARM_UP_FRAMES = 1000
+"""Sent before memory is measured, after every valid request."""
 MIB = 1 << 20
+PROBE_ID = 0x5EED5EED
+PROBE = struct.pack(">ihhih", 10, 18, 0, PROBE_ID, -1)
+"""ApiVersions, version 0."""
+PROBE_ANSWER = struct.pack(">ih", PROBE_ID, 0)
+CLOSED_ERRORS = {errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN}
+SETTINGS = {"fetch_wait_ms_max": "100"}
+"""For the cluster: a frame whose maximal wait was made absurd should not stop the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzFigures:
     frames: int
-    answered: int
+    served: int
     closed: int
     good_requests: int
     good_request_slowest_ms: float
@@ -46,7 +55,7 @@ class GoodNeighbour(threading.Thread):
         self.requests = 0
         self.slowest_s = 0.0
         self.failure: BaseException | None = None
-        self._bootstrap = bootstrap
+        self._address = bootstrap
         self._topic = topic
         self._stopping = threading.Event()
 
@@ -56,7 +65,7 @@ class GoodNeighbour(threading.Thread):
 
     def run(self) -> None:
         try:
-            with WireClient(self._bootstrap, timeout_s=ANSWER_TIMEOUT_S) as client:
+            with WireClient(self._address, timeout_s=ANSWER_TIMEOUT_S) as client:
                 while not self._stopping.wait(0.01):
                     self._once(client)
         except (OSError, AssertionError) as error:
@@ -88,22 +97,28 @@ def offered_apis(bootstrap: str) -> dict[str, tuple[int, int]]:
     return {names[row.api_key]: (row.min_version, row.max_version) for row in rows}
 
 
-def send_alone(address: tuple[str, int], frame: Frame) -> bool:
-    """Send on a connection of its own, say that nothing follows, read until the broker closes.
-    True if anything was answered. Raises `TimeoutError` where the broker does neither."""
-    answered = False
+def outcome(address: tuple[str, int], frame: Frame) -> str:
+    """What became of a connection that sent `frame`: "served" if a good request after it was
+    answered, else "closed". A frame that says it is longer than it is gets an end of input instead
+    of a good request: the broker would wait for the rest. Raises `TimeoutError` where the broker
+    neither answers nor closes."""
+    declared = struct.unpack_from(">i", frame.data)[0] if len(frame.data) >= 4 else 1 << 30
     with socket.create_connection(address, timeout=ANSWER_TIMEOUT_S) as connection:
+        received = b""
         try:
-            connection.sendall(frame.data)
-            connection.shutdown(socket.SHUT_WR)
-            while connection.recv(65536):
-                answered = True
-        except (ConnectionResetError, BrokenPipeError):
-            pass
+            if declared > len(frame.data) - 4:
+                connection.sendall(frame.data)
+                connection.shutdown(socket.SHUT_WR)
+            else:
+                connection.sendall(frame.data + PROBE)
+            while data := connection.recv(65536):
+                received = received[-64:] + data
+                if PROBE_ANSWER in received:
+                    return "served"
         except OSError as error:
-            if error.errno != 107:  # ENOTCONN: it was closed before the shutdown
+            if error.errno not in CLOSED_ERRORS:
                 raise
-    return answered
+    return "closed"
 
 
 def fuzz(cluster: EmbeddedCluster, count: int, *, seed: int) -> FuzzFigures:
@@ -116,25 +131,30 @@ def fuzz(cluster: EmbeddedCluster, count: int, *, seed: int) -> FuzzFigures:
     neighbour = GoodNeighbour(cluster.bootstrap, "neighbour")
     neighbour.start()
     try:
-        for frame in frames(corpus, max(count // WARM_UP_PART, 100), seed + 1):
-            send_alone(address, frame)
+        warm_up = [Frame("valid", framed(request)) for request in corpus.requests]
+        for frame in (*warm_up, *frames(corpus, WARM_UP_FRAMES, seed + 1)):
+            outcome(address, frame)
         before = process.memory_info().rss
         began = time.perf_counter()
-        outcomes = Counter(send_alone(address, frame) for frame in frames(corpus, count, seed))
+        outcomes = Counter(
+            (frame.kind, outcome(address, frame)) for frame in frames(corpus, count, seed)
+        )
         seconds = time.perf_counter() - began
         grown = process.memory_info().rss - before
     finally:
         neighbour.stop()
     if neighbour.failure is not None:
         raise AssertionError(f"the neighbour was not served: {neighbour.failure!r}")
+    if outcomes["valid", "closed"]:
+        raise AssertionError(f"{outcomes['valid', 'closed']} valid requests were refused")
     if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
         raise AssertionError("the broker is gone")
     with WireClient(cluster.bootstrap) as client:
         assert not client.call("api_versions", 0).error_code
     return FuzzFigures(
         frames=count,
-        answered=outcomes[True],
-        closed=outcomes[False],
+        served=sum(number for (_, what), number in outcomes.items() if what == "served"),
+        closed=sum(number for (_, what), number in outcomes.items() if what == "closed"),
         good_requests=neighbour.requests,
         good_request_slowest_ms=round(1000 * neighbour.slowest_s, 1),
         memory_grown_mib=round(grown / MIB, 2),
