@@ -100,9 +100,13 @@ class Dispatcher:
             answer.send(self._unsupported_version(correlation_id))
             return
         reader = FrameReader(view, _HEADER.size)
-        client_id = reader.nullable_string() or ""
-        reader.flexible = is_flexible(api_key, version) if api_key else version >= 9
-        reader.tags()
+        try:
+            client_id = reader.nullable_string() or ""
+            reader.flexible = is_flexible(api_key, version) if api_key else version >= 9
+            reader.tags()
+        except MalformedRequestError:
+            frame.release()
+            raise
         header = RequestHeader(api_key, version, correlation_id, client_id)
         request = Request(header, connection)
         if api_key == produce.API_KEY:
