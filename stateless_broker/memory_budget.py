@@ -1,7 +1,9 @@
 """The bytes of received frames that the broker holds, and the connections that wait for room.
 
-Invariant: a frame's memory is allocated only after its bytes were granted; a frame that is larger
-than the whole budget is granted when nothing else is held, so none waits for ever.
+Invariants: a frame's memory is allocated only after its bytes were granted; bytes are granted in
+the order in which they were first asked for, and a frame that is larger than the whole budget when
+nothing else is held: none waits for ever. `wake` is called from within `release` and `forget`: it
+may not run the waiter's work then and there.
 """
 
 from collections import OrderedDict
@@ -12,24 +14,34 @@ class MemoryBudget:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self.held_bytes = 0
-        self._waiting: OrderedDict[object, Callable[[], None]] = OrderedDict()
+        self._waiting: OrderedDict[object, tuple[int, Callable[[], None]]] = OrderedDict()
 
     def acquire(self, size_bytes: int, waiter: object, wake: Callable[[], None]) -> bool:
-        """Take the bytes; or False, and `wake` is called once when it is worth asking again."""
-        if self.held_bytes and self.held_bytes + size_bytes > self._max_bytes:
-            self._waiting[waiter] = wake
+        """Take the bytes; or False, and `wake` is called when it is worth asking again.
+
+        A waiter that will not ask again calls `forget`: all others stand behind it.
+        """
+        first = next(iter(self._waiting), waiter)
+        if first is not waiter or not self._fits(size_bytes):
+            self._waiting[waiter] = (size_bytes, wake)
             return False
-        self._waiting.pop(waiter, None)
         self.held_bytes += size_bytes
+        self.forget(waiter)
         return True
 
     def release(self, size_bytes: int) -> None:
         self.held_bytes -= size_bytes
-        if self._waiting and self.held_bytes < self._max_bytes:
-            waiting = list(self._waiting.values())
-            self._waiting.clear()
-            for wake in waiting:
-                wake()
+        self._wake_first()
 
     def forget(self, waiter: object) -> None:
-        self._waiting.pop(waiter, None)
+        if self._waiting.pop(waiter, None) is not None:
+            self._wake_first()
+
+    def _fits(self, size_bytes: int) -> bool:
+        return not self.held_bytes or self.held_bytes + size_bytes <= self._max_bytes
+
+    def _wake_first(self) -> None:
+        if self._waiting:
+            size_bytes, wake = next(iter(self._waiting.values()))
+            if self._fits(size_bytes):
+                wake()
