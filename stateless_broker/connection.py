@@ -92,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
         self._blocked = False
         self._reading = True
         self._client_reads = True
+        self._closing = False
         self._ended = False
         self.peer = ""
 
@@ -163,7 +164,11 @@ class Connection(asyncio.BufferedProtocol):
         self._reading = wanted
 
     def _wants_more(self) -> bool:
-        return self._client_reads and len(self._answers) < self._requests_in_flight
+        return (
+            self._client_reads
+            and not self._closing
+            and len(self._answers) < self._requests_in_flight
+        )
 
     def _next_frame(self) -> bool:
         """Take one request if it is here as a whole. False: wait for bytes, room or answers."""
@@ -175,6 +180,7 @@ class Connection(asyncio.BufferedProtocol):
             return True
         available = self._end - self._start
         if available < _LENGTH.size or not self._wants_more():
+            self._wait_no_more()
             return False
         (length,) = _LENGTH.unpack_from(self._received, self._start)
         if not REQUEST_BYTES_MIN <= length <= self._request_bytes_max:
@@ -184,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
             )
         if available < length + _LENGTH.size <= RECEIVE_BYTES:
             return False
-        self._blocked = not self._budget.acquire(length, self, self._take_frames)
+        self._blocked = not self._budget.acquire(length, self, self._take_soon)
         if self._blocked:
             return False
         self._start += _LENGTH.size
@@ -199,6 +205,16 @@ class Connection(asyncio.BufferedProtocol):
             return False
         self._handle(frame)
         return True
+
+    def _wait_no_more(self) -> None:
+        """Others stand behind this connection in the budget's queue: leave it, ask again later."""
+        if self._blocked:
+            self._blocked = False
+            self._budget.forget(self)
+
+    def _take_soon(self) -> None:
+        """Not at once: the caller is amid another connection's work, or the commit path's."""
+        asyncio.get_running_loop().call_soon(self._take_frames)
 
     def _handle(self, frame: Frame) -> None:
         answer = Answer(self)
@@ -220,15 +236,22 @@ class Connection(asyncio.BufferedProtocol):
         if out and not self._ended:
             self._transport.writelines(out)
         if not self._reading:
-            asyncio.get_running_loop().call_soon(self._take_frames)
+            self._take_soon()
 
     def end(self, reason: str) -> None:
         if self._transport is not None and not self._ended:
             self._ended = True
+            self._wait_no_more()
             logger.info("connection of %s is closed: %s", self.peer, reason)
             self._transport.abort()
 
+    def take_no_more(self) -> None:
+        """Read no further request; those that were begun are taken and answered."""
+        self._closing = True
+        self._take_frames()
+
     def finish(self) -> None:
         """Close once what is written is sent."""
+        self._closing = True
         if self._transport is not None:
             self._transport.close()

@@ -55,8 +55,11 @@ class Listener:
         self._figures.connections = len(self._connections)
 
     def stop_accepting(self) -> None:
+        """No new connections, and no new requests on those that are there."""
         if self._server is not None:
             self._server.close()
+        for connection in list(self._connections):
+            connection.take_no_more()
 
     async def stop(self) -> None:
         """Close the connections once their last answers are sent."""

@@ -27,6 +27,7 @@ class Supervisor:
         task = asyncio.get_running_loop().create_task(self._watch(work, name, on_failure))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # cancelled before it began
         return task
 
     @staticmethod
