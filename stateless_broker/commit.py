@@ -100,6 +100,8 @@ class Committer:
         self._next_seq = 0
         self._slots = asyncio.Semaphore(settings.puts_in_flight)
         self._published: asyncio.Future[None] | None = None
+        self._in_hand: Flush | None = None
+        """Taken from the buffer, its reservation not known yet."""
         self._awaited: dict[SegmentId, Assembled] = {}
         self._full = asyncio.Event()
         self._idle = asyncio.Event()
@@ -144,12 +146,16 @@ class Committer:
         self._note_idle()
 
     def _note_idle(self) -> None:
-        if not self._awaited and not self.buffer:
+        if self._is_idle:
             self._idle.set()
+
+    @property
+    def _is_idle(self) -> bool:
+        return not self._awaited and not self.buffer and self._in_hand is None
 
     async def drained(self) -> None:
         """Until everything taken so far is settled."""
-        while self.buffer or self._awaited:
+        while not self._is_idle:
             self._idle.clear()
             await self._idle.wait()
 
@@ -185,24 +191,24 @@ class Committer:
         if not flush.groups and not flush.facts:
             return False
         segment = SegmentId(self._writer, self._next_seq)
+        self._in_hand = flush
         try:
             reservation = await self._reserve(flush, segment)
         except SequencerError as error:
             self._health.stop_writing(str(error))
-            for _, batches in flush.groups:
-                for batch in batches:
-                    batch.settle(_not_written(str(error)))
-            for fact in flush.facts:
-                fact.fail(error)
+            return False
+        if self._health.stopped is not None:  # meanwhile: what was in hand is refused already
             return False
         put_back = self._settle_refused(flush, reservation)
+        if reservation.ticket is None:
+            self._in_hand = None
         if put_back and reservation.ticket is None:
             await asyncio.sleep(ASK_AGAIN_MS / 1000)
         if reservation.ticket is None:
             return False
         self._next_seq += 1
         assembled = assemble(flush, reservation, segment, created_ms=self._now_ms())
-        self._awaited[segment] = assembled
+        self._awaited[segment], self._in_hand = assembled, None
         before = self._published
         self._published = asyncio.get_running_loop().create_future()
         self._supervisor.spawn(
@@ -320,10 +326,16 @@ class Committer:
                 return answer
 
     def _refuse_waiting(self) -> None:
-        """Writing has stopped. What was not reserved was not written; what was may be in the log
-        or not: the next epoch decides, and a client that tries again finds out."""
+        """Writing has stopped. What waits or is in hand will never be written; what is further may
+        be in the log or not: the next epoch decides, and a client that tries again finds out."""
         reason = self._health.stopped or ""
         facts = self.buffer.drain(lambda batch: batch.settle(_not_written(reason)))
+        flush, self._in_hand = self._in_hand, None
+        if flush is not None:
+            facts += flush.facts
+            for _, batches in flush.groups:
+                for batch in batches:
+                    batch.settle(_not_written(reason))
         for assembled in self._awaited.values():
             for batch, _ in assembled.batches:
                 batch.settle(Outcome(ErrorCode.request_timed_out, -1, reason))
