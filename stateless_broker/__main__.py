@@ -16,6 +16,7 @@ import uvloop
 from pydantic import ValidationError
 
 from bucketlog.errors import BucketlogError, ConfigurationError
+from stateless_broker.allocator import keep_buffers_on_one_heap
 from stateless_broker.broker import Broker
 from stateless_broker.settings import BrokerSettings
 
@@ -55,6 +56,7 @@ async def serve(settings: BrokerSettings) -> None:
 
 
 def run() -> int:
+    keep_buffers_on_one_heap()
     logging.basicConfig(
         level=os.environ.get("BUCKETLOG_LOG_LEVEL", "INFO").upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",

@@ -106,6 +106,7 @@ class Committer:
         self._full = asyncio.Event()
         self._idle = asyncio.Event()
         self._flushes = 0
+        self._dropping = False
         health.on_stop(self._refuse_waiting)
 
     # What the handlers call ------------------------------------------------------------------
@@ -118,6 +119,18 @@ class Committer:
         self.buffer.add(batch)
         if self.buffer.waiting_bytes >= self._settings.flush_bytes:
             self._full.set()
+
+    def given_up(self) -> None:
+        """A request has timed out: its batches that were not taken yet are dropped, soon, in one
+        pass for all that time out together."""
+        if not self._dropping:
+            self._dropping = True
+            asyncio.get_running_loop().call_soon(self._drop_answered)
+
+    def _drop_answered(self) -> None:
+        self._dropping = False
+        self.buffer.drop_answered()
+        self._note_idle()
 
     async def commit_fact(self, fact: Fact, wanted: WantedControl) -> ControlStatus:
         """Bring a topic change into the log; returns when it is visible here, or refused.

@@ -114,6 +114,17 @@ class ProduceBuffer:
             self._wake.clear()
         return batches, facts
 
+    def drop_answered(self) -> None:
+        """Let go of the batches whose client has given up, and so of their memory."""
+        kept: deque[PendingBatch] = deque()
+        for batch in self._batches:
+            if batch.call.answered:
+                self.waiting_bytes -= len(batch.data)
+                batch.settle(Outcome(ErrorCode.request_timed_out, -1))
+            else:
+                kept.append(batch)
+        self._batches = kept
+
     async def wait(self) -> None:
         """Until there is something to take."""
         while not self:

@@ -78,6 +78,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         produce_handler=ProduceHandler(
             view=view,
             commit=parts.committer.add,
+            given_up=parts.committer.given_up,
             limits=ProduceLimits(settings.batch_records_max, settings.produce_timeout_ms_max),
             now_ms=parts.now_ms,
         ),

@@ -94,10 +94,15 @@ class OpenProduce:
     def answered(self) -> bool:
         return self._answer is None
 
-    def start_timer(self, timeout_ms: int) -> None:
+    def start_timer(self, timeout_ms: int, given_up: Callable[[], None]) -> None:
+        """`given_up` is called once the request was answered because its time is over."""
         if self._answer is not None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(timeout_ms / 1000, self._respond)
+            self._timer = loop.call_later(timeout_ms / 1000, self._time_out, given_up)
+
+    def _time_out(self, given_up: Callable[[], None]) -> None:
+        self._respond()
+        given_up()
 
     def note_append_time(self, row: int, now_ms: int) -> None:
         self._times[row] = now_ms
@@ -150,11 +155,13 @@ class ProduceHandler:
         *,
         view: View,
         commit: Callable[[PendingBatch], None],
+        given_up: Callable[[], None],
         limits: ProduceLimits,
         now_ms: WallClock,
     ) -> None:
         self._view = view
         self._commit = commit
+        self._given_up = given_up
         self._limits = limits
         self._now_ms = now_ms
 
@@ -169,7 +176,7 @@ class ProduceHandler:
         call = OpenProduce(request, wire, frame, answer)
         if not wire.partitions:
             frame.release()
-            call.start_timer(0)
+            call.start_timer(0, self._given_up)
             return
         refusal = self._refusal(wire)
         if refusal is not None:
@@ -186,7 +193,8 @@ class ProduceHandler:
                 call.settle(row, Outcome(_CODES[type(error)], -1, error.message))
             else:
                 self._commit(pending)
-        call.start_timer(min(max(wire.timeout_ms, 0), self._limits.timeout_ms_max))
+        timeout_ms = min(max(wire.timeout_ms, 0), self._limits.timeout_ms_max)
+        call.start_timer(timeout_ms, self._given_up)
 
     @staticmethod
     def _refusal(wire: produce.ProduceRequest) -> Outcome | None:

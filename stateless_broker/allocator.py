@@ -1,0 +1,32 @@
+"""How the C library's allocator treats a broker's large, short-lived buffers.
+
+Frames and ranges of some hundred kilobytes come and go all the time. By default glibc maps each
+anew and gives it back, and the kernel clears and faults in every page again: measured, a third of
+the broker's CPU time. One heap that keeps its top costs some memory and none of that.
+"""
+
+import ctypes
+import sys
+
+_M_TRIM_THRESHOLD = -1
+_M_TOP_PAD = -2
+_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
+
+KEPT_BYTES = 128 * 1024 * 1024
+MAPPED_FROM_BYTES = 32 * 1024 * 1024
+"""glibc accepts no more."""
+GROWN_BY_BYTES = 16 * 1024 * 1024
+
+
+def keep_buffers_on_one_heap() -> None:
+    """Call once, before there are threads. Does nothing where the C library is not glibc."""
+    if sys.platform != "linux":
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return
+    mallopt(_M_ARENA_MAX, 1)
+    mallopt(_M_MMAP_THRESHOLD, MAPPED_FROM_BYTES)
+    mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
+    mallopt(_M_TOP_PAD, GROWN_BY_BYTES)
