@@ -69,7 +69,9 @@ def s3_options(request: pytest.FixtureRequest, kind: Kind, credentials: None) ->
     if not kind.server:
         return S3Options()
     endpoint: Callable[[str], str] = request.getfixturevalue("s3_endpoint")
-    return S3Options(endpoint_url=endpoint(kind.server), region="us-east-1")
+    return S3Options(
+        endpoint_url=endpoint(kind.server), region="us-east-1", list_page_keys=kind.page_keys
+    )
 
 
 @pytest.fixture
