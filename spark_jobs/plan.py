@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from bucketlog.errors import ConfigurationError
 from bucketlog.model import BatchIndex, SegmentId, Ticket, TopicPartition
+from bucketlog.wire.batch import CONTROL
 from metadata.fold import LogState, Topic
 from spark_jobs.options import (
     EARLIEST,
@@ -187,6 +188,21 @@ def plan_tasks(
     if mine:
         tasks.append(tuple(_pieces(mine)))
     return tasks
+
+
+def count_records(
+    ranges: Iterable[OffsetRange], readable: Mapping[TopicPartition, ReadablePartition]
+) -> int | None:
+    """How many records the ranges hold, by the footers; None where an edge cuts a batch."""
+    count = 0
+    for wanted in ranges:
+        found = readable.get(wanted.partition)
+        for _, row in found.batches if found is not None else ():
+            if row.base_offset < wanted.end and row.next_offset > wanted.start:
+                if row.base_offset < wanted.start or row.next_offset > wanted.end:
+                    return None
+                count += 0 if row.attributes & CONTROL else row.record_count
+    return count
 
 
 def _wanted(

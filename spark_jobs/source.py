@@ -9,7 +9,8 @@ and nothing else. A schema given by `.schema(...)` chooses columns: what is not 
 decoded. Written to the Python data source API of Spark 4.0.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from metadata.fold import fold
+from bucketlog.model import SegmentId, Ticket, TopicPartition
+from metadata.fold import LogState, fold
 from spark_jobs.options import ReadOptions, parse_options
-from spark_jobs.plan import Piece, plan_tasks, resolve_ranges
+from spark_jobs.plan import Piece, count_records, plan_tasks, resolve_ranges
 from spark_jobs.schema import check_schema, source_schema
 from tiered_storage.location import open_sync_bucket
-from tiered_storage.log_cut import readable
+from tiered_storage.log_cut import ReadablePartition, readable
 from tiered_storage.log_reader import read_log
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class BucketlogReader(DataSourceReader):
         self._names = schema.fieldNames()
 
     def partitions(self) -> list[InputPartition]:
-        tasks = plan(self._options)
+        tasks = _plan(self._options)
         return [Task(pieces) for pieces in tasks] or [Task(())]
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
@@ -91,18 +93,59 @@ class BucketlogReader(DataSourceReader):
             bucket.close()
 
 
-def plan(options: ReadOptions) -> list[tuple[Piece, ...]]:
-    """Read the log's index and divide what is wanted into tasks."""
+@dataclass(frozen=True)
+class Pinned:
+    """Offsets of one moment. `options` pins a later read to them; `records` is what they hold by
+    the footers, None where a range cuts batches. `partitions` are (topic, partition)."""
+
+    options: dict[str, str]
+    records: int | None
+    partitions: tuple[tuple[str, int], ...]
+
+
+def pin(options: Mapping[str, str]) -> Pinned:
+    """Resolve what is to be read now, so that a growing log does not change it."""
+    parsed = parse_options(options)
+    view = _read(parsed)
+    ranges = resolve_ranges(parsed, view.state, view.batches)
+    starting: dict[str, dict[int, int]] = {}
+    ending: dict[str, dict[int, int]] = {}
+    for wanted in ranges:
+        starting.setdefault(wanted.topic, {})[wanted.partition.partition] = wanted.start
+        ending.setdefault(wanted.topic, {})[wanted.partition.partition] = wanted.end
+    return Pinned(
+        {"startingOffsets": json.dumps(starting), "endingOffsets": json.dumps(ending)},
+        count_records(ranges, view.batches),
+        tuple((wanted.topic, wanted.partition.partition) for wanted in ranges),
+    )
+
+
+@dataclass(frozen=True)
+class _View:
+    state: LogState
+    batches: Mapping[TopicPartition, ReadablePartition]
+    tickets: Mapping[SegmentId, Ticket]
+
+
+def _read(options: ReadOptions) -> _View:
     bucket = open_sync_bucket(options.url, s3=options.s3)
     try:
         snapshot = read_log(bucket)
     finally:
         bucket.close()
-    batches = readable(snapshot)
-    return plan_tasks(
-        resolve_ranges(options, fold(snapshot.segments), batches),
-        batches,
+    return _View(
+        fold(snapshot.segments),
+        readable(snapshot),
         {index.segment: index.ticket for index in snapshot.segments},
+    )
+
+
+def _plan(options: ReadOptions) -> list[tuple[Piece, ...]]:
+    view = _read(options)
+    return plan_tasks(
+        resolve_ranges(options, view.state, view.batches),
+        view.batches,
+        view.tickets,
         max_partition_bytes=options.max_partition_bytes,
         min_partitions=options.min_partitions,
     )

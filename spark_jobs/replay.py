@@ -1,0 +1,223 @@
+"""Replay: topics from the bucket into partitioned Parquet, read without a broker.
+
+    python -m spark_jobs.replay --bucket s3://logs/prod --topics orders --target s3a://lake/orders
+    spark-submit replay_main.py …            (any script that calls `main`)
+
+Invariant: what is replayed is decided before Spark starts (offsets are pinned), and the job fails
+unless the Parquet that was written holds exactly the records that the footers promise.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bucketlog.errors import ConfigurationError, CorruptObjectError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DERIVED = ("day", "hour")
+"""Columns that replay adds when it partitions by them, from the record's timestamp in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedPartition:
+    """`first_offset` and `last_offset` are None where there was no record."""
+
+    topic: str
+    partition: int
+    records: int
+    first_offset: int | None
+    last_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    target: str
+    records: int
+    files: int
+    seconds: float
+    partitions: tuple[ReplayedPartition, ...]
+
+
+def replay_to_parquet(
+    spark: "SparkSession",
+    source_url: str,
+    topics: Sequence[str],
+    target: str,
+    *,
+    partition_by: Sequence[str] = ("topic", "partition"),
+    json_schema: str | None = None,
+    mode: Literal["errorifexists", "overwrite"] = "errorifexists",
+    options: Mapping[str, str] | None = None,
+) -> ReplayReport:
+    """Write all records of `topics` at `source_url` as Parquet under `target`.
+
+    `partition_by` names columns of the source, of `json_schema`, or `day` and `hour`. With
+    `json_schema` (DDL, as `carrier string, delay double`) the value is read as one JSON object and
+    its fields become columns in its place; a value that does not parse fails the job. `options`
+    are further options of the source (startingOffsets, s3.region, …). Raises `ConfigurationError`
+    for what does not fit together, `CorruptObjectError` where counts differ.
+    """
+    from spark_jobs.source import FORMAT, pin, register
+
+    if mode not in ("errorifexists", "overwrite"):
+        raise ConfigurationError(f"mode {mode!r}", remedy="use errorifexists or overwrite")
+    if not topics:
+        raise ConfigurationError("no topics to replay", remedy="name at least one")
+    start = time.monotonic()
+    register(spark)
+    wanted = {**(options or {}), "subscribe": ",".join(topics), "path": source_url}
+    pinned = pin(wanted)
+    log = spark.read.format(FORMAT).options(**wanted, **pinned.options).load(source_url)
+    frame = _shape(log, partition_by, json_schema)
+    frame.write.mode(mode).partitionBy(*partition_by).parquet(target)
+    written = spark.read.schema(frame.schema).parquet(target)
+    partitions = _count(written, pinned.partitions)
+    records = sum(partition.records for partition in partitions)
+    if pinned.records is not None and records != pinned.records:
+        raise CorruptObjectError(
+            target, 0, f"{records} records are there, {pinned.records} were to be replayed"
+        )
+    return ReplayReport(
+        target=target,
+        records=records,
+        files=len(written.inputFiles()),
+        seconds=round(time.monotonic() - start, 3),
+        partitions=partitions,
+    )
+
+
+def _shape(log: "DataFrame", partition_by: Sequence[str], json_schema: str | None) -> "DataFrame":
+    from pyspark.sql import functions
+
+    frame = log
+    if json_schema is not None:
+        parsed = functions.from_json(
+            log["value"].cast("string"), json_schema, {"mode": "FAILFAST"}
+        ).alias("json")
+        nested = log.select(parsed)
+        fields = nested.select("json.*").columns
+        clash = sorted({name.lower() for name in fields} & {name.lower() for name in log.columns})
+        if clash:
+            raise ConfigurationError(
+                f"json_schema has columns of the source: {', '.join(clash)}",
+                remedy="leave them out of the schema",
+            )
+        frame = log.select("*", parsed).select(
+            *[name for name in log.columns if name != "value"], "json.*"
+        )
+    if "day" in partition_by and "day" not in frame.columns:
+        frame = frame.withColumn("day", functions.to_date(frame["timestamp"]))
+    if "hour" in partition_by and "hour" not in frame.columns:
+        frame = frame.withColumn("hour", functions.hour(frame["timestamp"]))
+    for name in partition_by:
+        if name not in frame.columns or name in ("key", "value", "headers"):
+            raise ConfigurationError(
+                f"cannot partition by {name!r}",
+                remedy=f"choose among {', '.join(dict.fromkeys((*frame.columns, *DERIVED)))}",
+            )
+    return frame
+
+
+def _count(
+    written: "DataFrame", expected: Sequence[tuple[str, int]]
+) -> tuple[ReplayedPartition, ...]:
+    from pyspark.sql import functions
+
+    rows = (
+        written.groupBy("topic", "partition")
+        .agg(
+            functions.count("*").alias("records"),
+            functions.min("offset").alias("first"),
+            functions.max("offset").alias("last"),
+        )
+        .collect()
+    )
+    found = {(row["topic"], row["partition"]): row for row in rows}
+    partitions = []
+    for topic, partition in expected:
+        row = found.pop((topic, partition), None)
+        partitions.append(
+            ReplayedPartition(topic, partition, 0, None, None)
+            if row is None
+            else ReplayedPartition(topic, partition, row["records"], row["first"], row["last"])
+        )
+    if found:
+        raise CorruptObjectError("", 0, f"records of {sorted(found)} were not to be replayed")
+    return tuple(partitions)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m spark_jobs.replay",
+        description="Write topics from the bucket as partitioned Parquet; prints a JSON report.",
+    )
+    parser.add_argument("--bucket", required=True, help="s3://bucket/prefix or file:///folder")
+    parser.add_argument("--topics", required=True, help="names, separated by commas")
+    parser.add_argument("--target", required=True, help="a folder Spark can write: path, s3a://…")
+    parser.add_argument(
+        "--partition-by",
+        default="topic,partition",
+        help="columns, separated by commas; day and hour are made from the timestamp",
+    )
+    parser.add_argument("--json-schema", help="read values as JSON: 'carrier string, delay double'")
+    parser.add_argument("--overwrite", action="store_true", help="replace what is at the target")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="further options of the source, as startingOffsets=… or s3.endpoint_url=…",
+    )
+    parser.add_argument("--cores", type=int, default=2, help="of a local session (no spark-submit)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line. Under spark-submit it uses that session; else it makes a local one."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    options = {}
+    for item in given.option:
+        name, separator, value = item.partition("=")
+        if not separator:
+            parser.error(f"--option {item}: NAME=VALUE is expected")
+        options[name] = value
+    spark = _session(given.cores)
+    try:
+        report = replay_to_parquet(
+            spark,
+            given.bucket,
+            _names(given.topics),
+            given.target,
+            partition_by=_names(given.partition_by),
+            json_schema=given.json_schema,
+            mode="overwrite" if given.overwrite else "errorifexists",
+            options=options,
+        )
+    finally:
+        spark.stop()
+    print(json.dumps(asdict(report)))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _session(cores: int) -> "SparkSession":
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit started us
+        from pyspark.sql import SparkSession
+
+        return SparkSession.builder.appName("bucketlog replay").getOrCreate()
+    from spark_jobs.session import local_session
+
+    return local_session(cores=cores, name="bucketlog replay")
+
+
+if __name__ == "__main__":
+    main()
