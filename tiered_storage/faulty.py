@@ -98,7 +98,7 @@ class FaultyBucket:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._inner = inner
-        self._plan = plan
+        self.plan = plan
         self._sleep = sleep
         self._later: set[asyncio.Task[None]] = set()
 
@@ -116,7 +116,7 @@ class FaultyBucket:
         async def read() -> list[ObjectInfo]:
             return [info async for info in self._inner.list(prefix, start_after=start_after)]
 
-        fault = self._plan(Verb.LIST, prefix) or Fault(error=None)
+        fault = self.plan(Verb.LIST, prefix) or Fault(error=None)
         await self._sleep(fault.delay_ms / 1_000)
         if fault.error is not None and fault.effect is Effect.NONE:
             raise fault.error
@@ -144,7 +144,7 @@ class FaultyBucket:
         await self._inner.close()
 
     async def _run(self, verb: Verb, key: str, call: Callable[[], Awaitable[Result]]) -> Result:
-        fault = self._plan(verb, key)
+        fault = self.plan(verb, key)
         if fault is None:
             return await call()
         await self._sleep(fault.delay_ms / 1_000)
