@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -14,6 +14,7 @@ from bucketlog.cli.output import (
     EXIT_CODES,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
+    EXIT_OK,
     EXIT_USAGE,
 )
 from bucketlog.cli.produce import produce
@@ -44,7 +45,7 @@ def _show_version(wanted: bool) -> None:
         from importlib.metadata import version
 
         print(version("bucketlog"))
-        raise typer.Exit
+        raise typer.Exit(EXIT_OK)
 
 
 @app.callback()
@@ -57,52 +58,62 @@ def root(
     pass
 
 
+# Typer brings its own copy of click, and does not export these two.
+_UsageError: type[Exception]
+_ClickError: type[Exception]
+_UsageError, _ClickError = typer.BadParameter.__mro__[1:3]
+
+
 def run() -> None:
     """Run the command line and exit."""
+    if "_BUCKETLOG_COMPLETE" in os.environ:  # the shell asks for completions
+        app(prog_name="bucketlog")
     sys.exit(main(sys.argv[1:]))
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command; returns its exit code."""
+    """Run one command; returns its exit code.
+
+    Typer's own `main` is not used, because it answers a broken pipe and Ctrl-C with code 1.
+    """
     try:
-        code = _invoke(arguments)
+        command = typer.main.get_command(app)
+        with command.make_context("bucketlog", arguments) as context:
+            code = command.invoke(context)
         sys.stdout.flush()
-        return code
+        return code if isinstance(code, int) else EXIT_OK
+    except typer.Exit as done:
+        return done.exit_code
     except BrokenPipeError:
         # The reader went away: nothing more can be said there, not even by the exit's flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return EXIT_BROKEN_PIPE
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
-    except BucketlogError as error:
-        _complain(error)
+    except (_ClickError, BucketlogError, OSError) as error:
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """One line on stderr, and the exit code."""
+    if isinstance(error, _ClickError):
+        message = cast(typer.BadParameter, error).format_message()
+        if message.startswith("Usage:"):  # a group without a command: its help
+            print(message, file=sys.stderr)
+            return EXIT_USAGE
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "bucketlog"
+        _say(f"{message} (see `{command} --help`)" if isinstance(error, _UsageError) else message)
+        return EXIT_USAGE
+    if isinstance(error, BucketlogError):
+        _say(str(error))
+        for remark in getattr(error, "__notes__", ()):
+            print(remark, file=sys.stderr)
         return EXIT_USAGE if isinstance(error, ConfigurationError) else EXIT_FAILED
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"bucketlog: {where}{error.strerror or error}", file=sys.stderr)
-        return EXIT_FAILED
+    name = getattr(error, "filename", None)
+    _say(f"{name}: {getattr(error, 'strerror', error)}" if name else str(error))
+    return EXIT_FAILED
 
 
-def _invoke(arguments: list[str]) -> int:
-    import click
-
-    try:
-        result = app(args=arguments, prog_name="bucketlog", standalone_mode=False)
-    except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "bucketlog"
-        print(f"bucketlog: {error.format_message()} (see `{command} --help`)", file=sys.stderr)
-        return EXIT_USAGE
-    except click.ClickException as error:
-        print(f"bucketlog: {error.format_message()}", file=sys.stderr)
-        return EXIT_USAGE
-    except click.Abort:
-        return EXIT_INTERRUPTED
-    except click.exceptions.Exit as error:
-        return error.exit_code
-    return result if isinstance(result, int) else 0
-
-
-def _complain(error: BucketlogError) -> None:
-    print(f"bucketlog: {error}", file=sys.stderr)
-    for remark in getattr(error, "__notes__", ()):
-        print(remark, file=sys.stderr)
+def _say(message: str) -> None:
+    print(f"bucketlog: {message}", file=sys.stderr)

@@ -71,17 +71,13 @@ class JsonFormat(Generic[T]):
     name = "json"
 
     def __init__(self, declared: type[T]) -> None:
-        from pydantic import BaseModel, TypeAdapter
+        from pydantic import TypeAdapter
 
         self._declared = declared
         adapter: TypeAdapter[T] = TypeAdapter(declared)
         self._dump = adapter.serializer.to_json
         self._load = adapter.validator.validate_json
-        # pydantic writes another model by its own schema without a word
-        record_type = isinstance(declared, type) and (
-            issubclass(declared, BaseModel) or is_dataclass(declared)
-        )
-        self._accepts: type = declared if record_type else object
+        self._accepts = _record_class(declared)
 
     def encode(self, value: T) -> bytes:
         if not isinstance(value, self._accepts):
@@ -105,6 +101,16 @@ class JsonFormat(Generic[T]):
                 f"does not decode as {_name(self._declared)}: {_first_line(error)}",
                 remedy="read the topic with bytes to see the record",
             ) from error
+
+
+def _record_class(declared: Any) -> type:
+    """What a value must be an instance of. Needed for models and dataclasses, because pydantic
+    writes another one by its own schema without a word; what is no class is checked by pydantic."""
+    from pydantic import BaseModel
+
+    if isinstance(declared, type) and (issubclass(declared, BaseModel) or is_dataclass(declared)):
+        return declared
+    return object
 
 
 def _name(declared: object) -> str:

@@ -55,7 +55,7 @@ def _run(data: Path, partitions: int, limit: int | None, with_spark: bool) -> in
             _produce(log, report, tally, partitions, limit)
             _consume(log, report, tally)
         _measure(cluster.bucket_url, report)
-        complete = not with_spark or _replay(cluster, data, report, tally)
+        complete = not with_spark or _replay(cluster.bucket_url, data, report)
     finally:
         cluster.stop()
     return _print(report, tally, complete=complete)
@@ -94,9 +94,19 @@ def _measure(bucket_url: str, report: Report) -> None:
     report.objects, report.object_bytes = len(sizes), sum(sizes)
 
 
-def _replay(cluster: EmbeddedCluster, data: Path, report: Report, tally: Tally) -> bool:
+def _replay(bucket_url: str, data: Path, report: Report) -> bool:
     """False where Spark cannot run here, having said why."""
-    raise NotImplementedError
+    from bucketlog.demo.replay import replay_flights
+
+    try:
+        with report.step("replay"), progress("replay with Spark", None):
+            report.replayed = replay_flights(
+                bucket_url, flights_topic().name, data / "parquet" / "flights"
+            )
+    except ConfigurationError as error:
+        note(f"not replayed: {error}")
+        return False
+    return True
 
 
 def _print(report: Report, tally: Tally, *, complete: bool) -> int:

@@ -1,0 +1,37 @@
+"""The demo's last step: Spark reads the flights from the bucket, never through the broker."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from bucketlog.demo.tally import CHECKSUM_DIGITS
+from bucketlog.errors import ConfigurationError
+
+
+def replay_flights(bucket_url: str, topic: str, target: Path) -> dict[str, tuple[int, int]]:
+    """Replay `topic` into Parquet under `target`; count and checksum by key, read from there.
+
+    Raises `ConfigurationError` where pyspark or Java is missing.
+    """
+    if find_spec("pyspark") is None:
+        raise ConfigurationError("Spark is not installed", remedy="pip install 'bucketlog[demo]'")
+    from pyspark.sql import functions
+
+    from spark_jobs.replay import replay_to_parquet
+    from spark_jobs.session import local_session
+
+    spark = local_session(name="bucketlog demo", config={"spark.log.level": "ERROR"})
+    try:
+        replay_to_parquet(spark, bucket_url, [topic], str(target))
+        digest = functions.substring(functions.md5("value"), 1, CHECKSUM_DIGITS)
+        rows = (
+            spark.read.parquet(str(target))
+            .groupBy(functions.col("key").cast("string").alias("carrier"))
+            .agg(
+                functions.count("*").alias("records"),
+                functions.sum(functions.conv(digest, 16, 10).cast("decimal(20,0)")).alias("sum"),
+            )
+            .collect()
+        )
+    finally:
+        spark.stop()
+    return {row["carrier"]: (row["records"], int(row["sum"])) for row in rows}
