@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from random import Random
 from uuid import uuid4
 
-from bucketlog.errors import ClusterInUseError, ConfigurationError, SequencerUnavailableError
+from bucketlog.errors import (
+    ClusterInUseError,
+    ConfigurationError,
+    SequencerError,
+    SequencerUnavailableError,
+)
 from metadata.sequencer.client import Sequencer, connect_redis
 from metadata.view import View
 from stateless_broker.activation import EpochStarter
@@ -68,13 +73,14 @@ class Broker:
         self._sequencer: Sequencer | None = None
         self._bucket: RetryBucket | None = None
         self._committer: Committer | None = None
+        self._listening: socket.socket | None = None
         self._listener: Listener | None = None
         self._http: HttpEndpoint | None = None
 
     async def start(self) -> Ready:
         """Raises `BucketlogError`; nothing is left running then after `stop`."""
         settings = self._settings
-        listening = _bind(settings)
+        self._listening = listening = _bind(settings)
         port = int(listening.getsockname()[1])
         node = Node(
             settings.node_id,
@@ -126,6 +132,9 @@ class Broker:
             committer=committer,
             health=self._health,
             watchers=watchers,
+        )
+        self._supervisor.spawn(
+            self._watch_state(sequencer, started.epoch), "the state's watch", on_failure=self._fatal
         )
         self._supervisor.spawn(feed.run(), "the view's feed", on_failure=self._fatal)
         self._supervisor.spawn(committer.run(), "the commit path", on_failure=self._fatal)
@@ -201,6 +210,19 @@ class Broker:
 
         self._supervisor.spawn(beat(), "the heartbeat", on_failure=self._fatal)
 
+    async def _watch_state(self, sequencer: Sequencer, epoch: int) -> None:
+        """An idle broker, too, finds out that the sequencer lost its state, and says so."""
+        while self._health.stopped is None:
+            await asyncio.sleep(self._settings.heartbeat_interval_ms / 1000)
+            try:
+                await sequencer.check_state(epoch)
+            except SequencerUnavailableError as error:
+                self._health.degrade("sequencer", str(error))
+            except SequencerError as error:
+                self._health.stop_writing(str(error))
+            else:
+                self._health.recover("sequencer")
+
     def _fatal(self, error: Exception) -> None:
         self._health.stop_writing(f"a part of the broker failed: {error!r}; restart it")
 
@@ -223,11 +245,13 @@ class Broker:
             try:
                 if self._address is not None:
                     await self._sequencer.leave(self._address.node_id, self._incarnation)
-                await self._sequencer.close()
-            except SequencerUnavailableError as error:
+            except SequencerError as error:
                 logger.warning("left without saying so: %s", error)
+            await self._sequencer.close()
         if self._bucket is not None:
             await self._bucket.close()
+        if self._listening is not None:
+            self._listening.close()
 
 
 def _bind(settings: BrokerSettings) -> socket.socket:

@@ -74,9 +74,10 @@ class ViewFeed:
                     self._epoch, self._last, block_ms=BLOCK_MS
                 )
             except SequencerUnavailableError as error:
-                self._health.degrade("redis", str(error))
+                self._health.degrade("stream", str(error))
                 await asyncio.sleep(PAUSE_S)
                 continue
+            self._health.recover("stream")
             for entry in entries:
                 if not self._apply(entry):
                     return

@@ -164,6 +164,12 @@ class Sequencer:
         """From now on nobody has to wait for this broker."""
         await self._run(Verb.LEAVE, node_id, incarnation)
 
+    async def check_state(self, epoch: int) -> None:
+        """Raises `SequencerLostError` if the epoch's state is not there any more."""
+        status, *rest = await self._run(Verb.CHECK_STATE, epoch)
+        if status != "ok":
+            self._raise_lost(status, rest)
+
     async def add_nonce(self, nonce: str) -> None:
         await self._guard(self._redis.sadd(self._prefix + "nonces", nonce))
 

@@ -18,6 +18,7 @@ class Verb(StrEnum):
     PRODUCER_IDS = "producer_ids"
     HEARTBEAT = "heartbeat"
     LEAVE = "leave"
+    CHECK_STATE = "check_state"
     ACTIVATE = "activate"
 
 
@@ -28,6 +29,7 @@ _PARTS: dict[Verb, tuple[str, ...]] = {
     Verb.PRODUCER_IDS: ("identity",),
     Verb.HEARTBEAT: (),
     Verb.LEAVE: (),
+    Verb.CHECK_STATE: ("identity",),
     Verb.ACTIVATE: ("identity",),
 }
 
