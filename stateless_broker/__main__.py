@@ -27,9 +27,10 @@ def load_settings() -> BrokerSettings:
         return BrokerSettings()
     except ValidationError as error:
         first = error.errors()[0]
-        name = "BUCKETLOG_" + "_".join(str(part) for part in first["loc"]).upper()
+        names = [f"BUCKETLOG_{part}".upper() for part in first["loc"]]
         raise ConfigurationError(
-            f"{name}: {first['msg']}", remedy="set it in the environment; see docs/configuration.md"
+            ": ".join([*names, first["msg"].removeprefix("Value error, ")]),
+            remedy="set it in the environment; see docs/configuration.md",
         ) from error
 
 
@@ -46,6 +47,7 @@ async def serve(settings: BrokerSettings) -> None:
         await asyncio.wait({starting, interrupted}, return_when=asyncio.FIRST_COMPLETED)
         if not starting.done():
             starting.cancel()
+            await asyncio.wait({starting})
             return
         ready = starting.result()
         sys.stdout.write(json.dumps({"event": "ready", **dataclasses.asdict(ready)}) + "\n")
@@ -55,15 +57,23 @@ async def serve(settings: BrokerSettings) -> None:
         await broker.stop()
 
 
-def run() -> int:
-    keep_buffers_on_one_heap()
+def start_logging() -> None:
+    """Raises `ConfigurationError` for a level that is none."""
+    level = os.environ.get("BUCKETLOG_LOG_LEVEL", "INFO").upper()
+    if level not in logging.getLevelNamesMapping():
+        raise ConfigurationError(
+            f"BUCKETLOG_LOG_LEVEL: {level!r} is no level", remedy="use DEBUG, INFO, WARNING, ERROR"
+        )
     logging.basicConfig(
-        level=os.environ.get("BUCKETLOG_LOG_LEVEL", "INFO").upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
+        level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+def run() -> int:
+    keep_buffers_on_one_heap()
     try:
+        start_logging()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(load_settings()))
     except ConfigurationError as error:

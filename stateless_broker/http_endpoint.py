@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from bucketlog.errors import ConfigurationError
 from stateless_broker.health import Health
 from stateless_broker.metrics import BrokerFigures
 
@@ -48,7 +49,13 @@ class _Server(uvicorn.Server):
 
 class HttpEndpoint:
     def __init__(self, app: Starlette, *, host: str, port: int) -> None:
-        self._socket = socket.create_server((host, port))
+        try:
+            self._socket = socket.create_server((host, port))
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot listen on {host}:{port} for HTTP: {error.strerror}",
+                remedy="choose another port (BUCKETLOG_HTTP_PORT), 0 for any free one",
+            ) from error
         self.port = int(self._socket.getsockname()[1])
         config = uvicorn.Config(
             app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
