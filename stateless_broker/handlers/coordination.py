@@ -4,6 +4,7 @@ Source: KIP-98, KIP-360, KIP-699 (many keys at once). Transactional ids are refu
 broker has transactions; consumer groups find this broker.
 """
 
+import asyncio
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -31,6 +32,7 @@ class CoordinationHandler:
         self._epoch = epoch
         self._health = health
         self._producer_ids = iter(range(0))
+        self._asking = asyncio.Lock()
 
     async def find_coordinator(self, request: Request, message: Any) -> Values:
         kind = getattr(message, "key_type", GROUP)
@@ -71,11 +73,12 @@ class CoordinationHandler:
     async def _next_producer_id(self) -> int:
         if self._health.stopped is not None:
             raise SequencerError(self._health.stopped)
-        for producer_id in self._producer_ids:
-            return producer_id
-        first = await self._sequencer.producer_ids(self._epoch, PRODUCER_IDS_BLOCK)
-        self._producer_ids = iter(range(first + 1, first + PRODUCER_IDS_BLOCK))
-        return first
+        async with self._asking:  # many producers that start at once share a block
+            for producer_id in self._producer_ids:
+                return producer_id
+            first = await self._sequencer.producer_ids(self._epoch, PRODUCER_IDS_BLOCK)
+            self._producer_ids = iter(range(first + 1, first + PRODUCER_IDS_BLOCK))
+            return first
 
 
 def _no_producer(error: ErrorCode) -> Values:
