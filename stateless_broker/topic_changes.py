@@ -3,6 +3,7 @@
 Source: Kafka's ReplicationControlManager (createTopic, createPartitions, deleteTopics).
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
@@ -32,7 +33,8 @@ class FactCommitter(Protocol):
 
 
 class TopicChanges:
-    """`new_topic_id` gives fresh ids; `partitions_max` bounds a topic."""
+    """`new_topic_id` gives fresh ids; `partitions_max` bounds a topic. A `deadline` is of the event
+    loop's clock: a change that is not visible by then goes on, but is not waited for."""
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class TopicChanges:
         replication_factor: int = -1,
         configs: Mapping[str, str | None] | None = None,
         validate_only: bool = False,
+        deadline: float | None = None,
     ) -> Result:
         """`partitions` -1 takes the default (KIP-464)."""
         problem = self._problem(name, partitions, replication_factor)
@@ -73,7 +76,7 @@ class TopicChanges:
         if validate_only:
             return Result(ErrorCode.none, None, topic)
         wanted = WantedControl("create", name, topic.topic_id, count)
-        return await self._commit(fact, wanted, topic)
+        return await self._commit(fact, wanted, topic, deadline)
 
     def _problem(self, name: str, partitions: int, replication_factor: int) -> Result | None:
         try:
@@ -103,7 +106,14 @@ class TopicChanges:
             )
         return None
 
-    async def grow(self, name: str, partitions: int, *, validate_only: bool = False) -> Result:
+    async def grow(
+        self,
+        name: str,
+        partitions: int,
+        *,
+        validate_only: bool = False,
+        deadline: float | None = None,
+    ) -> Result:
         topic = self._view.topic(name)
         if topic is None:
             return _unknown(name)
@@ -121,18 +131,23 @@ class TopicChanges:
             topic_id=UUID(bytes=topic.topic_id), name=name, partitions=partitions
         )
         return await self._commit(
-            fact, WantedControl("grow", name, topic.topic_id, partitions), grown
+            fact, WantedControl("grow", name, topic.topic_id, partitions), grown, deadline
         )
 
-    async def delete(self, topic: Topic) -> Result:
+    async def delete(self, topic: Topic, *, deadline: float | None = None) -> Result:
         fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name)
         return await self._commit(
-            fact, WantedControl("delete", topic.name, topic.topic_id, 0), topic
+            fact, WantedControl("delete", topic.name, topic.topic_id, 0), topic, deadline
         )
 
-    async def _commit(self, fact: Fact, wanted: WantedControl, topic: Topic) -> Result:
+    async def _commit(
+        self, fact: Fact, wanted: WantedControl, topic: Topic, deadline: float | None
+    ) -> Result:
         try:
-            status = await self._committer.commit_fact(fact, wanted)
+            async with asyncio.timeout_at(deadline):
+                status = await self._committer.commit_fact(fact, wanted)
+        except TimeoutError:
+            return Result(ErrorCode.request_timed_out, "It may be done later.", None)
         except SequencerError as error:
             logger.warning("%s %r is refused: %s", wanted.verb, topic.name, error)
             return Result(ErrorCode.not_enough_replicas, str(error), None)

@@ -4,6 +4,7 @@ Source: Kafka's messages of these names; KIP-464 (defaults), KIP-516 (topic ids)
 in the answer of CreateTopics).
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -36,17 +37,18 @@ class TopicsHandler:
         self._broker_configs = broker_configs
 
     async def create_topics(self, request: Request, message: Any) -> Values:
+        deadline = _deadline(message)
         twice = _twice(topic.name for topic in message.topics)
         topics = []
         for wanted in message.topics:
             if wanted.name in twice:
                 result = Result(ErrorCode.invalid_request, "Duplicate topic name.", None)
             else:
-                result = await self._create(wanted, message.validate_only)
+                result = await self._create(wanted, message.validate_only, deadline)
             topics.append(_created(wanted.name, result))
         return {"topics": topics}
 
-    async def _create(self, wanted: Any, validate_only: bool) -> Result:
+    async def _create(self, wanted: Any, validate_only: bool, deadline: float) -> Result:
         partitions, replicas = wanted.num_partitions, wanted.replication_factor
         if wanted.assignments:
             if partitions != -1 or replicas != -1:
@@ -70,6 +72,7 @@ class TopicsHandler:
             replication_factor=replicas,
             configs={entry.name: entry.value for entry in wanted.configs},
             validate_only=validate_only,
+            deadline=deadline,
         )
 
     async def delete_topics(self, request: Request, message: Any) -> Values:
@@ -77,6 +80,7 @@ class TopicsHandler:
             wanted = [(entry.name, entry.topic_id) for entry in message.topics]
         else:
             wanted = [(name, None) for name in message.topic_names]
+        deadline = _deadline(message)
         responses = []
         for name, topic_id in wanted:
             by_id = name is None and topic_id is not None
@@ -89,7 +93,7 @@ class TopicsHandler:
                 )
                 result = Result(error, "This server does not host this topic.", None)
             else:
-                result = await self._changes.delete(topic)
+                result = await self._changes.delete(topic, deadline=deadline)
             responses.append(
                 {
                     "name": topic.name if topic else name,
@@ -101,6 +105,7 @@ class TopicsHandler:
         return {"responses": responses}
 
     async def create_partitions(self, request: Request, message: Any) -> Values:
+        deadline = _deadline(message)
         twice = _twice(topic.name for topic in message.topics)
         results = []
         for wanted in message.topics:
@@ -108,7 +113,10 @@ class TopicsHandler:
                 result = Result(ErrorCode.invalid_request, "Duplicate topic name.", None)
             else:
                 result = await self._changes.grow(
-                    wanted.name, wanted.count, validate_only=message.validate_only
+                    wanted.name,
+                    wanted.count,
+                    validate_only=message.validate_only,
+                    deadline=deadline,
                 )
             results.append(
                 {
@@ -146,6 +154,11 @@ class TopicsHandler:
             "resource_name": resource.resource_name,
             "configs": configs,
         }
+
+
+def _deadline(message: Any) -> float:
+    """One for all topics of a request, on the event loop's clock."""
+    return asyncio.get_running_loop().time() + max(float(message.timeout.total_seconds()), 0.0)
 
 
 def _twice(names: Iterable[str]) -> set[str]:
