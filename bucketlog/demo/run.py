@@ -14,8 +14,6 @@ from bucketlog.demo.flights import FLIGHTS, flights_topic, read_flights
 from bucketlog.demo.tally import Tally
 from bucketlog.embedded import EmbeddedCluster
 from bucketlog.errors import ConfigurationError
-from tiered_storage import keys
-from tiered_storage.location import open_sync_bucket
 
 MISMATCHES_SHOWN = 10
 COLUMNS = ("carrier", "partition", "source", "consumed", "replayed", "checksum")
@@ -89,6 +87,9 @@ def _consume(log: Log, report: Report, tally: Tally) -> None:
 
 
 def _measure(bucket_url: str, report: Report) -> None:
+    from tiered_storage import keys
+    from tiered_storage.location import open_sync_bucket
+
     with closing(open_sync_bucket(bucket_url)) as bucket:
         sizes = [info.size_bytes for info in bucket.list(keys.LOG)]
     report.objects, report.object_bytes = len(sizes), sum(sizes)

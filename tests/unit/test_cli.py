@@ -1,0 +1,167 @@
+"""The command line without a cluster: usage, exit codes, errors, and `segment` on written logs."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from bucketlog.cli.main import main
+from bucketlog.cli.output import Output, print_rows
+from bucketlog.wire.records import Record
+from tests.written_log import WrittenLog
+from tiered_storage import keys
+from tiered_storage.backends.file import FileBucket
+from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+
+Capture = pytest.CaptureFixture[str]
+COMMANDS = {"dev", "broker", "topic", "produce", "consume", "segment", "demo"}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> WrittenLog:
+    bucket = FileBucket(tmp_path / "0")
+    identity = ClusterIdentity(cluster_id=UUID(int=1), format_version=FORMAT_VERSION, created_ms=1)
+    assert bucket.create(keys.CLUSTER, [identity.model_dump_json().encode()])
+    written = WrittenLog(bucket)
+    written.create_topic("t", 1)
+    written.append("t", 0, [Record(0, 1_700_000_000_000, None, b"hello", ())])
+    written.flush()
+    return written
+
+
+def test_help_names_every_command(capsys: Capture) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"\n  {command} " in shown for command in COMMANDS)
+    assert "Exit codes" in shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nope"],
+        ["topic"],
+        ["topic", "list", "--nope"],
+        ["produce"],
+        ["topic", "create", "x", "-p", "0"],
+        ["topic", "create", "x", "-c", "novalue", "-b", "127.0.0.1:1"],
+        ["consume", "t", "--from", "yesterday"],
+        ["consume", "t", "--until-end"],
+        ["consume", "t", "-o", "xml"],
+        ["produce", "t", "--jsonl", "-K", ","],
+        ["produce", "t", "-K", ""],
+        ["produce", "t", "--compression", "rar"],
+        ["segment", "verify", "ftp://x"],
+        ["topic", "list", "-b", "nonsense:port"],
+    ],
+)
+def test_wrong_usage_is_code_2_and_says_why(arguments: list[str], capsys: Capture) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(("bucketlog: ", "Usage: "))
+    if not shown.err.startswith("Usage"):
+        assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["topic", "list"],
+        ["topic", "create", "x"],
+        ["topic", "describe", "x"],
+        ["topic", "delete", "x", "-y"],
+        ["consume", "x", "--from", "start"],
+    ],
+)
+def test_no_broker_is_one_line_and_code_1(arguments: list[str], capsys: Capture) -> None:
+    assert main([*arguments, "-b", "127.0.0.1:1"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    assert "127.0.0.1:1: Connection refused" in shown.err
+    assert "bucketlog dev" in shown.err
+
+
+def test_a_missing_file_is_named(tmp_path: Path, capsys: Capture) -> None:
+    missing = tmp_path / "missing"
+    assert main(["produce", "t", str(missing)]) == 1
+    assert capsys.readouterr().err == f"bucketlog: {missing}: No such file or directory\n"
+
+
+def test_version(capsys: Capture) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.count(".") == 2
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = (
+        "import sys; from bucketlog.cli.main import main; assert main(['--help']) == 0; "
+        "heavy = {'pydantic', 'confluent_kafka', 'rich', 'asyncio', 'boto3'} & set(sys.modules); "
+        "assert not heavy, heavy"
+    )
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
+    print(f"--help took {time.perf_counter() - begun:.3f} s")
+
+
+def test_verify_sound(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["segment", "verify", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.endswith("all sound\n")
+    assert shown.err == ""
+
+
+def test_verify_damage(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None:
+    (path,) = (tmp_path / "0" / "log").glob("*/*")
+    data = bytearray(path.read_bytes())
+    data[20] ^= 1
+    path.chmod(0o644)
+    path.write_bytes(data)
+    assert main(["segment", "verify", f"file://{tmp_path}"]) == 1
+    shown = capsys.readouterr().out
+    key = str(path.relative_to(tmp_path / "0"))
+    assert f"DAMAGED {key} at byte 16" in shown
+    assert shown.endswith("1 damaged\n")
+    assert main(["segment", "verify", f"file://{tmp_path}", "-o", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert [damage["key"] for damage in report["damage"]] == [key]
+
+
+def test_ls_and_inspect(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["segment", "ls", str(tmp_path), "-o", "jsonl"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    row = json.loads(line)
+    assert (row["kind"], row["batches"], row["records"], row["ticket"]) == ("segment", 1, 1, "1/0")
+    assert main(["segment", "inspect", str(tmp_path), row["key"], "-o", "json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["epoch"] == 1
+    assert json.loads(shown["facts"][0])["name"] == "t"
+    assert [batch["record_count"] for batch in shown["rows"]] == [1]
+    assert main(["segment", "inspect", str(tmp_path), row["key"]]) == 0
+    assert "BASE OFFSET" in capsys.readouterr().out
+
+
+def test_ls_of_nothing_is_an_error(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["segment", "ls", str(tmp_path)]) == 2
+    assert "no log" in capsys.readouterr().err
+
+
+def test_inspect_names_a_missing_key(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["segment", "inspect", str(tmp_path), "log/a/b"]) == 1
+    assert "'log/a/b'" in capsys.readouterr().err
+
+
+def test_tables_align(capsys: Capture) -> None:
+    rows: list[dict[str, Any]] = [{"name": "a", "count": 1000}, {"name": "long", "count": None}]
+    print_rows(rows, ("name", "count"), Output.TABLE)
+    assert capsys.readouterr().out == "NAME  COUNT\na     1,000\nlong      -\n"
+    print_rows(rows, ("name", "count"), Output.JSONL)
+    assert capsys.readouterr().out.splitlines()[1] == '{"name": "long", "count": null}'
+    print_rows([], ("name", "count"), Output.TABLE)
+    assert capsys.readouterr().out == "NAME  COUNT\n"
