@@ -28,6 +28,9 @@ PRODUCERS = 2
 START_TIMEOUT_S = 60.0
 PROGRESS_TIMEOUT_S = 120.0
 IN_FLIGHT_RECORDS = 2000
+BURST_RECORDS = 40
+BURST_PAUSE_S = 0.01
+"""Each producer sends at most some 4,000 records a second, so that readers can reach the end."""
 PADDING = "." * 100
 
 
@@ -151,7 +154,7 @@ class Load(threading.Thread):
             self._waiting += 1
             self._send(Sent(self.name, number))
             number += 1
-            self._producer.poll(0)
+            self._producer.poll(0 if number % BURST_RECORDS else BURST_PAUSE_S)
         left = self._producer.flush(PROGRESS_TIMEOUT_S)
         if left:
             self.failures.append(f"{left} records are neither acknowledged nor refused")
