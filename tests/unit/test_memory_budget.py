@@ -1,0 +1,113 @@
+"""The memory budget: granted in order, never above the bound, nobody forgotten."""
+
+from collections.abc import Callable
+from functools import partial
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stateless_broker.memory_budget import MemoryBudget
+
+
+def never() -> None:
+    raise AssertionError("nobody waits")
+
+
+def test_grants_up_to_the_bound() -> None:
+    budget = MemoryBudget(100)
+    assert budget.acquire(60, "a", never)
+    assert budget.acquire(40, "b", never)
+    assert budget.held_bytes == 100
+
+
+def test_wakes_the_first_waiter_when_its_bytes_fit() -> None:
+    woken: list[str] = []
+    budget = MemoryBudget(100)
+    budget.acquire(60, "a", never)
+    budget.acquire(30, "b", never)
+    assert not budget.acquire(50, "c", lambda: woken.append("c"))
+    budget.release(30)
+    assert woken == []  # 60 + 50 do not fit
+    budget.release(60)
+    assert woken == ["c"]
+    assert budget.acquire(50, "c", never)
+
+
+def test_a_small_request_does_not_overtake_a_large_one() -> None:
+    budget = MemoryBudget(100)
+    budget.acquire(90, "a", never)
+    woken: list[str] = []
+    assert not budget.acquire(80, "large", lambda: woken.append("large"))
+    assert not budget.acquire(5, "small", lambda: woken.append("small"))
+    budget.release(90)
+    assert woken == ["large"]
+    assert not budget.acquire(5, "small", lambda: woken.append("small"))
+    assert budget.acquire(80, "large", never)
+    assert woken == ["large", "small"]
+    assert budget.acquire(5, "small", never)
+
+
+def test_more_than_the_budget_is_granted_alone() -> None:
+    budget = MemoryBudget(100)
+    budget.acquire(1, "a", never)
+    woken: list[str] = []
+    assert not budget.acquire(500, "huge", lambda: woken.append("huge"))
+    budget.release(1)
+    assert woken == ["huge"]
+    assert budget.acquire(500, "huge", never)
+    assert not budget.acquire(1, "b", never)
+
+
+def test_a_waiter_that_goes_lets_the_next_one_in() -> None:
+    budget = MemoryBudget(100)
+    budget.acquire(90, "a", never)
+    woken: list[str] = []
+    budget.acquire(80, "gone", never)
+    budget.acquire(10, "next", lambda: woken.append("next"))
+    budget.forget("gone")
+    assert woken == ["next"]
+
+
+class Asker:
+    """A connection as the budget sees it: asks, waits to be woken, asks again, gives back."""
+
+    def __init__(self, budget: MemoryBudget, size: int, served: list["Asker"]) -> None:
+        self.budget = budget
+        self.size = size
+        self.served = served
+        self.woken = False
+
+    def ask(self) -> None:
+        self.woken = False
+        if self.budget.acquire(self.size, self, self.wake):
+            self.served.append(self)
+
+    def wake(self) -> None:
+        self.woken = True
+
+
+@given(st.lists(st.integers(1, 150), max_size=40), st.data())
+def test_all_are_served_in_the_order_in_which_they_asked(
+    sizes: list[int], data: st.DataObject
+) -> None:
+    budget = MemoryBudget(100)
+    served: list[Asker] = []
+    askers = [Asker(budget, size, served) for size in sizes]
+    new = list(askers)
+    released = 0
+    while released < len(askers):
+        steps: list[Callable[[], None]] = [asker.ask for asker in askers if asker.woken]
+        if new:
+            steps.append(lambda: new.pop(0).ask())
+        if released < len(served):
+            steps.append(partial(budget.release, served[released].size))
+        assert steps, "everybody waits for somebody"
+        step = data.draw(st.integers(0, len(steps) - 1))
+        gives_back = released < len(served) and step == len(steps) - 1
+        steps[step]()
+        released += gives_back
+        held = served[released:]
+        assert budget.held_bytes == sum(asker.size for asker in held)
+        assert budget.held_bytes <= 100 or len(held) == 1
+    assert served == askers
+    assert budget.held_bytes == 0

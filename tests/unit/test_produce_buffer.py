@@ -1,0 +1,165 @@
+"""The produce buffer: order, sizes, what is put back, what was given up, and waking its reader."""
+
+import asyncio
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import SequencerError
+from bucketlog.model import TopicId, TopicPartition
+from bucketlog.wire.batch import read_header
+from metadata.facts import TopicCreated
+from metadata.sequencer.requests import ControlStatus, WantedControl
+from stateless_broker.produce_buffer import (
+    Outcome,
+    PendingBatch,
+    PendingFact,
+    ProduceBuffer,
+)
+from tests.wire_client import build_batch
+
+PARTITION = TopicPartition(TopicId(bytes(16)), 0)
+DATA = build_batch([(b"key", b"value")])
+
+
+@dataclass
+class Call:
+    """A produce request: `answered` once it timed out."""
+
+    answered: bool = False
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def settle(self, row: int, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+
+
+def batch(call: Call | None = None) -> PendingBatch:
+    return PendingBatch(
+        "t", PARTITION, memoryview(bytearray(DATA)), read_header(DATA), call or Call(), 0
+    )
+
+
+def fact() -> PendingFact:
+    created = TopicCreated(topic_id=UUID(int=1), name="t", partitions=1)
+    wanted = WantedControl("create", "t", TopicId(UUID(int=1).bytes), 1)
+    return PendingFact(created, wanted, asyncio.get_running_loop().create_future())
+
+
+def filled(*batches: PendingBatch) -> ProduceBuffer:
+    buffer = ProduceBuffer()
+    for one in batches:
+        buffer.add(one)
+    return buffer
+
+
+def test_takes_in_order_and_no_more_than_asked() -> None:
+    batches = [batch() for _ in range(5)]
+    buffer = filled(*batches)
+    assert buffer.waiting_bytes == 5 * len(DATA)
+    assert buffer.take(2 * len(DATA))[0] == batches[:2]
+    assert buffer.take(3 * len(DATA) - 1)[0] == batches[2:4]
+    assert buffer.waiting_bytes == len(DATA)
+    assert buffer.take(1)[0] == batches[4:]  # at least one, whatever its size
+    assert not buffer
+    assert buffer.waiting_bytes == 0
+
+
+def test_what_was_put_back_comes_first_in_its_order() -> None:
+    batches = [batch() for _ in range(4)]
+    buffer = filled(*batches)
+    taken, _ = buffer.take(2 * len(DATA))
+    buffer.put_back(taken, [])
+    assert buffer.waiting_bytes == 4 * len(DATA)
+    assert buffer.take(1 << 20)[0] == batches
+
+
+async def test_facts_leave_all_at_once_and_come_back_first() -> None:
+    first, second, third = fact(), fact(), fact()
+    buffer = ProduceBuffer()
+    buffer.add_fact(first)
+    buffer.add_fact(second)
+    batches, facts = buffer.take(1)
+    assert (batches, facts) == ([], [first, second])
+    buffer.add_fact(third)
+    buffer.put_back([], facts)
+    assert buffer.take(1)[1] == [first, second, third]
+
+
+def test_what_its_client_gave_up_is_not_taken_but_settled() -> None:
+    gone = Call(answered=True)
+    kept = batch()
+    buffer = filled(batch(gone), kept, batch(gone))
+    assert buffer.take(1 << 20)[0] == [kept]
+    assert [outcome.error for outcome in gone.outcomes] == [ErrorCode.request_timed_out] * 2
+    assert not buffer
+    assert buffer.waiting_bytes == 0
+
+
+def test_drop_answered_lets_go_of_them_alone() -> None:
+    gone = Call(answered=True)
+    kept = [batch(), batch()]
+    buffer = filled(kept[0], batch(gone), kept[1])
+    buffer.drop_answered()
+    assert len(gone.outcomes) == 1
+    assert buffer.waiting_bytes == 2 * len(DATA)
+    assert buffer.take(1 << 20)[0] == kept
+
+
+async def test_wait_returns_for_each_thing_there_is_to_take() -> None:
+    buffer = ProduceBuffer()
+    waiting = asyncio.create_task(buffer.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    buffer.add(batch())
+    await waiting
+    await buffer.wait()  # still there
+    buffer.take(1 << 20)
+    waiting = asyncio.create_task(buffer.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    buffer.add_fact(fact())
+    await waiting
+
+
+async def test_wait_sees_what_was_put_back() -> None:
+    buffer = filled(batch())
+    taken, _ = buffer.take(1 << 20)
+    buffer.put_back(taken, [])
+    await asyncio.wait_for(buffer.wait(), 10)
+
+
+async def test_wait_goes_on_where_all_was_dropped_before_it_woke() -> None:
+    buffer = ProduceBuffer()
+    waiting = asyncio.create_task(buffer.wait())
+    await asyncio.sleep(0)
+    call = Call()
+    buffer.add(batch(call))
+    call.answered = True
+    buffer.drop_answered()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    buffer.add(batch())
+    await waiting
+
+
+async def test_drain_empties_it() -> None:
+    batches = [batch(), batch()]
+    buffer = filled(*batches)
+    buffer.add_fact(fact())
+    settled: list[PendingBatch] = []
+    facts = buffer.drain(settled.append)
+    assert settled == batches
+    assert len(facts) == 1
+    assert not buffer
+    assert buffer.waiting_bytes == 0
+
+
+async def test_a_fact_is_settled_once() -> None:
+    settled, failed = fact(), fact()
+    settled.settle(ControlStatus.OK)
+    settled.fail(SequencerError("too late"))
+    assert await settled.future is ControlStatus.OK
+    failed.fail(SequencerError("lost"))
+    failed.settle(ControlStatus.OK)
+    assert isinstance(failed.future.exception(), SequencerError)
