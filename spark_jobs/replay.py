@@ -73,7 +73,9 @@ def replay_to_parquet(
     register(spark)
     wanted = {**(options or {}), "subscribe": ",".join(topics), "path": source_url}
     pinned = pin(wanted)
-    log = spark.read.format(FORMAT).options(**wanted, **pinned.options).load(source_url)
+    for name in [name for name in wanted if name.lower() in ("startingoffsets", "endingoffsets")]:
+        del wanted[name]
+    log = spark.read.format(FORMAT).options(**wanted, **pinned.options).load()
     frame = _shape(log, partition_by, json_schema)
     frame.write.mode(mode).partitionBy(*partition_by).parquet(target)
     written = spark.read.schema(frame.schema).parquet(target)

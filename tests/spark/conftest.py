@@ -1,0 +1,61 @@
+"""One Spark session for a run, and logs written to folders."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from bucketlog.wire.records import Record
+from spark_jobs.session import local_session
+from tests.components import Components
+from tests.written_log import WrittenLog
+from tiered_storage.backends.file import FileBucket
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`DataFrame.collect` leaves the closing of its socket to the garbage collector."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+
+
+@pytest.fixture(scope="session")
+def spark(
+    tmp_path_factory: pytest.TempPathFactory, components: Components
+) -> Iterator[SparkSession]:
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    session = local_session(
+        config={"spark.sql.warehouse.dir": str(warehouse), "spark.log.level": "ERROR"}
+    )
+    components.took_part("Spark", session.version)
+    yield session
+    session.stop()
+
+
+@dataclass
+class Stored:
+    """A log in a folder, and what was written to it, by (topic, partition)."""
+
+    folder: Path
+    log: WrittenLog
+    records: dict[tuple[str, int], list[Record]]
+
+    @property
+    def url(self) -> str:
+        return f"file://{self.folder}"
+
+    def object_path(self, key: str) -> Path:
+        return self.folder / "0" / key
+
+    def load(self, spark: SparkSession, **options: str) -> DataFrame:
+        return spark.read.format("bucketlog").options(**options).load(self.url)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Stored:
+    """An empty log; its bucket is `tmp_path/bucket`."""
+    folder = tmp_path / "bucket"
+    return Stored(folder, WrittenLog(FileBucket(folder / "0")), {})
