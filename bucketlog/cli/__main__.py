@@ -1,0 +1,5 @@
+"""`python -m bucketlog.cli` is `bucketlog`."""
+
+from bucketlog.cli.main import run
+
+run()

@@ -1,0 +1,303 @@
+"""The command line as a person and a pipe use it, against a real broker."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import psutil
+import pytest
+
+import bucketlog
+from bucketlog import Topic
+from bucketlog.embedded import EmbeddedCluster
+
+_numbers = count()
+COMMAND = [sys.executable, "-m", "bucketlog.cli"]
+TIMEOUT_S = 60
+
+
+@pytest.fixture
+def name() -> str:
+    return f"cli-{next(_numbers)}"
+
+
+class Shell:
+    def __init__(self, bootstrap: str) -> None:
+        self.environment = {**os.environ, "BUCKETLOG_BOOTSTRAP": bootstrap}
+
+    def __call__(self, *arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            input=stdin,
+            capture_output=True,
+            env=self.environment,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    def ok(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        done = self(*arguments, stdin=stdin)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout
+
+    def failing(self, code: int, *arguments: str, stdin: bytes = b"") -> str:
+        """stderr, which must be one line, with nothing on stdout."""
+        done = self(*arguments, stdin=stdin)
+        assert (done.returncode, done.stdout) == (code, b""), done.stderr.decode()
+        assert done.stderr.count(b"\n") == 1, done.stderr.decode()
+        return done.stderr.decode()
+
+    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment,
+        )
+
+
+@pytest.fixture
+def shell(broker: EmbeddedCluster) -> Shell:
+    return Shell(broker.bootstrap)
+
+
+def test_topics(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name, "-p", "3", "-c", "max.message.bytes=5000")
+    assert "TOPIC_ALREADY_EXISTS" in shell.failing(1, "topic", "create", name)
+    shell.ok("topic", "create", name, "--if-missing")
+    rows = json.loads(shell.ok("topic", "list", "-o", "json"))
+    assert {"topic": name, "partitions": 3} in rows
+    assert name.encode() in shell.ok("topic", "list")
+    shell.ok("produce", name, stdin=b"a\nb\n")
+    described = json.loads(shell.ok("topic", "describe", name, "-o", "json"))
+    assert sum(part["records"] for part in described["partitions"]) == 2
+    assert described["configs"]["max.message.bytes"] == "5000"
+    assert b"EARLIEST" in shell.ok("topic", "describe", name)
+    asked = shell("topic", "delete", name, stdin=b"n\n")
+    assert asked.returncode == 130
+    shell.ok("topic", "delete", name, "-y")
+    assert "UNKNOWN_TOPIC" in shell.failing(1, "topic", "describe", name)
+
+
+def test_lines_there_and_back(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"one\ntwo\r\n\nno newline")
+    assert shell.ok("consume", name, "-f", "start", "--until-end") == b"one\ntwo\n\nno newline\n"
+    assert shell.ok("consume", name, "-f", "start", "-n", "2") == b"one\ntwo\n"
+    assert shell.ok("consume", name, "-f", "3", "-n", "1") == b"no newline\n"
+    assert shell.ok("consume", name, "-n", "0") == b""
+
+
+def test_keys_and_a_file(shell: Shell, name: str, tmp_path: Path) -> None:
+    shell.ok("topic", "create", name, "-p", "2")
+    lines = tmp_path / "lines"
+    lines.write_bytes(b"k\tv\nl\tw\tx\n")
+    shell.ok("produce", name, str(lines), "-K", r"\t", "--compression", "zstd")
+    back = shell.ok("consume", name, "-f", "start", "--until-end", "-K", r"\t")
+    assert sorted(back.splitlines()) == [b"k\tv", b"l\tw\tx"]
+
+
+def test_jsonl_of_consume_pipes_into_produce(
+    shell: Shell, name: str, broker: EmbeddedCluster
+) -> None:
+    first, second = Topic(f"{name}-a"), Topic(f"{name}-b")
+    with bucketlog.connect(broker.bootstrap) as log:
+        log.topics.create(first)
+        log.topics.create(second)
+        with log.producer() as producer:
+            producer.send(first, b"\xff\x00", key=b"k", headers=[("a", b"\xfe"), ("b", "t")])
+            producer.send(first, None, key=b"gone", timestamp_ms=1_700_000_000_000)
+            producer.send(first, '{"ä": 1}\n'.encode())
+        text = shell.ok("consume", first.name, "-f", "start", "--until-end", "-o", "jsonl")
+        assert text.count(b"\n") == 3
+        shell.ok("produce", second.name, "--jsonl", stdin=text)
+        copies = []
+        for topic in (first, second):
+            with log.consumer(topic, start="earliest", until="end") as consumer:
+                copies.append(
+                    [
+                        (r.key, r.is_tombstone or r.value, r.headers, r.timestamp_ms)
+                        for r in consumer
+                    ]
+                )
+    assert copies[0] == copies[1]
+
+
+def test_bad_json_names_the_line_and_keeps_what_came_before(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    complaint = shell.failing(1, "produce", name, "--jsonl", stdin=b'{"value": "good"}\n{bad\n')
+    assert "stdin, line 2: not JSON" in complaint
+    assert shell.ok("consume", name, "-f", "start", "--until-end") == b"good\n"
+
+
+def test_a_line_without_the_separator_is_named(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    assert "line 1" in shell.failing(1, "produce", name, "-K", ":", stdin=b"no key\n")
+
+
+def test_a_wrong_topic(shell: Shell) -> None:
+    for arguments in (
+        ("produce", "nowhere"),
+        ("consume", "nowhere"),
+        ("topic", "delete", "nowhere", "-y"),
+    ):
+        complaint = shell.failing(1, *arguments, stdin=b"x\n")
+        assert "'nowhere'" in complaint
+        assert "bucketlog topic create" in complaint
+    assert "no topic name" in shell.failing(2, "produce", "no where", stdin=b"x\n")
+
+
+def test_a_wrong_partition(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    assert "no partition 7" in shell.failing(2, "consume", name, "-p", "7")
+
+
+def test_a_record_too_large_is_one_line(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name, "-c", "max.message.bytes=1000")
+    assert "MSG_SIZE_TOO_LARGE" in shell.failing(1, "produce", name, stdin=b"x" * 5000 + b"\n")
+
+
+def test_a_reader_that_goes_away(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"".join(b"%d\n" % at for at in range(50_000)))
+    with shell.start("consume", name, "-f", "start") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"0\n"
+        process.stdout.close()
+        assert process.wait(TIMEOUT_S) == 141
+        assert process.stderr.read() == b""
+
+
+def test_ctrl_c_while_consuming(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"one\n")
+    with shell.start("consume", name, "-f", "start") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"one\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT_S) == 130
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
+
+
+def test_a_tail_prints_at_once(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    with shell.start("consume", name, "-f", "0") as process:
+        assert process.stdout is not None
+        for text in (b"a\n", b"b\n"):
+            shell.ok("produce", name, stdin=text)
+            assert process.stdout.readline() == text
+        process.send_signal(signal.SIGINT)
+
+
+def test_progress_only_on_a_terminal(shell: Shell, name: str, broker: EmbeddedCluster) -> None:
+    quiet = shell("segment", "verify", broker.bucket_url)
+    assert (quiet.returncode, quiet.stderr) == (0, b"")
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "segment", "verify", broker.bucket_url],
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env={**shell.environment, "TERM": "xterm"},
+    ) as process:
+        os.close(follower)
+        out, _ = process.communicate(timeout=TIMEOUT_S)
+        shown = b""
+        while select.select([leader], [], [], 0)[0]:
+            try:
+                shown += os.read(leader, 65536)
+            except OSError:  # the other end is closed
+                break
+    os.close(leader)
+    assert b"checking objects" in shown
+    assert b"checking" not in out
+    assert out.endswith(b"all sound\n")
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    process = subprocess.Popen(
+        [*COMMAND, "dev", "--port", "0", "--data", str(tmp_path / "data")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    yield process
+    if process.poll() is None:
+        process.terminate()
+    process.communicate(timeout=TIMEOUT_S)
+
+
+def introduction(process: "subprocess.Popen[bytes]") -> str:
+    assert process.stdout is not None
+    shown = b""
+    while b"Ctrl-C" not in shown:
+        line = process.stdout.readline()
+        assert line, process.stderr.read().decode() if process.stderr else ""
+        shown += line
+    return shown.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_dev_introduces_itself_and_cleans_up(
+    dev: "subprocess.Popen[bytes]", number: signal.Signals
+) -> None:
+    shown = introduction(dev)
+    found = re.search(r"ready at (127\.0\.0\.1:\d+)", shown)
+    assert found is not None
+    address = found[1]
+    assert f"kcat -b {address}" in shown
+    assert f'bucketlog.connect("{address}")' in shown
+    children = psutil.Process(dev.pid).children(recursive=True)
+    assert len(children) == 3
+    there = Shell(address)
+    there.ok("topic", "create", "greetings")
+    there.ok("produce", "greetings", stdin=b"hello\n")
+    dev.send_signal(number)
+    assert dev.wait(TIMEOUT_S) == 0
+    assert not [child for child in children if child.is_running()]
+
+
+def test_dev_keeps_its_data_and_locks_it(dev: "subprocess.Popen[bytes]", tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    found = re.search(r"ready at (\S+)", introduction(dev))
+    assert found is not None
+    there = Shell(found[1])
+    there.ok("topic", "create", "greetings")
+    there.ok("produce", "greetings", stdin=b"hello\n")
+    complaint = there.failing(1, "dev", "--port", "0", "--data", data)
+    assert f"in use by process {dev.pid}" in complaint
+    dev.send_signal(signal.SIGINT)
+    assert dev.wait(TIMEOUT_S) == 0
+    with EmbeddedCluster(data) as cluster:
+        again = Shell(cluster.bootstrap)
+        assert again.ok("consume", "greetings", "-f", "start", "--until-end") == b"hello\n"
+    assert again.ok("segment", "verify", f"{data}/bucket").endswith(b"all sound\n")
+
+
+def test_dev_on_a_taken_port_says_so(broker: EmbeddedCluster, tmp_path: Path) -> None:
+    done = Shell(broker.bootstrap)("dev", "--port", str(broker.port), "--data", str(tmp_path))
+    assert done.returncode == 1
+    assert str(broker.port).encode() in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_broker_needs_its_settings() -> None:
+    environment = {
+        name: text for name, text in os.environ.items() if not name.startswith("BUCKETLOG_")
+    }
+    done = subprocess.run(
+        [*COMMAND, "broker"], capture_output=True, env=environment, timeout=TIMEOUT_S, check=False
+    )
+    assert done.returncode == 2
+    assert b"BUCKETLOG_BUCKET_URL" in done.stderr.upper()
+    assert b"Traceback" not in done.stderr

@@ -1,0 +1,174 @@
+"""The embedded cluster: start, lock, restart, and that nothing outlives whoever started it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import bucketlog
+from bucketlog.embedded import ClusterStartError, EmbeddedCluster
+from bucketlog.errors import BucketlogError, ClusterInUseError
+
+GONE_WITHIN_S = 30.0
+HOLDER = """
+import sys
+from bucketlog.embedded import EmbeddedCluster
+with EmbeddedCluster(sys.argv[1]) as cluster:
+    print(cluster.bootstrap, *cluster.pids.values(), flush=True)
+    sys.stdin.read()
+"""
+
+
+def is_running(pid: int) -> bool:
+    """A zombie is not: it has ended, and only waits for its parent to look."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_gone(pids: list[int]) -> list[int]:
+    """Those that are still there after `GONE_WITHIN_S`."""
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while (left := [pid for pid in pids if is_running(pid)]) and time.monotonic() < deadline:
+        psutil.wait_procs([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)], 0.05)
+    return left
+
+
+def flush_text(bootstrap: str, text: str) -> bucketlog.Delivered:
+    with bucketlog.connect(bootstrap) as log:
+        topic = bucketlog.Topic("kept", value=str)
+        log.topics.ensure(topic, partitions=1)
+        with log.producer() as producer:
+            return producer.send(topic, text).result()
+
+
+def read_all(bootstrap: str) -> list[tuple[int, str]]:
+    with (
+        bucketlog.connect(bootstrap) as log,
+        log.consumer(bucketlog.Topic("kept", value=str), start="earliest", until="end") as consumer,
+    ):
+        return [(record.offset, record.value) for record in consumer]
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator["Holder"]:
+    """Another process that runs a cluster on `tmp_path`."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    bootstrap, *pids = process.stdout.readline().split()
+    yield Holder(process, bootstrap, [int(pid) for pid in pids])
+    if process.poll() is None:
+        process.communicate()
+    assert process.stdin is not None
+    process.stdin.close()
+    process.stdout.close()
+
+
+class Holder:
+    def __init__(self, process: "subprocess.Popen[str]", bootstrap: str, pids: list[int]) -> None:
+        self.process = process
+        self.bootstrap = bootstrap
+        self.pids = pids
+
+
+def test_start_stop_and_restart_keep_records(tmp_path: Path) -> None:
+    begun = time.perf_counter()
+    with EmbeddedCluster(tmp_path) as cluster:
+        print(f"ready after {time.perf_counter() - begun:.2f} s")
+        assert cluster.pids.keys() == {"guard", "valkey", "broker"}
+        pids = list(cluster.pids.values())
+        assert flush_text(cluster.bootstrap, "one").offset == 0
+    assert wait_gone(pids) == []
+    with EmbeddedCluster(tmp_path) as again:
+        assert read_all(again.bootstrap) == [(0, "one")]
+        assert flush_text(again.bootstrap, "two").offset == 1
+        assert read_all(again.bootstrap) == [(0, "one"), (1, "two")]
+
+
+def test_nothing_is_left_in_tmp(tmp_path: Path) -> None:
+    with EmbeddedCluster(tmp_path) as cluster:
+        environment = psutil.Process(cluster.pids["broker"]).environ()
+        socket_path = Path(environment["BUCKETLOG_REDIS_URL"].removeprefix("unix://"))
+        assert socket_path.is_socket()
+    assert not socket_path.parent.exists()
+
+
+def test_a_second_start_names_the_holder(tmp_path: Path, holder: Holder) -> None:
+    with pytest.raises(ClusterInUseError, match=f"process {holder.process.pid}") as caught:
+        EmbeddedCluster(tmp_path).start()
+    assert "--data" in caught.value.remedy
+    assert flush_text(holder.bootstrap, "still there").offset == 0
+
+
+def test_kill_9_of_the_parent_leaves_no_child(tmp_path: Path, holder: Holder) -> None:
+    acknowledged = flush_text(holder.bootstrap, "one")
+    holder.process.kill()
+    holder.process.wait()
+    with EmbeddedCluster(tmp_path) as cluster:  # at once: it waits for the dying ones
+        assert wait_gone(holder.pids) == []
+        assert read_all(cluster.bootstrap) == [(acknowledged.offset, "one")]
+
+
+def test_kill_9_of_the_guard_leaves_no_child(tmp_path: Path, holder: Holder) -> None:
+    os.kill(holder.pids[0], signal.SIGKILL)
+    assert wait_gone(holder.pids) == []
+
+
+def test_kill_9_of_the_parents_group_leaves_no_child(tmp_path: Path) -> None:
+    """As a terminal that closes, or a runner that gives up."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    pids = [int(word) for word in process.stdout.readline().split()[1:]]
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert wait_gone(pids) == []
+
+
+@pytest.mark.parametrize("child", ["broker", "valkey"])
+def test_a_child_that_dies_ends_the_cluster(tmp_path: Path, child: str) -> None:
+    cluster = EmbeddedCluster(tmp_path)
+    cluster.start()
+    pids = list(cluster.pids.values())
+    os.kill(cluster.pids[child], signal.SIGKILL)
+    with pytest.raises(ClusterStartError, match=rf"the {child} ended \(exit code -9\)"):
+        cluster.wait()
+    cluster.stop()
+    assert wait_gone(pids) == []
+
+
+def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    cluster = EmbeddedCluster(tmp_path, settings={"num_partitions": "many"})
+    with pytest.raises(BucketlogError, match=r"the broker did not start \(exit code 2\)") as caught:
+        cluster.start()
+    assert "num_partitions" in "".join(caught.value.__notes__).lower()
+    with EmbeddedCluster(tmp_path) as sound:  # the folder is free again
+        assert read_nothing(sound.bootstrap)
+
+
+def read_nothing(bootstrap: str) -> bool:
+    with bucketlog.connect(bootstrap) as log:
+        return log.topics.list() == []
+
+
+def test_a_taken_port_is_named(tmp_path: Path, broker: EmbeddedCluster) -> None:
+    with pytest.raises(ClusterStartError) as caught:
+        EmbeddedCluster(tmp_path, port=broker.port).start()
+    assert str(broker.port) in "".join(caught.value.__notes__)

@@ -1,0 +1,295 @@
+"""The SDK against a real broker."""
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import count
+
+import pytest
+from pydantic import BaseModel
+
+import bucketlog
+from bucketlog import Log, Topic
+from bucketlog.embedded import EmbeddedCluster
+from bucketlog.errors import ConfigurationError, InvalidDataError, LogError
+
+_numbers = count()
+
+
+class Order(BaseModel):
+    id: int
+    amount: float
+    note: str | None = None
+
+
+@pytest.fixture
+def log(broker: EmbeddedCluster) -> Iterator[Log]:
+    with bucketlog.connect(broker.bootstrap) as connected:
+        yield connected
+
+
+@pytest.fixture
+def name() -> str:
+    return f"sdk-{next(_numbers)}"
+
+
+def test_typed_records_there_and_back(log: Log, name: str) -> None:
+    orders = Topic(name, value=Order, key=str)
+    assert log.topics.ensure(orders, partitions=3).partitions == 3
+    sent = [Order(id=at, amount=at / 7, note=None if at % 2 else "ä") for at in range(500)]
+    with log.producer() as producer:
+        handles = [
+            producer.send(orders, order, key=f"k{order.id % 10}", headers={"n": str(order.id)})
+            for order in sent
+        ]
+    placed = [handle.result() for handle in handles]
+    with log.consumer(orders, start="earliest", until="end") as consumer:
+        back = {(record.partition, record.offset): record for record in consumer}
+    assert len(back) == len(sent)
+    for order, place in zip(sent, placed, strict=True):
+        record = back[place.partition, place.offset]
+        assert (record.value, record.key) == (order, f"k{order.id % 10}")
+        assert record.headers == (("n", str(order.id).encode()),)
+    assert {place.partition for place in placed} == {0, 1, 2}
+
+
+def test_send_many_keeps_order_by_key(log: Log, name: str) -> None:
+    orders = Topic(name, value=Order, key=str)
+    log.topics.create(orders, partitions=4)
+    with log.producer(compression="zstd") as producer:
+        sent = producer.send_many(
+            orders,
+            (Order(id=at, amount=0) for at in range(25_000)),
+            key=lambda order: f"k{order.id % 16}",
+        )
+    assert sent == 25_000
+    last: dict[str | None, int] = {}
+    seen = 0
+    with log.consumer(orders, start="earliest", until="end") as consumer:
+        for batch in consumer.batches(700):
+            assert len(batch) <= 700
+            for record in batch:
+                assert record.value.id > last.get(record.key, -1)
+                last[record.key] = record.value.id
+                seen += 1
+    assert seen == 25_000
+
+
+def test_a_small_queue_holds_the_caller_back(log: Log, name: str) -> None:
+    topic = Topic(name)
+    log.topics.create(topic)
+    with log.producer(queue_records=100) as producer:
+        for at in range(1000):
+            producer.send(topic, b"%d" % at)
+            assert len(producer) <= 100
+        assert producer.send_many(topic, (b"%d" % at for at in range(1000, 5000))) == 4000
+    with log.consumer(topic, start="earliest", until="end") as consumer:
+        assert [int(record.value) for record in consumer] == list(range(5000))
+
+
+def test_tombstones_null_keys_and_empty_values(log: Log, name: str) -> None:
+    topic = Topic(name, value=str, key=str)
+    log.topics.create(topic)
+    with log.producer() as producer:
+        producer.send(topic, None, key="gone")
+        producer.send(topic, "")
+        producer.send(topic, "x", key="", headers=[("a", b"\x00"), ("a", None)])
+    with log.consumer(topic, start="earliest", until="end") as consumer:
+        gone, empty, last = consumer
+    assert (gone.key, gone.is_tombstone) == ("gone", True)
+    with pytest.raises(InvalidDataError):
+        _ = gone.value
+    assert (empty.key, empty.value, empty.is_tombstone) == (None, "", False)
+    assert (last.key, last.headers) == ("", (("a", b"\x00"), ("a", None)))
+
+
+def test_where_to_start(log: Log, name: str) -> None:
+    topic = Topic(name, value=str)
+    log.topics.create(topic, partitions=2)
+    with log.producer() as producer:
+        for at in range(20):
+            producer.send(topic, str(at), partition=at % 2, timestamp_ms=1_700_000_000_000 + at)
+
+    def read(**options: object) -> list[str]:
+        with log.consumer(topic, until="end", **options) as consumer:  # type: ignore[arg-type]  # one call for all kinds of start
+            return sorted((record.value for record in consumer), key=int)
+
+    assert read(start="earliest") == [str(at) for at in range(20)]
+    assert read(start="latest") == []
+    assert read(start=8) == ["16", "17", "18", "19"]
+    assert read(start={0: 9, 1: 10}) == ["18"]
+    assert read(start={0: 9}) == ["1", "3", "5", "7", "9", "11", "13", "15", "17", "18", "19"]
+    assert read(start="earliest", partitions=[1]) == [str(at) for at in range(1, 20, 2)]
+    when = datetime.fromtimestamp(1_700_000_000.017, UTC)
+    assert read(start=when) == ["17", "18", "19"]
+    assert read(start=datetime(2030, 1, 1, tzinfo=UTC)) == []
+
+
+def test_until_end_takes_the_end_as_it_was(log: Log, name: str) -> None:
+    topic = Topic(name, value=str)
+    log.topics.create(topic)
+    with log.producer() as producer:
+        producer.send(topic, "before")
+        producer.flush()
+        with log.consumer(topic, start="earliest", until="end") as consumer:
+            producer.send(topic, "after")
+            producer.flush()
+            assert [record.value for record in consumer] == ["before"]
+            assert consumer.finished
+            assert consumer.poll() == []
+
+
+def test_a_tail_sees_what_comes(log: Log, name: str) -> None:
+    topic = Topic(name, value=str)
+    log.topics.create(topic)
+    with log.producer() as producer:
+        producer.send(topic, "old")
+        producer.flush()
+        with log.consumer(topic, start=1) as consumer:
+            assert consumer.poll(timeout_s=0) == []
+            producer.send(topic, "new")
+            producer.flush()
+            assert next(consumer).value == "new"
+            assert not consumer.finished
+
+
+def test_an_offset_out_of_range_is_raised(log: Log, name: str) -> None:
+    topic = Topic(name, value=str)
+    log.topics.create(topic)
+    with (
+        log.consumer(topic, start=100) as consumer,
+        pytest.raises(LogError, match="earliest") as caught,
+    ):
+        next(consumer)
+    assert caught.value.code == "AUTO_OFFSET_RESET"
+
+
+def test_a_poison_record_is_named_and_can_be_passed(log: Log, name: str) -> None:
+    raw = Topic(name)
+    log.topics.create(raw)
+    with log.producer() as producer:
+        for data in (b'{"id":1,"amount":1}', b"poison", b'{"id":2,"amount":2}'):
+            producer.send(raw, data)
+    orders = Topic(name, value=Order)
+    with log.consumer(orders, start="earliest", until="end") as consumer:
+        assert next(consumer).value.id == 1
+        with pytest.raises(InvalidDataError, match=rf"{name}\[0\]@1"):
+            next(consumer)
+        assert next(consumer).value.id == 2
+    with log.consumer(orders, start="earliest", until="end") as consumer:
+        assert [record.value.id for record in consumer.poll(10, 10)] == [1]
+        with pytest.raises(InvalidDataError):
+            consumer.poll(10, 10)
+        assert [record.value.id for record in consumer.poll(10, 10)] == [2]
+
+
+def test_administration(log: Log, name: str) -> None:
+    assert log.topics.create(name, partitions=2, configs={"max.message.bytes": "2000"}).name == name
+    with pytest.raises(LogError) as exists:
+        log.topics.create(name)
+    assert exists.value.code == "TOPIC_ALREADY_EXISTS"
+    assert log.topics.ensure(name, partitions=1).partitions == 2
+    with pytest.raises(ConfigurationError, match="2 partitions"):
+        log.topics.ensure(name, partitions=3)
+    assert log.topics.add_partitions(name, 3).partitions == 3
+    details = log.topics.describe(name)
+    assert [(part.earliest, part.latest) for part in details.partitions] == [(0, 0)] * 3
+    assert details.configs["max.message.bytes"] == "2000"
+    assert "max.message.bytes" in details.overrides
+    assert name in {info.name for info in log.topics.list()}
+    log.topics.delete(name)
+    assert name not in {info.name for info in log.topics.list()}
+
+
+def test_asking_for_a_topic_does_not_create_it(log: Log, name: str) -> None:
+    for ask in (log.topics.describe, log.topics.partition_count, log.topics.delete):
+        with pytest.raises(LogError) as caught:
+            ask(name)
+        assert caught.value.code == "UNKNOWN_TOPIC_OR_PART"
+        assert "topic create" in caught.value.remedy
+    with pytest.raises(LogError):
+        log.consumer(Topic(name))
+    assert name not in {info.name for info in log.topics.list()}
+
+
+def test_a_partition_that_is_not_there(log: Log, name: str) -> None:
+    log.topics.create(name, partitions=2)
+    with pytest.raises(ConfigurationError, match="no partition 2"):
+        log.consumer(Topic(name), partitions=[1, 2])
+
+
+def test_a_failed_delivery_is_raised(log: Log, name: str) -> None:
+    topic = Topic(name)
+    log.topics.create(topic, configs={"max.message.bytes": "1000"})
+    with log.producer() as producer:
+        handle = producer.send(topic, b"x" * 5000)
+        with pytest.raises(LogError) as caught:
+            handle.result()
+        assert caught.value.code == "MSG_SIZE_TOO_LARGE"
+        assert not caught.value.retriable
+
+    def send_two() -> None:
+        with log.producer() as producer:
+            producer.send(topic, b"x" * 5000)
+            producer.send_many(topic, [b"y" * 5000])
+
+    with pytest.raises(LogError, match="not delivered") as at_exit:
+        send_two()
+    assert "2 records" in at_exit.value.__notes__[0]
+
+
+def test_an_exception_in_the_block_is_not_hidden(log: Log, name: str) -> None:
+    topic = Topic(name)
+    log.topics.create(topic, configs={"max.message.bytes": "1000"})
+
+    def fail() -> None:
+        with log.producer() as producer:
+            producer.send(topic, b"x" * 5000)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        fail()
+    assert "not delivered" in caught.value.__notes__[0]
+
+
+def test_a_wrong_type_is_refused_before_it_is_sent(log: Log, name: str) -> None:
+    orders = Topic(name, value=Order)
+    log.topics.create(orders)
+    with log.producer() as producer, pytest.raises(InvalidDataError):
+        producer.send(orders, "text")  # type: ignore[misc]  # what a type checker refuses too
+    assert log.topics.describe(orders).partitions[0].latest == 0
+
+
+def test_one_producer_for_several_threads(log: Log, name: str) -> None:
+    topic = Topic(name, value=str)
+    log.topics.create(topic)
+    with log.producer() as producer:
+
+        def work(number: int) -> None:
+            handles = [producer.send(topic, f"{number}-{at}") for at in range(200)]
+            offsets = [handle.result(60).offset for handle in handles]
+            assert offsets == sorted(offsets)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    with log.consumer(topic, start="earliest", until="end") as consumer:
+        assert len({record.value for record in consumer}) == 800
+
+
+def test_leaving_the_log_closes_what_is_open(broker: EmbeddedCluster, name: str) -> None:
+    topic = Topic(name, value=str)
+    with bucketlog.connect(broker.bootstrap) as log:
+        log.topics.create(topic)
+        producer = log.producer()
+        consumer = log.consumer(topic, start="earliest")
+        producer.send(topic, "flushed by the log")
+    with pytest.raises(RuntimeError):
+        consumer.poll()
+    with (
+        bucketlog.connect(broker.bootstrap) as log,
+        log.consumer(topic, start="earliest", until="end") as again,
+    ):
+        assert [record.value for record in again] == ["flushed by the log"]
