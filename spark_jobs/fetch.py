@@ -6,7 +6,7 @@ are read ahead by a few threads, and closing the generator early stops them.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ def read_pieces(
     names: Sequence[str],
     *,
     max_decompressed_bytes: int,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`."""
     for piece, data in _read_ahead(bucket, pieces):
         key = keys.segment(piece.segment)
@@ -54,7 +54,7 @@ def read_pieces(
 
 
 def _read_ahead(bucket: SyncBucket, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, bytes]]:
-    pool = ThreadPoolExecutor(READ_AHEAD)
+    pool = ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="bucketlog-read")
     try:
         flying: deque[tuple[Piece, Future[bytes]]] = deque()
         for piece in pieces:
