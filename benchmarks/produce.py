@@ -8,7 +8,7 @@ Latency at a fixed rate, with group commit:
 
     python -m benchmarks.produce --rate-mb-s 20 --linger-ms 1 --seconds 30
 
-Progress goes to standard error, one JSON line to standard output. Records are random bytes, so that
+One JSON line on standard output. Records are random bytes, so that
 a codec finds nothing to compress; MB and GB are 10^6 and 10^9 bytes of values. Latency is from
 handing a record to librdkafka until its acknowledgement came back: linger and queueing count.
 CPU seconds are the broker's alone. With --min-mb-s, --max-cpu-s-per-gb, --max-p99-ms the exit code
