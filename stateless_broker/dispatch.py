@@ -17,7 +17,8 @@ from bucketlog.model import Buffer
 from bucketlog.wire import fetch, produce
 from bucketlog.wire.frames import FrameReader, MalformedRequestError
 from stateless_broker.connection import Answer, Connection, Frame
-from stateless_broker.messages import Values, is_flexible, read_message, write_message
+from stateless_broker.message_reader import read_message
+from stateless_broker.messages import Values, is_flexible, write_message
 from stateless_broker.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
@@ -116,7 +117,7 @@ class Dispatcher:
             if api_key == fetch.API_KEY:
                 work = self._fetch(request, fetch.read_request(view, reader.at, version), answer)
             else:
-                message = read_message(api_key, version, bytes(view), reader.at)
+                message = read_message(api_key, version, view, reader.at)
                 work = self._serve(api, request, message, answer)
         finally:
             frame.release()

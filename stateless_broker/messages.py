@@ -1,8 +1,8 @@
 """Requests and responses of all APIs but Produce and Fetch: kio's generated messages.
 
 A handler answers with plain values by Kafka's field names, one set for all versions; a version
-that lacks a field leaves it out, one that wants a field nobody gave takes its default. Reading
-never trusts: whatever kio refuses is a `MalformedRequestError`.
+that lacks a field leaves it out, one that wants a field nobody gave takes its default. Requests are
+read by `stateless_broker.message_reader`.
 """
 
 import dataclasses
@@ -14,22 +14,13 @@ from functools import cache
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
 from kio.index import load_request_schema, load_response_schema
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
-from kio.serial.readers import Reader
+from kio.serial import entity_writer
 from kio.serial.writers import Writer
 from kio.static.protocol import Entity
-
-from bucketlog.wire.frames import MalformedRequestError
 
 Values = Mapping[str, Any]
 
 _ZERO = datetime.timedelta(0)
-
-
-@cache
-def _reader(api_key: int, version: int) -> Reader[Any]:
-    return entity_reader(load_request_schema(api_key, version))
 
 
 @cache
@@ -41,15 +32,6 @@ def _response(api_key: int, version: int) -> tuple[type[Entity], Writer[Any]]:
 def is_flexible(api_key: int, version: int) -> bool:
     """Whether requests of this version have tagged fields (KIP-482)."""
     return bool(load_request_schema(api_key, version).__flexible__)
-
-
-def read_message(api_key: int, version: int, frame: bytes, at: int) -> Any:
-    """The request whose body begins at `at`, as kio's class of that version."""
-    try:
-        message, _ = _reader(api_key, version)(frame, at)
-    except (SerialError, ValueError, OverflowError, TypeError) as error:
-        raise MalformedRequestError(f"api {api_key} version {version}: {error}") from error
-    return message
 
 
 def write_message(api_key: int, version: int, values: Values) -> bytes:

@@ -93,10 +93,17 @@ class FrameReader:
 
     def array_length(self, item_bytes_min: int) -> int:
         """The length of an array (null counts as empty) whose items take at least so many bytes."""
+        return self.nullable_array_length(item_bytes_min) or 0
+
+    def nullable_array_length(self, item_bytes_min: int) -> int | None:
+        """As `array_length`; None for null."""
         length = self.uvarint() - 1 if self.flexible else self.int32()
         if length < -1 or length * item_bytes_min > self.end - self.at:
             raise MalformedRequestError(f"an array of {length} items does not fit the frame")
-        return max(length, 0)
+        return None if length == -1 else length
+
+    def skip(self, length: int) -> None:
+        self._advance(length)
 
     def tags(self) -> None:
         """Skip tagged fields; nothing in the frame where it is not flexible."""
