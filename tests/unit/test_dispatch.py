@@ -1,0 +1,236 @@
+"""Dispatch: every API and version that is offered, those that are not, and frames given back."""
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from bucketlog.model import Buffer
+from bucketlog.wire import fetch, produce
+from bucketlog.wire.frames import MalformedRequestError
+from stateless_broker.connection import Answer, Connection, Frame
+from stateless_broker.dispatch import API_VERSIONS, Api, Dispatcher, Request
+from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.messages import Values
+from stateless_broker.supervisor import Supervisor
+from tests.scenarios.frames import Corpus, frames
+from tests.wire_client import decode_response, encode_request
+
+METADATA, INIT_PRODUCER_ID = 3, 22
+CONNECTION = cast(Connection, None)
+"""Handlers here do not ask who calls."""
+
+
+class Answered(Answer):
+    """Keeps what was answered."""
+
+    __slots__ = ("closed", "sent")
+
+    def __init__(self) -> None:
+        self.sent: bytes | None = None
+        self.closed: str | None = None
+
+    def send(self, parts: Sequence[Buffer]) -> None:
+        self.sent = b"".join(parts)
+
+    def close(self, reason: str) -> None:
+        self.closed = reason
+
+
+class Desk:
+    """A dispatcher whose handlers note what they are asked."""
+
+    def __init__(self) -> None:
+        self.budget = MemoryBudget(1 << 30)
+        self.counted: list[int] = []
+        self.asked: list[tuple[Request, Any]] = []
+        self.failure: Exception | None = None
+        self.supervisor = Supervisor()
+        self.dispatcher = Dispatcher(
+            apis=[
+                Api(METADATA, 0, 12, self._answering({"brokers": [], "topics": []})),
+                Api(INIT_PRODUCER_ID, 0, 5, self._answering({"producer_id": 7})),
+            ],
+            produce_handler=self._produce,
+            fetch_handler=self._fetch,
+            supervisor=self.supervisor,
+            on_request=self.counted.append,
+        )
+
+    def _answering(self, values: Values) -> Callable[[Request, Any], Awaitable[Values]]:
+        defaults = {"error_code": ErrorCode.none, "producer_epoch": 0, "controller_id": 1}
+
+        async def handler(request: Request, message: Any) -> Values:
+            self.asked.append((request, message))
+            if self.failure is not None:
+                raise self.failure
+            return {**defaults, "cluster_id": "c", **values}
+
+        return handler
+
+    def _produce(
+        self, request: Request, frame: Frame, view: memoryview, at: int, answer: Answer
+    ) -> None:
+        frame.release()
+        self.asked.append((request, produce.read_request(view, at, request.header.api_version)))
+
+    async def _fetch(self, request: Request, message: fetch.FetchRequest) -> list[Buffer]:
+        self.asked.append((request, message))
+        return fetch.write_response(request.header.api_version, ErrorCode.none, [])
+
+    async def take(self, payload: bytes) -> Answered:
+        answer = Answered()
+        self.budget.acquire(len(payload), self, lambda: None)
+        frame = Frame(bytearray(payload), self.budget)
+        try:
+            self.dispatcher.handle(CONNECTION, frame, answer)
+        finally:
+            assert self.budget.held_bytes == 0, "the frame was not given back"
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return answer
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.mark.parametrize("version", range(13))
+async def test_the_header_and_the_message_reach_the_handler(desk: Desk, version: int) -> None:
+    values: dict[str, Any] = {"topics": []}
+    if version >= 8:
+        values["include_topic_authorized_operations"] = False
+        if version <= 10:
+            values["include_cluster_authorized_operations"] = False
+    payload = encode_request("metadata", version, 99, values)
+    answer = await desk.take(payload)
+    ((request, message),) = desk.asked
+    assert request.header == (METADATA, version, 99, "wire-client")
+    assert message.topics == ()
+    assert desk.counted == [METADATA]
+    assert answer.sent is not None
+    correlation_id, response = decode_response("metadata", version, answer.sent)
+    assert correlation_id == 99
+    assert response.brokers == ()
+
+
+@pytest.mark.parametrize("version", range(fetch.MIN_VERSION, fetch.MAX_VERSION + 1))
+async def test_fetch_has_a_codec_of_its_own(desk: Desk, version: int) -> None:
+    values = {"max_wait": 1, "min_bytes": 1, "max_bytes": 9, "topics": []}
+    if version < 15:
+        values["replica_id"] = -1
+    answer = await desk.take(encode_request("fetch", version, 5, values))
+    assert answer.sent is not None
+    assert decode_response("fetch", version, answer.sent)[0] == 5
+    assert isinstance(desk.asked[0][1], fetch.FetchRequest)
+
+
+@pytest.mark.parametrize("version", range(produce.MIN_VERSION, produce.MAX_VERSION + 1))
+async def test_produce_gets_the_frame_and_where_its_body_begins(desk: Desk, version: int) -> None:
+    values = {"acks": 1, "timeout": 77, "topic_data": []}
+    await desk.take(encode_request("produce", version, 5, values))
+    assert desk.asked[0][1] == produce.ProduceRequest(None, 1, 77, [])
+
+
+@pytest.mark.parametrize("api_key", [-1, 4, 999, 2**15 - 1])
+async def test_an_unknown_api_ends_the_connection(desk: Desk, api_key: int) -> None:
+    with pytest.raises(MalformedRequestError, match="unknown api key"):
+        await desk.take(struct.pack(">hhih", api_key, 0, 1, -1))
+    assert desk.asked == []
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version"),
+    [
+        (METADATA, 13),
+        (METADATA, -1),
+        (produce.API_KEY, 2),
+        (produce.API_KEY, 13),
+        (fetch.API_KEY, 3),
+        (fetch.API_KEY, 17),
+        (INIT_PRODUCER_ID, 6),
+    ],
+)
+async def test_an_unknown_version_ends_the_connection(
+    desk: Desk, api_key: int, version: int
+) -> None:
+    with pytest.raises(MalformedRequestError, match="not supported"):
+        await desk.take(struct.pack(">hhih", api_key, version, 1, -1))
+    assert desk.asked == []
+
+
+@pytest.mark.parametrize("version", [5, 99, -1, 2**15 - 1])
+async def test_api_versions_of_an_unknown_version_is_answered_in_version_0(
+    desk: Desk, version: int
+) -> None:
+    answer = await desk.take(struct.pack(">hhih", API_VERSIONS, version, 42, -1) + b"whatever")
+    assert answer.sent is not None
+    correlation_id, response = decode_response("api_versions", 0, answer.sent)
+    assert correlation_id == 42
+    assert response.error_code is ErrorCode.unsupported_version
+    (own,) = response.api_keys
+    assert (own.api_key, own.min_version, own.max_version) == (API_VERSIONS, 0, 4)
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_api_versions(desk: Desk, version: int) -> None:
+    values = {"client_software_name": "n", "client_software_version": "1"} if version >= 3 else {}
+    answer = await desk.take(encode_request("api_versions", version, 42, values))
+    assert answer.sent is not None
+    _, response = decode_response("api_versions", version, answer.sent)
+    offered = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
+    assert offered == {
+        produce.API_KEY: (0, produce.MAX_VERSION),
+        fetch.API_KEY: (fetch.MIN_VERSION, fetch.MAX_VERSION),
+        METADATA: (0, 12),
+        API_VERSIONS: (0, 4),
+        INIT_PRODUCER_ID: (0, 5),
+    }
+
+
+async def test_a_handler_that_fails_ends_the_connection(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.failure = KeyError("unexpected")
+    answer = await desk.take(encode_request("metadata", 4, 1, {"topics": []}))
+    assert answer.sent is None
+    assert answer.closed is not None
+    assert "KeyError" in answer.closed
+    assert "api 3 failed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(struct.pack(">hhi", METADATA, 4, 1), id="no client id"),
+        pytest.param(struct.pack(">hhih", METADATA, 4, 1, 9) + b"short", id="client id cut"),
+        pytest.param(struct.pack(">hhih", METADATA, 4, 1, -2), id="negative client id"),
+        pytest.param(struct.pack(">hhih", METADATA, 4, 1, 2) + b"\xff\xfe", id="no UTF-8"),
+        pytest.param(struct.pack(">hhih", METADATA, 12, 1, -1) + b"\x05", id="tags cut"),
+        pytest.param(struct.pack(">hhih", produce.API_KEY, 9, 1, -1) + b"\xff" * 9, id="endless"),
+    ],
+)
+async def test_a_malformed_header_ends_the_connection(desk: Desk, payload: bytes) -> None:
+    with pytest.raises(MalformedRequestError):
+        await desk.take(payload)
+
+
+async def test_mutated_requests_are_answered_or_refused_and_given_back(desk: Desk) -> None:
+    """Whatever is sent, nothing but `MalformedRequestError` reaches the connection."""
+    offered = {"metadata": (0, 12), "init_producer_id": (0, 5), "api_versions": (0, 4)}
+    offered |= {"produce": (3, 12), "fetch": (4, 16)}
+    refused = 0
+    for frame in frames(Corpus(offered, "topic"), 5000, seed=7):
+        payload = frame.data[4:]
+        if len(payload) < 8:  # the connection sees to that
+            continue
+        try:
+            await desk.take(payload)
+        except MalformedRequestError:
+            refused += 1
+    assert refused > 500
+    assert len(desk.asked) > 500

@@ -1,0 +1,147 @@
+"""The Fetch codec against kio's, which is generated from Kafka's own schemas."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from bucketlog.model import TopicId
+from bucketlog.wire import fetch
+from bucketlog.wire.fetch import PartitionRecords, WantedRange
+from tests.wire_client import build, build_batch, decode_response, encode_entity, request_schema
+
+VERSIONS = range(fetch.MIN_VERSION, fetch.MAX_VERSION + 1)
+A, B = UUID(int=2**100 + 1), UUID(int=2)
+
+
+def partition_row(version: int, number: int, offset: int, max_bytes: int) -> dict[str, Any]:
+    row = {"partition": number, "fetch_offset": offset, "partition_max_bytes": max_bytes}
+    if version >= 5:
+        row["log_start_offset"] = -1
+    if version >= 9:
+        row["current_leader_epoch"] = number + 20
+    if version >= 12:
+        row["last_fetched_epoch"] = 3
+    return row
+
+
+def topic_row(version: int, name: str, topic_id: UUID, rows: list[Any]) -> dict[str, Any]:
+    if version >= fetch.TOPIC_IDS_FROM:
+        return {"topic_id": topic_id, "partitions": rows}
+    return {"topic": name, "partitions": rows}
+
+
+def request_values(version: int) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "max_wait": 500,
+        "min_bytes": 1,
+        "max_bytes": 50_000_000,
+        "isolation_level": 1,
+        "topics": [
+            topic_row(
+                version,
+                "a",
+                A,
+                [partition_row(version, 0, 2**40, 1000), partition_row(version, 5, 0, 2**31 - 1)],
+            ),
+            topic_row(version, "b", B, [partition_row(version, 1, 17, 1)]),
+        ],
+    }
+    if version < 15:
+        values["replica_id"] = -1
+    if version >= 7:
+        forgotten = {"partitions": [1, 2, 3]}
+        name = {"topic_id": B} if version >= fetch.TOPIC_IDS_FROM else {"topic": "b"}
+        values |= {
+            "session_id": 7,
+            "session_epoch": 2,
+            "forgotten_topics_data": [name | forgotten],
+        }
+    if version >= 11:
+        values["rack_id"] = "eu-1a"
+    if version >= 12:
+        values["cluster_id"] = "a tagged field"
+    if version >= 15:
+        values["replica_state"] = {"replica_id": 4, "replica_epoch": 9}
+    return values
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_requests(version: int) -> None:
+    entity = build(request_schema("fetch", version), request_values(version))
+    frame = memoryview(b"header" + encode_entity(entity))
+    request = fetch.read_request(frame, len("header"), version)
+    assert (request.max_wait_ms, request.min_bytes, request.max_bytes) == (500, 1, 50_000_000)
+    assert request.isolation_level == 1
+    assert (request.session_id, request.session_epoch) == ((7, 2) if version >= 7 else (0, -1))
+    by_id = version >= fetch.TOPIC_IDS_FROM
+    wanted = [("a", A, 0, 2**40, 1000), ("a", A, 5, 0, 2**31 - 1), ("b", B, 1, 17, 1)]
+    assert request.partitions == [
+        WantedRange(
+            "" if by_id else name,
+            TopicId(topic_id.bytes) if by_id else None,
+            number,
+            number + 20 if version >= 9 else -1,
+            offset,
+            max_bytes,
+        )
+        for name, topic_id, number, offset, max_bytes in wanted
+    ]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_responses(version: int) -> None:
+    batches = [build_batch([(None, b"value-%d" % number)]) for number in range(3)]
+    by_id = version >= fetch.TOPIC_IDS_FROM
+
+    def result(
+        name: str, topic_id: UUID, number: int, error: ErrorCode, records: list[bytes]
+    ) -> PartitionRecords:
+        known = error is ErrorCode.none
+        return PartitionRecords(
+            "" if by_id else name,
+            TopicId(topic_id.bytes) if by_id else None,
+            number,
+            error,
+            2**40 if known else -1,
+            2**40 - 1 if known else -1,
+            3 if known else -1,
+            [memoryview(data) for data in records],
+        )
+
+    parts = fetch.write_response(
+        version,
+        ErrorCode.none,
+        [
+            result("a", A, 0, ErrorCode.none, batches[:2]),
+            result("a", A, 4, ErrorCode.offset_out_of_range, []),
+            result("b", B, 1, ErrorCode.none, batches[2:]),
+        ],
+    )
+    assert sum(isinstance(part, memoryview) for part in parts) == 3  # not copied
+    header = b"\0\0\0\x07" + (b"\0" if version >= fetch.FLEXIBLE_FROM else b"")
+    correlation_id, response = decode_response("fetch", version, header + b"".join(parts))
+    assert correlation_id == 7
+    names = [topic.topic_id if by_id else topic.topic for topic in response.responses]
+    assert names == ([A, B] if by_id else ["a", "b"])
+    rows = [row for topic in response.responses for row in topic.partitions]
+    assert [(row.partition_index, row.error_code, row.records or b"") for row in rows] == [
+        (0, ErrorCode.none, batches[0] + batches[1]),
+        (4, ErrorCode.offset_out_of_range, b""),
+        (1, ErrorCode.none, batches[2]),
+    ]
+    assert [row.high_watermark for row in rows] == [2**40, -1, 2**40]
+    assert [row.last_stable_offset for row in rows] == [2**40 - 1, -1, 2**40 - 1]
+    if version >= 5:
+        assert [row.log_start_offset for row in rows] == [3, -1, 3]
+
+
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version >= 7])
+def test_an_error_of_the_whole(version: int) -> None:
+    parts = fetch.write_response(version, ErrorCode.fetch_session_id_not_found, [])
+    header = b"\0\0\0\x07" + (b"\0" if version >= fetch.FLEXIBLE_FROM else b"")
+    _, response = decode_response("fetch", version, header + b"".join(parts))
+    assert response.error_code is ErrorCode.fetch_session_id_not_found
+    assert response.session_id == 0
+    assert response.responses == ()

@@ -1,0 +1,92 @@
+"""The Produce codec against kio's, which is generated from Kafka's own schemas."""
+
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from bucketlog.wire import produce
+from bucketlog.wire.produce import PartitionRecords, PartitionResult
+from tests.wire_client import build, build_batch, decode_response, encode_entity, request_schema
+
+VERSIONS = range(produce.MIN_VERSION, produce.MAX_VERSION + 1)
+BATCH = build_batch([(b"key", b"value")])
+
+
+def encoded(version: int, **values: Any) -> memoryview:
+    """Something before the body: a body need not begin the frame."""
+    entity = build(request_schema("produce", version), values)
+    return memoryview(b"header" + encode_entity(entity))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_requests(version: int) -> None:
+    frame = encoded(
+        version,
+        transactional_id=None if version % 2 else "transaction",
+        acks=-1,
+        timeout=12_345,
+        topic_data=[
+            {
+                "name": "first",
+                "partition_data": [
+                    {"index": 0, "records": BATCH},
+                    {"index": 2**31 - 1, "records": None},
+                ],
+            },
+            {"name": "nothing", "partition_data": []},
+            {"name": "später", "partition_data": [{"index": 7, "records": b""}]},
+        ],
+    )
+    request = produce.read_request(frame, len("header"), version)
+    assert request.transactional_id == (None if version % 2 else "transaction")
+    assert (request.acks, request.timeout_ms) == (-1, 12_345)
+    assert request.partitions == [
+        PartitionRecords("first", 0, memoryview(BATCH)),
+        PartitionRecords("first", 2**31 - 1, None),
+        PartitionRecords("später", 7, memoryview(b"")),
+    ]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_records_are_views_of_the_frame(version: int) -> None:
+    rows = [{"index": 0, "records": BATCH}]
+    values = {"acks": 1, "timeout": 1, "topic_data": [{"name": "t", "partition_data": rows}]}
+    frame = memoryview(bytearray(encoded(version, **values)))
+    (part,) = produce.read_request(frame, len("header"), version).partitions
+    assert part.records is not None
+    part.records[0] = 99
+    assert bytes(frame).count(b"\x63" + BATCH[1:]) == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_responses(version: int) -> None:
+    results = [
+        PartitionResult("a", 0, ErrorCode.none, 2**40, -1, 0, None),
+        PartitionResult("a", 3, ErrorCode.corrupt_message, -1, -1, -1, "the CRC does not hold"),
+        PartitionResult("b", 1, ErrorCode.none, 5, 1_700_000_000_123, 2, None),
+    ]
+    body = produce.write_response(version, results)
+    header = b"\0\0\0\x07" + (b"\0" if version >= produce.FLEXIBLE_FROM else b"")
+    correlation_id, response = decode_response("produce", version, header + body)
+    assert correlation_id == 7
+    assert [topic.name for topic in response.responses] == ["a", "b"]
+    rows = [row for topic in response.responses for row in topic.partition_responses]
+    assert [(row.index, row.error_code, row.base_offset) for row in rows] == [
+        (0, ErrorCode.none, 2**40),
+        (3, ErrorCode.corrupt_message, -1),
+        (1, ErrorCode.none, 5),
+    ]
+    assert [row.log_append_time for row in rows[:2]] == [None, None]
+    assert round(rows[2].log_append_time.timestamp() * 1000) == 1_700_000_000_123
+    if version >= 5:
+        assert [row.log_start_offset for row in rows] == [0, -1, 2]
+    if version >= 8:
+        assert [row.error_message for row in rows] == [None, "the CRC does not hold", None]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_empty_response(version: int) -> None:
+    header = b"\0\0\0\x07" + (b"\0" if version >= produce.FLEXIBLE_FROM else b"")
+    _, response = decode_response("produce", version, header + produce.write_response(version, []))
+    assert response.responses == ()
