@@ -67,5 +67,7 @@ def read_flights(limit: int | None = None) -> Iterator[Flight]:
         names = next(rows)
         validate = Flight.__pydantic_validator__.validate_python
         for row in islice(rows, limit):
-            values = (None if text in MISSING else text for text in row)
-            yield validate(dict(zip(names, values, strict=True)))
+            flight: dict[str, str | None] = dict(zip(names, row, strict=True))
+            if not MISSING.isdisjoint(row):
+                flight = {name: None if text in MISSING else text for name, text in flight.items()}
+            yield validate(flight)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -14,6 +15,9 @@ import pytest
 import bucketlog
 from bucketlog.embedded import ClusterStartError, EmbeddedCluster
 from bucketlog.errors import BucketlogError, ClusterInUseError
+
+if TYPE_CHECKING:
+    from tests.components import Components
 
 GONE_WITHIN_S = 30.0
 HOLDER = """
@@ -83,10 +87,10 @@ class Holder:
         self.pids = pids
 
 
-def test_start_stop_and_restart_keep_records(tmp_path: Path) -> None:
+def test_start_stop_and_restart_keep_records(tmp_path: Path, components: "Components") -> None:
     begun = time.perf_counter()
     with EmbeddedCluster(tmp_path) as cluster:
-        print(f"ready after {time.perf_counter() - begun:.2f} s")
+        components.took_part("embedded cluster", f"ready in {time.perf_counter() - begun:.2f} s")
         assert cluster.pids.keys() == {"guard", "valkey", "broker"}
         pids = list(cluster.pids.values())
         assert flush_text(cluster.bootstrap, "one").offset == 0

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
@@ -17,6 +17,9 @@ from tests.written_log import WrittenLog
 from tiered_storage import keys
 from tiered_storage.backends.file import FileBucket
 from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+
+if TYPE_CHECKING:
+    from tests.components import Components
 
 Capture = pytest.CaptureFixture[str]
 COMMANDS = {"dev", "broker", "topic", "produce", "consume", "segment", "demo"}
@@ -99,7 +102,7 @@ def test_version(capsys: Capture) -> None:
     assert capsys.readouterr().out.count(".") == 2
 
 
-def test_help_loads_nothing_heavy() -> None:
+def test_help_loads_nothing_heavy(components: "Components") -> None:
     script = (
         "import sys; from bucketlog.cli.main import main; assert main(['--help']) == 0; "
         "heavy = {'pydantic', 'confluent_kafka', 'rich', 'asyncio', 'boto3'} & set(sys.modules); "
@@ -107,7 +110,7 @@ def test_help_loads_nothing_heavy() -> None:
     )
     begun = time.perf_counter()
     subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
-    print(f"--help took {time.perf_counter() - begun:.3f} s")
+    components.took_part("bucketlog --help", f"{time.perf_counter() - begun:.3f} s")
 
 
 def test_verify_sound(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None:

@@ -1,0 +1,61 @@
+"""What docs/sdk.md and docs/cli.md tell a reader to run, run as it stands there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bucketlog.embedded import EmbeddedCluster
+
+ROOT = Path(__file__).parents[2]
+ADDRESS = "localhost:9092"
+
+
+def blocks(document: str, language: str) -> list[str]:
+    text = (ROOT / "docs" / document).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_every_snippet_of_the_sdk_runs(tmp_path: Path) -> None:
+    snippets = blocks("sdk.md", "python")
+    assert len(snippets) == 6
+    with EmbeddedCluster(tmp_path) as cluster:
+        for snippet in snippets:
+            script = snippet.replace(ADDRESS, cluster.bootstrap)
+            done = subprocess.run(
+                [sys.executable, "-W", "error", "-c", script],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, f"{snippet}\n{done.stderr}"
+
+
+def test_every_line_of_the_cli_runs(tmp_path: Path) -> None:
+    shell = shutil.which("bash")
+    if shell is None:
+        pytest.skip("no bash on this machine")
+    script = "\n".join(["set -euo pipefail", *blocks("cli.md", "sh")])
+    started, count = re.subn(r"^bucketlog dev .*\n", "", script, flags=re.MULTILINE)
+    assert count == 1
+    with EmbeddedCluster(tmp_path / "bucketlog-data") as cluster:
+        done = subprocess.run(
+            [shell, "-c", started],
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+                "BUCKETLOG_BOOTSTRAP": cluster.bootstrap,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert '"key": "de", "value": "hallo"' in done.stdout
+    assert "all sound" in done.stdout
+    assert "2 records are in copy" in done.stderr
