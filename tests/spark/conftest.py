@@ -1,5 +1,6 @@
 """One Spark session for a run, and logs written to folders."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +28,16 @@ def spark(
     tmp_path_factory: pytest.TempPathFactory, components: Components
 ) -> Iterator[SparkSession]:
     warehouse = tmp_path_factory.mktemp("warehouse")
-    session = local_session(
-        config={"spark.sql.warehouse.dir": str(warehouse), "spark.log.level": "ERROR"}
-    )
-    components.took_part("Spark", session.version)
-    yield session
-    session.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        # Spark's Python workers find the credentials of a test store in the environment
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(name, os.environ.get(name, "testing"))
+        session = local_session(
+            config={"spark.sql.warehouse.dir": str(warehouse), "spark.log.level": "ERROR"}
+        )
+        components.took_part("Spark", session.version)
+        yield session
+        session.stop()
 
 
 @dataclass
