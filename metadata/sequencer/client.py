@@ -7,6 +7,7 @@ breaks raises `SequencerUnavailableError`, after which the same call may be made
 
 import hashlib
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import ormsgpack
@@ -15,6 +16,7 @@ from redis.exceptions import (
     AuthenticationError,
     NoPermissionError,
     NoScriptError,
+    ReadOnlyError,
     RedisError,
     ResponseError,
 )
@@ -48,6 +50,9 @@ from metadata.sequencer.staging import staged_records
 T = TypeVar("T")
 
 STAGE_CHUNK = 2000
+HALF_WAY = ("user_script:", "WRONGTYPE")
+"""How the message of a script begins that ended in an error of its own: it may have written half,
+and must not be repeated. A full or busy server refuses a script's first write instead."""
 LOST_REMEDY = "restart the broker: it starts a new epoch from the bucket"
 
 
@@ -99,32 +104,37 @@ class Sequencer:
             raise ConfigurationError(
                 f"Redis does not permit: {error}", remedy="see docs/format/redis.md for the ACL"
             ) from error
-        except (NoScriptError, ResponseError):
+        except NoScriptError:
             raise
+        except ReadOnlyError as error:
+            raise SequencerLostError(f"Redis is a replica: {error}", remedy=LOST_REMEDY) from error
+        except ResponseError as error:
+            if str(error).startswith(HALF_WAY):
+                raise SequencerLostError(
+                    f"a script failed, its keys are damaged: {error}", remedy=LOST_REMEDY
+                ) from error
+            raise SequencerUnavailableError(
+                f"Redis refused: {error}", remedy="see Redis' own log and memory"
+            ) from error
         except RedisError as error:
             raise SequencerError(f"Redis answered: {error}") from error
 
     async def _run(self, verb: Verb, *args: str | bytes | int, extra: Sequence[str] = ()) -> Any:
         keys = [*self._keys, *extra]
         try:
-            try:
-                raw = await self._guard(
-                    cast(
-                        Awaitable[bytes],
-                        self._redis.evalsha(self._shas[verb], len(keys), *keys, *args),
-                    )
+            raw = await self._guard(
+                cast(
+                    Awaitable[bytes],
+                    self._redis.evalsha(self._shas[verb], len(keys), *keys, *args),
                 )
-            except NoScriptError:
-                raw = await self._guard(
-                    cast(
-                        Awaitable[bytes],
-                        self._redis.eval(script_text(verb), len(keys), *keys, *args),
-                    )
+            )
+        except NoScriptError:
+            raw = await self._guard(
+                cast(
+                    Awaitable[bytes],
+                    self._redis.eval(script_text(verb), len(keys), *keys, *args),
                 )
-        except ResponseError as error:
-            raise SequencerUnavailableError(
-                f"Redis refused {verb}: {error}", remedy="see Redis' own log and memory"
-            ) from error
+            )
         return ormsgpack.unpackb(raw)
 
     @staticmethod
@@ -195,6 +205,8 @@ class Sequencer:
             extra=staged,
         )
         if status != "ok":
+            with suppress(SequencerError):
+                await self._guard(self._redis.unlink(*staged))
             raise SequencerLostError(f"activation refused: {rest[0]}", remedy=LOST_REMEDY)
         self._last_ticket = None
 

@@ -31,6 +31,14 @@ KEYS: tuple[RedisKey, ...] = (
     RedisKey("brokers", "hash", "node id -> incarnation, heartbeat, address"),
 )
 
+ALWAYS_THERE = tuple(
+    key.name
+    for key in KEYS
+    if key.redis_type in ("hash", "sorted set") and key.name not in ("meta", "brokers")
+)
+"""Keys that hold an empty field (of the sorted set: an empty member, last) from an activation on,
+so that a key that was lost is never taken for an empty one."""
+
 STAGED = ("topics", "partitions", "producers")
 """What an activation loads beforehand, under `staged:<attempt>:<name>`."""
 
@@ -42,9 +50,11 @@ def key_prefix(cluster_id: str, shard: int) -> str:
 def lua_key_table() -> str:
     """The Lua prelude that gives the keys their names."""
     names = ", ".join(f"'{key.name}'" for key in KEYS)
+    always = ", ".join(f"'{name}'" for name in ALWAYS_THERE)
     return (
         f"local KEY_NAMES = {{{names}}}\n"
-        f"local FIRST_STAGED = #KEY_NAMES + 1\n"
+        f"local ALWAYS_THERE = {{{always}}}\n"
+        "local FIRST_STAGED = #KEY_NAMES + 1\n"
         "local function keys_by_name(given)\n"
         "  local named = {}\n"
         "  for i, name in ipairs(KEY_NAMES) do named[name] = given[i] end\n"

@@ -34,8 +34,10 @@ _PARTS: dict[Verb, tuple[str, ...]] = {
 }
 
 
+def lua_source(name: str) -> str:
+    return (files("metadata.sequencer") / "lua" / f"{name}.lua").read_text()
+
+
 @cache
 def script_text(verb: Verb) -> str:
-    folder = files("metadata.sequencer") / "lua"
-    sources = [(folder / f"{name}.lua").read_text() for name in (*_PARTS[verb], verb.value)]
-    return lua_key_table() + "\n".join(sources)
+    return lua_key_table() + "\n".join(map(lua_source, (*_PARTS[verb], verb.value)))

@@ -32,6 +32,10 @@ end
 for what, key in pairs(staged) do
   if redis.call('EXISTS', key) == 1 then redis.call('RENAME', key, keys[what]) end
 end
+for _, name in ipairs(ALWAYS_THERE) do
+  if name == 'open' then redis.call('ZADD', keys.open, '+inf', '')
+  else redis.call('HSET', keys[name], '', '') end
+end
 redis.call('HSET', keys.meta, 'epoch', ARGV[1], 'run_id', run_id, 'replid', replid,
   'ticket', '0', 'visible', '0', 'producer', '0')
 return cmsgpack.pack({'ok'})

@@ -4,5 +4,5 @@
 -- INVARIANTS  Changes nothing.
 
 local keys = keys_by_name(KEYS)
-local _, problem = check_epoch(keys.meta, tonumber(ARGV[1]))
+local _, problem = check_epoch(keys, tonumber(ARGV[1]))
 return cmsgpack.pack(problem or {'ok'})

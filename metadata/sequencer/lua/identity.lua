@@ -1,7 +1,7 @@
 -- The server's identity and the epoch bound to it. Part of every script.
 -- INVARIANT: a verb does nothing unless the epoch it was asked for is the one this very server was
 -- activated for; run_id alone is not enough (a primary that is demoted, resynchronised and promoted
--- again keeps it). A missing field is never read as 0.
+-- again keeps it). A missing field is never read as 0, a missing key never as an empty one.
 
 local function identity()
   local run_id = redis.call('INFO', 'server'):match('run_id:(%x+)')
@@ -10,8 +10,8 @@ local function identity()
 end
 
 -- RETURNS meta {ticket, visible, producer} of the epoch, or nil and a status word with its reason.
-local function check_epoch(meta_key, epoch)
-  local meta = redis.call('HMGET', meta_key, 'epoch', 'run_id', 'replid', 'ticket', 'visible', 'producer')
+local function check_epoch(keys, epoch)
+  local meta = redis.call('HMGET', keys.meta, 'epoch', 'run_id', 'replid', 'ticket', 'visible', 'producer')
   for i = 1, 6 do
     if not meta[i] then return nil, {'lost', 'the sequencer has no state'} end
   end
@@ -22,6 +22,11 @@ local function check_epoch(meta_key, epoch)
   end
   if tonumber(meta[1]) ~= epoch then
     return nil, {'lost', 'the sequencer is at epoch ' .. meta[1]}
+  end
+  local always = {}
+  for i, name in ipairs(ALWAYS_THERE) do always[i] = keys[name] end
+  if redis.call('EXISTS', unpack(always)) ~= #always then
+    return nil, {'lost', 'a part of the sequencer\'s state is missing'}
   end
   return {ticket = tonumber(meta[4]), visible = tonumber(meta[5]), producer = tonumber(meta[6])}
 end

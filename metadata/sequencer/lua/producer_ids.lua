@@ -4,7 +4,7 @@
 -- INVARIANTS  A counter is handed out once an epoch; a lost answer wastes a block, no more.
 
 local keys = keys_by_name(KEYS)
-local meta, problem = check_epoch(keys.meta, tonumber(ARGV[1]))
+local meta, problem = check_epoch(keys, tonumber(ARGV[1]))
 if problem then return cmsgpack.pack(problem) end
 redis.call('HINCRBY', keys.meta, 'producer', ARGV[2])
 return cmsgpack.pack({'ok', meta.producer})

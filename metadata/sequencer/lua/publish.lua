@@ -10,7 +10,7 @@
 local keys = keys_by_name(KEYS)
 local epoch, writer, seq, now = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
-local meta, problem = check_epoch(keys.meta, epoch)
+local meta, problem = check_epoch(keys, epoch)
 if problem then return cmsgpack.pack(problem) end
 local me = load_records(keys.writers, {writer})[writer]
 if not me then return cmsgpack.pack({'unknown', 'writer ' .. writer .. ' is not registered'}) end

@@ -4,7 +4,7 @@
 -- INVARIANTS  A repeat changes nothing.
 
 local keys = keys_by_name(KEYS)
-local _, problem = check_epoch(keys.meta, tonumber(ARGV[1]))
+local _, problem = check_epoch(keys, tonumber(ARGV[1]))
 if problem then return cmsgpack.pack(problem) end
 if redis.call('HEXISTS', keys.writers, ARGV[2]) == 0 then
   store_records(keys.writers, {[ARGV[2]] = {

@@ -19,7 +19,7 @@ local keys = keys_by_name(KEYS)
 local epoch, writer, seq = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local request_id, now, want = ARGV[4], tonumber(ARGV[5]), cmsgpack.unpack(ARGV[6])
 
-local meta, problem = check_epoch(keys.meta, epoch)
+local meta, problem = check_epoch(keys, epoch)
 if problem then return cmsgpack.pack(problem) end
 local me = load_records(keys.writers, {writer})[writer]
 if not me then return cmsgpack.pack({'unknown', 'writer ' .. writer .. ' is not registered'}) end
@@ -61,7 +61,7 @@ local partitions = load_records(keys.partitions, partition_fields)
 local producers = load_records(keys.producers, producer_fields)
 
 -- Control entries -------------------------------------------------------------------------------
-local control_answers, topics_dirty, topics_touched = {}, {}, {}
+local control_answers, topics_dirty = {}, {}
 for i, entry in ipairs(want.control) do
   local verb, name, topic_id, count = unpack(entry)
   local versions = topics[name] or {}
@@ -87,7 +87,6 @@ for i, entry in ipairs(want.control) do
     versions[#versions + 1] = {ticket, topic_id, verb == 'delete' and 0 or count, verb == 'delete'}
     topics[name] = versions
     topics_dirty[name] = versions
-    topics_touched[#topics_touched + 1] = name
   end
 end
 
@@ -103,7 +102,6 @@ local function check_producer(field, producer_epoch, first, last)
     if first ~= 0 then return 'unknown_producer' end
     return 'ok'
   end
-  if producer_epoch < newest[2] then return 'fenced' end
   if producer_epoch == newest[2] then
     for _, row in ipairs(rows) do
       if row[2] == producer_epoch and row[3] == first and row[4] == last then
@@ -115,6 +113,7 @@ local function check_producer(field, producer_epoch, first, last)
     waiting[field] = true
     return 'wait'
   end
+  if producer_epoch < newest[2] then return 'fenced' end
   local expected = producer_epoch == newest[2] and (newest[4] + 1) % 2147483648 or 0
   if first ~= expected then return 'out_of_order' end
   return 'ok'
@@ -123,9 +122,8 @@ end
 local function topic_status(topic)
   local versions = topics[topic[1]] or {}
   local current = versions[#versions]
-  if not current or current[2] ~= topic[2] then return 'unknown_topic' end
-  if pending_elsewhere(current[1]) then return 'wait' end
-  if current[4] then return 'unknown_topic' end
+  if current and pending_elsewhere(current[1]) then return 'wait' end
+  if not current or current[4] or current[2] ~= topic[2] then return 'unknown_topic' end
   for _, version in ipairs(versions) do dependencies[version[1]] = true end
   return 'ok'
 end
@@ -174,6 +172,7 @@ for i, part in ipairs(want.parts) do
   end
 end
 
+local topics_touched = sorted_keys(topics_dirty)
 if #reserved == 0 and #topics_touched == 0 then
   return cmsgpack.pack({'none', -1, -1, stamps, batch_answers, control_answers})
 end
@@ -182,7 +181,7 @@ end
 local name = string.format('%d', ticket)
 local lowest = redis.call('ZRANGE', keys.open, 0, 0)[1]
 local answer = cmsgpack.pack(
-  {'ok', ticket, lowest and tonumber(lowest) or ticket, stamps, batch_answers, control_answers})
+  {'ok', ticket, lowest ~= '' and tonumber(lowest) or ticket, stamps, batch_answers, control_answers})
 dependencies[-1], dependencies[ticket] = nil, nil
 if me.last >= 0 and redis.call('ZSCORE', keys.open, string.format('%d', me.last)) then
   dependencies[me.last] = true

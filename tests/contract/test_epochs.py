@@ -1,0 +1,332 @@
+"""Activation, the server's identity and what is lost, brokers' heartbeats, producer ids."""
+
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from bucketlog.errors import (
+    ConfigurationError,
+    SequencerLostError,
+    SequencerUnavailableError,
+)
+from bucketlog.model import Ticket, TopicPartition
+from metadata.fold import LogState, PartitionState, ProducedBatch, Topic
+from metadata.sequencer.redis_keys import KEYS, STAGED
+from metadata.sequencer.requests import (
+    Activation,
+    BatchAnswer,
+    BatchStatus,
+    OtherBroker,
+    PublishStatus,
+)
+from tests.sequencing import NOW_MS, Sequencing, plain, produced
+
+META_FIELDS = ("epoch", "run_id", "replid", "ticket", "visible", "producer")
+STATE_KEYS = [key.name for key in KEYS if key.name not in ("visible", "nonces", "brokers")]
+
+
+async def every_verb_is_lost(sequencing: Sequencing, match: str) -> None:
+    verbs: list[Awaitable[Any]] = [
+        sequencing.ask(sequencing.a, {("t", 0): [plain()]}),
+        sequencing.publish(sequencing.a, 0),
+        sequencing.sequencer.register_writer(1, sequencing.b, now_ms=NOW_MS),
+        sequencing.sequencer.producer_ids(1, 10),
+        sequencing.sequencer.check_state(1),
+    ]
+    for verb in verbs:
+        with pytest.raises(SequencerLostError, match=match):
+            await verb
+
+
+async def set_meta(sequencing: Sequencing, name: str, text: str) -> None:
+    await sequencing.redis.hset(sequencing.key("meta"), name, text)
+
+
+# What is lost ----------------------------------------------------------------------------------
+
+
+async def test_an_empty_server_is_lost(sequencing: Sequencing) -> None:
+    await sequencing.redis.flushall()
+    await every_verb_is_lost(sequencing, "lost: the sequencer has no state")
+
+
+@pytest.mark.parametrize("name", META_FIELDS)
+async def test_a_missing_field_is_lost(sequencing: Sequencing, name: str) -> None:
+    await sequencing.redis.hdel(sequencing.key("meta"), name)
+    await every_verb_is_lost(sequencing, "lost: the sequencer has no state")
+
+
+@pytest.mark.parametrize("name", STATE_KEYS)
+async def test_a_missing_key_is_lost(sequencing: Sequencing, name: str) -> None:
+    """Never read as empty: producers would be unknown, open segments forgotten."""
+    assert await sequencing.redis.delete(sequencing.key(name)) == 1
+    await every_verb_is_lost(sequencing, "lost: ")
+
+
+@pytest.mark.parametrize("name", ["run_id", "replid"])
+async def test_another_identity_is_lost(sequencing: Sequencing, name: str) -> None:
+    await set_meta(sequencing, name, "0" * 40)
+    await every_verb_is_lost(sequencing, "lost: the sequencer is another server")
+
+
+@pytest.mark.parametrize("epoch", [1, 3])
+async def test_another_epoch_is_lost(sequencing: Sequencing, epoch: int) -> None:
+    await sequencing.activate(2)
+    sequencing.epoch = epoch
+    with pytest.raises(SequencerLostError, match="lost: the sequencer is at epoch 2"):
+        await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+
+
+async def test_a_ticket_that_goes_back_is_lost(sequencing: Sequencing) -> None:
+    await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+    await set_meta(sequencing, "ticket", "0")
+    with pytest.raises(SequencerLostError, match="ticket 0 after 1: the sequencer went back"):
+        await sequencing.ask(sequencing.b, {("t", 1): [plain()]})
+
+
+async def test_a_replica_is_lost(sequencing: Sequencing) -> None:
+    """And after its promotion it is another server, with the same run_id."""
+    await sequencing.redis.replicaof("127.0.0.1", "1")
+    try:
+        await every_verb_is_lost(sequencing, "lost: the sequencer is now a slave")
+    finally:
+        await sequencing.redis.replicaof("NO", "ONE")
+    await every_verb_is_lost(sequencing, "or the same one with other data")
+
+
+async def test_damaged_records_are_lost_and_not_tried_again(sequencing: Sequencing) -> None:
+    """A script that stops half-way may have written: it must not be repeated."""
+    await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+    await sequencing.redis.hset(sequencing.key("reservations"), "1", b"\xc1")
+    with pytest.raises(SequencerLostError, match="a script failed, its keys are damaged"):
+        await sequencing.publish(sequencing.a)
+
+
+async def test_a_full_server_is_unavailable_and_has_written_nothing(
+    sequencing: Sequencing,
+) -> None:
+    before = await sequencing.records("writers")
+    await sequencing.redis.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(SequencerUnavailableError, match="maxmemory"):
+            await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+    finally:
+        await sequencing.redis.config_set("maxmemory", 0)
+    assert await sequencing.records("writers") == before
+    assert (await sequencing.batch(sequencing.a, plain())).base_offset == 0
+
+
+async def test_a_server_that_may_evict_is_refused(fresh: Sequencing) -> None:
+    assert (await fresh.sequencer.check_server()).role == "master"
+    await fresh.redis.config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        with pytest.raises(ConfigurationError, match="maxmemory-policy allkeys-lru"):
+            await fresh.sequencer.check_server()
+    finally:
+        await fresh.redis.config_set("maxmemory-policy", "noeviction")
+
+
+# Activation ------------------------------------------------------------------------------------
+
+
+async def activation(fresh: Sequencing, epoch: int, state: LogState | None = None) -> Activation:
+    nonce = f"nonce of {epoch}"
+    await fresh.sequencer.add_nonce(nonce)
+    return Activation(epoch, nonce, await fresh.sequencer.identity(), state or LogState())
+
+
+async def test_an_activation_works_once(fresh: Sequencing) -> None:
+    first = await activation(fresh, 1)
+    await fresh.sequencer.activate(first)
+    with pytest.raises(SequencerLostError, match="refused: the server is at epoch 1 already"):
+        await fresh.sequencer.activate(first)
+    late = Activation(2, first.nonce, first.identity, first.state)
+    with pytest.raises(SequencerLostError, match="refused: the nonce was used or is unknown"):
+        await fresh.sequencer.activate(late)
+
+
+@pytest.mark.parametrize("epoch", [1, 4, 5])
+async def test_an_epoch_that_is_not_higher_is_refused(fresh: Sequencing, epoch: int) -> None:
+    await fresh.activate(5)
+    with pytest.raises(SequencerLostError, match="refused: the server is at epoch 5 already"):
+        await fresh.activate(epoch)
+
+
+@pytest.mark.parametrize("field", ["run_id", "master_replid"])
+async def test_only_on_the_server_it_was_claimed_for(fresh: Sequencing, field: str) -> None:
+    mine = await activation(fresh, 1)
+    identity = mine.identity._replace(**{field: "0" * 40})
+    with pytest.raises(SequencerLostError, match="not the one that the epoch was claimed for"):
+        await fresh.sequencer.activate(Activation(1, mine.nonce, identity, mine.state))
+
+
+async def test_not_on_a_replica(fresh: Sequencing) -> None:
+    mine = await activation(fresh, 1)
+    await fresh.sequencer.activate(mine)
+    await fresh.redis.replicaof("127.0.0.1", "1")
+    try:
+        with pytest.raises(SequencerLostError, match="Redis is a replica"):
+            await fresh.sequencer.add_nonce("n")
+        with pytest.raises(SequencerLostError, match="refused: the server is a slave"):
+            await fresh.sequencer.activate(Activation(2, "n", mine.identity, LogState()))
+    finally:
+        await fresh.redis.replicaof("NO", "ONE")
+
+
+async def test_a_wiped_server_does_not_know_the_nonce(fresh: Sequencing) -> None:
+    mine = await activation(fresh, 1)
+    await fresh.redis.flushall()
+    with pytest.raises(SequencerLostError, match="refused: the nonce was used or is unknown"):
+        await fresh.sequencer.activate(mine)
+
+
+@pytest.mark.parametrize("name", STAGED)
+async def test_a_stage_that_is_not_whole_is_refused(fresh: Sequencing, name: str) -> None:
+    """Nothing has changed then, and the nonce is good still."""
+    await fresh.activate(1)
+    before = await fresh.records("topics")
+    mine = await activation(fresh, 2)
+    key = fresh.key(f"staged:{mine.nonce}:{name}")
+    await fresh.redis.hset(key, "of somebody else", b"")
+    with pytest.raises(SequencerLostError, match=f"the staged {name} are not whole"):
+        await fresh.sequencer.activate(mine)
+    assert await fresh.records("topics") == before
+    await fresh.sequencer.activate(mine)
+
+
+async def test_a_refused_activation_leaves_no_stage_behind(fresh: Sequencing) -> None:
+    state, _ = folded_state(fresh)
+    await fresh.activate(3)
+    with pytest.raises(SequencerLostError, match="refused"):
+        await fresh.activate(2, state)
+    assert [key async for key in fresh.redis.scan_iter(fresh.key("staged") + "*")] == []
+
+
+def folded_state(fresh: Sequencing) -> tuple[LogState, TopicPartition]:
+    """One topic; producer 7 has written 0-3 and 4-5 of epoch 2, at offsets 10 and 14."""
+    create = fresh.wanted("create", "t", 2)
+    state = LogState()
+    state.topics[create.topic_id] = Topic(create.topic_id, "t", 2, {})
+    state.names["t"] = create.topic_id
+    for number in range(2):
+        state.partitions[TopicPartition(create.topic_id, number)] = PartitionState()
+    partition = TopicPartition(create.topic_id, 0)
+    state.partitions[partition] = PartitionState(
+        next_offset=16, producers={7: [ProducedBatch(2, 0, 3, 10), ProducedBatch(2, 4, 5, 14)]}
+    )
+    return state, partition
+
+
+async def test_what_was_folded_is_known(fresh: Sequencing) -> None:
+    await fresh.activate(1)
+    old = await fresh.writer()
+    state, _ = folded_state(fresh)
+    await fresh.activate(2, state)
+    writer = await fresh.writer()
+    with pytest.raises(SequencerLostError, match="unknown: writer"):
+        await fresh.ask(old, {("t", 0): [plain()]}, seq=0)
+    answer = await fresh.ask(
+        writer,
+        {
+            ("t", 0): [
+                produced(7, 0, 4, epoch=2),
+                produced(7, 4, 2, epoch=2),
+                produced(7, 9, epoch=2),
+                produced(7, 0, epoch=1),
+                produced(8, 1),
+                produced(7, 6, epoch=2),
+            ],
+            ("t", 1): [plain()],
+            ("t", 2): [plain()],
+        },
+    )
+    assert [list(part) for part in answer.batches] == [
+        [
+            BatchAnswer(BatchStatus.DUPLICATE, 10),
+            BatchAnswer(BatchStatus.DUPLICATE, 14),
+            BatchAnswer(BatchStatus.OUT_OF_ORDER, -1),
+            BatchAnswer(BatchStatus.FENCED, -1),
+            BatchAnswer(BatchStatus.UNKNOWN_PRODUCER, -1),
+            BatchAnswer(BatchStatus.OK, 16),
+        ],
+        [BatchAnswer(BatchStatus.OK, 0)],
+        [BatchAnswer(BatchStatus.UNKNOWN_TOPIC, -1)],
+    ]
+    assert answer.ticket == Ticket(2, 0)
+    assert list(answer.hw_stamps) == [16, 0, -1]
+    assert await fresh.publish(writer) is PublishStatus.VISIBLE
+    assert [(entry.epoch, entry.number) for entry in await fresh.shown()] == [(2, 1)]
+
+
+async def test_an_activation_forgets_what_was_open(sequencing: Sequencing) -> None:
+    await sequencing.ask(sequencing.a, {("t", 0): [produced(7, 0)]})
+    await sequencing.ask(sequencing.b, {("t", 0): [plain()]})
+    await sequencing.publish(sequencing.b)
+    await sequencing.activate(2)
+    for key in KEYS:
+        if key.redis_type == "hash" and key.name not in ("meta", "brokers"):
+            assert await sequencing.records(key.name) == {}
+    assert await sequencing.open_tickets() == []
+    assert await sequencing.shown() == []
+
+
+# Producer ids, writers, brokers ----------------------------------------------------------------
+
+
+async def test_producer_ids_are_unique_over_epochs(sequencing: Sequencing) -> None:
+    ids = [await sequencing.sequencer.producer_ids(1, 1000) for _ in range(2)]
+    await sequencing.activate(2)
+    ids.append(await sequencing.sequencer.producer_ids(2, 1000))
+    assert ids == [1 << 40, (1 << 40) + 1000, 2 << 40]
+
+
+async def test_registering_again_changes_nothing(sequencing: Sequencing) -> None:
+    await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+    before = await sequencing.records("writers")
+    await sequencing.sequencer.register_writer(1, sequencing.a, now_ms=NOW_MS + 5)
+    assert await sequencing.records("writers") == before
+
+
+async def join(fresh: Sequencing, node: int, incarnation: str, at_ms: int) -> OtherBroker | None:
+    return await fresh.sequencer.heartbeat(
+        node, incarnation, now_ms=NOW_MS + at_ms, address="", session_timeout_ms=100
+    )
+
+
+@pytest.mark.parametrize("node", [1, 2])
+async def test_one_live_broker_at_a_time(fresh: Sequencing, node: int) -> None:
+    assert await join(fresh, 1, "first", 0) is None
+    assert await join(fresh, node, "second", 60) == OtherBroker("first", 60)
+    assert await join(fresh, 1, "first", 80) is None
+    assert await join(fresh, node, "second", 179) == OtherBroker("first", 99)
+    assert await join(fresh, node, "second", 180) is None
+    assert await join(fresh, 1, "first", 181) == OtherBroker("second", 1)
+
+
+async def test_a_broker_whose_clock_is_behind_is_refused(fresh: Sequencing) -> None:
+    assert await join(fresh, 1, "first", 0) is None
+    assert await join(fresh, 2, "second", -500) == OtherBroker("first", -500)
+
+
+async def test_a_broker_that_leaves_is_not_waited_for(fresh: Sequencing) -> None:
+    assert await join(fresh, 1, "first", 0) is None
+    await fresh.sequencer.leave(1, "another")
+    assert await join(fresh, 2, "second", 1) == OtherBroker("first", 1)
+    await fresh.sequencer.leave(1, "first")
+    await fresh.sequencer.leave(1, "first")
+    assert await join(fresh, 2, "second", 2) is None
+
+
+async def test_brokers_outlive_an_activation(fresh: Sequencing) -> None:
+    assert await join(fresh, 1, "first", 0) is None
+    await fresh.activate(1)
+    assert await join(fresh, 2, "second", 1) == OtherBroker("first", 1)
+
+
+async def test_an_unreachable_server_is_unavailable(fresh: Sequencing) -> None:
+    nowhere = Sequencing("unix:///nonexistent/valkey.sock")
+    nowhere.epoch = 1
+    with pytest.raises(SequencerUnavailableError, match="unreachable"):
+        await nowhere.sequencer.producer_ids(1, 1)
+    await nowhere.close()
