@@ -56,9 +56,10 @@ class CorruptBatchError(InvalidDataError):
 
 
 class UnsupportedMagicError(InvalidDataError):
-    """Message sets of magic 0 and 1 (before Kafka 0.11)."""
+    """Message sets of magic 0 and 1 (before Kafka 0.11): Kafka's INVALID_RECORD for a Produce of
+    version 3 or later (ProduceRequest.validateRecords)."""
 
-    code = "UNSUPPORTED_FOR_MESSAGE_FORMAT"
+    code = "INVALID_RECORD"
 
 
 class InvalidBatchError(InvalidDataError):
@@ -109,6 +110,8 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     if available < _LENGTH_AND_MAGIC.size:
         raise CorruptBatchError(f"{available} bytes are too few for a record batch")
     _, length, _, magic = _LENGTH_AND_MAGIC.unpack_from(data, position)
+    if not 0 <= magic <= MAGIC:
+        raise CorruptBatchError(f"record batch of magic {magic}")
     if magic != MAGIC:
         raise UnsupportedMagicError(
             f"record batch of magic {magic}", remedy="use a client of Kafka 0.11 or newer"

@@ -17,6 +17,7 @@ from bucketlog.wire import batch as record_batch
 from bucketlog.wire import produce
 from bucketlog.wire.batch import (
     BatchHeader,
+    Codec,
     CorruptBatchError,
     InvalidBatchError,
     UnsupportedMagicError,
@@ -34,6 +35,8 @@ from stateless_broker.dispatch import Request, response_header
 from stateless_broker.produce_buffer import Outcome, PendingBatch
 
 ACKS_ALLOWED = (-1, 0, 1)
+ZSTD_SINCE_VERSION = 7
+"""KIP-110."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +53,18 @@ class InvalidTimestampError(InvalidDataError):
     code = "INVALID_TIMESTAMP"
 
 
+class UnsupportedCompressionError(InvalidDataError):
+    code = "UNSUPPORTED_COMPRESSION_TYPE"
+
+
 class UnknownTopicError(InvalidDataError):
     code = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 _CODES: dict[type[InvalidDataError], ErrorCode] = {
     CorruptBatchError: ErrorCode.corrupt_message,
-    UnsupportedMagicError: ErrorCode.unsupported_for_message_format,
+    UnsupportedMagicError: ErrorCode.invalid_record,  # as Kafka: a version 3 request has magic 2
+    UnsupportedCompressionError: ErrorCode.unsupported_compression_type,
     InvalidBatchError: ErrorCode.invalid_record,
     BatchTooLargeError: ErrorCode.message_too_large,
     InvalidTimestampError: ErrorCode.invalid_timestamp,
@@ -93,6 +101,10 @@ class OpenProduce:
     @property
     def answered(self) -> bool:
         return self._answer is None
+
+    @property
+    def version(self) -> int:
+        return self._request.header.api_version
 
     def start_timer(self, timeout_ms: int, given_up: Callable[[], None]) -> None:
         """`given_up` is called once the request was answered because its time is over."""
@@ -228,6 +240,10 @@ class ProduceHandler:
         if not record_batch.crc_holds(data, header):
             raise CorruptBatchError("the batch's CRC32C does not hold")
         record_batch.check_produced(header, max_records=self._limits.batch_records_max)
+        if header.base_offset:
+            raise InvalidBatchError(f"base offset {header.base_offset}: the broker gives offsets")
+        if header.codec == Codec.ZSTD and call.version < ZSTD_SINCE_VERSION:
+            raise UnsupportedCompressionError(f"zstd in a request of version {call.version}")
         if header.is_transactional:
             raise InvalidBatchError("a transactional batch outside a transaction")
         header = self._timestamps(topic, data, header, call, row)
