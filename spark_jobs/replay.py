@@ -1,7 +1,7 @@
 """Replay: topics from the bucket into partitioned Parquet, read without a broker.
 
     python -m spark_jobs.replay --bucket s3://logs/prod --topics orders --target s3a://lake/orders
-    spark-submit replay_main.py …            (any script that calls `main`)
+    spark-submit …/spark_jobs/replay.py --bucket …      (with PYSPARK_PYTHON set to this Python)
 
 Invariant: what is replayed is decided before Spark starts (offsets are pinned), and the job fails
 unless the Parquet that was written holds exactly the records that the footers promise.
@@ -10,6 +10,7 @@ unless the Parquet that was written holds exactly the records that the footers p
 import argparse
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -204,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     finally:
         spark.stop()
-    print(json.dumps(asdict(report)))
+    sys.stdout.write(json.dumps(asdict(report)) + "\n")
 
 
 def _names(text: str) -> list[str]:
