@@ -40,7 +40,7 @@ SETTLING = ("identity", "records", "settle")
 VOID = """
 local keys = keys_by_name(KEYS)
 local meta = check_epoch(keys, tonumber(ARGV[1]))
-settle(keys, meta, tonumber(ARGV[1]), tonumber(ARGV[2]), 'void', 100)
+for i = 2, #ARGV do settle(keys, meta, tonumber(ARGV[1]), tonumber(ARGV[i]), 'void', 100) end
 redis.call('HSET', keys.meta, 'visible', string.format('%d', meta.visible))
 """
 
@@ -214,13 +214,14 @@ class Sequencing:
         await self.redis.hset(self.key("writers"), writer, packed)
 
     async def void(self, writer: WriterId, seq: int) -> None:
-        """Fence the writer at `seq`, its last reservation, and settle that as void."""
+        """Fence the writer at `seq`, its first pending one: that and all later ones are void."""
         record = (await self.records("writers"))[writer]
         await self.fence(writer, seq)
-        text = lua_key_table() + "\n".join(lua_source(name) for name in SETTLING) + VOID
+        text = lua_key_table() + "\n".join(map(lua_source, SETTLING)) + VOID
         keys = [self.key(key.name) for key in KEYS]
-        ticket = record["pending"][seq - record["first"]]
-        await self.redis.eval(text, len(keys), *keys, str(self.epoch), str(ticket))
+        assert record["first"] == seq
+        tickets = [str(ticket) for ticket in record["pending"]]
+        await self.redis.eval(text, len(keys), *keys, str(self.epoch), *tickets)
 
     async def records(self, key: str) -> dict[str, Any]:
         """The packed records of a hash, those that say something."""

@@ -1,0 +1,239 @@
+"""The sequencer's rules once more, in the plainest form: one list of reservations.
+
+Written from the commit protocol ("Produce", "Words", "Control entries"), not from the scripts: it
+keeps no derived state but `next`, and finds everything else by walking the whole history.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bucketlog.model import TopicId, WriterId
+from metadata.sequencer.requests import (
+    BatchAnswer,
+    BatchStatus,
+    ControlStatus,
+    WantedBatch,
+    WantedControl,
+)
+
+SEQUENCES = 2**31
+DUPLICATES_KEPT = 5
+PENDING, DECIDED, VISIBLE, VOID = "pending", "decided", "visible", "void"
+
+Place = tuple[str, TopicId, int]
+"""Topic name, topic id, partition."""
+
+
+class Written(NamedTuple):
+    topic_id: TopicId
+    partition: int
+    base: int
+    batch: WantedBatch
+
+
+@dataclass
+class Entry:
+    """One reservation."""
+
+    ticket: int
+    writer: WriterId
+    state: str = PENDING
+    batches: list[Written] = field(default_factory=list)
+    control: list[WantedControl] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    needs: set[int] = field(default_factory=set)
+    low_ticket: int = -1
+    stamps: list[int] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in (PENDING, DECIDED)
+
+
+class Answers(NamedTuple):
+    batches: list[list[BatchAnswer]]
+    control: list[ControlStatus]
+
+
+class SequencerModel:
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.shown: list[int] = []
+        self.next: dict[tuple[TopicId, int], int] = {}
+
+    def _live(self, draft: Entry | None = None) -> Iterator[Entry]:
+        yield from (entry for entry in self.entries if entry.state != VOID)
+        if draft is not None:
+            yield draft
+
+    def pending(self, writer: WriterId) -> list[Entry]:
+        return [e for e in self.entries if e.writer == writer and e.state == PENDING]
+
+    def _topic(self, name: str, draft: Entry) -> tuple[Entry, WantedControl] | None:
+        """The last entry of the topic's key."""
+        found = [(e, c) for e in self._live(draft) for c in e.control if c.topic_name == name]
+        return found[-1] if found else None
+
+    def partitions(self, topic_id: TopicId) -> int:
+        """As far as it is visible; 0 of a deleted topic."""
+        found = [
+            change.partitions
+            for ticket in self.shown
+            for change in self.entries[ticket].control
+            if change.topic_id == topic_id
+        ]
+        return found[-1] if found else 0
+
+    def rows(
+        self, producer: str, topic_id: TopicId, partition: int, draft: Entry | None = None
+    ) -> list[tuple[Entry, Written]]:
+        return [
+            (entry, written)
+            for entry in self._live(draft)
+            for written in entry.batches
+            if written[:2] == (topic_id, partition) and written.batch.producer_id == producer
+        ]
+
+    def reserve(
+        self,
+        writer: WriterId,
+        parts: Mapping[Place, Sequence[WantedBatch]],
+        control: Sequence[WantedControl],
+    ) -> tuple[Entry | None, Answers]:
+        draft = Entry(len(self.entries), writer)
+        statuses = [self._control(change, draft) for change in control]
+        answers = []
+        for place, wanted in parts.items():
+            waiting: set[str] = set()
+            before = self.next.get(place[1:], 0)
+            rows = [self._batch(place, batch, draft, waiting) for batch in wanted]
+            answers.append(rows)
+            accepted = any(row.status is BatchStatus.OK for row in rows)
+            draft.stamps.append(self._stamp(place, before) if accepted else -1)
+            if accepted:
+                draft.names.add(place[0])
+        if not draft.batches and not draft.control:
+            return None, Answers(answers, statuses)
+        draft.needs = {entry.ticket for entry in self.entries if self._is_needed(entry, draft)}
+        open_tickets = [entry.ticket for entry in self.entries if entry.is_open]
+        draft.low_ticket = min(open_tickets, default=draft.ticket)
+        self.entries.append(draft)
+        return draft, Answers(answers, statuses)
+
+    def _stamp(self, place: Place, before: int) -> int:
+        bases = [
+            written.base
+            for entry in self.entries
+            if entry.is_open
+            for written in entry.batches
+            if written[:2] == place[1:]
+        ]
+        return min([*bases, before])
+
+    def _is_needed(self, earlier: Entry, draft: Entry) -> bool:
+        """Does it touch one of the draft's partitions or keys, or precede it in its chain?"""
+        if not earlier.is_open:
+            return False
+        mine = [entry for entry in self.entries if entry.writer == draft.writer]
+        changed = {change.topic_id for change in draft.control}
+        return (
+            earlier is (mine[-1] if mine else None)
+            or any(w[:2] in {x[:2] for x in draft.batches} for w in earlier.batches)
+            or any(w.topic_id in changed for w in earlier.batches)
+            or any(
+                c.topic_name in draft.names | {d.topic_name for d in draft.control}
+                for c in earlier.control
+            )
+        )
+
+    def _control(self, change: WantedControl, draft: Entry) -> ControlStatus:
+        found = self._topic(change.topic_name, draft)
+        if found and found[0].state == PENDING and found[0].writer != draft.writer:
+            return ControlStatus.WAIT
+        current = found[1] if found and found[1].verb != "delete" else None
+        if change.verb == "create":
+            if current is not None:
+                return ControlStatus.EXISTS
+        elif current is None or current.topic_id != change.topic_id:
+            return ControlStatus.UNKNOWN_TOPIC
+        elif change.verb == "grow" and change.partitions <= current.partitions:
+            return ControlStatus.INVALID_PARTITIONS
+        draft.control.append(change)
+        return ControlStatus.OK
+
+    def _batch(
+        self, place: Place, batch: WantedBatch, draft: Entry, waiting: set[str]
+    ) -> BatchAnswer:
+        name, topic_id, partition = place
+        found = self._topic(name, draft)
+        if found and found[0].state == PENDING and found[0].writer != draft.writer:
+            return BatchAnswer(BatchStatus.WAIT, -1)
+        if found is None or found[1].verb == "delete" or found[1].topic_id != topic_id:
+            return BatchAnswer(BatchStatus.UNKNOWN_TOPIC, -1)
+        if partition >= self.partitions(topic_id):
+            return BatchAnswer(BatchStatus.UNKNOWN_TOPIC, -1)
+        if batch.producer_id:
+            refusal = self._producer(place, batch, draft, waiting)
+            if refusal is not None:
+                return refusal
+        base = self.next.get((topic_id, partition), 0)
+        self.next[topic_id, partition] = base + batch.record_count
+        draft.batches.append(Written(topic_id, partition, base, batch))
+        return BatchAnswer(BatchStatus.OK, base)
+
+    def _producer(
+        self, place: Place, batch: WantedBatch, draft: Entry, waiting: set[str]
+    ) -> BatchAnswer | None:
+        """None where the batch is the producer's next."""
+        if batch.producer_id in waiting:
+            return BatchAnswer(BatchStatus.WAIT, -1)
+        rows = self.rows(batch.producer_id, place[1], place[2], draft)
+        if not rows:
+            first = batch.base_sequence == 0
+            return None if first else BatchAnswer(BatchStatus.UNKNOWN_PRODUCER, -1)
+        visible = [row for row in rows if row[0].state == VISIBLE][-DUPLICATES_KEPT:]
+        holder, newest = rows[-1]
+        if newest.batch.producer_epoch == batch.producer_epoch:
+            for entry, written in visible + [row for row in rows if row[0].state != VISIBLE]:
+                if written.batch == batch:
+                    status = BatchStatus.OPEN if entry.state != VISIBLE else BatchStatus.DUPLICATE
+                    return BatchAnswer(status, written.base)
+        if holder.state == PENDING and holder.writer != draft.writer:
+            waiting.add(batch.producer_id)
+            return BatchAnswer(BatchStatus.WAIT, -1)
+        if newest.batch.producer_epoch > batch.producer_epoch:
+            return BatchAnswer(BatchStatus.FENCED, -1)
+        expected = 0
+        if newest.batch.producer_epoch == batch.producer_epoch:
+            expected = (newest.batch.base_sequence + newest.batch.record_count) % SEQUENCES
+        if batch.base_sequence != expected:
+            return BatchAnswer(BatchStatus.OUT_OF_ORDER, -1)
+        return None
+
+    def publish(self, entry: Entry) -> set[int]:
+        """Returns the tickets that become visible."""
+        entry.state = DECIDED
+        return self._cascade()
+
+    def void(self, writer: WriterId) -> set[int]:
+        """All that the writer has pending; what waited for it moves on."""
+        for entry in self.pending(writer):
+            entry.state = VOID
+        return self._cascade()
+
+    def _cascade(self) -> set[int]:
+        grown: set[int] = set()
+        while True:
+            ready = [
+                entry
+                for entry in self.entries
+                if entry.state == DECIDED
+                and all(not self.entries[need].is_open for need in entry.needs)
+            ]
+            if not ready:
+                return grown
+            for entry in ready:
+                entry.state = VISIBLE
+                grown.add(entry.ticket)
+                self.shown.append(entry.ticket)
