@@ -1,0 +1,256 @@
+"""A broker without sockets: the real dispatcher, commit path, feed and view on a real Valkey, a
+bucket and a way to Valkey that fail as they are told.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+from uuid import uuid4
+
+from redis.asyncio import Redis
+
+from bucketlog.errors import SequencerUnavailableError
+from bucketlog.model import Buffer, SegmentId, WriterId
+from metadata.sequencer.client import Sequencer, connect_redis
+from metadata.sequencer.scripts import Verb as SequencerVerb
+from metadata.view import View
+from stateless_broker.activation import EpochStarter
+from stateless_broker.cluster import Cluster, Node
+from stateless_broker.commit import CommitSettings, Committer
+from stateless_broker.connection import Answer, Connection, Frame
+from stateless_broker.feed import ViewFeed, Watchers
+from stateless_broker.health import Health
+from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.routes import Parts, make_dispatcher
+from stateless_broker.settings import BrokerSettings
+from stateless_broker.supervisor import Supervisor
+from tests.wire_client import decode_response, encode_request
+from tiered_storage import keys
+from tiered_storage.backends.memory import MemoryBucket
+from tiered_storage.backends.threaded import ThreadedBucket
+from tiered_storage.bucket import Bucket
+from tiered_storage.counting import CountingBucket
+from tiered_storage.faulty import Fault, FaultPlan, FaultyBucket, Verb
+from tiered_storage.retry import RetryBucket, RetryPolicy
+
+PATIENCE_S = 20.0
+HELD_MS = 1_000_000
+"""A fault of this delay waits for `Rig.let_go`, not for time."""
+HELD = Fault(error=None, delay_ms=HELD_MS)
+
+
+def nothing_fails(verb: Verb, key: str) -> Fault | None:
+    return None
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Give others their turn until the condition holds; fails where it does not for long."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            turn = asyncio.Event()
+            asyncio.get_running_loop().call_later(0.002, turn.set)
+            await turn.wait()
+
+
+class Reply(Answer):
+    """Gives the answer to whoever awaits `got`; None where the connection was closed."""
+
+    __slots__ = ("got",)
+
+    def __init__(self) -> None:
+        self.got: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+
+    def send(self, parts: Sequence[Buffer]) -> None:
+        if not self.got.done():
+            self.got.set_result(b"".join(parts))
+
+    def close(self, reason: str) -> None:
+        if not self.got.done():
+            self.got.set_result(None)
+
+
+class UnsureSequencer(Sequencer):
+    """A sequencer whose answers get lost, or whose calls do not arrive for a while."""
+
+    def __init__(self, redis: Redis, *, cluster_id: str) -> None:
+        super().__init__(redis, cluster_id=cluster_id)
+        self.calls: Counter[SequencerVerb] = Counter()
+        self.lost = 0
+        self.held = 0
+        self._lose: SequencerVerb | None = None
+        self._hold: SequencerVerb | None = None
+        self._gate = asyncio.Event()
+
+    def lose_answer(self, verb: SequencerVerb) -> None:
+        """The next call of `verb` is carried out, and its answer does not arrive."""
+        self._lose = verb
+
+    def hold(self, verb: SequencerVerb) -> None:
+        """Calls of `verb` do not arrive before `let_go`."""
+        self._hold = verb
+
+    def let_go(self) -> None:
+        self._hold = None
+        self._gate.set()
+
+    async def _run(
+        self, verb: SequencerVerb, *args: str | bytes | int, extra: Sequence[str] = ()
+    ) -> Any:
+        self.calls[verb] += 1
+        if verb is self._hold:
+            self.held += 1
+            await self._gate.wait()
+        answer = await super()._run(verb, *args, extra=extra)
+        if verb is self._lose:
+            self._lose = None
+            self.lost += 1
+            raise SequencerUnavailableError("injected: the answer was lost")
+        return answer
+
+
+class Rig:
+    """`plan` decides the bucket's faults once the epoch is active; assign it at any time."""
+
+    def __init__(
+        self,
+        redis_path: Path,
+        *,
+        memory: MemoryBucket | None = None,
+        puts_in_flight: int = 2,
+        flush_bytes: int = 1 << 20,
+        flush_interval_ms: int = 0,
+    ) -> None:
+        self.plan: FaultPlan = nothing_fails
+        self.memory = memory or MemoryBucket()
+        self.counts = CountingBucket(
+            FaultyBucket(
+                ThreadedBucket(self.memory),
+                self._planned,
+                sleep=self._sleep,
+            )
+        )
+        self.budget = MemoryBudget(1 << 30)
+        self.health = Health()
+        self.supervisor = Supervisor()
+        self.view = View()
+        self.sequencer = UnsureSequencer(
+            connect_redis(f"unix://{redis_path}", timeout_ms=5000), cluster_id=uuid4().hex
+        )
+        self._commit_settings = CommitSettings(flush_interval_ms, flush_bytes, puts_in_flight, 20)
+        self._held: list[asyncio.Event] = []
+        self._correlation_id = 0
+
+    async def start(self) -> None:
+        bucket = RetryBucket(self.counts, RetryPolicy(), random=Random(1))
+        starter = EpochStarter(
+            bucket=bucket,
+            sequencer=self.sequencer,
+            now_ms=lambda: 1,
+            new_id=lambda: uuid4().hex,
+            footer_reads_in_flight=4,
+        )
+        started = await starter.start()
+        self.epoch = started.epoch
+        for index in started.segments:
+            self.view.apply(index)
+        self.writer = await starter.register_writer(started.epoch)
+        self.committer = Committer(
+            epoch=started.epoch,
+            writer=self.writer,
+            bucket=self.counts,
+            sequencer=self.sequencer,
+            health=self.health,
+            supervisor=self.supervisor,
+            settings=self._commit_settings,
+            now_ms=lambda: 1,
+        )
+        watchers = Watchers()
+        feed = ViewFeed(
+            epoch=started.epoch,
+            view=self.view,
+            sequencer=self.sequencer,
+            committer=self.committer,
+            health=self.health,
+            watchers=watchers,
+        )
+        self.supervisor.spawn(feed.run(), "feed", on_failure=self._failed)
+        self.commit_loop = self.supervisor.spawn(
+            self.committer.run(), "commit path", on_failure=self._failed
+        )
+        self.health.started = True
+        self._dispatcher = make_dispatcher(
+            Parts(
+                settings=BrokerSettings(bucket_url="memory://rig", redis_url="unix://rig"),
+                view=self.view,
+                bucket=cast(Bucket, bucket),
+                sequencer=self.sequencer,
+                committer=self.committer,
+                cluster=Cluster("rig", Node(0, "127.0.0.1", 1)),
+                health=self.health,
+                watchers=watchers,
+                supervisor=self.supervisor,
+                epoch=started.epoch,
+                now_ms=lambda: 1,
+            ),
+            on_request=lambda _: None,
+        )
+
+    def _failed(self, error: Exception) -> None:
+        self.health.stop_writing(f"failed: {error!r}")
+
+    def _planned(self, verb: Verb, key: str) -> Fault | None:
+        return self.plan(verb, key)
+
+    async def _sleep(self, delay_s: float) -> None:
+        if delay_s * 1000 < HELD_MS:
+            await asyncio.sleep(delay_s)
+            return
+        gate = asyncio.Event()
+        self._held.append(gate)
+        await gate.wait()
+
+    @property
+    def held(self) -> int:
+        """Bucket requests that were held so far and not let go."""
+        return sum(not gate.is_set() for gate in self._held)
+
+    def let_go(self, number: int | None = None) -> None:
+        """Go on with the held request of that number, in the order of their coming, or with all."""
+        for gate in self._held if number is None else [self._held[number]]:
+            gate.set()
+
+    def send(self, name: str, version: int, **values: Any) -> "asyncio.Task[Any]":
+        """A request; the task gives kio's response."""
+        self._correlation_id += 1
+        payload = encode_request(name, version, self._correlation_id, values)
+        assert self.budget.acquire(len(payload), self, lambda: None)
+        reply = Reply()
+        frame = Frame(bytearray(payload), self.budget)
+        self._dispatcher.handle(cast(Connection, None), frame, reply)
+        return asyncio.create_task(_decoded(name, version, reply.got))
+
+    async def call(self, name: str, version: int, **values: Any) -> Any:
+        async with asyncio.timeout(PATIENCE_S):
+            return await self.send(name, version, **values)
+
+    def segment_keys(self) -> list[str]:
+        return sorted(info.key for info in self.memory.list(keys.chain(self.writer)))
+
+    def next_key(self) -> str:
+        return keys.segment(SegmentId(WriterId(self.writer), len(self.segment_keys())))
+
+    async def stop(self) -> None:
+        self.let_go()
+        await self.supervisor.cancel_all()
+        await self.sequencer.close()
+        await self.counts.close()
+
+
+async def _decoded(name: str, version: int, got: Awaitable[bytes | None]) -> Any:
+    raw = await got
+    if raw is None:
+        raise ConnectionError("the connection was closed")
+    return decode_response(name, version, raw)[1]
