@@ -9,7 +9,8 @@ import io
 import re
 import subprocess
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,12 +57,17 @@ class Source(NamedTuple):
     def lines(self) -> list[str]:
         return self.text.splitlines()
 
-    def nodes(self) -> Iterator[ast.AST]:
-        return ast.walk(ast.parse(self.text)) if self.path.endswith(".py") else iter(())
+    def nodes(self) -> Sequence[ast.AST]:
+        return _nodes(self.text) if self.path.endswith(".py") else ()
 
     def comments(self) -> Iterator[tokenize.TokenInfo]:
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
         return (token for token in tokens if token.type == tokenize.COMMENT)
+
+
+@cache
+def _nodes(text: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(text)))
 
 
 Rule = Callable[[Source], Iterator[str]]
@@ -131,10 +137,19 @@ def reasons(source: Source) -> Iterator[str]:
         if REASONLESS.search(token.string):
             yield f"line {token.start[0]}: {token.string!r} has no reason beside it"
     for node in source.nodes():
-        if isinstance(node, ast.Call) and SKIPS.fullmatch(ast.unparse(node.func)):
+        if isinstance(node, ast.Call) and SKIPS.fullmatch(_dotted_name(node.func)):
             given = {keyword.arg for keyword in node.keywords}
             if "reason" not in given and not node.args:
-                yield f"line {node.lineno}: {ast.unparse(node.func)} has no reason"
+                yield f"line {node.lineno}: {_dotted_name(node.func)} has no reason"
+
+
+def _dotted_name(node: ast.expr) -> str:
+    match node:
+        case ast.Attribute(value=ast.Attribute() | ast.Name()):
+            return f"{_dotted_name(node.value)}.{node.attr}"
+        case ast.Name():
+            return node.id
+    return ""
 
 
 def lazy_face(source: Source) -> Iterator[str]:
@@ -166,6 +181,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+@cache
 def sources() -> list[Source]:
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
