@@ -41,16 +41,15 @@ class ConfigDefinition:
 
 def _integer(low: int, high: int) -> Callable[[str], bool]:
     def accepts(text: str) -> bool:
-        return re.fullmatch(r"-?\d{1,19}", text) is not None and low <= int(text) <= high
+        return re.fullmatch(r"-?[0-9]{1,19}", text) is not None and low <= int(text) <= high
 
     return accepts
 
 
 def _fraction(text: str) -> bool:
-    try:
-        return 0 <= float(text) <= 1
-    except ValueError:
-        return False
+    return re.fullmatch(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", text) is not None and (
+        0 <= float(text) <= 1
+    )
 
 
 def _one_of(*words: str) -> Callable[[str], bool]:

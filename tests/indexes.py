@@ -1,0 +1,82 @@
+"""Segment indexes for tests of the pure parts, in few words: one epoch, one writer, no bytes."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from bucketlog.model import (
+    NO_PRODUCER_ID,
+    BatchIndex,
+    PartitionIndex,
+    SegmentId,
+    SegmentIndex,
+    Ticket,
+    TopicId,
+    TopicPartition,
+    WriterId,
+)
+from metadata.facts import Fact, PartitionsAdded, TopicCreated, TopicDeleted, encode_fact
+
+WRITER = WriterId("a" * 32)
+
+
+def topic_id(number: int) -> TopicId:
+    return TopicId(UUID(int=number).bytes)
+
+
+def partition(topic: int, number: int = 0) -> TopicPartition:
+    return TopicPartition(topic_id(topic), number)
+
+
+def create(topic: int, partitions: int = 1, name: str | None = None) -> Fact:
+    """Topic 1 is `t1`."""
+    return TopicCreated(topic_id=UUID(int=topic), name=name or f"t{topic}", partitions=partitions)
+
+
+def delete(topic: int) -> Fact:
+    return TopicDeleted(topic_id=UUID(int=topic), name=f"t{topic}")
+
+
+def grow(topic: int, partitions: int) -> Fact:
+    return PartitionsAdded(topic_id=UUID(int=topic), name=f"t{topic}", partitions=partitions)
+
+
+def row(
+    base_offset: int,
+    records: int = 1,
+    *,
+    at: tuple[int, int] = (16, 100),
+    timestamp: int = 0,
+    producer: tuple[int, int, int] = (NO_PRODUCER_ID, -1, -1),
+) -> BatchIndex:
+    """`at`: position and length; `producer`: id, epoch, first sequence."""
+    producer_id, epoch, sequence = producer
+    position, length = at
+    return BatchIndex(
+        base_offset,
+        position,
+        length,
+        records,
+        records - 1,
+        timestamp,
+        producer_id,
+        epoch,
+        0,
+        sequence,
+    )
+
+
+def segment(
+    ticket: int,
+    rows: dict[TopicPartition, Sequence[BatchIndex]] | None = None,
+    *facts: Fact,
+    epoch: int = 1,
+) -> SegmentIndex:
+    """Its seq is its ticket."""
+    return SegmentIndex(
+        SegmentId(WRITER, ticket),
+        Ticket(epoch, ticket),
+        ticket,
+        0,
+        tuple(PartitionIndex(key, 0, tuple(batches)) for key, batches in (rows or {}).items()),
+        tuple(encode_fact(fact) for fact in facts),
+    )

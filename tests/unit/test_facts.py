@@ -1,0 +1,88 @@
+"""Facts: what they look like in the log, and what is refused."""
+
+import json
+from uuid import UUID
+
+import pytest
+
+from bucketlog.errors import InvalidDataError
+from bucketlog.model import ControlEntry, TopicId
+from metadata.facts import (
+    SKIP_BIT,
+    Fact,
+    FactKind,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+    decode_fact,
+    encode_fact,
+    topic_id_of,
+)
+
+TOPIC = UUID(int=5)
+FACTS: list[Fact] = [
+    TopicCreated(topic_id=TOPIC, name="t", partitions=3, configs={"retention.ms": "5"}),
+    TopicCreated(topic_id=TOPIC, name="t" * 249, partitions=2**31 - 1),
+    TopicDeleted(topic_id=TOPIC, name="t"),
+    PartitionsAdded(topic_id=TOPIC, name="t", partitions=9),
+]
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
+def test_there_and_back(fact: Fact) -> None:
+    assert decode_fact(encode_fact(fact)) == fact
+    assert topic_id_of(fact) == TopicId(TOPIC.bytes)
+
+
+def test_the_stored_form_does_not_change() -> None:
+    """Logs hold these bytes: a change needs a new version."""
+    assert encode_fact(FACTS[0]) == ControlEntry(
+        1,
+        1,
+        b'{"topic_id":"00000000-0000-0000-0000-000000000005","name":"t","partitions":3,'
+        b'"configs":{"retention.ms":"5"}}',
+    )
+    assert [(entry.kind, entry.version) for entry in map(encode_fact, FACTS)] == [
+        (1, 1),
+        (1, 1),
+        (2, 1),
+        (3, 1),
+    ]
+
+
+@pytest.mark.parametrize("kind", [0, 4, 0x7FFF])
+def test_an_unknown_kind_is_refused(kind: int) -> None:
+    with pytest.raises(InvalidDataError, match=f"kind {kind} version 1.*upgrade"):
+        decode_fact(ControlEntry(kind, 1, b"{}"))
+
+
+@pytest.mark.parametrize("kind", [SKIP_BIT, SKIP_BIT | 1, 0xFFFF])
+def test_an_unknown_kind_with_the_skip_bit_is_skipped(kind: int) -> None:
+    assert decode_fact(ControlEntry(kind, 9, b"anything")) is None
+
+
+def test_a_newer_version_of_a_known_kind_is_refused() -> None:
+    entry = encode_fact(FACTS[0])
+    with pytest.raises(InvalidDataError, match=r"kind 1 version 2.*upgrade"):
+        decode_fact(ControlEntry(entry.kind, 2, entry.payload))
+
+
+GOOD = {"topic_id": str(TOPIC), "name": "t", "partitions": 1, "configs": {}}
+BAD_PAYLOADS: dict[str, bytes] = {
+    "empty": b"",
+    "not json": b"{",
+    "not text": b"\xff\xfe",
+    "a list": b"[]",
+    "a field missing": json.dumps({"name": "t", "partitions": 1}).encode(),
+    "a field too many": json.dumps({**GOOD, "replicas": 3}).encode(),
+    "no partitions": json.dumps({**GOOD, "partitions": 0}).encode(),
+    "an id that is none": json.dumps({**GOOD, "topic_id": "x"}).encode(),
+    "another kind's": json.dumps({**GOOD, "kind": 2}).encode(),
+    "configs that are no text": json.dumps({**GOOD, "configs": {"a": None}}).encode(),
+}
+
+
+@pytest.mark.parametrize("case", BAD_PAYLOADS)
+def test_a_damaged_payload_is_refused(case: str) -> None:
+    with pytest.raises(InvalidDataError, match="a TopicCreated fact does not decode"):
+        decode_fact(ControlEntry(FactKind.TOPIC_CREATED, 1, BAD_PAYLOADS[case]))

@@ -1,0 +1,102 @@
+"""Topic names and configs: Kafka's rules."""
+
+import pytest
+
+from bucketlog.errors import InvalidDataError
+from metadata.topic_configs import (
+    TOPIC_CONFIGS,
+    check_configs,
+    check_topic_name,
+    colliding_name,
+    effective_config,
+)
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "_", "-", "x" * 249])
+def test_good_names(name: str) -> None:
+    check_topic_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a b", "a/b", "ä", "a\n", "\n", "٣", "a\0", "x" * 250]
+)
+def test_bad_names(name: str) -> None:
+    with pytest.raises(InvalidDataError, match="topic name"):
+        check_topic_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "existing", "other"),
+    [
+        ("a.b", ["a_b"], "a_b"),
+        ("a_b", ["x", "a.b"], "a.b"),
+        ("a.b_c", ["a_b.c"], "a_b.c"),
+        ("a.b", ["a-b", "ab", "a.c"], None),
+        ("ab", ["a.b"], None),
+    ],
+)
+def test_names_that_differ_in_dots_alone_collide(
+    name: str, existing: list[str], other: str | None
+) -> None:
+    assert colliding_name(name, dict.fromkeys(existing)) == other
+
+
+def test_every_default_is_accepted() -> None:
+    defaults: dict[str, str | None] = {name: c.default for name, c in TOPIC_CONFIGS.items()}
+    assert check_configs(defaults) == defaults
+    for name, default in defaults.items():
+        assert effective_config({}, name) == default
+        assert effective_config({name: "own"}, name) == "own"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("retention.ms", "-1"),
+        ("retention.ms", str(2**63 - 1)),
+        ("retention.bytes", "0"),
+        ("max.message.bytes", str(2**31 - 1)),
+        ("cleanup.policy", "compact"),
+        ("cleanup.policy", "compact, delete"),
+        ("message.timestamp.type", "LogAppendTime"),
+        ("min.cleanable.dirty.ratio", "1"),
+        ("min.cleanable.dirty.ratio", "1e-3"),
+    ],
+)
+def test_good_values(name: str, value: str) -> None:
+    assert check_configs({name: value}) == {name: value}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("retention.ms", "-2"),
+        ("retention.ms", str(2**63)),
+        ("retention.ms", "9" * 5000),
+        ("retention.ms", ""),
+        ("retention.ms", "1.5"),
+        ("retention.ms", "1_000"),
+        ("retention.ms", "٣"),
+        ("max.message.bytes", "-1"),
+        ("max.message.bytes", str(2**31)),
+        ("min.insync.replicas", "0"),
+        ("cleanup.policy", ""),
+        ("cleanup.policy", "delete,forget"),
+        ("compression.type", "zstd"),
+        ("message.timestamp.type", "logappendtime"),
+        ("min.cleanable.dirty.ratio", "1.01"),
+        ("min.cleanable.dirty.ratio", "nan"),
+        ("min.cleanable.dirty.ratio", "0_1"),
+        ("min.cleanable.dirty.ratio", "much"),
+    ],
+)
+def test_bad_values(name: str, value: str) -> None:
+    with pytest.raises(InvalidDataError, match="invalid value"):
+        check_configs({name: value})
+
+
+def test_unknown_names_and_missing_values() -> None:
+    with pytest.raises(InvalidDataError, match="unknown topic config name: retention"):
+        check_configs({"retention": "1"})
+    with pytest.raises(InvalidDataError, match="null value"):
+        check_configs({"retention.ms": None})
