@@ -32,7 +32,7 @@ def test_every_snippet_of_the_sdk_runs(tmp_path: Path) -> None:
                 text=True,
                 check=False,
             )
-            assert done.returncode == 0, f"{snippet}\n{done.stderr}"
+            assert done.returncode == 0, f"{snippet}\n{done.stderr}\n{cluster.log_path.read_text()}"
 
 
 def test_every_line_of_the_cli_runs(tmp_path: Path) -> None:
