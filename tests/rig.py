@@ -5,11 +5,14 @@ bucket and a way to Valkey that fail as they are told.
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import Any, cast
 from uuid import uuid4
 
+from kio.schema.errors import ErrorCode
+from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 
 from bucketlog.errors import SequencerUnavailableError
@@ -27,7 +30,8 @@ from stateless_broker.memory_budget import MemoryBudget
 from stateless_broker.routes import Parts, make_dispatcher
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
-from tests.wire_client import decode_response, encode_request
+from tests.sequencing import start_valkey
+from tests.wire_client import build_batch, decode_response, encode_request
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.backends.threaded import ThreadedBucket
@@ -37,6 +41,7 @@ from tiered_storage.faulty import Fault, FaultPlan, FaultyBucket, Verb
 from tiered_storage.retry import RetryBucket, RetryPolicy
 
 PATIENCE_S = 20.0
+LATEST = -1
 HELD_MS = 1_000_000
 """A fault of this delay waits for `Rig.let_go`, not for time."""
 HELD = Fault(error=None, delay_ms=HELD_MS)
@@ -254,3 +259,77 @@ async def _decoded(name: str, version: int, got: Awaitable[bytes | None]) -> Any
     if raw is None:
         raise ConnectionError("the connection was closed")
     return decode_response(name, version, raw)[1]
+
+
+class OwnValkey:
+    """A server of the test's own, which it may wipe, end and start again empty."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "valkey.sock"
+        self._stack = ExitStack()
+
+    def start(self) -> None:
+        self._stack.enter_context(start_valkey(self.path))
+
+    def stop(self) -> None:
+        self._stack.close()
+
+    def wipe(self) -> None:
+        with SyncRedis(unix_socket_path=str(self.path)) as redis:
+            redis.flushall()
+
+
+async def create_topic(rig: Rig, name: str, partitions: int = 1) -> ErrorCode:
+    topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
+    topic |= {"configs": (), "assignments": ()}
+    answer = await rig.call("create_topics", 5, topics=[topic], timeout=20_000, validate_only=False)
+    return ErrorCode(answer.topics[0].error_code)
+
+
+def send(
+    rig: Rig, value: bytes = b"value", *, partition: int = 0, timeout: int = 20_000, **producer: int
+) -> asyncio.Task[Any]:
+    batch = build_batch([(None, value)], **cast(Any, producer))
+    rows = [{"index": partition, "records": batch}]
+    data = [{"name": "t", "partition_data": rows}]
+    return rig.send("produce", 9, acks=-1, timeout=timeout, topic_data=data)
+
+
+async def outcome(sent: asyncio.Task[Any]) -> tuple[ErrorCode, int]:
+    async with asyncio.timeout(PATIENCE_S):
+        answer = await sent
+    row = answer.responses[0].partition_responses[0]
+    return ErrorCode(row.error_code), row.base_offset
+
+
+async def produce(rig: Rig, value: bytes = b"value", **values: int) -> tuple[ErrorCode, int]:
+    return await outcome(send(rig, value, **values))
+
+
+async def end_of(rig: Rig, partition: int = 0) -> int:
+    rows = [{"partition_index": partition, "timestamp": LATEST}]
+    topics = [{"name": "t", "partitions": rows}]
+    answer = await rig.call("list_offsets", 7, replica_id=-1, isolation_level=0, topics=topics)
+    row = answer.topics[0].partitions[0]
+    assert row.error_code is ErrorCode.none
+    return int(row.offset)
+
+
+async def fetched(rig: Rig, partition: int = 0) -> bytes:
+    row = {"partition": partition, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    answer = await rig.call(
+        "fetch",
+        11,
+        replica_id=-1,
+        max_wait=0,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        rack_id="",
+        topics=[{"topic": "t", "partitions": [row]}],
+    )
+    found = answer.responses[0].partitions[0]
+    assert found.error_code is ErrorCode.none
+    return bytes(found.records or b"")

@@ -1,13 +1,16 @@
-"""One connection and fresh topics on the shared broker."""
+"""One connection and fresh topics on the shared broker; a rig for faults on a Valkey of its own."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bucketlog.embedded import EmbeddedCluster
+from tests.rig import OwnValkey, Rig, create_topic
 from tests.wire_client import WireClient
 
 MakeTopic = Callable[..., str]
@@ -39,3 +42,23 @@ def make_topic(client: WireClient, request: pytest.FixtureRequest) -> MakeTopic:
         return name
 
     return make
+
+
+@pytest.fixture
+def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
+    """A server of the test's own."""
+    server = OwnValkey(tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def rig(valkey: OwnValkey) -> AsyncIterator[Rig]:
+    """With topic `t` of 4 partitions."""
+    async with AsyncExitStack() as stack:
+        rig = Rig(valkey.path)
+        stack.push_async_callback(rig.stop)
+        await rig.start()
+        await create_topic(rig, "t", 4)
+        yield rig

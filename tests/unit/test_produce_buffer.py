@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from itertools import count
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -34,10 +35,13 @@ class Call:
         self.outcomes.append(outcome)
 
 
+_rows = count()
+
+
 def batch(call: Call | None = None) -> PendingBatch:
-    return PendingBatch(
-        "t", PARTITION, memoryview(bytearray(DATA)), read_header(DATA), call or Call(), 0
-    )
+    """Its row tells it from others."""
+    data = memoryview(bytearray(DATA))
+    return PendingBatch("t", PARTITION, data, read_header(DATA), call or Call(), next(_rows))
 
 
 def fact() -> PendingFact:
