@@ -215,9 +215,13 @@ def _decode_partitions(
 ) -> list[PartitionIndex]:
     partitions = []
     position = len(HEADER)
+    before = (-1, 0)
     for topic, partition, count, hw_stamp in rows:
         if topic >= len(topics):
             raise CorruptObjectError(key, end, f"partition row names topic row {topic}")
+        if (topic, partition) <= before:
+            raise CorruptObjectError(key, end, "partition rows are not sorted")
+        before = (topic, partition)
         mine = []
         for batch in islice(batches, count):
             if batch.position != position or position + batch.length > end:

@@ -188,6 +188,7 @@ def test_counts_that_lie(count: int, value: int) -> None:
 LIES: dict[str, tuple[Callable[[bytearray], Any], str]] = {
     "a newer version": (put(0, ">H", 2), "version 2.*upgrade"),
     "a topic row that is not": (put(PARTITIONS_AT, ">I", 2), "names topic row 2"),
+    "partitions out of order": (put(PARTITIONS_AT + 4, ">i", 2**31 - 1), "not sorted"),
     "more batches in a partition": (put(PARTITIONS_AT + 8, ">I", 3), "do not agree|one after"),
     "billions of batches": (put(PARTITIONS_AT + 8, ">I", 2**32 - 1), "do not agree"),
     "fewer batches": (put(PARTITIONS_AT + 20 * 3 + 8, ">I", 0), "between the last batch|agree"),
