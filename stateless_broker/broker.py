@@ -19,6 +19,7 @@ from bucketlog.errors import (
     SequencerError,
     SequencerUnavailableError,
 )
+from bucketlog.model import WriterId
 from metadata.sequencer.client import Sequencer, connect_redis
 from metadata.view import View
 from stateless_broker.activation import EpochStarter
@@ -33,6 +34,7 @@ from stateless_broker.metrics import BrokerFigures
 from stateless_broker.routes import Parts, make_dispatcher
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
+from tiered_storage.bucket import Bucket
 from tiered_storage.counting import CountingBucket
 from tiered_storage.identity import ensure_cluster
 from tiered_storage.location import open_bucket
@@ -92,17 +94,7 @@ class Broker:
         await probe(bucket, nonce=uuid4().hex, name=settings.bucket_url)
         identity = await ensure_cluster(bucket, new_cluster_id=uuid4(), now_ms=wall_clock_ms())
         cluster_id = str(identity.cluster_id)
-        self._sequencer = sequencer = Sequencer(
-            connect_redis(settings.redis_url, timeout_ms=settings.redis_timeout_ms),
-            cluster_id=cluster_id,
-            shard=settings.shard,
-            stream_segments_max=settings.stream_segments_max,
-        )
-        await sequencer.check_server()
-        self._address = node
-        await self._join(sequencer, node)
-        self._beat(sequencer, node)
-
+        sequencer = await self._join_cluster(cluster_id, node)
         starter = EpochStarter(
             bucket=bucket,
             sequencer=sequencer,
@@ -115,30 +107,10 @@ class Broker:
         for index in started.segments:
             view.apply(index)
         watchers = Watchers()
-        self._committer = committer = Committer(
-            epoch=started.epoch,
-            writer=await starter.register_writer(started.epoch),
-            bucket=counting,
-            sequencer=sequencer,
-            health=self._health,
-            supervisor=self._supervisor,
-            settings=_commit_settings(settings),
-            now_ms=wall_clock_ms,
+        writer = await starter.register_writer(started.epoch)
+        committer = self._start_commit_path(
+            started.epoch, writer, counting, sequencer, view, watchers
         )
-        feed = ViewFeed(
-            epoch=started.epoch,
-            view=view,
-            sequencer=sequencer,
-            committer=committer,
-            health=self._health,
-            watchers=watchers,
-        )
-        self._supervisor.spawn(
-            self._watch_state(sequencer, started.epoch), "the state's watch", on_failure=self._fatal
-        )
-        self._supervisor.spawn(feed.run(), "the view's feed", on_failure=self._fatal)
-        self._supervisor.spawn(committer.run(), "the commit path", on_failure=self._fatal)
-
         figures = BrokerFigures(bucket=counting, budget=self._budget, health=self._health)
         dispatcher = make_dispatcher(
             Parts(
@@ -170,6 +142,56 @@ class Broker:
         return Ready(
             settings.host, port, self._http.port, settings.node_id, cluster_id, started.epoch
         )
+
+    async def _join_cluster(self, cluster_id: str, node: Node) -> Sequencer:
+        settings = self._settings
+        self._sequencer = sequencer = Sequencer(
+            connect_redis(settings.redis_url, timeout_ms=settings.redis_timeout_ms),
+            cluster_id=cluster_id,
+            shard=settings.shard,
+            stream_segments_max=settings.stream_segments_max,
+        )
+        await sequencer.check_server()
+        self._address = node
+        await self._join(sequencer, node)
+        self._beat(sequencer, node)
+        return sequencer
+
+    def _start_commit_path(
+        self,
+        epoch: int,
+        writer: WriterId,
+        bucket: Bucket,
+        sequencer: Sequencer,
+        view: View,
+        watchers: Watchers,
+    ) -> Committer:
+        """Its tasks end with the broker. `bucket` does not retry: the commit path does."""
+        self._committer = committer = Committer(
+            epoch=epoch,
+            writer=writer,
+            bucket=bucket,
+            sequencer=sequencer,
+            health=self._health,
+            supervisor=self._supervisor,
+            settings=_commit_settings(self._settings),
+            now_ms=wall_clock_ms,
+        )
+        feed = ViewFeed(
+            epoch=epoch,
+            view=view,
+            sequencer=sequencer,
+            committer=committer,
+            health=self._health,
+            watchers=watchers,
+        )
+        for work, name in (
+            (self._watch_state(sequencer, epoch), "the state's watch"),
+            (feed.run(), "the view's feed"),
+            (committer.run(), "the commit path"),
+        ):
+            self._supervisor.spawn(work, name, on_failure=self._fatal)
+        return committer
 
     async def _join(self, sequencer: Sequencer, node: Node) -> None:
         """Refuse to start beside a live broker; one that has just died is waited for."""
