@@ -45,6 +45,22 @@ def _say(**event: object) -> None:
     os.write(1, json.dumps(event).encode() + b"\n")
 
 
+def _socket_folder(lock_fd: int) -> str:
+    """A unix socket's path has at most 107 bytes: not under the data folder, which may be deep.
+
+    Named after the lock, which this guard holds: what is there was left by one that was killed.
+    """
+    parent = "/tmp" if os.path.isdir("/tmp") else tempfile.gettempdir()
+    lock = os.fstat(lock_fd)
+    folder = os.path.join(parent, f"bucketlog-{os.getuid()}-{lock.st_dev:x}-{lock.st_ino:x}")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:  # somebody else's
+        return tempfile.mkdtemp(prefix="bucketlog-", dir=parent)
+    return folder
+
+
 def _start_valkey(binary: str, folder: str, log: int, lock_fd: int) -> "subprocess.Popen[bytes]":
     path = os.path.join(folder, "valkey.sock")
     settings = {
@@ -115,8 +131,7 @@ def main() -> int:
     orders = json.loads(sys.stdin.buffer.readline())
     lock_fd, stop_timeout_s = orders["lock_fd"], orders["stop_timeout_s"]
     log = os.open(orders["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    # A unix socket's path has at most 107 bytes: not under the data folder, which may be deep.
-    folder = tempfile.mkdtemp(prefix="bucketlog-", dir="/tmp" if os.path.isdir("/tmp") else None)
+    folder = _socket_folder(lock_fd)
     environment = dict(orders["environment"])
     children: dict[str, subprocess.Popen[bytes]] = {}
     try:

@@ -126,8 +126,15 @@ def test_kill_9_of_the_parent_leaves_no_child(tmp_path: Path, holder: Holder) ->
 
 
 def test_kill_9_of_the_guard_leaves_no_child(tmp_path: Path, holder: Holder) -> None:
+    environment = psutil.Process(holder.pids[-1]).environ()
+    socket_path = Path(environment["BUCKETLOG_REDIS_URL"].removeprefix("unix://"))
     os.kill(holder.pids[0], signal.SIGKILL)
     assert wait_gone(holder.pids) == []
+    assert socket_path.exists()  # nobody was left to remove it: the next start does
+    holder.process.communicate()
+    with EmbeddedCluster(tmp_path) as again:
+        assert read_nothing(again.bootstrap)
+    assert not socket_path.parent.exists()
 
 
 def test_kill_9_of_the_parents_group_leaves_no_child(tmp_path: Path) -> None:
