@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bucketlog.embedded import EmbeddedCluster
+from tests.broker_process import BrokerProcess, Start
 from tests.rig import OwnValkey, Rig, create_topic
 from tests.wire_client import WireClient
 
@@ -62,3 +63,20 @@ async def rig(valkey: OwnValkey) -> AsyncIterator[Rig]:
         await rig.start()
         await create_topic(rig, "t", 4)
         yield rig
+
+
+@pytest.fixture
+def start(tmp_path: Path, redis_url: str) -> Iterator[Start]:
+    """start(**settings) on a folder and the Valkey of this run, unless settings say otherwise."""
+    started: list[BrokerProcess] = []
+
+    def begin(**settings: str) -> BrokerProcess:
+        ours = {"bucket_url": f"file://{tmp_path}/bucket", "redis_url": redis_url} | settings
+        given = {name: text for name, text in ours.items() if text}
+        started.append(BrokerProcess(tmp_path / f"broker-{len(started)}.log", **given))
+        return started[-1]
+
+    yield begin
+    for broker in started:
+        if broker.process.poll() is None:
+            broker.kill()
