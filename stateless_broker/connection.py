@@ -10,6 +10,7 @@ import logging
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 from bucketlog.model import Buffer
@@ -19,8 +20,23 @@ from stateless_broker.memory_budget import MemoryBudget
 logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct(">i")
+_LENGTH_AND_API_KEY = struct.Struct(">ih")
+_PRODUCE = 0
 RECEIVE_BYTES = 64 * 1024
 REQUEST_BYTES_MIN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """`request_bytes_max` bounds Produce requests, `other_request_bytes_max` all others, which
+    become many small values. A request of its own memory has `request_receive_ms_max` to arrive:
+    who announces much and sends nothing holds memory that others wait for."""
+
+    request_bytes_max: int
+    other_request_bytes_max: int
+    request_receive_ms_max: int
+    requests_in_flight: int
+    response_buffer_bytes: int
 
 
 class Frame:
@@ -53,6 +69,11 @@ class Answer:
         self.parts = parts
         self._connection.flush_answers()
 
+    def hold_back_later_requests(self) -> None:
+        """Take no further request of this connection before this one is answered: its answer is
+        large, and a client may not have many of them made at once."""
+        self._connection.hold(self)
+
     def close(self, reason: str) -> None:
         """No answer: the connection ends, as Kafka's does on a request it cannot take."""
         self._connection.end(reason)
@@ -69,17 +90,13 @@ class Connection(asyncio.BufferedProtocol):
         *,
         handler: RequestHandler,
         budget: MemoryBudget,
-        request_bytes_max: int,
-        requests_in_flight: int,
-        response_buffer_bytes: int,
+        limits: ConnectionLimits,
         on_open: Callable[["Connection"], bool],
         on_close: Callable[["Connection"], None],
     ) -> None:
         self._handler = handler
         self._budget = budget
-        self._request_bytes_max = request_bytes_max
-        self._requests_in_flight = requests_in_flight
-        self._response_buffer_bytes = response_buffer_bytes
+        self._limits = limits
         self._on_open = on_open
         self._on_close = on_close
         self._transport: asyncio.Transport | None = None
@@ -88,7 +105,9 @@ class Connection(asyncio.BufferedProtocol):
         self._end = 0
         self._frame: Frame | None = None
         self._filled = 0
+        self._deadline: asyncio.TimerHandle | None = None
         self._answers: deque[Answer] = deque()
+        self._held: Answer | None = None
         self._blocked = False
         self._reading = True
         self._client_reads = True
@@ -100,13 +119,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=self._response_buffer_bytes)
+        self._transport.set_write_buffer_limits(high=self._limits.response_buffer_bytes)
         self.peer = str(transport.get_extra_info("peername"))
         if not self._on_open(self):
             self.end("too many connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._budget.forget(self)
+        self._stop_clock()
         if self._frame is not None:
             self._frame.release()
             self._frame = None
@@ -156,7 +176,8 @@ class Connection(asyncio.BufferedProtocol):
         """Pause the socket while no more requests are wanted: back-pressure reaches the client."""
         if self._transport is None or self._ended:
             return
-        wanted = self._frame is not None or (self._wants_more() and not self._blocked)
+        room = self._held is None or self._end - self._start < RECEIVE_BYTES
+        wanted = self._frame is not None or (self._wants_more() and not self._blocked and room)
         if wanted and not self._reading:
             self._transport.resume_reading()
         elif not wanted and self._reading:
@@ -167,7 +188,7 @@ class Connection(asyncio.BufferedProtocol):
         return (
             self._client_reads
             and not self._closing
-            and len(self._answers) < self._requests_in_flight
+            and len(self._answers) < self._limits.requests_in_flight
         )
 
     def _next_frame(self) -> bool:
@@ -176,22 +197,17 @@ class Connection(asyncio.BufferedProtocol):
             if self._filled < len(self._frame.data):
                 return False
             frame, self._frame = self._frame, None
+            self._stop_clock()
             self._handle(frame)
             return True
         available = self._end - self._start
-        if available < _LENGTH.size or not self._wants_more():
+        if available < _LENGTH_AND_API_KEY.size or not self._wants_more() or self._held is not None:
             self._wait_no_more()
             return False
-        (length,) = _LENGTH.unpack_from(self._received, self._start)
-        if not REQUEST_BYTES_MIN <= length <= self._request_bytes_max:
-            raise MalformedRequestError(
-                f"a request of {length} bytes; {REQUEST_BYTES_MIN} to {self._request_bytes_max} "
-                "are accepted"
-            )
+        length, api_key = self._next_length()
         if available < length + _LENGTH.size <= RECEIVE_BYTES:
             return False
-        self._blocked = not self._budget.acquire(length, self, self._take_soon)
-        if self._blocked:
+        if not self._granted(length, api_key):
             return False
         self._start += _LENGTH.size
         here = min(length, self._end - self._start)
@@ -202,9 +218,41 @@ class Connection(asyncio.BufferedProtocol):
             self._start = self._end = 0
         if here < length:
             self._frame, self._filled = frame, here
+            self._start_clock()
             return False
         self._handle(frame)
         return True
+
+    def _next_length(self) -> tuple[int, int]:
+        length, api_key = _LENGTH_AND_API_KEY.unpack_from(self._received, self._start)
+        limits = self._limits
+        longest = (
+            limits.request_bytes_max if api_key == _PRODUCE else limits.other_request_bytes_max
+        )
+        if not REQUEST_BYTES_MIN <= length <= longest:
+            raise MalformedRequestError(
+                f"a request of {length} bytes for api {api_key}; {REQUEST_BYTES_MIN} to {longest} "
+                "are accepted"
+            )
+        return length, api_key
+
+    def _granted(self, length: int, api_key: int) -> bool:
+        """Small requests that are here and write nothing do not wait behind those that do."""
+        if api_key != _PRODUCE and length + _LENGTH.size <= RECEIVE_BYTES:
+            self._budget.take(length)
+            return True
+        self._blocked = not self._budget.acquire(length, self, self._take_soon)
+        return not self._blocked
+
+    def _start_clock(self) -> None:
+        limit_ms = self._limits.request_receive_ms_max
+        reason = f"a request was not here as a whole after {limit_ms} ms"
+        self._deadline = asyncio.get_running_loop().call_later(limit_ms / 1000, self.end, reason)
+
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     def _wait_no_more(self) -> None:
         """Others stand behind this connection in the budget's queue: leave it, ask again later."""
@@ -223,6 +271,9 @@ class Connection(asyncio.BufferedProtocol):
 
     # Answers ---------------------------------------------------------------------------------
 
+    def hold(self, answer: Answer) -> None:
+        self._held = answer
+
     def flush_answers(self) -> None:
         """Send all answers that are ready and not behind one that is not."""
         if self._transport is None:
@@ -235,7 +286,10 @@ class Connection(asyncio.BufferedProtocol):
                 out.extend(parts)
         if out and not self._ended:
             self._transport.writelines(out)
-        if not self._reading:
+        released = self._held is not None and self._held.parts is not None
+        if released:
+            self._held = None
+        if released or not self._reading:
             self._take_soon()
 
     def end(self, reason: str) -> None:

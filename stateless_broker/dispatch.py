@@ -115,6 +115,7 @@ class Dispatcher:
             return
         try:
             if api_key == fetch.API_KEY:
+                answer.hold_back_later_requests()
                 work = self._fetch(request, fetch.read_request(view, reader.at, version), answer)
             else:
                 message = read_message(api_key, version, view, reader.at)

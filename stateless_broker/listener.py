@@ -3,7 +3,7 @@
 import asyncio
 import socket
 
-from stateless_broker.connection import Connection
+from stateless_broker.connection import Connection, ConnectionLimits
 from stateless_broker.dispatch import Dispatcher
 from stateless_broker.memory_budget import MemoryBudget
 from stateless_broker.metrics import BrokerFigures
@@ -22,6 +22,13 @@ class Listener:
         figures: BrokerFigures,
     ) -> None:
         self._settings = settings
+        self._limits = ConnectionLimits(
+            request_bytes_max=settings.request_bytes_max,
+            other_request_bytes_max=settings.other_request_bytes_max,
+            request_receive_ms_max=settings.request_receive_ms_max,
+            requests_in_flight=settings.requests_in_flight,
+            response_buffer_bytes=settings.response_buffer_bytes,
+        )
         self._dispatcher = dispatcher
         self._budget = budget
         self._figures = figures
@@ -36,9 +43,7 @@ class Listener:
         return Connection(
             handler=self._dispatcher.handle,
             budget=self._budget,
-            request_bytes_max=self._settings.request_bytes_max,
-            requests_in_flight=self._settings.requests_in_flight,
-            response_buffer_bytes=self._settings.response_buffer_bytes,
+            limits=self._limits,
             on_open=self._opened,
             on_close=self._closed,
         )

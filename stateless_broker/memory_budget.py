@@ -29,6 +29,10 @@ class MemoryBudget:
         self.forget(waiter)
         return True
 
+    def take(self, size_bytes: int) -> None:
+        """Take bytes that are in memory already, whether there is room or not."""
+        self.held_bytes += size_bytes
+
     def release(self, size_bytes: int) -> None:
         self.held_bytes -= size_bytes
         self._wake_first()

@@ -42,6 +42,12 @@ class BrokerSettings(BaseSettings):
     put_retry_ms: Positive = Field(2000, description="The longest pause before a PUT is retried.")
 
     request_bytes_max: Positive = Field(100 * MIB, description="socket.request.max.bytes")
+    other_request_bytes_max: Positive = Field(
+        4 * MIB, description="The largest request of any API but Produce."
+    )
+    request_receive_ms_max: Positive = Field(
+        30_000, description="How long the bytes of one large request may take to arrive."
+    )
     batch_records_max: Positive = Field(
         10_000_000, description="The most records that one batch may claim to have."
     )

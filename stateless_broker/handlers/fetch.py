@@ -156,6 +156,8 @@ def _result(
 ) -> fetch.PartitionRecords:
     high_watermark, log_start = tail
     failed = part.error if part.error is not ErrorCode.none else error
+    if failed is ErrorCode.none and high_watermark < 0:
+        failed = ErrorCode.unknown_topic_or_partition  # deleted while the fetch waited
     return fetch.PartitionRecords(
         part.wanted.topic,
         part.wanted.topic_id,

@@ -36,6 +36,9 @@ class Answered(Answer):
     def send(self, parts: Sequence[Buffer]) -> None:
         self.sent = b"".join(parts)
 
+    def hold_back_later_requests(self) -> None:
+        pass
+
     def close(self, reason: str) -> None:
         self.closed = reason
 
