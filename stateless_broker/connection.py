@@ -201,11 +201,12 @@ class Connection(asyncio.BufferedProtocol):
             self._handle(frame)
             return True
         available = self._end - self._start
-        if available < _LENGTH_AND_API_KEY.size or not self._wants_more() or self._held is not None:
+        if available < _LENGTH.size or not self._wants_more() or self._held is not None:
             self._wait_no_more()
             return False
-        length, api_key = self._next_length()
-        if available < length + _LENGTH.size <= RECEIVE_BYTES:
+        length, api_key = self._next_length(available)
+        whole = length + _LENGTH.size
+        if available < (whole if whole <= RECEIVE_BYTES else _LENGTH_AND_API_KEY.size):
             return False
         if not self._granted(length, api_key):
             return False
@@ -223,12 +224,15 @@ class Connection(asyncio.BufferedProtocol):
         self._handle(frame)
         return True
 
-    def _next_length(self) -> tuple[int, int]:
-        length, api_key = _LENGTH_AND_API_KEY.unpack_from(self._received, self._start)
+    def _next_length(self, available: int) -> tuple[int, int]:
+        """The length, and the API key if it is here (-1); raises where they are out of bounds."""
+        (length,) = _LENGTH.unpack_from(self._received, self._start)
         limits = self._limits
-        longest = (
-            limits.request_bytes_max if api_key == _PRODUCE else limits.other_request_bytes_max
-        )
+        api_key, longest = -1, limits.request_bytes_max
+        if available >= _LENGTH_AND_API_KEY.size:
+            _, api_key = _LENGTH_AND_API_KEY.unpack_from(self._received, self._start)
+            if api_key != _PRODUCE:
+                longest = limits.other_request_bytes_max
         if not REQUEST_BYTES_MIN <= length <= longest:
             raise MalformedRequestError(
                 f"a request of {length} bytes for api {api_key}; {REQUEST_BYTES_MIN} to {longest} "
