@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from tests.scenarios.history import Log, Place, Sent, broken_promises
 from tests.scenarios.round_trip import create_topic
@@ -152,7 +152,11 @@ class Load(threading.Thread):
                 self._producer.poll(0.05)
                 continue
             self._waiting += 1
-            self._send(Sent(self.name, number))
+            try:
+                self._send(Sent(self.name, number))
+            except KafkaException as error:  # the producer has met a fatal error
+                self._failed(str(error))
+                break
             number += 1
             self._producer.poll(0 if number % BURST_RECORDS else BURST_PAUSE_S)
         left = self._producer.flush(PROGRESS_TIMEOUT_S)
@@ -179,9 +183,12 @@ class Load(threading.Thread):
 
     def _noticed(self, error: KafkaError) -> None:
         if error.fatal():
-            with self.progress:
-                self.failures.append(f"fatal: {error}")
-                self.progress.notify_all()
+            self._failed(f"fatal: {error}")
+
+    def _failed(self, text: str) -> None:
+        with self.progress:
+            self.failures.append(text)
+            self.progress.notify_all()
 
 
 def read_log(bootstrap: str) -> Log:
