@@ -146,22 +146,24 @@ class Load(threading.Thread):
             raise AssertionError(f"{self.name}: {self.failures[:3]}")
 
     def run(self) -> None:
+        try:
+            self._send_on()
+        except KafkaException as error:  # the producer has met a fatal error
+            self._failed(str(error))
+
+    def _send_on(self) -> None:
         number = 0
         while not self._stopping.is_set() and not self.failures:
             if self._waiting >= IN_FLIGHT_RECORDS:
                 self._producer.poll(0.05)
                 continue
             self._waiting += 1
-            try:
-                self._send(Sent(self.name, number))
-            except KafkaException as error:  # the producer has met a fatal error
-                self._failed(str(error))
-                break
+            self._send(Sent(self.name, number))
             number += 1
             self._producer.poll(0 if number % BURST_RECORDS else BURST_PAUSE_S)
         left = self._producer.flush(PROGRESS_TIMEOUT_S)
         if left:
-            self.failures.append(f"{left} records are neither acknowledged nor refused")
+            self._failed(f"{left} records are neither acknowledged nor refused")
 
     def _send(self, sent: Sent) -> None:
         def settled(error: KafkaError | None, message: Message) -> None:
