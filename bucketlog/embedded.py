@@ -27,6 +27,7 @@ STOP_TIMEOUT_S = 20.0
 LOCK_WAIT_S = 5.0
 """How long a start waits for the processes of a holder that has died to end."""
 LOG_TAIL_LINES = 15
+_BROKER_SAYS = "bucketlog broker: "
 _GUARD = Path(__file__).with_name("embedded_guard.py")
 
 
@@ -202,6 +203,8 @@ class EmbeddedCluster:
             lines = self.log_path.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
         except OSError:
             lines = []
+        if lines and lines[-1].startswith(_BROKER_SAYS):  # why it did not start, in one line
+            return ClusterStartError(lines[-1].removeprefix(_BROKER_SAYS))
         error = ClusterStartError(message, remedy=f"see {self.log_path}")
         error.add_note("\n".join(lines))
         return error

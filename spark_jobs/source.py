@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from bucketlog.errors import ConfigurationError
 from bucketlog.model import SegmentId, Ticket, TopicPartition
 from metadata.fold import LogState, fold
 from spark_jobs.options import ReadOptions, parse_options
@@ -133,6 +134,11 @@ def _read(options: ReadOptions) -> _View:
         snapshot = read_log(bucket)
     finally:
         bucket.close()
+    if snapshot.cut is None:
+        raise ConfigurationError(
+            f"there is no log at {options.url}, or it is empty",
+            remedy="check the path; `bucketlog dev --data DIR` keeps its bucket in DIR/bucket",
+        )
     return _View(
         fold(snapshot.segments),
         readable(snapshot),

@@ -7,6 +7,7 @@ it took. Clock, randomness, bucket and Redis enter here and nowhere else.
 import asyncio
 import gc
 import logging
+import os
 import socket
 import time
 from dataclasses import dataclass
@@ -281,8 +282,8 @@ def _bind(settings: BrokerSettings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), backlog=1024)
     except OSError as error:
         raise ConfigurationError(
-            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}",
-            remedy="choose another host or port (BUCKETLOG_HOST, BUCKETLOG_PORT)",
+            f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno or 0)}",
+            remedy="choose another port: BUCKETLOG_PORT, or --port of bucketlog dev",
         ) from error
 
 

@@ -5,6 +5,7 @@ or version ends the connection; an ApiVersions request of an unknown version get
 with UNSUPPORTED_VERSION (KIP-511). Source: Kafka's RequestContext.parseRequest, ApiVersionsRequest.
 """
 
+import asyncio
 import logging
 import struct
 from collections.abc import Awaitable, Callable, Mapping
@@ -48,13 +49,15 @@ Handler = Callable[[Request, Any], Awaitable[Values]]
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """`min_version` is what is advertised, `served_from` what is answered (KAFKA-18659)."""
+    """`min_version` is what is advertised, `served_from` what is answered (KAFKA-18659).
+    `large_answers` are encoded beside the event loop."""
 
     key: int
     min_version: int
     max_version: int
     handler: Handler | None = None
     served_from: int = 0
+    large_answers: bool = False
 
     def serves(self, version: int) -> bool:
         return max(self.min_version, self.served_from) <= version <= self.max_version
@@ -133,7 +136,10 @@ class Dispatcher:
             raise NotImplementedError(f"api {api.key} has a path of its own")
         values = await api.handler(request, message)
         header = request.header
-        body = write_message(api.key, header.api_version, values)
+        if api.large_answers:
+            body = await asyncio.to_thread(write_message, api.key, header.api_version, values)
+        else:
+            body = write_message(api.key, header.api_version, values)
         answer.send([response_header(header, api.key != API_VERSIONS), body])
 
     async def _fetch(self, request: Request, message: fetch.FetchRequest, answer: Answer) -> None:

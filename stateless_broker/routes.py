@@ -51,6 +51,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         new_topic_id=uuid4,
         partitions_default=settings.num_partitions,
         partitions_max=settings.partitions_max,
+        cluster_partitions_max=settings.cluster_partitions_max,
     )
     metadata = MetadataHandler(
         view=view,
@@ -67,7 +68,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
     return Dispatcher(
         apis=[
             Api(2, 1, 8, list_offsets),
-            Api(3, 0, 12, metadata),
+            Api(3, 0, 12, metadata, large_answers=True),
             Api(10, 0, 6, coordination.find_coordinator),
             Api(19, 2, 7, topics.create_topics),
             Api(20, 1, 6, topics.delete_topics),

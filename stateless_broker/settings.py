@@ -63,6 +63,9 @@ class BrokerSettings(BaseSettings):
 
     num_partitions: Positive = Field(1, description="num.partitions")
     partitions_max: Positive = Field(10_000, description="The most partitions that a topic has.")
+    cluster_partitions_max: Positive = Field(
+        50_000, description="The most partitions that all topics have together."
+    )
     auto_create_topics: bool = Field(True, description="auto.create.topics.enable")
 
     redis_timeout_ms: Positive = Field(5000, description="How long a call to Redis may take.")

@@ -44,12 +44,14 @@ class TopicChanges:
         new_topic_id: Callable[[], UUID],
         partitions_default: int,
         partitions_max: int,
+        cluster_partitions_max: int,
     ) -> None:
         self._view = view
         self._committer = committer
         self._new_topic_id = new_topic_id
         self._partitions_default = partitions_default
         self._partitions_max = partitions_max
+        self._cluster_partitions_max = cluster_partitions_max
 
     async def create(
         self,
@@ -98,6 +100,8 @@ class TopicChanges:
                 f"{partitions} partitions; 1 to {self._partitions_max} are accepted",
                 None,
             )
+        if self._total_partitions() + max(partitions, 1) > self._cluster_partitions_max:
+            return self._too_many()
         if replication_factor == 0 or replication_factor < -1:
             return Result(
                 ErrorCode.invalid_replication_factor,
@@ -105,6 +109,17 @@ class TopicChanges:
                 None,
             )
         return None
+
+    def _total_partitions(self) -> int:
+        return sum(topic.partitions for topic in self._view.topics())
+
+    def _too_many(self) -> Result:
+        return Result(
+            ErrorCode.policy_violation,
+            f"The cluster may have {self._cluster_partitions_max} partitions in all "
+            "(BUCKETLOG_CLUSTER_PARTITIONS_MAX).",
+            None,
+        )
 
     async def grow(
         self,
@@ -124,6 +139,9 @@ class TopicChanges:
                 f"at most {self._partitions_max} are accepted.",
                 topic,
             )
+        added = partitions - topic.partitions
+        if self._total_partitions() + added > self._cluster_partitions_max:
+            return self._too_many()
         grown = Topic(topic.topic_id, name, partitions, topic.configs)
         if validate_only:
             return Result(ErrorCode.none, None, grown)

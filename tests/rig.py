@@ -68,6 +68,9 @@ class Reply(Answer):
     def __init__(self) -> None:
         self.got: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
+    def hold_back_later_requests(self) -> None:
+        pass
+
     def send(self, parts: Sequence[Buffer]) -> None:
         if not self.got.done():
             self.got.set_result(b"".join(parts))

@@ -1,5 +1,6 @@
 """`bucketlog consume`: records as lines."""
 
+import select
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -84,8 +85,21 @@ def _print(
         if records:
             out.write(b"".join(map(show, records)))
             out.flush()
+        elif _reader_is_gone():
+            raise BrokenPipeError
         if count is not None:
             count -= len(records)
+
+
+def _reader_is_gone() -> bool:
+    """Whether standard output is a pipe that nobody reads: as in `consume | head`, while no record
+    comes whose writing would tell."""
+    try:
+        watched = select.poll()
+        watched.register(sys.stdout.fileno(), 0)
+    except (AttributeError, OSError, ValueError):
+        return False  # no poll(2) on this system, or no file behind it
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in watched.poll(0))
 
 
 def _start(text: str) -> "Start":

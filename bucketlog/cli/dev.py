@@ -55,7 +55,7 @@ def _introduce(cluster: "EmbeddedCluster") -> None:
     print(
         f"""bucketlog is ready at {address}
 
-  kcat     echo hello | kcat -b {address} -t greetings -P && kcat -b {address} -t greetings -C -e
+  kcat     echo hello | kcat -b {address} -t hello -P && kcat -b {address} -t hello -C -e
   python   import bucketlog; log = bucketlog.connect("{address}")
   command  bucketlog topic list -b {address}
 

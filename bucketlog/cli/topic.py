@@ -1,5 +1,6 @@
 """`bucketlog topic`: create, list, describe, delete."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -102,6 +103,15 @@ def delete(
 
     with connect(bootstrap) as log:
         if not yes:
-            typer.confirm(f"Delete topic {name} and all its records?", abort=True, err=True)
+            _confirm(f"Delete topic {name} and all its records?")
         log.topics.delete(name)
     note(f"topic {name} is deleted")
+
+
+def _confirm(question: str) -> None:
+    try:
+        typer.confirm(question, abort=True, err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise ConfigurationError("nobody said yes", remedy="add --yes") from None

@@ -1,8 +1,13 @@
 """ListOffsets: earliest, latest, by timestamp, the maximum timestamp.
 
 Source: Kafka's ListOffsetsRequest.json; KIP-79, KIP-734 (max timestamp), KIP-405 (local log start).
+Invariant: a look-up by time opens one batch at most, beside the event loop, and a small one only.
+Where a batch is large or does not decode, its header answers: its base offset, which is at or
+before the record that is looked for.
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
 from bucketlog.model import TopicPartition
 from bucketlog.wire import batch as record_batch
-from bucketlog.wire.batch import LEADER_EPOCH
+from bucketlog.wire.batch import LEADER_EPOCH, BatchHeader
 from bucketlog.wire.records import decode_records
 from metadata.view import PartitionLog, StoredRange, View
 from stateless_broker.dispatch import Request
@@ -23,6 +28,9 @@ EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 _LEADER_EPOCH_FROM = 4
+LOOKUP_RECORDS_MAX = 50_000
+LOOKUP_BYTES_MAX = 16 * 1024 * 1024
+"""Of a batch that a look-up by time opens, decompressed."""
 
 
 class ListOffsetsHandler:
@@ -31,10 +39,17 @@ class ListOffsetsHandler:
         self._reader = reader
 
     async def __call__(self, request: Request, message: Any) -> Values:
+        asked = Counter(
+            (topic.name, wanted.partition_index)
+            for topic in message.topics
+            for wanted in topic.partitions
+        )
         topics = []
         for topic in message.topics:
             partitions = [
                 await self._answer(topic.name, wanted, request.header.api_version)
+                if asked[topic.name, wanted.partition_index] == 1
+                else _row(wanted.partition_index, ErrorCode.invalid_request)
                 for wanted in topic.partitions
             ]
             topics.append({"name": topic.name, "partitions": partitions})
@@ -54,13 +69,7 @@ class ListOffsetsHandler:
                     error = ErrorCode.none
                 except (BucketError, CorruptObjectError, InvalidDataError):
                     error = ErrorCode.kafka_storage_error
-        return {
-            "partition_index": wanted.partition_index,
-            "error_code": error,
-            "timestamp": timestamp,
-            "offset": offset,
-            "leader_epoch": LEADER_EPOCH if offset >= 0 else -1,
-        }
+        return _row(wanted.partition_index, error, timestamp, offset)
 
     async def _find(
         self, partition: TopicPartition, log: PartitionLog, timestamp: int
@@ -90,9 +99,32 @@ class ListOffsetsHandler:
     ) -> tuple[int, int]:
         (data,) = await self._reader.read([stored])
         header = record_batch.read_header(data)
-        if header.attributes & record_batch.LOG_APPEND_TIME:
+        if (
+            header.attributes & record_batch.LOG_APPEND_TIME
+            or header.record_count > LOOKUP_RECORDS_MAX
+        ):
             return header.max_timestamp, header.base_offset
-        for record in decode_records(data, header):
-            if accepts(record.timestamp):
-                return record.timestamp, record.offset
-        return -1, -1
+        return await asyncio.to_thread(_first_in_batch, data, header, accepts)
+
+
+def _first_in_batch(
+    data: bytes, header: BatchHeader, accepts: Callable[[int], bool]
+) -> tuple[int, int]:
+    try:
+        records = decode_records(data, header, max_decompressed_bytes=LOOKUP_BYTES_MAX)
+    except InvalidDataError:
+        records = []
+    for record in records:
+        if accepts(record.timestamp):
+            return record.timestamp, record.offset
+    return header.max_timestamp, header.base_offset
+
+
+def _row(partition: int, error: ErrorCode, timestamp: int = -1, offset: int = -1) -> Values:
+    return {
+        "partition_index": partition,
+        "error_code": error,
+        "timestamp": timestamp,
+        "offset": offset,
+        "leader_epoch": LEADER_EPOCH if offset >= 0 else -1,
+    }

@@ -34,7 +34,8 @@ from stateless_broker.connection import Answer, Frame
 from stateless_broker.dispatch import Request, response_header
 from stateless_broker.produce_buffer import Outcome, PendingBatch
 
-ACKS_ALLOWED = (-1, 0, 1)
+ACKS_ALL = -1
+ACKS_ALLOWED = (ACKS_ALL, 0, 1)
 ZSTD_SINCE_VERSION = 7
 """KIP-110."""
 
@@ -205,7 +206,11 @@ class ProduceHandler:
                 call.settle(row, Outcome(_CODES[type(error)], -1, error.message))
             else:
                 self._commit(pending)
-        timeout_ms = min(max(wire.timeout_ms, 0), self._limits.timeout_ms_max)
+        timeout_ms = (
+            self._limits.timeout_ms_max
+        )  # the client's own bounds acks=all alone, as in Kafka
+        if wire.acks == ACKS_ALL:
+            timeout_ms = min(max(wire.timeout_ms, 0), timeout_ms)
         call.start_timer(timeout_ms, self._given_up)
 
     @staticmethod

@@ -167,9 +167,8 @@ def test_a_child_that_dies_ends_the_cluster(tmp_path: Path, child: str) -> None:
 
 def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     cluster = EmbeddedCluster(tmp_path, settings={"num_partitions": "many"})
-    with pytest.raises(BucketlogError, match=r"the broker did not start \(exit code 2\)") as caught:
+    with pytest.raises(BucketlogError, match="BUCKETLOG_NUM_PARTITIONS"):
         cluster.start()
-    assert "num_partitions" in "".join(caught.value.__notes__).lower()
     with EmbeddedCluster(tmp_path) as sound:  # the folder is free again
         assert read_nothing(sound.bootstrap)
 
@@ -180,6 +179,5 @@ def read_nothing(bootstrap: str) -> bool:
 
 
 def test_a_taken_port_is_named(tmp_path: Path, broker: EmbeddedCluster) -> None:
-    with pytest.raises(ClusterStartError) as caught:
+    with pytest.raises(ClusterStartError, match=rf"{broker.port}.*--port"):
         EmbeddedCluster(tmp_path, port=broker.port).start()
-    assert str(broker.port) in "".join(caught.value.__notes__)
