@@ -109,9 +109,10 @@ def delete(
 
 
 def _confirm(question: str) -> None:
-    try:
-        typer.confirm(question, abort=True, err=True)
-    except typer.Abort:
-        if sys.stdin.isatty():
-            raise
-        raise ConfigurationError("nobody said yes", remedy="add --yes") from None
+    """Only a yes goes on. Asked on stderr alone: stdout is for data."""
+    print(f"{question} [y/N]: ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
+    if not answer:
+        raise ConfigurationError("nobody answered", remedy="add --yes")
+    if answer.strip().lower() not in ("y", "yes"):
+        raise typer.Abort

@@ -84,6 +84,7 @@ def test_topics(shell: Shell, name: str) -> None:
     assert b"EARLIEST" in shell.ok("topic", "describe", name)
     asked = shell("topic", "delete", name, stdin=b"n\n")
     assert asked.returncode == 130
+    assert "nobody answered (add --yes)" in shell.failing(2, "topic", "delete", name)
     shell.ok("topic", "delete", name, "-y")
     assert "UNKNOWN_TOPIC" in shell.failing(1, "topic", "describe", name)
 
