@@ -99,7 +99,7 @@ def verify_log(
 
 def _check_identity(bucket: SyncBucket, report: Report) -> None:
     try:
-        ClusterIdentity.model_validate_json(bucket.get(keys.CLUSTER).data)
+        ClusterIdentity.model_validate_json(bytes(bucket.get(keys.CLUSTER).data))
     except ValidationError as error:
         report.found(keys.CLUSTER, 0, f"no cluster identity: {error.errors()[0]['msg']}")
     except ObjectNotFoundError:

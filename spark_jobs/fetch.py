@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pyarrow as pa
 
 from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
-from bucketlog.model import BatchIndex
+from bucketlog.model import BatchIndex, Buffer
 from spark_jobs.columns import to_record_batch
 from spark_jobs.plan import Piece, Run
 from tiered_storage import keys
@@ -53,10 +53,10 @@ def read_pieces(
                 yield batch
 
 
-def _read_ahead(bucket: SyncBucket, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, bytes]]:
+def _read_ahead(bucket: SyncBucket, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Buffer]]:
     pool = ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="bucketlog-read")
     try:
-        flying: deque[tuple[Piece, Future[bytes]]] = deque()
+        flying: deque[tuple[Piece, Future[Buffer]]] = deque()
         for piece in pieces:
             flying.append((piece, pool.submit(_get, bucket, piece)))
             if len(flying) > READ_AHEAD:
@@ -69,7 +69,7 @@ def _read_ahead(bucket: SyncBucket, pieces: Sequence[Piece]) -> Iterator[tuple[P
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _get(bucket: SyncBucket, piece: Piece) -> bytes:
+def _get(bucket: SyncBucket, piece: Piece) -> Buffer:
     key = keys.segment(piece.segment)
     try:
         data = bucket.get(key, Span(piece.position, piece.length)).data

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 
 from bucketlog.errors import CorruptObjectError
+from bucketlog.model import Buffer
 from metadata.view import StoredRange
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, Span
@@ -16,14 +17,14 @@ from tiered_storage.bucket import Bucket, Span
 class RangeReader:
     def __init__(self, bucket: Bucket, *, ranges_in_flight: int) -> None:
         self._bucket = bucket
-        self._running: dict[StoredRange, asyncio.Task[bytes]] = {}
+        self._running: dict[StoredRange, asyncio.Task[Buffer]] = {}
         self._slots = asyncio.Semaphore(ranges_in_flight)
 
-    async def read(self, ranges: Sequence[StoredRange]) -> list[bytes]:
+    async def read(self, ranges: Sequence[StoredRange]) -> list[Buffer]:
         """The bytes of each range. Raises `BucketError`, `CorruptObjectError`."""
         return list(await asyncio.gather(*(asyncio.shield(self._task(part)) for part in ranges)))
 
-    def _task(self, wanted: StoredRange) -> asyncio.Task[bytes]:
+    def _task(self, wanted: StoredRange) -> asyncio.Task[Buffer]:
         task = self._running.get(wanted)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._get(wanted))
@@ -31,7 +32,7 @@ class RangeReader:
             task.add_done_callback(lambda _: self._running.pop(wanted, None))
         return task
 
-    async def _get(self, wanted: StoredRange) -> bytes:
+    async def _get(self, wanted: StoredRange) -> Buffer:
         key = keys.segment(wanted.segment)
         async with self._slots:
             body = await self._bucket.get(key, Span(wanted.position, wanted.length))

@@ -53,10 +53,10 @@ class Suffix:
 class Body(NamedTuple):
     """An answer of `get`: the bytes, where they start in the object, and the object's full size.
 
-    Of a span past the end, `start` is the object's size.
+    Of a span past the end, `start` is the object's size. Nothing changes `data` any more.
     """
 
-    data: bytes
+    data: Buffer
     start: int
     object_size_bytes: int
 

@@ -41,7 +41,7 @@ async def read_cluster(bucket: Bucket) -> ClusterIdentity | None:
     """None where there is none. Raises `CorruptObjectError` for a damaged one, and
     `InvalidDataError` for a format that this version does not know."""
     try:
-        data = (await bucket.get(keys.CLUSTER)).data
+        data = bytes((await bucket.get(keys.CLUSTER)).data)
     except ObjectNotFoundError:
         return None
     try:

@@ -14,7 +14,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
-from bucketlog.model import TopicPartition
+from bucketlog.model import Buffer, TopicPartition
 from bucketlog.wire import batch as record_batch
 from bucketlog.wire.batch import LEADER_EPOCH, BatchHeader
 from bucketlog.wire.records import decode_records
@@ -108,7 +108,7 @@ class ListOffsetsHandler:
 
 
 def _first_in_batch(
-    data: bytes, header: BatchHeader, accepts: Callable[[int], bool]
+    data: Buffer, header: BatchHeader, accepts: Callable[[int], bool]
 ) -> tuple[int, int]:
     try:
         records = decode_records(data, header, max_decompressed_bytes=LOOKUP_BYTES_MAX)

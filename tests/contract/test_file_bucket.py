@@ -13,6 +13,7 @@ import pytest
 from bucketlog.errors import BucketRefusedError, BucketUnavailableError
 from bucketlog.model import Buffer
 from tiered_storage.backends.file import FileBucket
+from tiered_storage.bucket import Span
 
 Recorded = list[tuple[str, str]]
 
@@ -52,6 +53,7 @@ import os, sys
 from pathlib import Path
 from bucketlog.model import Buffer
 from tiered_storage.backends.file import FileBucket
+from tiered_storage.bucket import Span
 bucket = FileBucket(Path(sys.argv[1]))
 assert bucket.create("log/w/0", [b"whole"])
 os.{call} = lambda *args, **kwargs: os._exit(9)
@@ -239,3 +241,46 @@ def test_a_folder_that_vanished_is_told(root: Path) -> None:
     with pytest.raises(BucketRefusedError, match="removed a folder"):
         bucket.create("log/w/2", [b"two"])
     bucket.close()
+
+
+def test_an_older_object_is_read_past_the_page_cache(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every kind of alignment; and where the file system cannot, through the cache."""
+    content = os.urandom(3 * 4096 * 100 + 77)
+    bucket = FileBucket(root, page_cache_bytes=1)
+    bucket.create("log/w/0", [content])
+    bucket.create("log/w/1", [b"newer"])
+    size = len(content)
+    spans = [(0, size), (1, size - 1), (4095, 200_000), (4096, 131_072), (8191, size), (size, 9)]
+
+    def check() -> None:
+        for start, length in spans:
+            body = bucket.get("log/w/0", Span(start, length))
+            assert (body.start, body.object_size_bytes) == (start, size)
+            assert bytes(body.data) == content[start : start + length]
+        assert bytes(bucket.get("log/w/0").data) == content
+
+    direct: list[int] = []
+    preadv = os.preadv
+
+    def counted(fd: int, buffers: Sequence[memoryview], offset: int) -> int:
+        direct.append(offset)
+        return preadv(fd, buffers, offset)
+
+    monkeypatch.setattr(os, "preadv", counted)
+    check()
+    assert len(direct) == (6 if os_can_bypass_page_cache(root) else 0)
+    monkeypatch.delattr(os, "O_DIRECT", raising=False)
+    direct.clear()
+    check()
+    assert not direct
+    bucket.close()
+
+
+def os_can_bypass_page_cache(folder: Path) -> bool:
+    try:
+        os.close(os.open(folder / "log/w/0", os.O_RDONLY | os.O_DIRECT))
+    except (OSError, AttributeError):
+        return False
+    return True

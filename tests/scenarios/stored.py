@@ -26,7 +26,7 @@ def stored_batches(bucket: SyncBucket) -> dict[str, list[StoredBatch]]:
     for info in bucket.list(keys.LOG):
         if is_seal(info.size_bytes):
             continue
-        data = bucket.get(info.key).data
+        data = bytes(bucket.get(info.key).data)
         index = check_segment(info.key, data)
         for fact in map(decode_fact, index.control):
             if isinstance(fact, TopicCreated):

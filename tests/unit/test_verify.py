@@ -69,7 +69,7 @@ def test_a_sound_log(bucket: MemoryBucket, log: WrittenLog) -> None:
 def test_a_flipped_byte_anywhere_is_named(bucket: MemoryBucket, log: WrittenLog, seq: int) -> None:
     """Every position of the object, two ways each."""
     key = key_of(log, seq)
-    sound = bucket.get(key).data
+    sound = bytes(bucket.get(key).data)
     for position in range(len(sound)):
         for mask in (0x01, 0xFF):
             damaged = bytearray(sound)
@@ -116,12 +116,12 @@ def test_every_damaged_object_is_listed(bucket: MemoryBucket, log: WrittenLog) -
 @pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 100])
 def test_a_truncated_object(bucket: MemoryBucket, log: WrittenLog, length: int) -> None:
     key = key_of(log, 2)
-    replace(bucket, key, bucket.get(key).data[:length])
+    replace(bucket, key, bytes(bucket.get(key).data[:length]))
     assert [damage.key for damage in verify_log(bucket).damage] == [key]
 
 
 def test_an_object_under_anothers_key(bucket: MemoryBucket, log: WrittenLog) -> None:
-    replace(bucket, key_of(log, 2), bucket.get(key_of(log, 1)).data)
+    replace(bucket, key_of(log, 2), bytes(bucket.get(key_of(log, 1)).data))
     ((key, reason),) = found(verify_log(bucket))
     assert key == key_of(log, 2)
     assert key_of(log, 1) in reason

@@ -5,16 +5,17 @@ link(2), which fails where the name is taken: so a key is decided once, by one p
 a crash never shows half an object. Whoever learns that a key is decided (True or False) learns it
 after the folders that name it were fsynced.
 
-A bucket that writes keeps the last `page_cache_bytes` it wrote in the page cache, and has older
-ones leave it, also once they were read: a log is written once and read mostly at its end, and pages
-that are used again are pages that are there (measured on a virtual machine that reports free pages:
-0.4 instead of 3.3 CPU seconds a GB written, 1.6 instead of 2.0 a GB fetched).
+A bucket that writes keeps the last `page_cache_bytes` it wrote in the page cache, has older ones
+leave it, and reads those past the cache: a log is written once and read mostly at its end, and
+pages that are used again are pages that are there (measured on a virtual machine that reports free
+pages: 0.4 instead of 3.3 CPU seconds a GB written, 0.5 instead of 0.9 a GB fetched).
 
 Temporary files live in `<root>/.tmp/`. A writer holds a shared lock on that folder; who finds it
 unlocked when it opens the bucket to write is alone, and removes what crashed writers left there.
 Readers write nothing. Measured on ext4: O_TMPFILE and fdatasync cost the same within noise.
 """
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -35,6 +36,8 @@ from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, check_key, che
 
 TEMPORARY = ".tmp"
 PAGE_CACHE_BYTES = 128 * 1024 * 1024
+_DIRECT_BYTES_MIN = 128 * 1024
+_BLOCK_BYTES = 4096
 _MAX_BUFFERS = os.sysconf("SC_IOV_MAX")
 _NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
@@ -101,8 +104,12 @@ class FileBucket:
                 if not stat.S_ISREG(status.st_mode):
                     raise ObjectNotFoundError(key)
                 start, length = clip(span, status.st_size)
-                data = _read(fd, start, length)
-                if self._recent.has_left(path):
+                if not self._recent.has_left(path):
+                    data = _read(fd, start, length)
+                elif length >= _DIRECT_BYTES_MIN and _bypass_page_cache(fd):
+                    data = _read_blocks(fd, start, length)
+                else:
+                    data = _read(fd, start, length)
                     _leave_page_cache(fd, start, length)
                 return Body(data, start, status.st_size)
             finally:
@@ -225,7 +232,7 @@ def _info(key: str, status: os.stat_result) -> ObjectInfo:
     return ObjectInfo(key, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
-def _read(fd: int, start: int, length: int) -> bytes:
+def _read(fd: int, start: int, length: int) -> Buffer:
     data = os.pread(fd, length, start)
     if len(data) == length:
         return data
@@ -235,6 +242,34 @@ def _read(fd: int, start: int, length: int) -> bytes:
         pieces.append(os.pread(fd, missing, start + length - missing))
         missing -= len(pieces[-1])
     return b"".join(pieces)
+
+
+def _bypass_page_cache(fd: int) -> bool:
+    """From now on read from the disk into the caller's memory. False where the system cannot."""
+    if not hasattr(os, "O_DIRECT"):
+        return False
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_DIRECT)
+    except OSError:
+        return False
+    return True
+
+
+def _read_blocks(fd: int, start: int, length: int) -> Buffer:
+    """As `_read`, of a file that bypasses the page cache: position, size and memory of each read
+    are multiples of the block, but for the file's end."""
+    first = start - start % _BLOCK_BYTES
+    size = start + length - first
+    memory = bytearray(size + 2 * _BLOCK_BYTES)
+    aligned = -ctypes.addressof(ctypes.c_char.from_buffer(memory)) % _BLOCK_BYTES
+    room = memoryview(memory)[aligned : aligned + size + -size % _BLOCK_BYTES]
+    filled = 0
+    while filled < size:
+        read = os.preadv(fd, [room[filled:]], first + filled)
+        if not read:
+            break
+        filled += read
+    return room[start - first : min(filled, size)]
 
 
 class _RecentlyWritten:
