@@ -58,13 +58,13 @@ class Run:
         identity = await self.sequencer.identity()
         await self.sequencer.activate(Activation(EPOCH, "n", identity, state_of(self.partitions)))
         for writer in (WRITER, OTHER):
-            await self.sequencer.register_writer(EPOCH, writer, now_ms=0)
+            await self.sequencer.register_writer(EPOCH, writer)
         for seq in range(open_segments):
             await self.reserve(SegmentId(OTHER, seq), WantedBatch(1, "", -1, -1))
 
     async def reserve(self, segment: SegmentId, batch: WantedBatch) -> None:
         wanted = [WantedPartition("t", TOPIC, n, [batch]) for n in range(self.partitions)]
-        await self.sequencer.reserve(EPOCH, segment, str(segment.seq), now_ms=0, partitions=wanted)
+        await self.sequencer.reserve(EPOCH, segment, str(segment.seq), partitions=wanted)
 
     async def segment(self, clock_us: Callable[[], Awaitable[float]]) -> tuple[float, float]:
         """What reserve and publish add to the clock. One at a time: nothing stays open."""
@@ -77,7 +77,7 @@ class Run:
         await self.reserve(segment, batch)
         reserved = await clock_us()
         await self.sequencer.publish(
-            EPOCH, segment, now_ms=0, footer=self.footer, object_size_bytes=1_000_000
+            EPOCH, segment, footer=self.footer, object_size_bytes=1_000_000
         )
         return reserved - start, await clock_us() - reserved
 

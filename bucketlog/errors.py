@@ -10,6 +10,7 @@ BucketlogError                 code, retriable, remedy
 │   └── BucketRefusedError     fatal: access denied, no such bucket, precondition unsupported
 ├── SequencerError             Redis, the sequencer
 │   ├── SequencerUnavailableError  retriable: unreachable, or the answer was lost
+│   ├── WriterFencedError      this writer was sealed: go on with a new one
 │   └── SequencerLostError     it lost state, or it is another one: a new epoch is needed
 ├── ClusterInUseError          another live broker or process holds it
 └── LogError                   the broker answered a client with a Kafka error code
@@ -82,6 +83,10 @@ class SequencerError(BucketlogError):
 class SequencerUnavailableError(SequencerError):
     code = "SEQUENCER_UNAVAILABLE"
     retriable = True
+
+
+class WriterFencedError(SequencerError):
+    code = "WRITER_FENCED"
 
 
 class SequencerLostError(SequencerError):

@@ -83,7 +83,7 @@ class EpochStarter:
                 f"another broker has claimed epoch {highest} of this cluster",
                 remedy="run one broker on a bucket",
             )
-        await self._sequencer.register_writer(epoch, writer, now_ms=self._now_ms())
+        await self._sequencer.register_writer(epoch, writer)
         return writer
 
     async def _highest_claim(self) -> int:

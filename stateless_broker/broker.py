@@ -22,6 +22,7 @@ from bucketlog.errors import (
 )
 from bucketlog.model import WriterId
 from metadata.sequencer.client import Sequencer, connect_redis
+from metadata.sequencer.requests import BrokerAddress, NodeIdTaken
 from metadata.view import View
 from stateless_broker.activation import EpochStarter
 from stateless_broker.cluster import Cluster, Node
@@ -201,22 +202,23 @@ class Broker:
         while (other := await self._heartbeat(sequencer, node)) is not None:
             if time.monotonic() > deadline:
                 raise ClusterInUseError(
-                    f"another broker ({other[0]}) is alive on this cluster",
+                    f"another broker ({other.incarnation}) is alive on this cluster",
                     remedy="stop it first: this version runs one broker on a cluster",
                 )
             if not waiting:
-                logger.warning("broker %s was alive %d ms ago: waiting", *other)
+                logger.warning("broker %s was alive %d ms ago: waiting", *other[1:])
                 waiting = True
             await asyncio.sleep(JOIN_PAUSE_S)
 
-    async def _heartbeat(self, sequencer: Sequencer, node: Node) -> tuple[str, int] | None:
-        return await sequencer.heartbeat(
-            node.node_id,
+    async def _heartbeat(self, sequencer: Sequencer, node: Node) -> NodeIdTaken | None:
+        answer = await sequencer.heartbeat(
             self._incarnation,
-            now_ms=wall_clock_ms(),
-            address=f"{node.host}:{node.port}",
+            node_id=node.node_id,
+            address=BrokerAddress(node.host, node.port, ""),
+            writer=None,
             session_timeout_ms=self._settings.session_timeout_ms,
         )
+        return answer if isinstance(answer, NodeIdTaken) else None
 
     def _beat(self, sequencer: Sequencer, node: Node) -> None:
         async def beat() -> None:
@@ -229,7 +231,9 @@ class Broker:
                     continue
                 self._health.recover("heartbeat")
                 if other is not None:
-                    self._health.stop_writing(f"another broker ({other[0]}) took over the cluster")
+                    self._health.stop_writing(
+                        f"another broker ({other.incarnation}) took over the cluster"
+                    )
 
         self._supervisor.spawn(beat(), "the heartbeat", on_failure=self._fatal)
 

@@ -242,7 +242,6 @@ class Committer:
                 self._epoch,
                 segment,
                 request_id,
-                now_ms=self._now_ms(),
                 partitions=wanted,
                 control=control,
             ),
@@ -304,11 +303,10 @@ class Committer:
     async def _publish(self, assembled: Assembled) -> None:
         segment = assembled.index.segment
         try:
-            status = await self._until_answered(
+            published = await self._until_answered(
                 lambda: self._sequencer.publish(
                     self._epoch,
                     segment,
-                    now_ms=self._now_ms(),
                     footer=assembled.footer,
                     object_size_bytes=sum(len(part) for part in assembled.parts),
                 ),
@@ -317,7 +315,7 @@ class Committer:
         except SequencerError as error:
             self._health.stop_writing(str(error))
             return
-        if status is PublishStatus.VOID:
+        if published.status is PublishStatus.VOID:
             self._health.stop_writing(
                 f"segment {segment.seq} of this broker was voided: restart it to join again"
             )

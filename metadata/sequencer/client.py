@@ -5,55 +5,48 @@ one seen in this epoch, raises `SequencerLostError` and is never worked around; 
 breaks raises `SequencerUnavailableError`, after which the same call may be made again.
 """
 
-import hashlib
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import ormsgpack
 from redis.asyncio import Redis
-from redis.exceptions import (
-    AuthenticationError,
-    NoPermissionError,
-    NoScriptError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bucketlog.errors import (
     ConfigurationError,
     SequencerError,
     SequencerLostError,
-    SequencerUnavailableError,
+    WriterFencedError,
 )
-from bucketlog.model import SegmentId, Ticket, WriterId
-from metadata.sequencer.redis_keys import KEYS, STAGED, key_prefix
+from bucketlog.model import SegmentId, Ticket, TopicId, WallClock, WriterId
+from metadata.sequencer.redis_keys import STAGED
 from metadata.sequencer.requests import (
     Activation,
     BatchAnswer,
     BatchStatus,
+    BrokerAddress,
     ControlStatus,
+    Fence,
+    FenceStatus,
     Identity,
-    OtherBroker,
+    Member,
+    Membership,
+    NodeIdTaken,
+    OverdueReason,
+    OverdueWriter,
+    Position,
+    Published,
     PublishStatus,
     Reservation,
     VisibleSegment,
     WantedControl,
     WantedPartition,
 )
-from metadata.sequencer.scripts import Verb, script_text
+from metadata.sequencer.script_runner import LOST_REMEDY, ScriptRunner
+from metadata.sequencer.scripts import Verb
 from metadata.sequencer.staging import staged_records
 
-T = TypeVar("T")
-
 STAGE_CHUNK = 2000
-HALF_WAY = ("user_script:", "WRONGTYPE")
-"""How the message of a script begins that ended in an error of its own: it may have written half,
-and must not be repeated. A full or busy server refuses a script's first write instead."""
-LOST_REMEDY = "restart the broker: it starts a new epoch from the bucket"
 
 
 def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Redis:
@@ -73,73 +66,36 @@ def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Re
         ) from error
 
 
-class Sequencer:
-    """One shard's sequencer on one Redis. `stream_segments_max` bounds the stream (entries)."""
+class Sequencer(ScriptRunner):
+    """One shard's sequencer on one Redis. `stream_segments_max` bounds the stream (entries).
+
+    Ages are measured by Redis' own clock; `now_ms` is a clock instead of it, for tests.
+    """
 
     def __init__(
-        self, redis: Redis, *, cluster_id: str, shard: int = 0, stream_segments_max: int = 5000
+        self,
+        redis: Redis,
+        *,
+        cluster_id: str,
+        shard: int = 0,
+        stream_segments_max: int = 5000,
+        now_ms: WallClock | None = None,
     ) -> None:
-        self._redis = redis
-        self._prefix = key_prefix(cluster_id, shard)
-        self._keys = [self._prefix + key.name for key in KEYS]
-        self._shas = {
-            verb: hashlib.sha1(script_text(verb).encode(), usedforsecurity=False).hexdigest()
-            for verb in Verb
-        }
+        super().__init__(redis, cluster_id=cluster_id, shard=shard)
         self._stream_segments_max = stream_segments_max
+        self._now_ms = now_ms
         self._last_ticket: Ticket | None = None
+        self._asked: dict[WriterId, tuple[str, Ticket | None]] = {}
+        """By writer: its last request to reserve, and the last ticket known when it was made."""
 
-    async def _guard(self, call: Awaitable[T]) -> T:
-        try:
-            return await call
-        except (TimeoutError, RedisConnectionError, RedisTimeoutError) as error:
-            if isinstance(error, AuthenticationError):
-                raise ConfigurationError(
-                    f"Redis refused the login: {error}", remedy="check the Redis URL's credentials"
-                ) from error
-            raise SequencerUnavailableError(
-                f"Redis is unreachable: {error}", remedy="check that it runs; the call is repeated"
-            ) from error
-        except NoPermissionError as error:
-            raise ConfigurationError(
-                f"Redis does not permit: {error}", remedy="see docs/format/redis.md for the ACL"
-            ) from error
-        except NoScriptError:
-            raise
-        except ReadOnlyError as error:
-            raise SequencerLostError(f"Redis is a replica: {error}", remedy=LOST_REMEDY) from error
-        except ResponseError as error:
-            if str(error).startswith(HALF_WAY):
-                raise SequencerLostError(
-                    f"a script failed, its keys are damaged: {error}", remedy=LOST_REMEDY
-                ) from error
-            raise SequencerUnavailableError(
-                f"Redis refused: {error}", remedy="see Redis' own log and memory"
-            ) from error
-        except RedisError as error:
-            raise SequencerError(f"Redis answered: {error}") from error
-
-    async def _run(self, verb: Verb, *args: str | bytes | int, extra: Sequence[str] = ()) -> Any:
-        keys = [*self._keys, *extra]
-        try:
-            raw = await self._guard(
-                cast(
-                    Awaitable[bytes],
-                    self._redis.evalsha(self._shas[verb], len(keys), *keys, *args),
-                )
-            )
-        except NoScriptError:
-            raw = await self._guard(
-                cast(
-                    Awaitable[bytes],
-                    self._redis.eval(script_text(verb), len(keys), *keys, *args),
-                )
-            )
-        return ormsgpack.unpackb(raw)
+    def _clock(self) -> str:
+        return "" if self._now_ms is None else str(self._now_ms())
 
     @staticmethod
     def _raise_lost(status: str, rest: Sequence[Any]) -> None:
-        if status in ("lost", "unknown", "seq", "fenced", "early"):
+        if status == "fenced":
+            raise WriterFencedError(rest[0], remedy="register a new writer")
+        if status in ("lost", "unknown", "seq", "early"):
             raise SequencerLostError(f"{status}: {rest[0]}", remedy=LOST_REMEDY)
         raise SequencerError(f"the sequencer answered {status!r}")
 
@@ -162,13 +118,35 @@ class Sequencer:
         )
 
     async def heartbeat(
-        self, node_id: int, incarnation: str, *, now_ms: int, address: str, session_timeout_ms: int
-    ) -> OtherBroker | None:
-        """Join or stay; the other broker that is alive, if there is one."""
+        self,
+        incarnation: str,
+        *,
+        node_id: int | None,
+        address: BrokerAddress,
+        writer: WriterId | None,
+        session_timeout_ms: int,
+    ) -> Membership | NodeIdTaken:
+        """Join or stay, and say that `writer` lives. Without a node id the lowest free one is given
+        (one's own is kept). Works while no epoch is active."""
         status, *rest = await self._run(
-            Verb.HEARTBEAT, node_id, incarnation, now_ms, address, session_timeout_ms
+            Verb.HEARTBEAT,
+            "" if node_id is None else node_id,
+            incarnation,
+            self._clock(),
+            ormsgpack.packb(tuple(address)),
+            writer or "",
+            session_timeout_ms,
         )
-        return OtherBroker(*rest) if status == "other" else None
+        if status == "taken":
+            return NodeIdTaken(*rest)
+        own, members = rest
+        return Membership(
+            own,
+            tuple(
+                Member(node, broker, BrokerAddress(host, port, zone))
+                for node, broker, host, port, zone in members
+            ),
+        )
 
     async def leave(self, node_id: int, incarnation: str) -> None:
         """From now on nobody has to wait for this broker."""
@@ -179,6 +157,26 @@ class Sequencer:
         status, *rest = await self._run(Verb.CHECK_STATE, epoch)
         if status != "ok":
             self._raise_lost(status, rest)
+
+    async def active_epoch(self) -> int | None:
+        """The epoch whose state is whole on this very server."""
+        status, *rest = await self._run(Verb.ACTIVE_EPOCH)
+        return int(rest[0]) if status == "ok" else None
+
+    async def position(self, epoch: int) -> Position:
+        """Where the epoch is, at one moment: for a broker that joins."""
+        status, *rest = await self._run(Verb.POSITION, epoch)
+        if status != "ok":
+            self._raise_lost(status, rest)
+        visible, next_ticket, open_tickets = rest
+        return Position(visible, next_ticket, frozenset(open_tickets))
+
+    async def visible_number(self, epoch: int) -> int:
+        """The number of the last visible segment of the stream."""
+        status, *rest = await self._run(Verb.VISIBLE_NUMBER, epoch)
+        if status != "ok":
+            self._raise_lost(status, rest)
+        return int(rest[0])
 
     async def add_nonce(self, nonce: str) -> None:
         await self._guard(self._redis.sadd(self._prefix + "nonces", nonce))
@@ -210,8 +208,8 @@ class Sequencer:
             raise SequencerLostError(f"activation refused: {rest[0]}", remedy=LOST_REMEDY)
         self._last_ticket = None
 
-    async def register_writer(self, epoch: int, writer: WriterId, *, now_ms: int) -> None:
-        status, *rest = await self._run(Verb.REGISTER_WRITER, epoch, writer, now_ms)
+    async def register_writer(self, epoch: int, writer: WriterId) -> None:
+        status, *rest = await self._run(Verb.REGISTER_WRITER, epoch, writer, self._clock())
         if status != "ok":
             self._raise_lost(status, rest)
 
@@ -228,14 +226,16 @@ class Sequencer:
         segment: SegmentId,
         request_id: str,
         *,
-        now_ms: int,
         partitions: Sequence[WantedPartition],
         control: Sequence[WantedControl] = (),
     ) -> Reservation:
-        """Reserve offsets for a writer's next segment; repeatable with the same request id."""
+        """Reserve offsets for a writer's next segment; repeatable with the same request id.
+
+        Raises `WriterFencedError` where the writer was sealed."""
         packed = _pack_request(partitions, control)
+        before = self._known_before(segment.writer, request_id)
         status, *rest = await self._run(
-            Verb.RESERVE, epoch, segment.writer, segment.seq, request_id, now_ms, packed
+            Verb.RESERVE, epoch, segment.writer, segment.seq, request_id, self._clock(), packed
         )
         if status not in ("ok", "none"):
             self._raise_lost(status, rest)
@@ -243,12 +243,12 @@ class Sequencer:
         ticket = None
         if status == "ok":
             ticket = Ticket(epoch, number)
-            if self._last_ticket is not None and ticket < self._last_ticket:
+            if before is not None and ticket <= before:
                 raise SequencerLostError(
-                    f"ticket {number} after {self._last_ticket.number}: the sequencer went back",
+                    f"ticket {number} after {before.number}: the sequencer went back",
                     remedy=LOST_REMEDY,
                 )
-            self._last_ticket = ticket
+            self._last_ticket = max(ticket, self._last_ticket or ticket)
         return Reservation(
             ticket=ticket,
             low_ticket=low_ticket,
@@ -260,23 +260,58 @@ class Sequencer:
             control=[ControlStatus(word) for word in statuses],
         )
 
+    def _known_before(self, writer: WriterId, request_id: str) -> Ticket | None:
+        """A request's ticket is higher than all that were known when it was first made, however
+        late its answer comes or is asked for again."""
+        asked = self._asked.get(writer)
+        if asked is None or asked[0] != request_id:
+            asked = self._asked[writer] = request_id, self._last_ticket
+        return asked[1]
+
     async def publish(
-        self, epoch: int, segment: SegmentId, *, now_ms: int, footer: bytes, object_size_bytes: int
-    ) -> PublishStatus:
-        """Tell that the segment's object is in the bucket; `footer` has the trailer."""
+        self, epoch: int, segment: SegmentId, *, footer: bytes, object_size_bytes: int
+    ) -> Published:
+        """Tell that the segment's object is in the bucket, whoever wrote it; `footer` has the
+        trailer."""
         status, *rest = await self._run(
             Verb.PUBLISH,
             epoch,
             segment.writer,
             segment.seq,
-            now_ms,
             footer,
             object_size_bytes,
             self._stream_segments_max,
         )
+        if status == PublishStatus.VOID:
+            return Published(PublishStatus.VOID, rest[0])
         if rest:
             self._raise_lost(status, rest)
-        return PublishStatus(status)
+        return Published(PublishStatus(status), -1)
+
+    async def fence(self, epoch: int, segment: SegmentId) -> Fence:
+        """A seal stands at the segment's key: its reservation and the later ones become void.
+        REFUSED unless it is the writer's first pending one, or its next. May be repeated."""
+        status, *rest = await self._run(
+            Verb.FENCE, epoch, segment.writer, segment.seq, self._stream_segments_max
+        )
+        if status == FenceStatus.REFUSED:
+            return Fence(FenceStatus.REFUSED, rest[0], [])
+        if len(rest) != 2:
+            self._raise_lost(status, rest)
+        fields = [field.split(":") for field in rest[1]]
+        stamps_wanted = [(TopicId(bytes.fromhex(topic)), int(number)) for topic, number in fields]
+        return Fence(FenceStatus.FENCED, rest[0], sorted(stamps_wanted))
+
+    async def overdue(self, epoch: int, *, silent_ms: int, pending_ms: int) -> list[OverdueWriter]:
+        """Unfenced writers without a heartbeat for more than `silent_ms`, or with a reservation
+        that is pending for more than `pending_ms`."""
+        status, *rest = await self._run(Verb.OVERDUE, epoch, self._clock(), silent_ms, pending_ms)
+        if status != "ok":
+            self._raise_lost(status, rest)
+        return [
+            OverdueWriter(WriterId(writer), seq, OverdueReason(reason))
+            for writer, seq, reason in rest[0]
+        ]
 
     async def read_visible(
         self, epoch: int, after: int, *, block_ms: int, count: int = 1000

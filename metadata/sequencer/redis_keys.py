@@ -1,8 +1,9 @@
 """Every key bucketlog keeps in Redis: name, type, owner, lifetime (docs/format/redis.md).
 
 All keys of a shard share one hash tag, hence one slot: `bucketlog:{<cluster id>/<shard>}:<name>`.
-Every script gets all of them in the order declared here. None has an expiry: scripts never call
-TIME, now is an argument. All but `brokers` live from an epoch's activation to the next one.
+Every script gets all of them in the order declared here. None has an expiry: what is old is said
+by scripts, with the server's own TIME. All but `brokers` live from an epoch's activation to the
+next one.
 """
 
 from typing import NamedTuple
@@ -19,11 +20,10 @@ KEYS: tuple[RedisKey, ...] = (
     RedisKey("topics", "hash", "topic name -> versions [ticket, topic id, partitions, deleted]"),
     RedisKey("partitions", "hash", "topic id:partition -> next, visible_end, log_start, open"),
     RedisKey("producers", "hash", "producer id:topic id:partition -> open and last five batches"),
-    RedisKey("writers", "hash", "writer -> first pending, next, last ticket, fenced, heartbeat"),
+    RedisKey("writers", "hash", "writer -> first pending, next, open, fenced, voided, heartbeat"),
     RedisKey("reservations", "hash", "ticket -> what was reserved; dropped once visible or void"),
     RedisKey("holders", "hash", "ticket -> p (pending) or d (decided), then the writer"),
-    RedisKey("waits", "hash", "ticket -> dependencies that are still open"),
-    RedisKey("dependents", "hash", "ticket -> later tickets that wait for it"),
+    RedisKey("blocked", "hash", "ticket -> in how many open lists it is not the first"),
     RedisKey("indexes", "hash", "ticket -> index of a decided segment, until it is visible"),
     RedisKey("open", "sorted set", "tickets neither visible nor void"),
     RedisKey("visible", "stream", "visible segments, in order; feeds the brokers' views"),

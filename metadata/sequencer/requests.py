@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from bucketlog.model import SegmentId, Ticket, TopicId
+from bucketlog.model import SegmentId, Ticket, TopicId, WriterId
 from metadata.fold import LogState
 
 
@@ -39,6 +39,52 @@ class PublishStatus(StrEnum):
     VOID = "void"
 
 
+class Published(NamedTuple):
+    """`fenced_seq` is where the writer was fenced, -1 unless the status is VOID."""
+
+    status: PublishStatus
+    fenced_seq: int
+
+
+class FenceStatus(StrEnum):
+    FENCED = "fenced"
+    REFUSED = "refused"
+
+
+class Fence(NamedTuple):
+    """`first`: where the writer is fenced; of a refusal the writer's first pending seq, or its next
+    where none is pending. `stamps_wanted`: partitions of the voided reservations that still exist
+    (topic id, partition), sorted; readers of the bucket alone need fresh stamps of them."""
+
+    status: FenceStatus
+    first: int
+    stamps_wanted: list[tuple[TopicId, int]]
+
+
+class OverdueReason(StrEnum):
+    """SILENT: no heartbeat; STUCK: a reservation is pending for too long."""
+
+    SILENT = "silent"
+    STUCK = "stuck"
+
+
+class OverdueWriter(NamedTuple):
+    """A writer to be sealed at `seq`: its first pending one, or its next."""
+
+    writer: WriterId
+    seq: int
+    reason: OverdueReason
+
+
+class Position(NamedTuple):
+    """One moment of an epoch. Visible at it: every committed segment with a ticket below
+    `next_ticket` that is not open; the stream goes on after number `visible`."""
+
+    visible: int
+    next_ticket: int
+    open_tickets: frozenset[int]
+
+
 class WantedBatch(NamedTuple):
     """`producer_id` is decimal text, '' without idempotence: Lua's numbers are doubles."""
 
@@ -50,6 +96,8 @@ class WantedBatch(NamedTuple):
 
 @dataclass(slots=True)
 class WantedPartition:
+    """Without batches it asks for a stamp alone: the high watermark shown."""
+
     topic_name: str
     topic_id: TopicId
     partition: int
@@ -72,7 +120,7 @@ class BatchAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Answers stand in the order of the request. `ticket` is None where nothing was accepted:
+    """Answers stand in the order of the request. `ticket` is None where there is nothing to write:
     the writer's seq is then not used. `hw_stamps`: -1 where a partition got nothing."""
 
     ticket: Ticket | None
@@ -101,9 +149,35 @@ class VisibleSegment(NamedTuple):
     object_size_bytes: int
 
 
-class OtherBroker(NamedTuple):
+class BrokerAddress(NamedTuple):
+    """How clients reach a broker, and where it stands ('' where zones mean nothing)."""
+
+    host: str
+    port: int
+    zone: str
+
+
+class Member(NamedTuple):
+    """A live broker."""
+
+    node_id: int
     incarnation: str
-    heartbeat_age_ms: int
+    address: BrokerAddress
+
+
+class Membership(NamedTuple):
+    """Who lives, by node id; `node_id` is one's own."""
+
+    node_id: int
+    members: tuple[Member, ...]
+
+
+class NodeIdTaken(NamedTuple):
+    """Another live incarnation has the node id; its last heartbeat was `age_ms` ago."""
+
+    node_id: int
+    incarnation: str
+    age_ms: int
 
 
 @dataclass(frozen=True, slots=True)

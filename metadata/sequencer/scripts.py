@@ -14,22 +14,32 @@ from metadata.sequencer.redis_keys import lua_key_table
 class Verb(StrEnum):
     RESERVE = "reserve"
     PUBLISH = "publish"
+    FENCE = "fence"
     REGISTER_WRITER = "register_writer"
+    OVERDUE = "overdue"
     PRODUCER_IDS = "producer_ids"
+    POSITION = "position"
+    VISIBLE_NUMBER = "visible_number"
     HEARTBEAT = "heartbeat"
     LEAVE = "leave"
     CHECK_STATE = "check_state"
+    ACTIVE_EPOCH = "active_epoch"
     ACTIVATE = "activate"
 
 
 _PARTS: dict[Verb, tuple[str, ...]] = {
-    Verb.RESERVE: ("identity", "records"),
-    Verb.PUBLISH: ("identity", "records", "settle"),
-    Verb.REGISTER_WRITER: ("identity", "records"),
+    Verb.RESERVE: ("identity", "records", "clock", "open_lists"),
+    Verb.PUBLISH: ("identity", "records", "open_lists", "settle"),
+    Verb.FENCE: ("identity", "records", "open_lists", "settle"),
+    Verb.REGISTER_WRITER: ("identity", "records", "clock"),
+    Verb.OVERDUE: ("identity", "records", "clock", "open_lists"),
     Verb.PRODUCER_IDS: ("identity",),
-    Verb.HEARTBEAT: (),
+    Verb.POSITION: ("identity",),
+    Verb.VISIBLE_NUMBER: ("identity",),
+    Verb.HEARTBEAT: ("records", "clock"),
     Verb.LEAVE: (),
     Verb.CHECK_STATE: ("identity",),
+    Verb.ACTIVE_EPOCH: ("identity",),
     Verb.ACTIVATE: ("identity",),
 }
 

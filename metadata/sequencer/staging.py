@@ -36,7 +36,7 @@ def staged_records(
                 "next": entry.next_offset,
                 "visible_end": entry.next_offset,
                 "log_start": entry.log_start,
-                "open": [],
+                "open": "",
             }
         )
         for partition, entry in state.partitions.items()

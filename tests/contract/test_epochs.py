@@ -17,10 +17,9 @@ from metadata.sequencer.requests import (
     Activation,
     BatchAnswer,
     BatchStatus,
-    OtherBroker,
     PublishStatus,
 )
-from tests.sequencing import NOW_MS, Sequencing, plain, produced
+from tests.sequencing import Sequencing, plain, produced
 
 META_FIELDS = ("epoch", "run_id", "replid", "ticket", "visible", "producer")
 STATE_KEYS = [key.name for key in KEYS if key.name not in ("visible", "nonces", "brokers")]
@@ -30,13 +29,18 @@ async def every_verb_is_lost(sequencing: Sequencing, match: str) -> None:
     verbs: list[Awaitable[Any]] = [
         sequencing.ask(sequencing.a, {("t", 0): [plain()]}),
         sequencing.publish(sequencing.a, 0),
-        sequencing.sequencer.register_writer(1, sequencing.b, now_ms=NOW_MS),
+        sequencing.sequencer.register_writer(1, sequencing.b),
         sequencing.sequencer.producer_ids(1, 10),
         sequencing.sequencer.check_state(1),
+        sequencing.fence(sequencing.a, 1),
+        sequencing.sequencer.overdue(1, silent_ms=1, pending_ms=1),
+        sequencing.sequencer.position(1),
+        sequencing.sequencer.visible_number(1),
     ]
     for verb in verbs:
         with pytest.raises(SequencerLostError, match=match):
             await verb
+    assert await sequencing.sequencer.active_epoch() is None
 
 
 async def set_meta(sequencing: Sequencing, name: str, text: str) -> None:
@@ -284,44 +288,9 @@ async def test_producer_ids_are_unique_over_epochs(sequencing: Sequencing) -> No
 async def test_registering_again_changes_nothing(sequencing: Sequencing) -> None:
     await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
     before = await sequencing.records("writers")
-    await sequencing.sequencer.register_writer(1, sequencing.a, now_ms=NOW_MS + 5)
+    sequencing.now_ms += 5
+    await sequencing.sequencer.register_writer(1, sequencing.a)
     assert await sequencing.records("writers") == before
-
-
-async def join(fresh: Sequencing, node: int, incarnation: str, at_ms: int) -> OtherBroker | None:
-    return await fresh.sequencer.heartbeat(
-        node, incarnation, now_ms=NOW_MS + at_ms, address="", session_timeout_ms=100
-    )
-
-
-@pytest.mark.parametrize("node", [1, 2])
-async def test_one_live_broker_at_a_time(fresh: Sequencing, node: int) -> None:
-    assert await join(fresh, 1, "first", 0) is None
-    assert await join(fresh, node, "second", 60) == OtherBroker("first", 60)
-    assert await join(fresh, 1, "first", 80) is None
-    assert await join(fresh, node, "second", 179) == OtherBroker("first", 99)
-    assert await join(fresh, node, "second", 180) is None
-    assert await join(fresh, 1, "first", 181) == OtherBroker("second", 1)
-
-
-async def test_a_broker_whose_clock_is_behind_is_refused(fresh: Sequencing) -> None:
-    assert await join(fresh, 1, "first", 0) is None
-    assert await join(fresh, 2, "second", -500) == OtherBroker("first", -500)
-
-
-async def test_a_broker_that_leaves_is_not_waited_for(fresh: Sequencing) -> None:
-    assert await join(fresh, 1, "first", 0) is None
-    await fresh.sequencer.leave(1, "another")
-    assert await join(fresh, 2, "second", 1) == OtherBroker("first", 1)
-    await fresh.sequencer.leave(1, "first")
-    await fresh.sequencer.leave(1, "first")
-    assert await join(fresh, 2, "second", 2) is None
-
-
-async def test_brokers_outlive_an_activation(fresh: Sequencing) -> None:
-    assert await join(fresh, 1, "first", 0) is None
-    await fresh.activate(1)
-    assert await join(fresh, 2, "second", 1) == OtherBroker("first", 1)
 
 
 async def test_an_unreachable_server_is_unavailable(fresh: Sequencing) -> None:

@@ -6,7 +6,13 @@ import pytest
 
 from bucketlog.errors import SequencerLostError
 from bucketlog.model import SegmentId, WriterId
-from metadata.sequencer.requests import BatchAnswer, BatchStatus, ControlStatus, PublishStatus
+from metadata.sequencer.requests import (
+    BatchAnswer,
+    BatchStatus,
+    ControlStatus,
+    Published,
+    PublishStatus,
+)
 from tests.sequencing import Sequencing, plain, produced
 
 VISIBLE, DECIDED = PublishStatus.VISIBLE, PublishStatus.DECIDED
@@ -31,11 +37,14 @@ async def test_an_unknown_writer_and_a_fenced_one(sequencing: Sequencing) -> Non
         await sequencing.publish(WriterId("f" * 32), 0)
     for _ in range(3):
         await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
-    await sequencing.fence(sequencing.a, 2)
-    assert await sequencing.publish(sequencing.a, 2) is PublishStatus.VOID
-    assert await sequencing.publish(sequencing.a, 3) is PublishStatus.VOID
-    assert await sequencing.publish(sequencing.a, 0) is PublishStatus.ALREADY
     assert await sequencing.publish(sequencing.a, 1) is VISIBLE
+    await sequencing.fence(sequencing.a, 2)
+    for seq in (2, 3, 4):
+        segment = SegmentId(sequencing.a, seq)
+        answer = await sequencing.sequencer.publish(1, segment, footer=b"", object_size_bytes=1)
+        assert answer == Published(PublishStatus.VOID, 2)
+    assert await sequencing.publish(sequencing.a, 0) is PublishStatus.ALREADY
+    assert await sequencing.publish(sequencing.a, 1) is PublishStatus.ALREADY
 
 
 async def test_a_reservation_that_is_gone_is_unknown(sequencing: Sequencing) -> None:
@@ -113,11 +122,11 @@ async def test_nothing_is_left_of_what_is_visible(sequencing: Sequencing) -> Non
         await sequencing.publish(sequencing.b)
     for _ in range(3):
         await sequencing.publish(sequencing.a)
-    for name in ("reservations", "holders", "waits", "dependents", "indexes"):
+    for name in ("reservations", "holders", "blocked", "indexes"):
         assert await sequencing.records(name) == {}
     assert await sequencing.open_tickets() == []
     partition = (await sequencing.records("partitions"))[f"{sequencing.topic_ids['t'].hex()}:0"]
-    assert partition == {"next": 6, "visible_end": 6, "log_start": 0, "open": []}
+    assert partition == {"next": 6, "visible_end": 6, "log_start": 0, "open": ""}
 
 
 # Topics ----------------------------------------------------------------------------------------

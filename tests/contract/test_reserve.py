@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketlog.errors import SequencerLostError
+from bucketlog.errors import SequencerLostError, WriterFencedError
 from bucketlog.model import MAX_OFFSET, Ticket, TopicId, TopicPartition, WriterId
 from metadata.fold import LogState, PartitionState, Topic
 from metadata.sequencer.requests import (
@@ -62,7 +62,7 @@ async def test_unknown_and_fenced_writers(sequencing: Sequencing) -> None:
     with pytest.raises(SequencerLostError, match="unknown: writer"):
         await sequencing.ask(WriterId("f" * 32), {("t", 0): [plain()]}, seq=0)
     await sequencing.fence(sequencing.a, 1)
-    with pytest.raises(SequencerLostError, match="fenced: writer"):
+    with pytest.raises(WriterFencedError, match="was sealed"):
         await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
 
 

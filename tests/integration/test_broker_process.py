@@ -95,7 +95,7 @@ def test_a_bucket_that_is_anothers(
 def test_a_second_live_broker(start: Start) -> None:
     timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "800"}
     first = start(**timing).wait_until_ready()
-    code, line = refusal(start(node_id="1", **timing))
+    code, line = refusal(start(**timing))
     assert code == START_FAILED
     assert "another broker" in line
     assert "is alive on this cluster" in line

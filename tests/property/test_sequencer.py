@@ -25,10 +25,9 @@ from bucketlog.model import (
 )
 from metadata.facts import Fact, PartitionsAdded, TopicCreated, TopicDeleted, encode_fact
 from metadata.fold import LogState, fold
-from metadata.sequencer import client
+from metadata.sequencer import script_runner
 from metadata.sequencer.requests import PublishStatus, WantedBatch, WantedControl
-from metadata.sequencer.scripts import Verb, lua_source, script_text
-from tests import sequencing as sequencing_fixtures
+from metadata.sequencer.scripts import Verb, script_text
 from tests.property.sequencer_model import (
     SEQUENCES,
     VISIBLE,
@@ -240,7 +239,7 @@ class Walk:
             name = f"{key[0].hex()}:{key[1]}"
             assert partitions[name]["next"] == self.model.next.get((key[0], key[1]), 0)
             assert partitions[name]["visible_end"] == entry.next_offset
-            assert partitions[name]["open"] == []
+            assert partitions[name]["open"] == ""
             kept = {
                 field.split(":")[0]: rows
                 for field, rows in producers.items()
@@ -376,6 +375,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "a repeat is reserved anew": ("if seq ~= me.next then", "if false then"),
 }
 SEEDS_TO_FIND = 150
+WALKED = (Verb.RESERVE, Verb.PUBLISH, Verb.FENCE)
 
 
 @pytest.mark.parametrize("rule", BROKEN)
@@ -383,10 +383,9 @@ async def test_a_broken_rule_is_found(
     rule: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, bad = BROKEN[rule]
-    assert sum(script_text(verb).count(good) for verb in (Verb.RESERVE, Verb.PUBLISH)) == 1
-    monkeypatch.setattr(client, "script_text", lambda verb: script_text(verb).replace(good, bad))
+    assert {script_text(verb).count(good) for verb in WALKED} in ({0, 1}, {1})
     monkeypatch.setattr(
-        sequencing_fixtures, "lua_source", lambda name: lua_source(name).replace(good, bad)
+        script_runner, "script_text", lambda verb: script_text(verb).replace(good, bad)
     )
     for seed in range(SEEDS_TO_FIND):
         sequencing = Sequencing(redis_url)

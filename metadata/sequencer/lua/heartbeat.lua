@@ -1,20 +1,43 @@
--- PURPOSE  A broker joins, or says that it lives.
--- ARGV     1 node id, 2 incarnation, 3 now (ms), 4 packed address, 5 session timeout (ms)
--- RETURNS  packed {'ok'} | {'other', incarnation, milliseconds since its heartbeat}
--- INVARIANTS  Refused while another incarnation's heartbeat is younger than the session timeout,
---          whatever its node id: one live broker on a cluster.
+-- PURPOSE  A broker joins, or says that it and its writer live; it learns who else does.
+-- ARGV     1 node id or '' (any), 2 incarnation, 3 clock or '', 4 packed address {host, port, zone},
+--          5 writer or '', 6 session timeout (ms)
+-- RETURNS  packed {'ok', node id, [[node id, incarnation, host, port, zone], …]}
+--          | {'taken', node id, incarnation, milliseconds since its heartbeat}
+-- INVARIANTS  A node id belongs to one incarnation until that is silent for the session timeout; an
+--          incarnation has one node id. Needs no epoch: brokers find each other before there is one.
+--          A writer that is not registered is not made here.
 
 local keys = keys_by_name(KEYS)
-local incarnation, now = ARGV[2], tonumber(ARGV[3])
+local incarnation, now, timeout = ARGV[2], clock_ms(ARGV[3]), tonumber(ARGV[6])
+local wanted = tonumber(ARGV[1])
+local brokers, own = {}, nil
 local all = redis.call('HGETALL', keys.brokers)
 for i = 1, #all, 2 do
-  local broker = cmsgpack.unpack(all[i + 1])
-  local age = now - broker.heartbeat
-  if broker.incarnation ~= incarnation then
-    if age < tonumber(ARGV[5]) then return cmsgpack.pack({'other', broker.incarnation, age}) end
-    redis.call('HDEL', keys.brokers, all[i])
+  local id, broker = tonumber(all[i]), cmsgpack.unpack(all[i + 1])
+  if broker.incarnation == incarnation then own = id
+  elseif now - broker.heartbeat >= timeout then redis.call('HDEL', keys.brokers, all[i])
+  else brokers[id] = broker
   end
 end
-redis.call('HSET', keys.brokers, ARGV[1], cmsgpack.pack(
-  {incarnation = incarnation, heartbeat = now, address = ARGV[4]}))
-return cmsgpack.pack({'ok'})
+if not wanted then
+  wanted = own or 0
+  while brokers[wanted] do wanted = wanted + 1 end
+end
+local holder = brokers[wanted]
+if holder then
+  return cmsgpack.pack({'taken', wanted, holder.incarnation, now - holder.heartbeat})
+end
+if own and own ~= wanted then redis.call('HDEL', keys.brokers, string.format('%d', own)) end
+brokers[wanted] = {incarnation = incarnation, heartbeat = now, address = cmsgpack.unpack(ARGV[4])}
+store_records(keys.brokers, {[string.format('%d', wanted)] = brokers[wanted]})
+local writer = ARGV[5] ~= '' and load_records(keys.writers, {ARGV[5]})[ARGV[5]]
+if writer then
+  writer.heartbeat = now
+  store_records(keys.writers, {[ARGV[5]] = writer})
+end
+local members = {}
+for i, id in ipairs(sorted_keys(brokers)) do
+  local broker = brokers[id]
+  members[i] = {id, broker.incarnation, unpack(broker.address)}
+end
+return cmsgpack.pack({'ok', wanted, members})

@@ -1,23 +1,27 @@
 -- PURPOSE  Reserve offsets for a segment: the next of its writer's chain.
--- ARGV     1 epoch, 2 writer, 3 seq, 4 request id, 5 now (ms), 6 packed request:
+-- ARGV     1 epoch, 2 writer, 3 seq, 4 request id, 5 clock or '', 6 packed request:
 --          {topics: [[name, topic id], …],
 --           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence], …]], …],
 --           control: [[verb, name, topic id, partitions], …]}
 -- RETURNS  packed {status, …}:
 --          {'ok', ticket, low ticket, [hw stamp per part], [[status, base offset] per batch, per part], [status per control]}
 --          {'none', …same places…}   nothing was accepted: no ticket, the seq is not used
+--          stamp: of a partition that gets batches the lowest open base offset, else `next`, both
+--          before; of one that wanted none the high watermark shown; -1 where there is nothing
 --          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
 --          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | fenced | unknown_topic | offset_limit
 --          per control: ok | wait | exists | unknown_topic | invalid_partitions
 -- INVARIANTS  Everything is worked out before anything is written (Lua is not atomic on error).
---          A repeat with the same request id gets the stored answer. Dependencies are *every* earlier
---          open segment that touches one of the partitions or topics, and the previous of the chain.
---          Control entries of a segment come before its batches, as in the fold.
+--          A repeat with the same request id gets the stored answer. A segment depends on *every*
+--          earlier open one that touches one of its partitions or topics, and on the previous of the
+--          chain: it is blocked by each such list in which it is not the first. A topic entry touches
+--          all partitions of the topic. A partition that wanted no batches gets a stamp alone: it is
+--          not touched. Control entries of a segment come before its batches, as in the fold.
 
 local MAX_OFFSET = 9007199254740991
 local keys = keys_by_name(KEYS)
 local epoch, writer, seq = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local request_id, now, want = ARGV[4], tonumber(ARGV[5]), cmsgpack.unpack(ARGV[6])
+local request_id, now, want = ARGV[4], clock_ms(ARGV[5]), cmsgpack.unpack(ARGV[6])
 
 local meta, problem = check_epoch(keys, epoch)
 if problem then return cmsgpack.pack(problem) end
@@ -25,7 +29,7 @@ local me = load_records(keys.writers, {writer})[writer]
 if not me then return cmsgpack.pack({'unknown', 'writer ' .. writer .. ' is not registered'}) end
 if me.fenced >= 0 then return cmsgpack.pack({'fenced', 'writer ' .. writer .. ' was sealed'}) end
 if seq ~= me.next then
-  local ticket = me.pending[seq - me.first + 1]
+  local ticket = seq >= me.first and ticket_of(me.open, seq)
   local stored = ticket and redis.call('HGET', keys.reservations, string.format('%d', ticket))
   local reservation = stored and cmsgpack.unpack(stored)
   if reservation and reservation.request == request_id then return reservation.answer end
@@ -33,7 +37,7 @@ if seq ~= me.next then
 end
 
 local ticket = meta.ticket
-local dependencies = {}
+local blocked = me.open == '' and 0 or 1
 
 -- Is this ticket pending at another writer? Its fate is open, and nothing may be built on it.
 local foreign = {}
@@ -60,8 +64,40 @@ end
 local partitions = load_records(keys.partitions, partition_fields)
 local producers = load_records(keys.producers, producer_fields)
 
+-- This segment comes last in the partition's list; `base` is nil for a topic entry.
+local partitions_dirty, before, bases = {}, {}, {}
+local function touch(field, base)
+  local record = partitions[field]
+  if not before[field] then
+    before[field] = record.open
+    if record.open ~= '' then blocked = blocked + 1 end
+  end
+  bases[field] = bases[field] or base
+  record.open = before[field] ..
+    string.format('%d:', ticket) .. (bases[field] and string.format('%d', bases[field]) or NO_BASE) .. ','
+  partitions_dirty[field] = record
+end
+
 -- Control entries -------------------------------------------------------------------------------
-local control_answers, topics_dirty = {}, {}
+local control_answers, topics_dirty, topic_parts = {}, {}, {}
+
+local function touch_topic(name, topic_id, count)
+  local versions = topics[name] or {}
+  local newest = versions[#versions]
+  if newest and newest[1] >= 0 and not topics_dirty[name] then blocked = blocked + 1 end
+  local missing = {}
+  for p = 0, count - 1 do
+    local field = partition_field(topic_id, p)
+    if not partitions[field] then missing[#missing + 1] = field end
+  end
+  for field, record in pairs(load_records(keys.partitions, missing)) do partitions[field] = record end
+  for p = 0, count - 1 do
+    local field = partition_field(topic_id, p)
+    if partitions[field] then touch(field, nil) end
+  end
+  if count > 0 then topic_parts[#topic_parts + 1] = {topic_id, count} end
+end
+
 for i, entry in ipairs(want.control) do
   local verb, name, topic_id, count = unpack(entry)
   local versions = topics[name] or {}
@@ -76,14 +112,7 @@ for i, entry in ipairs(want.control) do
   end
   control_answers[i] = status
   if status == 'ok' then
-    for _, version in ipairs(versions) do dependencies[version[1]] = true end
-    if live then
-      local all = {}
-      for p = 0, current[3] - 1 do all[p + 1] = partition_field(topic_id, p) end
-      for _, record in pairs(load_records(keys.partitions, all)) do
-        for j = 1, #record.open, 2 do dependencies[record.open[j]] = true end
-      end
-    end
+    touch_topic(name, topic_id, live and current[3] or 0)
     versions[#versions + 1] = {ticket, topic_id, verb == 'delete' and 0 or count, verb == 'delete'}
     topics[name] = versions
     topics_dirty[name] = versions
@@ -124,11 +153,10 @@ local function topic_status(topic)
   local current = versions[#versions]
   if current and pending_elsewhere(current[1]) then return 'wait' end
   if not current or current[4] or current[2] ~= topic[2] then return 'unknown_topic' end
-  for _, version in ipairs(versions) do dependencies[version[1]] = true end
   return 'ok'
 end
 
-local stamps, batch_answers, reserved, partitions_dirty = {}, {}, {}, {}
+local stamps, batch_answers, reserved, stamps_alone = {}, {}, {}, 0
 for i, part in ipairs(want.parts) do
   local topic = want.topics[part[1] + 1]
   local field = partition_fields[i]
@@ -160,20 +188,17 @@ for i, part in ipairs(want.parts) do
   batch_answers[i] = answers
   stamps[i] = -1
   if record and record.next > base then
-    stamps[i] = base
-    for j = 1, #record.open, 2 do
-      dependencies[record.open[j]] = true
-      if record.open[j + 1] < stamps[i] then stamps[i] = record.open[j + 1] end
-    end
-    record.open[#record.open + 1] = ticket
-    record.open[#record.open + 1] = base
-    partitions_dirty[field] = record
+    stamps[i] = lowest_base(record.open) or base
+    touch(field, base)
     reserved[#reserved + 1] = {field, base, record.next - base}
+  elseif record and #part[3] == 0 then
+    stamps[i] = record.visible_end
+    stamps_alone = stamps_alone + 1
   end
 end
 
 local topics_touched = sorted_keys(topics_dirty)
-if #reserved == 0 and #topics_touched == 0 then
+if #reserved == 0 and #topics_touched == 0 and stamps_alone == 0 then
   return cmsgpack.pack({'none', -1, -1, stamps, batch_answers, control_answers})
 end
 
@@ -182,28 +207,15 @@ local name = string.format('%d', ticket)
 local lowest = redis.call('ZRANGE', keys.open, 0, 0)[1]
 local answer = cmsgpack.pack(
   {'ok', ticket, lowest ~= '' and tonumber(lowest) or ticket, stamps, batch_answers, control_answers})
-dependencies[-1], dependencies[ticket] = nil, nil
-if me.last >= 0 and redis.call('ZSCORE', keys.open, string.format('%d', me.last)) then
-  dependencies[me.last] = true
-end
-local waits = sorted_keys(dependencies)
-for _, earlier in ipairs(waits) do
-  local earlier_name = string.format('%d', earlier)
-  local packed = redis.call('HGET', keys.dependents, earlier_name)
-  local dependents = packed and cmsgpack.unpack(packed) or {}
-  dependents[#dependents + 1] = ticket
-  redis.call('HSET', keys.dependents, earlier_name, cmsgpack.pack(dependents))
-end
 me.next = seq + 1
-me.last = ticket
+me.open = me.open .. string.format('%d:%d:%d,', ticket, seq, now)
 me.heartbeat = now
-me.pending[#me.pending + 1] = ticket
 redis.call('HSET', keys.meta, 'ticket', string.format('%d', ticket + 1))
 redis.call('HSET', keys.reservations, name, cmsgpack.pack({
   writer = writer, seq = seq, parts = reserved, producers = sorted_keys(producers_dirty),
-  topics = topics_touched, request = request_id, reserved_ms = now, answer = answer}))
+  topics = topics_touched, topic_parts = topic_parts, request = request_id, answer = answer}))
 redis.call('HSET', keys.holders, name, 'p' .. writer)
-redis.call('HSET', keys.waits, name, cmsgpack.pack(waits))
+redis.call('HSET', keys.blocked, name, string.format('%d', blocked))
 redis.call('ZADD', keys.open, ticket, name)
 store_records(keys.writers, {[writer] = me})
 store_records(keys.partitions, partitions_dirty)

@@ -1,32 +1,42 @@
--- Settling: a reservation becomes visible or void, and whoever waited for it moves on.
--- INVARIANTS: visible only after all dependencies are visible or void; a partition's visible end
--- never passes an open reservation; producer and topic state of a void reservation is rolled back
--- to before it; what becomes visible is appended to the stream once, numbered without a gap.
+-- Settling: a reservation becomes visible or void, and whoever it blocked moves on.
+-- INVARIANTS: visible only when decided and the lowest open ticket of its chain and of every
+-- partition and topic key it touches, so after all its dependencies are settled; a partition's
+-- visible end never passes an open reservation; producer and topic state of a void reservation is
+-- rolled back to before it; what becomes visible is appended to the stream once, numbered without a gap.
+-- `freed`: ticket -> in how many of the things touched it has become the lowest.
 
 local VISIBLE = -1   -- stands in the place of a ticket once its reservation is visible
 local PRODUCER_BATCHES_KEPT = 5
 
-local function settle_partitions(keys, ticket, reservation, visible)
+local function free(freed, ticket)
+  if ticket then freed[ticket] = (freed[ticket] or 0) + 1 end
+end
+
+local function settle_chain(keys, ticket, reservation, freed)
+  local writer = load_records(keys.writers, {reservation.writer})[reservation.writer]
+  local next_one
+  writer.open, next_one = without(writer.open, ticket)
+  free(freed, next_one)
+  store_records(keys.writers, {[reservation.writer] = writer})
+end
+
+-- A topic entry touches all partitions of the topic: `topic_parts` says which.
+local function settle_partitions(keys, ticket, reservation, visible, freed)
   local fields = {}
-  for i, part in ipairs(reservation.parts) do fields[i] = part[1] end
-  local records = load_records(keys.partitions, fields)
-  local dirty = {}
-  for _, part in ipairs(reservation.parts) do
-    local record = records[part[1]]
-    if record then   -- absent: its topic's deletion became visible
-      local open = {}
-      for i = 1, #record.open, 2 do
-        if record.open[i] ~= ticket then
-          open[#open + 1] = record.open[i]
-          open[#open + 1] = record.open[i + 1]
-        end
-      end
-      record.open = open
-      if visible then record.visible_end = part[2] + part[3] end
-      dirty[part[1]] = record
-    end
+  for _, part in ipairs(reservation.parts) do fields[#fields + 1] = part[1] end
+  for _, range in ipairs(reservation.topic_parts) do
+    for p = 0, range[2] - 1 do fields[#fields + 1] = partition_field(range[1], p) end
   end
-  store_records(keys.partitions, dirty)
+  local records = load_records(keys.partitions, fields)   -- absent: not made yet, or deleted
+  for _, record in pairs(records) do
+    local next_one
+    record.open, next_one = without(record.open, ticket)
+    free(freed, next_one)
+  end
+  for _, part in ipairs(reservation.parts) do
+    if visible and records[part[1]] then records[part[1]].visible_end = part[2] + part[3] end
+  end
+  store_records(keys.partitions, records)
 end
 
 -- A producer's batches are rows {ticket or VISIBLE, epoch, first, last, base}, oldest first.
@@ -54,13 +64,39 @@ local function settle_producers(keys, ticket, reservation, visible)
   store_records(keys.producers, dirty)
 end
 
+-- Partitions `from` to `to` of a topic come into being: later open entries of it touch them, too.
+local function add_partitions(keys, partitions, version, from, to, later)
+  local open, last = '', nil
+  for _, entry in ipairs(later) do
+    if entry[1] ~= version[1] and entry[1] ~= last and entry[2] == version[2] then
+      if last then
+        redis.call('HINCRBY', keys.blocked, string.format('%d', entry[1]), to - from + 1)
+      end
+      last = entry[1]
+      open = open .. string.format('%d:', last) .. NO_BASE .. ','
+    end
+  end
+  for p = from, to do
+    partitions[partition_field(version[2], p)] =
+      {next = 0, visible_end = 0, log_start = 0, open = open}
+  end
+end
+
+local function first_open(versions)
+  for _, version in ipairs(versions) do
+    if version[1] ~= VISIBLE then return version[1] end
+  end
+  return nil
+end
+
 -- A topic's key holds versions {ticket or VISIBLE, topic id, partitions, deleted}, oldest first.
-local function settle_topics(keys, ticket, reservation, visible)
+local function settle_topics(keys, ticket, reservation, visible, freed)
   local records = load_records(keys.topics, reservation.topics)
   local dirty, partitions = {}, {}
   for _, name in ipairs(reservation.topics) do
-    local kept = {}
-    for _, version in ipairs(records[name] or {}) do
+    local kept, versions = {}, records[name] or {}
+    local was_first = first_open(versions) == ticket
+    for i, version in ipairs(versions) do
       if version[1] ~= ticket then
         kept[#kept + 1] = version
       elseif visible then
@@ -70,59 +106,56 @@ local function settle_topics(keys, ticket, reservation, visible)
           for p = 0, had - 1 do partitions[partition_field(version[2], p)] = false end
           kept = {}
         else
-          for p = had, version[3] - 1 do
-            partitions[partition_field(version[2], p)] =
-              {next = 0, visible_end = 0, log_start = 0, open = {}}
-          end
+          add_partitions(keys, partitions, version, had, version[3] - 1, {unpack(versions, i + 1)})
           version[1] = VISIBLE
           kept = {version}
         end
       end
     end
+    if was_first then free(freed, first_open(kept)) end
     dirty[name] = #kept > 0 and kept or false
   end
   store_records(keys.topics, dirty)
   store_records(keys.partitions, partitions)
 end
 
--- RETURNS the tickets that became visible. `meta.visible` is advanced; the caller stores it.
-local function settle(keys, meta, epoch, first, outcome, stream_max)
-  local work, shown = {{first, outcome}}, {}
-  while #work > 0 do
-    local ticket, fate = unpack(table.remove(work, 1))
+local function append_to_stream(keys, meta, epoch, name, reservation, stream_max)
+  meta.visible = meta.visible + 1
+  local index, size = unpack(cmsgpack.unpack(redis.call('HGET', keys.indexes, name)))
+  redis.call('XADD', keys.visible, 'MAXLEN', '~', stream_max,
+    string.format('%d-%d', epoch, meta.visible),
+    'writer', reservation.writer, 'seq', string.format('%d', reservation.seq), 'ticket', name,
+    'size', size, 'index', index)
+end
+
+-- Settle `work`, rows {ticket, visible or not}, in this order, then all that it makes visible.
+-- RETURNS the reservations that were void. `meta.visible` is advanced and stored.
+local function settle(keys, meta, epoch, work, stream_max)
+  local void, at = {}, 1
+  while work[at] do
+    local ticket, visible = unpack(work[at])
     local name = string.format('%d', ticket)
     local reservation = cmsgpack.unpack(redis.call('HGET', keys.reservations, name))
-    local visible = fate == 'visible'
-    settle_partitions(keys, ticket, reservation, visible)
+    local freed = {}
+    settle_chain(keys, ticket, reservation, freed)
+    settle_partitions(keys, ticket, reservation, visible, freed)
     settle_producers(keys, ticket, reservation, visible)
-    settle_topics(keys, ticket, reservation, visible)
-    if visible then
-      meta.visible = meta.visible + 1
-      local index, size = unpack(cmsgpack.unpack(redis.call('HGET', keys.indexes, name)))
-      redis.call('XADD', keys.visible, 'MAXLEN', '~', stream_max,
-        string.format('%d-%d', epoch, meta.visible),
-        'writer', reservation.writer, 'seq', string.format('%d', reservation.seq), 'ticket', name,
-        'size', size, 'index', index)
-      shown[#shown + 1] = ticket
+    settle_topics(keys, ticket, reservation, visible, freed)
+    if visible then append_to_stream(keys, meta, epoch, name, reservation, stream_max)
+    else void[#void + 1] = reservation
     end
-    local dependents = redis.call('HGET', keys.dependents, name)
-    for _, key in ipairs({'reservations', 'holders', 'indexes', 'waits', 'dependents'}) do
+    for _, key in ipairs({'reservations', 'holders', 'indexes', 'blocked'}) do
       redis.call('HDEL', keys[key], name)
     end
     redis.call('ZREM', keys.open, name)
-    for _, later in ipairs(dependents and cmsgpack.unpack(dependents) or {}) do
+    for _, later in ipairs(sorted_keys(freed)) do
       local later_name = string.format('%d', later)
-      local waits = redis.call('HGET', keys.waits, later_name)
-      if waits then
-        local left = {}
-        for _, dependency in ipairs(cmsgpack.unpack(waits)) do
-          if dependency ~= ticket then left[#left + 1] = dependency end
-        end
-        redis.call('HSET', keys.waits, later_name, cmsgpack.pack(left))
-        local decided = redis.call('HGET', keys.holders, later_name):sub(1, 1) == 'd'
-        if #left == 0 and decided then work[#work + 1] = {later, 'visible'} end
-      end
+      local left = redis.call('HINCRBY', keys.blocked, later_name, -freed[later])
+      local decided = redis.call('HGET', keys.holders, later_name):sub(1, 1) == 'd'
+      if left == 0 and decided then work[#work + 1] = {later, true} end
     end
+    at = at + 1
   end
-  return shown
+  redis.call('HSET', keys.meta, 'visible', string.format('%d', meta.visible))
+  return void
 end

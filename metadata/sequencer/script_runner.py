@@ -1,0 +1,99 @@
+"""How the sequencer's scripts are run on Redis, and what Redis' errors mean.
+
+Invariant: an error that leaves the state as it was is `SequencerUnavailableError`, and the call may
+be made again; one that may have left half of a script's writes is `SequencerLostError`.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar, cast
+
+import ormsgpack
+from redis.asyncio import Redis
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from bucketlog.errors import (
+    ConfigurationError,
+    SequencerError,
+    SequencerLostError,
+    SequencerUnavailableError,
+)
+from metadata.sequencer.redis_keys import KEYS, key_prefix
+from metadata.sequencer.scripts import Verb, script_text
+
+T = TypeVar("T")
+
+HALF_WAY = ("user_script:", "WRONGTYPE")
+"""How the message of a script begins that ended in an error of its own: it may have written half,
+and must not be repeated. A full or busy server refuses a script's first write instead."""
+LOST_REMEDY = "restart the broker: it starts a new epoch from the bucket"
+
+
+class ScriptRunner:
+    """Runs verbs over the keys of one shard."""
+
+    def __init__(self, redis: Redis, *, cluster_id: str, shard: int) -> None:
+        self._redis = redis
+        self._prefix = key_prefix(cluster_id, shard)
+        self._keys = [self._prefix + key.name for key in KEYS]
+        self._shas = {
+            verb: hashlib.sha1(script_text(verb).encode(), usedforsecurity=False).hexdigest()
+            for verb in Verb
+        }
+
+    async def _guard(self, call: Awaitable[T]) -> T:
+        try:
+            return await call
+        except (TimeoutError, RedisConnectionError, RedisTimeoutError) as error:
+            if isinstance(error, AuthenticationError):
+                raise ConfigurationError(
+                    f"Redis refused the login: {error}", remedy="check the Redis URL's credentials"
+                ) from error
+            raise SequencerUnavailableError(
+                f"Redis is unreachable: {error}", remedy="check that it runs; the call is repeated"
+            ) from error
+        except NoPermissionError as error:
+            raise ConfigurationError(
+                f"Redis does not permit: {error}", remedy="see docs/format/redis.md for the ACL"
+            ) from error
+        except NoScriptError:
+            raise
+        except ReadOnlyError as error:
+            raise SequencerLostError(f"Redis is a replica: {error}", remedy=LOST_REMEDY) from error
+        except ResponseError as error:
+            if str(error).startswith(HALF_WAY):
+                raise SequencerLostError(
+                    f"a script failed, its keys are damaged: {error}", remedy=LOST_REMEDY
+                ) from error
+            raise SequencerUnavailableError(
+                f"Redis refused: {error}", remedy="see Redis' own log and memory"
+            ) from error
+        except RedisError as error:
+            raise SequencerError(f"Redis answered: {error}") from error
+
+    async def _run(self, verb: Verb, *args: str | bytes | int, extra: Sequence[str] = ()) -> Any:
+        keys = [*self._keys, *extra]
+        try:
+            raw = await self._guard(
+                cast(
+                    Awaitable[bytes],
+                    self._redis.evalsha(self._shas[verb], len(keys), *keys, *args),
+                )
+            )
+        except NoScriptError:
+            raw = await self._guard(
+                cast(
+                    Awaitable[bytes],
+                    self._redis.eval(script_text(verb), len(keys), *keys, *args),
+                )
+            )
+        return ormsgpack.unpackb(raw)
