@@ -17,6 +17,7 @@ demo: .venv/.installed ## a year of real flights: produced, consumed, replayed b
 	@$(BIN)/bucketlog demo $(ARGS)
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
+	@scripts/install.sh --background minio localstack
 	@scripts/install.sh kcat
 	@$(BIN)/python -m pytest $(ARGS)
 
@@ -25,7 +26,7 @@ check: .venv/.installed ## format, lint, types, layers and the fast tests: under
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/python -m pytest -q -n 2 -k 'not moto' $(FAST_TESTS)
+	@$(BIN)/python -m pytest -q -n 2 -k 'not (moto or minio or localstack)' $(FAST_TESTS)
 
 format: .venv/.installed ## rewrite the sources as `make check` wants them
 	@$(BIN)/ruff format .
@@ -36,6 +37,7 @@ bench: .venv/.installed ## produce and fetch benchmarks on this machine, JSON on
 	@$(BIN)/python -m benchmarks.fetch $(ARGS)
 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
+	@scripts/install.sh --background minio localstack
 	@scripts/install.sh kcat
 	@$(BIN)/python -m tests.prove $(WHAT) $(ARGS)
 

@@ -1,13 +1,41 @@
 #!/usr/bin/env bash
-# Installs the programs that tests need and that are not Python packages: scripts/install.sh kcat
+# Installs the programs that tests and demos need and that are not Python packages.
 #
-# Uses apt where it may. Elsewhere it says what to install and goes on (the tests that need the
-# program are then skipped, with the same words), except in CI (CI=true), where it fails.
+#   scripts/install.sh kcat minio localstack   installs what is missing
+#   scripts/install.sh --background minio ...  begins, and returns at once
+#   scripts/install.sh --where minio           waits for an installation that is under way, then
+#                                              prints the program's path; status 3: not installed
+#
+# kcat comes from apt, where it may be used. MinIO is built from its source by Go (about five
+# minutes of two cores), LocalStack gets a venv of its own on Python 3.13; both are kept in
+# $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
+# then skipped, with the same words, except in CI (CI=true), where this script fails.
 set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cache="${BUCKETLOG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bucketlog}"
+minio_version="v0.0.0-20260212201848-7aac2a2c5b7c"
+localstack_needs="localstack/requirements.txt"
 
 refuse() {
     echo "install: $1 is missing: $2" >&2
     [ "${CI:-}" != true ] || exit 1
+}
+
+where() {
+    case "$1" in
+        kcat) command -v kcat ;;
+        minio) echo "$cache/minio/$minio_version/minio" ;;
+        # a changed list of requirements is another installation
+        localstack) echo "$cache/localstack/$(cksum <"$localstack_needs" | cut -d' ' -f1)/bin/python" ;;
+    esac
+}
+
+is_installed() {
+    case "$1" in
+        localstack) [ -e "$(dirname "$(where "$1")")/../.installed" ] ;;
+        *) local path && path="$(where "$1")" && [ -x "$path" ] ;;
+    esac
 }
 
 as_root() {
@@ -22,27 +50,112 @@ may_use_apt() {
     command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
 }
 
-from_apt() {
-    local program="$1" package="$2" log
-    command -v "$program" >/dev/null && return
+install_kcat() {
     if ! may_use_apt; then
-        refuse "$program" "install your system's package '$package'"
+        refuse kcat "install your system's package 'kcat'"
         return
     fi
-    echo "install: $package, from the system's packages"
-    log="$(mktemp)"
+    echo "install: kcat, from the system's packages"
     export DEBIAN_FRONTEND=noninteractive
-    if ! as_root apt-get install -y "$package" >"$log" 2>&1 &&
-        ! { as_root apt-get update && as_root apt-get install -y "$package"; } >"$log" 2>&1; then
-        tail -n 20 "$log" >&2
-        refuse "$program" "apt-get install $package failed"
+    if ! logged as_root apt-get install -y kcat &&
+        ! { logged as_root apt-get update && logged as_root apt-get install -y kcat; }; then
+        refuse kcat "apt-get install kcat failed"
     fi
-    rm -f "$log"
 }
 
+install_minio() {
+    if ! command -v go >/dev/null; then
+        refuse minio "install Go 1.24 or newer (go on the PATH), then: scripts/install.sh minio"
+        return
+    fi
+    echo "install: minio $minio_version, built from source (minutes)"
+    local folder
+    folder="$(dirname "$(where minio)")"
+    mkdir -p "$folder"
+    if ! GOBIN="$folder/building" CGO_ENABLED=0 logged nice -n 10 \
+        go install -trimpath -ldflags "-s -w" "github.com/minio/minio@$minio_version"; then
+        refuse minio "its build failed"
+        return
+    fi
+    mv "$folder/building/minio" "$folder/minio"
+    rmdir "$folder/building"
+}
+
+find_python() {
+    local candidate
+    for candidate in python3.13 python3 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.13.*/bin/python; do
+        if "$candidate" -c "import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 13))" \
+            >/dev/null 2>&1; then
+            "$candidate" -c "import sys; print(sys.executable)"
+            return
+        fi
+    done
+    return 1
+}
+
+install_localstack() {
+    local python folder
+    if ! python="$(find_python)"; then
+        refuse localstack "install Python 3.13 with its venv module (LocalStack 4.14 runs on no other), then: scripts/install.sh localstack"
+        return
+    fi
+    echo "install: localstack, into a venv of $("$python" --version)"
+    folder="$(dirname "$(dirname "$(where localstack)")")"
+    rm -rf "$folder"
+    mkdir -p "$(dirname "$folder")"
+    if ! logged "$python" -m venv "$folder" ||
+        ! logged nice -n 10 "$folder/bin/python" -m pip install --disable-pip-version-check \
+            --cache-dir "$cache/pip" --requirement "$localstack_needs"; then
+        refuse localstack "its installation failed"
+        return
+    fi
+    touch "$folder/.installed"
+}
+
+logged() {
+    local log status=0
+    log="$(mktemp)"
+    "$@" >"$log" 2>&1 || status=$?
+    [ "$status" = 0 ] || tail -n 20 "$log" >&2
+    rm -f "$log"
+    return "$status"
+}
+
+# One installation at a time; whoever comes second waits, and finds it done.
+locked() {
+    mkdir -p "$cache"
+    exec 9>"$cache/$1.lock"
+    flock 9
+    is_installed "$1" || "install_$1"
+    exec 9>&-
+}
+
+begin() {
+    mkdir -p "$cache"
+    exec 9>"$cache/$1.lock"
+    if ! is_installed "$1" && flock -n 9; then
+        "install_$1" >"$cache/$1.log" 2>&1 </dev/null & # it holds the lock until it is done
+    fi
+    exec 9>&-
+}
+
+report() {
+    mkdir -p "$cache"
+    exec 9>"$cache/$1.lock"
+    flock 9
+    exec 9>&-
+    is_installed "$1" || exit 3
+    where "$1"
+}
+
+action=locked
+case "${1:-}" in
+    --background) action=begin && shift ;;
+    --where) action=report && shift ;;
+esac
 for name in "$@"; do
     case "$name" in
-        kcat) from_apt kcat kcat ;;
+        kcat | minio | localstack) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2

@@ -13,7 +13,7 @@ from bucketlog.embedded import EmbeddedCluster
 if TYPE_CHECKING:  # pytest must be the first to import its plugin
     from tests.components import Components
 
-pytest_plugins = ["tests.components", "tests.sequencing"]
+pytest_plugins = ["tests.components", "tests.s3_stores", "tests.sequencing"]
 
 
 def version_of_process(pid: int) -> str:

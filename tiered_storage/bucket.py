@@ -89,6 +89,7 @@ def check_prefix(prefix: str) -> None:
         or len(prefix) > MAX_KEY_LENGTH_BYTES
         or any(len(name) > MAX_KEY_NAME_LENGTH_BYTES or name in ("", ".", "..") for name in names)
         or len(last) > MAX_KEY_NAME_LENGTH_BYTES
+        or last in (".", "..")
     ):
         raise BucketRefusedError(
             f"{prefix!r} is no key of a bucket",

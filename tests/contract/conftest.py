@@ -1,60 +1,80 @@
 """Fixtures of the bucket's contract: a store of each kind, and buckets in it."""
 
-import importlib.metadata
-import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from uuid import uuid4
 
 import boto3
 import pytest
+from mypy_boto3_s3 import S3Client
 
-from tests.components import Components
-from tests.contract.stores import KINDS, S3_STORES, TEST_BUCKET, Kind, Store, moto_server
+from localstack.servers import KMS_KEY, REGION, RunningStore, StoreName
+from tests.contract.stores import (
+    ENCRYPTED_BUCKET,
+    KINDS,
+    KMS_BUCKET,
+    TEST_BUCKET,
+    VERSIONED_BUCKET,
+    Kind,
+    Store,
+)
 from tiered_storage.backends.threaded import ThreadedBucket
 from tiered_storage.bucket import Bucket
 from tiered_storage.location import S3Options, open_bucket, open_sync_bucket
 
 
 @pytest.fixture(scope="session")
-def credentials() -> Iterator[None]:
-    """So that no test looks for an instance role."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, os.environ.get(name, "testing"))
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        yield
-
-
-@pytest.fixture(scope="session")
-def s3_endpoint(credentials: None, components: Components) -> Iterator[Callable[[str], str]]:
-    """The endpoint of a server by its name, with the test bucket in it."""
+def s3_endpoint(
+    credentials: None, s3_store: Callable[[StoreName], RunningStore], request: pytest.FixtureRequest
+) -> Callable[[str], str]:
+    """The endpoint of a server by its name, with the test buckets in it."""
     known: dict[str, str] = {}
 
     def endpoint(server: str) -> str:
         if server not in known:
-            known[server] = os.environ[S3_STORES[server]]
-            make_bucket(known[server])
-            components.took_part(server, known[server])
+            url: str = (
+                request.getfixturevalue("moto")
+                if server == "moto"
+                else s3_store(StoreName(server)).endpoint_url
+            )
+            client = boto3.session.Session().client("s3", endpoint_url=url, region_name=REGION)
+            try:
+                client.create_bucket(Bucket=TEST_BUCKET)
+                if server == StoreName.MINIO:
+                    _make_configured_buckets(client)
+            finally:
+                client.close()
+            known[server] = url
         return known[server]
 
-    with moto_server() as moto:
-        known["moto"] = moto
-        make_bucket(moto)
-        components.took_part("moto server", importlib.metadata.version("moto"))
-        yield endpoint
+    return endpoint
 
 
-def make_bucket(endpoint_url: str) -> None:
-    client = boto3.session.Session().client(
-        "s3", endpoint_url=endpoint_url, region_name="us-east-1"
+def _make_configured_buckets(client: S3Client) -> None:
+    for bucket in (VERSIONED_BUCKET, ENCRYPTED_BUCKET, KMS_BUCKET):
+        client.create_bucket(Bucket=bucket)
+    client.put_bucket_versioning(
+        Bucket=VERSIONED_BUCKET, VersioningConfiguration={"Status": "Enabled"}
     )
-    try:
-        names = [bucket.get("Name") for bucket in client.list_buckets()["Buckets"]]
-        if TEST_BUCKET not in names:
-            client.create_bucket(Bucket=TEST_BUCKET)
-    finally:
-        client.close()
+    client.put_bucket_encryption(
+        Bucket=ENCRYPTED_BUCKET,
+        ServerSideEncryptionConfiguration={
+            "Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]
+        },
+    )
+    client.put_bucket_encryption(
+        Bucket=KMS_BUCKET,
+        ServerSideEncryptionConfiguration={
+            "Rules": [
+                {
+                    "ApplyServerSideEncryptionByDefault": {
+                        "SSEAlgorithm": "aws:kms",
+                        "KMSMasterKeyID": KMS_KEY,
+                    }
+                }
+            ]
+        },
+    )
 
 
 @pytest.fixture(params=KINDS, ids=str)
@@ -70,7 +90,7 @@ def s3_options(request: pytest.FixtureRequest, kind: Kind, credentials: None) ->
         return S3Options()
     endpoint: Callable[[str], str] = request.getfixturevalue("s3_endpoint")
     return S3Options(
-        endpoint_url=endpoint(kind.server), region="us-east-1", list_page_keys=kind.page_keys
+        endpoint_url=endpoint(kind.server), region=REGION, list_page_keys=kind.page_keys
     )
 
 
@@ -82,7 +102,7 @@ def store(kind: Kind, s3_options: S3Options, tmp_path: Path) -> Store:
         case "memory":
             url = f"memory://{uuid4()}"
         case _:
-            url = f"s3://{TEST_BUCKET}/{uuid4()}"
+            url = f"s3://{kind.bucket}/{uuid4()}"
 
     async def open_async() -> Bucket:
         return await open_bucket(url, s3=s3_options)

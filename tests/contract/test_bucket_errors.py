@@ -13,7 +13,8 @@ from bucketlog.errors import (
     ConfigurationError,
     ObjectNotFoundError,
 )
-from tests.contract.stores import S3_KINDS, TEST_BUCKET, Kind, moto_server
+from tests.contract.stores import S3_KINDS, TEST_BUCKET, Kind
+from tests.s3_stores import moto_server
 from tiered_storage.backends.s3_requests import S3Requests, body, size_past_end
 from tiered_storage.backends.threaded import ThreadedBucket
 from tiered_storage.bucket import Body, Bucket, Span, Suffix
@@ -65,7 +66,11 @@ def strict_moto(credentials: None) -> Iterator[str]:
         yield endpoint
 
 
-@pytest.mark.parametrize("kind", S3_KINDS, ids=str)
+CHECKING_KINDS = [kind for kind in S3_KINDS if kind.server != "localstack"]
+"""LocalStack takes everybody."""
+
+
+@pytest.mark.parametrize("kind", CHECKING_KINDS, ids=str)
 async def test_wrong_credentials(
     kind: Kind, s3_options: S3Options, strict_moto: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +224,6 @@ def test_a_page_of_a_store_that_ignores_start_after() -> None:
         "NextContinuationToken": "next",
     }
     infos, token = REQUESTS.page(page, "a")
-    assert [(info.key, info.modified_ms) for info in infos] == [("b", 17_500), ("c", 17_500)]
+    assert [(info.key, info.modified_ms) for info in infos] == [("b", 17_000), ("c", 17_000)]
     assert token == "next"
     assert REQUESTS.page(page | {"IsTruncated": False}, "")[1] is None

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.components import Components
-from tests.contract.stores import moto_server
+from tests.s3_stores import moto_server
 from tests.written_log import WrittenLog, some_records
 from tiered_storage.location import S3Options, open_sync_bucket
 

@@ -237,7 +237,7 @@ class S3Requests:
             ObjectInfo(
                 listed["Key"][len(self.prefix) :],
                 listed["Size"],
-                int(listed["LastModified"].timestamp() * 1_000),
+                _modified_ms(listed),
             )
             for listed in answer.get("Contents", ())
         ]
@@ -313,7 +313,12 @@ def size_past_end(error: ClientError) -> int | None:
 
 
 def object_info(key: str, answer: Mapping[str, Any]) -> ObjectInfo:
-    return ObjectInfo(key, answer["ContentLength"], int(answer["LastModified"].timestamp() * 1_000))
+    return ObjectInfo(key, answer["ContentLength"], _modified_ms(answer))
+
+
+def _modified_ms(answer: Mapping[str, Any]) -> int:
+    """Of whole seconds: HEAD tells no more, some stores' listings do."""
+    return int(answer["LastModified"].timestamp()) * 1_000
 
 
 def body(answer: Mapping[str, Any], data: bytes, span: Span | Suffix | None) -> Body:
