@@ -16,6 +16,14 @@ EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
+IDENTIFIERS = frozenset(
+    {
+        *("partition", "earliest", "latest", "base_offset", "hw_stamp", "position"),
+        *("max_timestamp", "producer_id", "producer_epoch", "base_sequence", "attributes"),
+    }
+)
+"""Columns whose numbers name something: printed as they are typed, without thousands separators."""
+
 EXIT_CODES = (
     "Exit codes: 0 done; 1 failed (also: damage or a mismatch was found); 2 wrong usage or "
     "configuration; 130 interrupted; 141 the reader of the output went away."
@@ -36,13 +44,16 @@ def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], output
     elif output is Output.JSON:
         print(json.dumps(list(rows), indent=2))
     else:
-        _print_table([[_cell(row.get(column)) for column in columns] for row in rows], columns)
+        _print_table(
+            [[_cell(column, row.get(column)) for column in columns] for row in rows], columns
+        )
 
 
-def _cell(value: object) -> str:
+def _cell(column: str, value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    is_amount = isinstance(value, int) and not isinstance(value, bool) and column not in IDENTIFIERS
+    return f"{value:,}" if is_amount else str(value)
 
 
 def _print_table(cells: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
@@ -59,6 +70,12 @@ def _print_table(cells: Sequence[Sequence[str]], columns: Sequence[str]) -> None
             for text, width, right in zip(row, widths, numeric, strict=True)
         )
         print(line.rstrip())
+
+
+def counted(number: int, noun: str) -> str:
+    """As in "1 partition", "2,000 partitions", "2 batches"."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def note(message: str) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from bucketlog.cli.lines import Line, json_line, plain_line
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
-from bucketlog.cli.output import note, progress
+from bucketlog.cli.output import counted, note, progress
 from bucketlog.errors import ConfigurationError, InvalidDataError
 
 
@@ -65,7 +65,7 @@ def produce(
                 )
                 sent += 1
                 bar.advance()
-    note(f"{sent} records are in {topic}")
+    note(f"{counted(sent, 'record')} written to {topic}")
 
 
 def _lines(

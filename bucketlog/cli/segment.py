@@ -10,7 +10,7 @@ from uuid import UUID
 import typer
 
 from bucketlog.cli.options import BucketUrl, OutputFormat
-from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, print_rows, progress
+from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, counted, print_rows, progress
 from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -146,8 +146,9 @@ def _print_report(report: "Report", output: Output) -> None:
     for damage in report.damage:
         print(f"DAMAGED {damage.key} at byte {damage.position}: {damage.reason}")
     print(
-        f"{report.segments:,} segments and {report.seals:,} seals, {report.size_bytes:,} bytes: "
-        f"{report.batches:,} batches, {report.records:,} records of {report.partitions:,} "
-        f"partitions; {report.unfinished} unfinished, {report.void} void"
+        f"{counted(report.segments, 'segment')} and {counted(report.seals, 'seal')}, "
+        f"{counted(report.size_bytes, 'byte')}: {counted(report.batches, 'batch')}, "
+        f"{counted(report.records, 'record')} of {counted(report.partitions, 'partition')}; "
+        f"{report.unfinished} unfinished, {report.void} void"
     )
     print(f"{len(report.damage)} damaged" if report.damage else "all sound")

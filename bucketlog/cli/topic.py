@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
-from bucketlog.cli.output import Output, note, print_rows
+from bucketlog.cli.output import Output, counted, note, print_rows
 from bucketlog.errors import ConfigurationError
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ def create(
     with connect(bootstrap) as log:
         create_it = log.topics.ensure if if_missing else log.topics.create
         made = create_it(name, partitions=partitions, configs=configs)
-    note(f"topic {made.name}: {made.partitions} partitions")
+    note(f"topic {made.name}: {counted(made.partitions, 'partition')}")
 
 
 def _assignment(text: str) -> tuple[str, str]:

@@ -45,7 +45,7 @@ ADVICE: dict[str, Advice] = {
     "NOT_LEADER_FOR_PARTITION": Advice(True, _WAIT),
     "OFFSET_NOT_AVAILABLE": Advice(True, _WAIT),
     "OFFSET_OUT_OF_RANGE": Advice(
-        False, "start from 'earliest', 'latest' or an offset that exists"
+        False, "start from the earliest or the latest record, or from an offset between them"
     ),
     "OUT_OF_ORDER_SEQUENCE_NUMBER": Advice(False, "an earlier batch was lost: open a new producer"),
     "POLICY_VIOLATION": Advice(False, "ask the cluster's operator which policy forbids it"),
@@ -58,7 +58,7 @@ ADVICE: dict[str, Advice] = {
     "THROTTLING_QUOTA_EXCEEDED": Advice(True, "slow down, or ask for a larger quota"),
     "TOPIC_ALREADY_EXISTS": Advice(False, "use topics.ensure, or another name"),
     "TOPIC_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this topic"),
-    "TOPIC_EXCEPTION": Advice(False, "letters, digits, '.', '_' and '-', at most 249 of them"),
+    "TOPIC_EXCEPTION": Advice(False, "choose another name"),
     "UNKNOWN_PRODUCER_ID": Advice(False, "the cluster forgot this producer: open a new one"),
     "UNKNOWN_TOPIC_ID": Advice(
         True, "the topic was deleted or created anew: read its metadata again"
@@ -72,7 +72,9 @@ ADVICE: dict[str, Advice] = {
     "_ALL_BROKERS_DOWN": Advice(True, _CHECK_ADDRESS),
     "_AUTHENTICATION": Advice(False, "check user and password"),
     "_AUTO_OFFSET_RESET": Advice(
-        False, "the offset is gone or not there yet: start from 'earliest', 'latest' or another"
+        False,
+        "the offset is gone or not there yet: start from the earliest or the latest record, or "
+        "from an offset between them",
     ),
     "_BAD_MSG": Advice(False, "damaged bytes: run `bucketlog segment verify` over the bucket"),
     "_FATAL": Advice(False, "the producer cannot go on: open a new one"),

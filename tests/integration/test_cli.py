@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -55,14 +56,20 @@ class Shell:
         assert done.stderr.count(b"\n") == 1, done.stderr.decode()
         return done.stderr.decode()
 
-    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
+    @contextmanager
+    def start(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+        """It does not outlive the block, however that ends."""
+        with subprocess.Popen(
             [*COMMAND, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=self.environment,
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
 
 @pytest.fixture
@@ -157,6 +164,20 @@ def test_a_wrong_topic(shell: Shell) -> None:
     assert "no topic name" in shell.failing(2, "produce", "no where", stdin=b"x\n")
 
 
+def test_a_wrong_name_is_told_the_rule_once(shell: Shell, name: str) -> None:
+    assert shell.failing(1, "topic", "create", "a b").count("letters, digits") == 1
+    shell.ok("topic", "create", f"{name}.x")
+    complaint = shell.failing(1, "topic", "create", f"{name}_x")
+    assert f"collides with existing topic: {name}.x" in complaint
+    assert complaint.endswith("(choose another name)\n")
+
+
+def test_an_offset_past_the_end(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    complaint = shell.failing(1, "consume", name, "-f", "100", "-n", "1")
+    assert "start from the earliest or the latest record" in complaint
+
+
 def test_a_wrong_partition(shell: Shell, name: str) -> None:
     shell.ok("topic", "create", name)
     assert "no partition 7" in shell.failing(2, "consume", name, "-p", "7")
@@ -174,6 +195,18 @@ def test_a_reader_that_goes_away(shell: Shell, name: str) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == b"0\n"
+        process.stdout.close()
+        assert process.wait(TIMEOUT_S) == 141
+        assert process.stderr.read() == b""
+
+
+def test_a_reader_that_goes_away_while_no_record_comes(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    with shell.start("consume", name, "-f", "start") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        shell.ok("produce", name, stdin=b"one\n")
+        assert process.stdout.readline() == b"one\n"
         process.stdout.close()
         assert process.wait(TIMEOUT_S) == 141
         assert process.stderr.read() == b""

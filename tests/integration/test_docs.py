@@ -58,4 +58,4 @@ def test_every_line_of_the_cli_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert '"key": "de", "value": "hallo"' in done.stdout
     assert "all sound" in done.stdout
-    assert "2 records are in copy" in done.stderr
+    assert "2 records written to copy" in done.stderr

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from bucketlog.cli.main import main
-from bucketlog.cli.output import Output, print_rows
+from bucketlog.cli.output import Output, counted, print_rows
 from bucketlog.wire.records import Record
 from tests.written_log import WrittenLog
 from tiered_storage import keys
@@ -160,10 +160,17 @@ def test_inspect_names_a_missing_key(log: WrittenLog, tmp_path: Path, capsys: Ca
     assert "'log/a/b'" in capsys.readouterr().err
 
 
+def test_one_is_not_many() -> None:
+    told = [counted(number, "batch") for number in (0, 1, 2000)]
+    assert told == ["0 batches", "1 batch", "2,000 batches"]
+
+
 def test_tables_align(capsys: Capture) -> None:
     rows: list[dict[str, Any]] = [{"name": "a", "count": 1000}, {"name": "long", "count": None}]
     print_rows(rows, ("name", "count"), Output.TABLE)
     assert capsys.readouterr().out == "NAME  COUNT\na     1,000\nlong      -\n"
+    print_rows([{"base_offset": 1000}], ("base_offset",), Output.TABLE)
+    assert capsys.readouterr().out == "BASE OFFSET\n       1000\n", "to be copied as it stands"
     print_rows(rows, ("name", "count"), Output.JSONL)
     assert capsys.readouterr().out.splitlines()[1] == '{"name": "long", "count": null}'
     print_rows([], ("name", "count"), Output.TABLE)
