@@ -20,6 +20,8 @@ from stateless_broker.allocator import keep_buffers_on_one_heap
 from stateless_broker.broker import Broker
 from stateless_broker.settings import BrokerSettings
 
+logger = logging.getLogger("stateless_broker")
+
 
 def load_settings() -> BrokerSettings:
     """Raises `ConfigurationError` that names the variable."""
@@ -37,9 +39,14 @@ def load_settings() -> BrokerSettings:
 async def serve(settings: BrokerSettings) -> None:
     """Run a broker until a signal; raises `BucketlogError` if it cannot start."""
     stopping = asyncio.Event()
+
+    def stop(signum: signal.Signals) -> None:
+        logger.info("%s: stopping", signum.name)
+        stopping.set()
+
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signum, stopping.set)
+        loop.add_signal_handler(signum, stop, signum)
     broker = Broker(settings)
     try:
         starting = asyncio.create_task(broker.start())

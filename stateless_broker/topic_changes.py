@@ -72,6 +72,8 @@ class TopicChanges:
         except InvalidDataError as error:
             return Result(ErrorCode.invalid_config, error.message, None)
         count = self._partitions_default if partitions == -1 else partitions
+        if self._total_partitions() + count > self._cluster_partitions_max:
+            return self._too_many()
         topic_id = self._new_topic_id()
         fact = TopicCreated(topic_id=topic_id, name=name, partitions=count, configs=accepted)
         topic = Topic(TopicId(topic_id.bytes), name, count, accepted)
@@ -100,8 +102,6 @@ class TopicChanges:
                 f"{partitions} partitions; 1 to {self._partitions_max} are accepted",
                 None,
             )
-        if self._total_partitions() + max(partitions, 1) > self._cluster_partitions_max:
-            return self._too_many()
         if replication_factor == 0 or replication_factor < -1:
             return Result(
                 ErrorCode.invalid_replication_factor,

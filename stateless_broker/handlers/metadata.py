@@ -5,6 +5,7 @@ created automatically is answered LEADER_NOT_AVAILABLE, and clients ask again.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,8 @@ from stateless_broker.cluster import Cluster
 from stateless_broker.dispatch import Request
 from stateless_broker.messages import Values
 from stateless_broker.topic_changes import TopicChanges
+
+logger = logging.getLogger(__name__)
 
 ALL_IF_EMPTY_UNTIL = 0
 AUTO_CREATE_FLAG_FROM = 4
@@ -104,7 +107,9 @@ class MetadataHandler:
         return ErrorCode.leader_not_available
 
     async def _create_now(self, name: str) -> None:
-        await self._changes.create(name)
+        result = await self._changes.create(name)
+        if result.error not in (ErrorCode.none, ErrorCode.topic_already_exists):
+            logger.warning("automatic creation of %r is refused: %s", name, result.message)
 
     def _describe(self, topic: Topic) -> Values:
         leaders = [

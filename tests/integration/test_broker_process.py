@@ -1,5 +1,6 @@
-"""What the broker refuses to start on: one clear line, and the right exit code."""
+"""What the broker refuses to start on: one clear line, and the right exit code; and its end."""
 
+import signal
 import socket
 from pathlib import Path
 
@@ -103,3 +104,12 @@ def test_a_second_live_broker(start: Start) -> None:
     with WireClient(first.bootstrap) as client:
         client.call("metadata", 1, topics=[])
     assert first.terminate() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_log_names_the_signal_that_stopped_it(start: Start, number: signal.Signals) -> None:
+    broker = start().wait_until_ready()
+    broker.process.send_signal(number)
+    assert broker.wait() == 0
+    lines = broker.log.read_text().splitlines()
+    assert len([line for line in lines if line.endswith(f": {number.name}: stopping")]) == 1, lines

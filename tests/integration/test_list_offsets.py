@@ -1,8 +1,13 @@
 """ListOffsets: earliest, latest, by timestamp, max timestamp (KIP-79, KIP-734)."""
 
+import threading
+from typing import Any
+
 import pytest
 from kio.schema.errors import ErrorCode
 
+from bucketlog.wire.records import decode_records
+from stateless_broker.handlers.list_offsets import LOOKUP_BYTES_MAX, LOOKUP_RECORDS_MAX
 from tests.integration.conftest import MakeTopic
 from tests.integration.kafka_requests import (
     EARLIEST,
@@ -11,9 +16,11 @@ from tests.integration.kafka_requests import (
     list_offset,
     produce,
 )
-from tests.wire_client import WireClient, build_batch
+from tests.rig import PATIENCE_S, Rig, outcome, send, until
+from tests.wire_client import WireClient, build_batch, patch_batch
 
 T0 = 1_700_000_000_000
+GZIP = 1
 
 
 def filled_topic(client: WireClient, make_topic: MakeTopic, codec: int = 0) -> str:
@@ -71,3 +78,73 @@ def test_unknown(client: WireClient, make_topic: MakeTopic) -> None:
     unknown = ErrorCode.unknown_topic_or_partition
     assert list_offset(client, "no-such-topic", LATEST)[0] == unknown
     assert list_offset(client, make_topic(), LATEST, partition=7)[0] == unknown
+
+
+def test_a_partition_asked_for_twice(client: WireClient, make_topic: MakeTopic) -> None:
+    """Which of the two answers would be meant? The others of the request are answered."""
+    topic = make_topic(partitions=2)
+    rows = [{"partition_index": at, "timestamp": LATEST} for at in (0, 1, 0)]
+    answer = client.call(
+        "list_offsets",
+        7,
+        replica_id=-1,
+        isolation_level=0,
+        topics=[{"name": topic, "partitions": rows}],
+    )
+    codes = [(row.partition_index, row.error_code) for row in answer.topics[0].partitions]
+    twice = ErrorCode.invalid_request
+    assert codes == [(0, twice), (1, ErrorCode.none), (0, twice)]
+
+
+@pytest.mark.parametrize(("extra", "offset"), [(0, LOOKUP_RECORDS_MAX - 1), (1, 0)])
+def test_a_batch_of_too_many_records_is_answered_by_its_header(
+    client: WireClient, make_topic: MakeTopic, extra: int, offset: int
+) -> None:
+    topic = make_topic()
+    count = LOOKUP_RECORDS_MAX + extra
+    times = [T0] * (count - 1) + [T0 + 1000]
+    batch = build_batch([(None, b"")] * count, timestamps=times, codec=GZIP)
+    assert produce(client, topic, batch).error == ErrorCode.none
+    assert list_offset(client, topic, T0 + 1) == (ErrorCode.none, offset, T0 + 1000)
+
+
+@pytest.mark.parametrize(("size", "offset"), [(LOOKUP_BYTES_MAX // 2, 1), (LOOKUP_BYTES_MAX, 0)])
+def test_a_batch_that_inflates_too_far_is_answered_by_its_header(
+    client: WireClient, make_topic: MakeTopic, size: int, offset: int
+) -> None:
+    topic = make_topic()
+    batch = build_batch([(None, b""), (None, bytes(size))], timestamps=[T0, T0 + 1000], codec=GZIP)
+    assert produce(client, topic, batch).error == ErrorCode.none
+    assert list_offset(client, topic, T0 + 1) == (ErrorCode.none, offset, T0 + 1000)
+
+
+def test_a_batch_that_does_not_decode_is_answered_by_its_header(
+    client: WireClient, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    good = build_batch([(None, b"x")] * 2, timestamps=[T0, T0 + 1000], codec=GZIP)
+    broken = patch_batch(good, 61, ">H", 0)
+    assert produce(client, topic, broken).error == ErrorCode.none
+    assert list_offset(client, topic, T0 + 1) == (ErrorCode.none, 0, T0 + 1000)
+
+
+async def test_a_look_up_that_takes_long_holds_nobody_up(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look-up may not end before another request is answered."""
+    begun, answered = threading.Event(), threading.Event()
+
+    def slow(*args: Any, **values: Any) -> Any:
+        begun.set()
+        assert answered.wait(PATIENCE_S / 2), "the event loop waited for the look-up"
+        return decode_records(*args, **values)
+
+    monkeypatch.setattr("stateless_broker.handlers.list_offsets.decode_records", slow)
+    assert (await outcome(send(rig)))[0] is ErrorCode.none
+    topics = [{"name": "t", "partitions": [{"partition_index": 0, "timestamp": 1}]}]
+    looking = rig.send("list_offsets", 7, replica_id=-1, isolation_level=0, topics=topics)
+    await until(begun.is_set)
+    await rig.call("metadata", 1, topics=[])
+    assert not looking.done()
+    answered.set()
+    assert (await looking).topics[0].partitions[0].offset == 0
