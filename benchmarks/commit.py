@@ -2,10 +2,10 @@
 
     python -m benchmarks.commit --partitions 1,10,50,200 --segments 300
 
-One JSON line for each number of partitions, without and with idempotent producers (one batch of
-one producer a partition): medians of Redis CPU µs a call
-(INFO commandstats) and of the client's µs a call, wire and packing included. One writer, one
-segment at a time; `--open` lets so many earlier segments of another writer stand open.
+One JSON line for each number of partitions, without and with idempotent producers (one batch a
+partition, of one producer for each open segment): medians of Redis CPU µs a call (INFO
+commandstats) and of the client's µs a call, wire and packing included. `--open` segments stand open
+at any time, of two writers in turn: each step reserves one more and publishes the oldest.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from metadata.sequencer.client import Sequencer, connect_redis
 from metadata.sequencer.requests import Activation, WantedBatch, WantedPartition
 
 TOPIC = TopicId(UUID(int=1).bytes)
-WRITER, OTHER = WriterId("a" * 32), WriterId("b" * 32)
+WRITERS = (WriterId("a" * 32), WriterId("b" * 32))
 EPOCH = 1
 WARM_UP = 20
 FOOTER_BYTES_FIXED, FOOTER_BYTES_PER_PARTITION = 108, 72
@@ -43,42 +43,57 @@ def state_of(partitions: int) -> LogState:
 
 
 class Run:
-    """One cluster on the server: an epoch, a writer, its next seq."""
+    """One cluster on the server: an epoch, two writers, the segments reserved and published so
+    far."""
 
-    def __init__(self, redis: Redis, cluster: str, partitions: int, idempotent: bool) -> None:
+    def __init__(
+        self, redis: Redis, cluster: str, partitions: int, idempotent: bool, open_segments: int
+    ) -> None:
         self.redis = redis
         self.sequencer = Sequencer(redis, cluster_id=cluster, stream_segments_max=100)
         self.partitions = partitions
         self.idempotent = idempotent
+        self.open_segments = open_segments
         self.footer = bytes(FOOTER_BYTES_FIXED + FOOTER_BYTES_PER_PARTITION * partitions)
-        self.seq = 0
+        self.reserved = 0
+        self.published = 0
 
-    async def begin(self, open_segments: int) -> None:
+    async def begin(self) -> None:
         await self.sequencer.add_nonce("n")
         identity = await self.sequencer.identity()
         await self.sequencer.activate(Activation(EPOCH, "n", identity, state_of(self.partitions)))
-        for writer in (WRITER, OTHER):
+        for writer in WRITERS:
             await self.sequencer.register_writer(EPOCH, writer)
-        for seq in range(open_segments):
-            await self.reserve(SegmentId(OTHER, seq), WantedBatch(1, "", -1, -1))
+        for _ in range(self.open_segments - 1):
+            await self.reserve()
 
-    async def reserve(self, segment: SegmentId, batch: WantedBatch) -> None:
-        wanted = [WantedPartition("t", TOPIC, n, [batch]) for n in range(self.partitions)]
-        await self.sequencer.reserve(EPOCH, segment, str(segment.seq), partitions=wanted)
+    def _segment(self, number: int) -> SegmentId:
+        return SegmentId(WRITERS[number % 2], number // 2)
 
-    async def segment(self, clock_us: Callable[[], Awaitable[float]]) -> tuple[float, float]:
-        """What reserve and publish add to the clock. One at a time: nothing stays open."""
-        segment = SegmentId(WRITER, self.seq)
+    async def reserve(self) -> None:
+        number = self.reserved
+        self.reserved += 1
         batch = WantedBatch(10, "", -1, -1)
         if self.idempotent:
-            batch = WantedBatch(10, "7", 0, self.seq * 10)
-        self.seq += 1
-        start = await clock_us()
-        await self.reserve(segment, batch)
-        reserved = await clock_us()
+            # Open segments are consecutive, and writers alternate: a producer stays at one writer.
+            producers = self.open_segments + self.open_segments % 2
+            batch = WantedBatch(10, str(number % producers), 0, number // producers * 10)
+        wanted = [WantedPartition("t", TOPIC, n, [batch]) for n in range(self.partitions)]
+        await self.sequencer.reserve(EPOCH, self._segment(number), str(number), partitions=wanted)
+
+    async def publish(self) -> None:
+        segment = self._segment(self.published)
+        self.published += 1
         await self.sequencer.publish(
             EPOCH, segment, footer=self.footer, object_size_bytes=1_000_000
         )
+
+    async def step(self, clock_us: Callable[[], Awaitable[float]]) -> tuple[float, float]:
+        """What reserve and publish add to the clock."""
+        start = await clock_us()
+        await self.reserve()
+        reserved = await clock_us()
+        await self.publish()
         return reserved - start, await clock_us() - reserved
 
     async def server_us(self) -> float:
@@ -94,12 +109,12 @@ async def client_us() -> float:
 async def measure(
     redis: Redis, name: str, partitions: int, idempotent: bool, options: argparse.Namespace
 ) -> dict[str, object]:
-    run = Run(redis, name, partitions, idempotent)
-    await run.begin(options.open)
+    run = Run(redis, name, partitions, idempotent, options.open)
+    await run.begin()
     for _ in range(WARM_UP):
-        await run.segment(client_us)
-    server = [await run.segment(run.server_us) for _ in range(options.segments)]
-    client = [await run.segment(client_us) for _ in range(options.segments)]
+        await run.step(client_us)
+    server = [await run.step(run.server_us) for _ in range(options.segments)]
+    client = [await run.step(client_us) for _ in range(options.segments)]
     return {
         "partitions": partitions,
         "idempotent": idempotent,
@@ -129,5 +144,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--partitions", default="1,10,50,200")
     parser.add_argument("--segments", type=int, default=300)
-    parser.add_argument("--open", type=int, default=0)
+    parser.add_argument("--open", type=int, default=1)
     asyncio.run(main(parser.parse_args()))

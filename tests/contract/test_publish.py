@@ -227,6 +227,27 @@ async def test_a_batch_depends_on_an_open_entry_of_its_topic(sequencing: Sequenc
     assert await sequencing.tickets_shown() == [0, 1, 2, 3]
 
 
+async def test_open_entries_touch_partitions_that_come_into_being(sequencing: Sequencing) -> None:
+    """Three grow, one after another; the second is held up by a batch of another topic. A batch in
+    what the first has made waits for the other two; and they go on once they are free."""
+    await sequencing.control(sequencing.a, "create", "u", 1)
+    await sequencing.publish(sequencing.a)
+    await sequencing.ask(sequencing.b, {("u", 0): [plain()]})
+    await sequencing.control(sequencing.a, "grow", "t", 3)
+    held_up = sequencing.wanted("grow", "t", 4)
+    await sequencing.ask(sequencing.a, {("u", 0): [plain()]}, [held_up])
+    await sequencing.control(sequencing.a, "grow", "t", 5)
+    assert await sequencing.publish(sequencing.a) is VISIBLE
+    for _ in range(2):
+        assert await sequencing.publish(sequencing.a) is DECIDED
+    c = await sequencing.writer()
+    await sequencing.ask(c, {("t", 2): [plain()]})
+    assert await sequencing.publish(c) is DECIDED
+    assert await sequencing.tickets_shown() == [0, 1, 3]
+    assert await sequencing.publish(sequencing.b) is VISIBLE
+    assert await sequencing.tickets_shown() == [0, 1, 3, 2, 4, 5, 6]
+
+
 async def test_entries_precede_batches_in_a_segment(sequencing: Sequencing) -> None:
     delete = sequencing.wanted("delete", "t")
     answer = await sequencing.ask(sequencing.a, {("t", 0): [plain()]}, [delete])

@@ -110,16 +110,32 @@ class SequencerModel:
             rows = [self._batch(place, batch, draft, waiting) for batch in wanted]
             answers.append(rows)
             accepted = any(row.status is BatchStatus.OK for row in rows)
-            draft.stamps.append(self._stamp(place, before) if accepted else -1)
+            if not wanted:
+                draft.stamps.append(self._fresh_stamp(place))
+            else:
+                draft.stamps.append(self._stamp(place, before) if accepted else -1)
             if accepted:
                 draft.names.add(place[0])
-        if not draft.batches and not draft.control:
+        if not draft.batches and not draft.control and not any(s >= 0 for s in draft.stamps):
             return None, Answers(answers, statuses)
         draft.needs = {entry.ticket for entry in self.entries if self._is_needed(entry, draft)}
         open_tickets = [entry.ticket for entry in self.entries if entry.is_open]
         draft.low_ticket = min(open_tickets, default=draft.ticket)
         self.entries.append(draft)
         return draft, Answers(answers, statuses)
+
+    def _fresh_stamp(self, place: Place) -> int:
+        """The high watermark shown; -1 where the partition is not visible."""
+        if self.partitions(place[1]) <= place[2]:
+            return -1
+        ends = [
+            written.base + written.batch.record_count
+            for entry in self.entries
+            if entry.state == VISIBLE
+            for written in entry.batches
+            if written[:2] == place[1:]
+        ]
+        return max(ends, default=0)
 
     def _stamp(self, place: Place, before: int) -> int:
         bases = [

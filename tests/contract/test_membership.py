@@ -1,0 +1,188 @@
+"""Brokers find each other, and where an epoch stands, on a real server."""
+
+import pytest
+
+from bucketlog.model import WriterId
+from metadata.sequencer.client import Sequencer
+from metadata.sequencer.requests import (
+    BrokerAddress,
+    Member,
+    Membership,
+    NodeIdTaken,
+    OverdueReason,
+    OverdueWriter,
+    Position,
+)
+from tests.sequencing import Sequencing, plain
+
+TIMEOUT_MS = 100
+
+
+def address(incarnation: str) -> BrokerAddress:
+    return BrokerAddress(f"{incarnation}.example", 9092, "zone-é")
+
+
+def members(node_id: int, **brokers: int) -> Membership:
+    """The answer to `node_id`; incarnations and their node ids."""
+    found = sorted((node, name) for name, node in brokers.items())
+    return Membership(node_id, tuple(Member(node, name, address(name)) for node, name in found))
+
+
+async def beat(
+    fresh: Sequencing, incarnation: str, node: int | None = None, writer: WriterId | None = None
+) -> Membership | NodeIdTaken:
+    return await fresh.sequencer.heartbeat(
+        incarnation,
+        node_id=node,
+        address=address(incarnation),
+        writer=writer,
+        session_timeout_ms=TIMEOUT_MS,
+    )
+
+
+async def test_brokers_find_each_other_before_there_is_an_epoch(fresh: Sequencing) -> None:
+    assert await beat(fresh, "first", 3) == members(3, first=3)
+    assert await beat(fresh, "second", 10) == members(10, first=3, second=10)
+    assert await beat(fresh, "third", 1) == members(1, first=3, second=10, third=1)
+    assert await beat(fresh, "first", 3) == members(3, first=3, second=10, third=1)
+
+
+async def test_the_lowest_free_node_id_is_given_and_kept(fresh: Sequencing) -> None:
+    assert await beat(fresh, "a", 1) == members(1, a=1)
+    assert await beat(fresh, "b") == members(0, a=1, b=0)
+    assert await beat(fresh, "c") == members(2, a=1, b=0, c=2)
+    await fresh.sequencer.leave(0, "b")
+    assert await beat(fresh, "c") == members(2, a=1, c=2)
+    assert await beat(fresh, "d") == members(0, a=1, c=2, d=0)
+
+
+async def test_an_incarnation_has_one_node_id(fresh: Sequencing) -> None:
+    await beat(fresh, "a", 1)
+    assert await beat(fresh, "a", 5) == members(5, a=5)
+
+
+async def test_a_node_id_is_taken_until_its_broker_is_silent(fresh: Sequencing) -> None:
+    await beat(fresh, "first", 1)
+    fresh.now_ms += 60
+    assert await beat(fresh, "second", 1) == NodeIdTaken(1, "first", 60)
+    await beat(fresh, "first", 1)
+    fresh.now_ms += TIMEOUT_MS - 1
+    assert await beat(fresh, "second", 1) == NodeIdTaken(1, "first", TIMEOUT_MS - 1)
+    fresh.now_ms += 1
+    assert await beat(fresh, "second", 1) == members(1, second=1)
+    assert await beat(fresh, "first", 1) == NodeIdTaken(1, "second", 0)
+
+
+async def test_silent_brokers_are_dropped(fresh: Sequencing) -> None:
+    await beat(fresh, "a", 0)
+    fresh.now_ms += TIMEOUT_MS - 1
+    assert await beat(fresh, "b", 1) == members(1, a=0, b=1)
+    fresh.now_ms += 1
+    assert await beat(fresh, "b", 1) == members(1, b=1)
+    assert await beat(fresh, "a", 0) == members(0, a=0, b=1)
+
+
+async def test_a_clock_that_goes_back_drops_nobody(fresh: Sequencing) -> None:
+    await beat(fresh, "a", 0)
+    fresh.now_ms -= 5000
+    assert await beat(fresh, "b", 0) == NodeIdTaken(0, "a", -5000)
+
+
+async def test_a_broker_that_leaves_is_not_waited_for(fresh: Sequencing) -> None:
+    await beat(fresh, "a", 0)
+    await fresh.sequencer.leave(0, "another")
+    assert await beat(fresh, "b", 0) == NodeIdTaken(0, "a", 0)
+    for _ in range(2):
+        await fresh.sequencer.leave(0, "a")
+    assert await beat(fresh, "b", 0) == members(0, b=0)
+
+
+async def test_brokers_outlive_an_activation(fresh: Sequencing) -> None:
+    await beat(fresh, "a", 0)
+    await fresh.activate(1)
+    assert await beat(fresh, "b", 1) == members(1, a=0, b=1)
+
+
+async def test_a_heartbeat_says_that_the_writer_lives(sequencing: Sequencing) -> None:
+    async def silent() -> list[OverdueWriter]:
+        return await sequencing.sequencer.overdue(1, silent_ms=50, pending_ms=10_000)
+
+    sequencing.now_ms += 51
+    await beat(sequencing, "a", 0, sequencing.a)
+    assert await silent() == [OverdueWriter(sequencing.b, 0, OverdueReason.SILENT)]
+    await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+    assert await beat(sequencing, "other", 0, sequencing.b) == NodeIdTaken(0, "a", 0)
+    assert [each.writer for each in await silent()] == [sequencing.b]
+    await beat(sequencing, "a", 0, sequencing.b)
+    assert await silent() == []
+
+
+async def test_a_heartbeat_never_makes_a_writer(sequencing: Sequencing) -> None:
+    await sequencing.activate(2)
+    await beat(sequencing, "a", 0, sequencing.a)
+    assert await sequencing.records("writers") == {}
+    await sequencing.redis.flushall()
+    assert await beat(sequencing, "a", 0, sequencing.a) == members(0, a=0)
+    assert await sequencing.records("writers") == {}
+
+
+async def test_ages_are_measured_by_the_servers_clock(sequencing: Sequencing) -> None:
+    """Without a clock of the test's, and whatever the broker's says."""
+    before = await sequencing.redis.time()
+    sequencer = Sequencer(sequencing.redis, cluster_id=sequencing.cluster_id)
+    writer = WriterId("c" * 32)
+    await sequencer.register_writer(1, writer)
+    await sequencer.heartbeat(
+        "a", node_id=0, address=address("a"), writer=None, session_timeout_ms=TIMEOUT_MS
+    )
+    after = await sequencing.redis.time()
+    stored = [
+        (await sequencing.records("writers"))[writer]["heartbeat"],
+        (await sequencing.records("brokers"))["0"]["heartbeat"],
+    ]
+    low, high = (seconds * 1000 + micros // 1000 for seconds, micros in (before, after))
+    assert all(low <= heartbeat <= high for heartbeat in stored)
+
+
+# Where an epoch stands -------------------------------------------------------------------------
+
+
+async def test_the_active_epoch(fresh: Sequencing) -> None:
+    assert await fresh.sequencer.active_epoch() is None
+    await fresh.activate(4)
+    assert await fresh.sequencer.active_epoch() == 4
+    await fresh.redis.delete(fresh.key("partitions"))
+    assert await fresh.sequencer.active_epoch() is None
+
+
+async def test_a_copy_on_another_server_is_not_active(fresh: Sequencing) -> None:
+    await fresh.activate(4)
+    await fresh.redis.hset(fresh.key("meta"), "replid", "0" * 40)
+    assert await fresh.sequencer.active_epoch() is None
+
+
+async def test_the_position_is_one_moment(sequencing: Sequencing) -> None:
+    assert await sequencing.sequencer.position(1) == Position(1, 1, frozenset())
+    await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+    await sequencing.ask(sequencing.b, {("t", 0): [plain()]})
+    await sequencing.ask(sequencing.b, {("t", 1): [plain()]})
+    await sequencing.publish(sequencing.b)
+    assert await sequencing.sequencer.position(1) == Position(1, 4, frozenset({1, 2, 3}))
+    await sequencing.void(sequencing.a, 1)
+    assert await sequencing.sequencer.position(1) == Position(2, 4, frozenset({3}))
+    assert await sequencing.sequencer.visible_number(1) == 2
+
+
+async def test_two_writers_of_one_client_may_get_their_answers_in_any_order(
+    sequencing: Sequencing,
+) -> None:
+    """A repeat for one writer has a lower ticket than the other's: nothing went back."""
+    first = await sequencing.ask(sequencing.a, {("t", 0): [plain()]}, request="r")
+    await sequencing.ask(sequencing.b, {("t", 1): [plain()]})
+    again = await sequencing.ask(sequencing.a, {("t", 0): [plain()]}, seq=1, request="r")
+    assert again == first
+
+
+@pytest.mark.parametrize("node", [None, 0])
+async def test_a_heartbeat_may_be_repeated(fresh: Sequencing, node: int | None) -> None:
+    assert await beat(fresh, "a", node) == await beat(fresh, "a", node) == members(0, a=0)
