@@ -7,6 +7,7 @@ are in offset order, so every look-up is a bisection.
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from bucketlog.model import (
@@ -136,6 +137,13 @@ class View:
                 touched.append(part.partition)
         return Change(facts, touched)
 
+    def rebuild(self, segments: Iterable[SegmentIndex]) -> None:
+        """Begin again, with the visible segments in ticket order."""
+        self._state = LogState(keep_producers=False)
+        self._logs = {}
+        for index in segments:
+            self.apply(index)
+
     def _forget(self, topic_id: TopicId) -> None:
         for partition in [key for key in self._logs if key.topic_id == topic_id]:
             del self._logs[partition]
@@ -146,6 +154,10 @@ class View:
     def topic(self, name: str) -> Topic | None:
         topic_id = self._state.names.get(name)
         return None if topic_id is None else self._state.topics[topic_id]
+
+    def topic_name(self, topic_id: TopicId) -> str | None:
+        topic = self._state.topics.get(topic_id)
+        return None if topic is None else topic.name
 
     def topic_by_id(self, topic_id: TopicId) -> Topic | None:
         return self._state.topics.get(topic_id)

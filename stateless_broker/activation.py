@@ -12,28 +12,28 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bucketlog.errors import BucketlogError, ClusterInUseError, CorruptObjectError
+from bucketlog.errors import BucketlogError, ClusterInUseError
 from bucketlog.model import SegmentId, SegmentIndex, WallClock, WriterId
 from metadata.fold import fold
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import Activation, Identity
+from stateless_broker.committed import CommittedLog
+from stateless_broker.sealing import segment_or_seal
 from tiered_storage import keys
-from tiered_storage.bucket import Bucket, Suffix
-from tiered_storage.chains import Chain, read_chains
-from tiered_storage.segment import Seal, decode_footer, encode_seal, is_seal
+from tiered_storage.bucket import Bucket
+from tiered_storage.chains import Chain
 
 logger = logging.getLogger(__name__)
 
-CLAIM_ATTEMPTS = 16
-FOOTER_GUESS_BYTES = 16 * 1024
+SEALS_IN_FLIGHT = 32
 
 
 @dataclass(frozen=True, slots=True)
-class StartedEpoch:
-    """The epoch that is active now, and the committed segments it begins with, by ticket."""
+class Claim:
+    """The highest claimed epoch, 0 for none, and the incarnation of the broker that claimed it."""
 
     epoch: int
-    segments: list[SegmentIndex]
+    claimed_by: str
 
 
 class EpochStarter:
@@ -41,35 +41,53 @@ class EpochStarter:
         self,
         *,
         bucket: Bucket,
+        committed: CommittedLog,
         sequencer: Sequencer,
+        incarnation: str,
         now_ms: WallClock,
         new_id: Callable[[], str],
-        footer_reads_in_flight: int,
     ) -> None:
         self._bucket = bucket
+        self._committed = committed
         self._sequencer = sequencer
+        self._incarnation = incarnation
         self._now_ms = now_ms
         self._new_id = new_id
-        self._reads = asyncio.Semaphore(footer_reads_in_flight)
+        self._seals = asyncio.Semaphore(SEALS_IN_FLIGHT)
 
-    async def start(self) -> StartedEpoch:
-        """Raises `SequencerLostError` where another broker was faster or the server changed."""
+    async def highest_claim(self) -> Claim:
+        epoch = await self._highest_epoch()
+        if not epoch:
+            return Claim(0, "")
+        body = await self._bucket.get(keys.epoch_claim(epoch))
+        return Claim(epoch, str(json.loads(bytes(body.data)).get("incarnation", "")))
+
+    async def start(self, epoch: int) -> list[SegmentIndex] | None:
+        """Claim and activate `epoch`, the next one; the committed segments it begins with.
+
+        None where somebody else has claimed it. Raises `SequencerLostError` where the claim is
+        wasted: a higher epoch is active by now, or the server is not the one it was claimed for.
+        """
         identity = await self._sequencer.check_server()
         nonce = self._new_id()
         await self._sequencer.add_nonce(nonce)
-        epoch = await self._claim(identity, nonce)
+        if not await self._claim(epoch, identity, nonce):
+            return None
         logger.info("epoch %d is claimed", epoch)
         chains = await self._seal_earlier(epoch)
-        segments = await self.read_segments(chains)
+        segments = await self._committed.segments(chains)
         state = fold(segments)
         await self._sequencer.activate(Activation(epoch, nonce, identity, state))
         logger.info(
             "epoch %d is active: %d segments, %d topics", epoch, len(segments), len(state.topics)
         )
-        return StartedEpoch(epoch, segments)
+        return segments
 
     async def register_writer(self, epoch: int) -> WriterId:
-        """A fresh writer of `epoch`: registered, and only then checked against higher claims."""
+        """A fresh writer of `epoch`: registered, and only then checked against higher claims.
+
+        Raises `ClusterInUseError` where a higher epoch is claimed.
+        """
         writer = WriterId(self._new_id())
         created = await self._bucket.create(
             keys.writer_registration(epoch, writer),
@@ -77,42 +95,32 @@ class EpochStarter:
         )
         if not created:
             raise BucketlogError(f"writer {writer} is registered already")
-        highest = await self._highest_claim()
+        highest = await self._highest_epoch()
         if highest > epoch:
             raise ClusterInUseError(
                 f"another broker has claimed epoch {highest} of this cluster",
-                remedy="run one broker on a bucket",
+                remedy="restart this one: it joins the epoch that is active then",
             )
         await self._sequencer.register_writer(epoch, writer)
         return writer
 
-    async def _highest_claim(self) -> int:
+    async def _highest_epoch(self) -> int:
         return max(
             [keys.parse_epoch_claim(info.key) async for info in self._bucket.list(keys.EPOCHS)],
             default=0,
         )
 
-    async def _claim(self, identity: Identity, nonce: str) -> int:
+    async def _claim(self, epoch: int, identity: Identity, nonce: str) -> bool:
         content = json.dumps(
             {
                 "run_id": identity.run_id,
                 "master_replid": identity.master_replid,
                 "nonce": nonce,
+                "incarnation": self._incarnation,
                 "claimed_ms": self._now_ms(),
             }
         ).encode()
-        epoch = await self._highest_claim()
-        for _ in range(CLAIM_ATTEMPTS):
-            epoch += 1
-            key = keys.epoch_claim(epoch)
-            if await self._bucket.create(key, [content]):
-                return epoch
-            if (await self._bucket.get(key)).data == content:  # our own try, answer lost
-                return epoch
-        raise ClusterInUseError(
-            f"{CLAIM_ATTEMPTS} epochs in a row were claimed by others",
-            remedy="run one broker on a bucket",
-        )
+        return await self._bucket.create(keys.epoch_claim(epoch), [content])
 
     async def _seal_earlier(self, epoch: int) -> list[Chain]:
         """Seal every writer of earlier epochs; returns their chains."""
@@ -121,7 +129,7 @@ class EpochStarter:
             registered_in, writer = keys.parse_writer_registration(info.key)
             if registered_in < epoch:
                 writers.append(writer)
-        found = read_chains([info async for info in self._bucket.list(keys.LOG)])
+        found = await self._committed.chains()
         return list(
             await asyncio.gather(
                 *(
@@ -136,42 +144,15 @@ class EpochStarter:
         committed = list(chain.committed)
         end = chain.end
         while not chain.sealed:
-            segment = SegmentId(chain.writer, end)
-            key = keys.segment(segment)
-            async with self._reads:
-                if await self._bucket.create(
-                    key, [encode_seal(Seal(segment, epoch, self._now_ms()))]
-                ):
-                    break
-                info = await self._bucket.head(key)
-            if info is None:
-                raise CorruptObjectError(key, 0, "the object was refused, and yet is not there")
-            if is_seal(info.size_bytes):
+            async with self._seals:
+                there = await segment_or_seal(
+                    self._bucket,
+                    SegmentId(chain.writer, end),
+                    epoch=epoch,
+                    now_ms=self._now_ms(),
+                )
+            if there is None:
                 break
-            committed.append(info)
+            committed.append(there)
             end += 1
         return Chain(chain.writer, chain.start, tuple(committed), end, True, chain.void)
-
-    async def read_segments(self, chains: list[Chain]) -> list[SegmentIndex]:
-        """The footers of all committed segments, sorted by ticket."""
-        indexes = await asyncio.gather(
-            *(
-                self._read_footer(info.key, info.size_bytes)
-                for chain in chains
-                for info in chain.committed
-            )
-        )
-        return sorted(indexes, key=lambda index: index.ticket)
-
-    async def _read_footer(self, key: str, size_bytes: int) -> SegmentIndex:
-        length = min(FOOTER_GUESS_BYTES, size_bytes)
-        async with self._reads:
-            while True:
-                body = await self._bucket.get(key, Suffix(length))
-                index = decode_footer(key, body.data, body.object_size_bytes)
-                if not isinstance(index, int):
-                    break
-                length = index
-        if keys.segment(index.segment) != key:
-            raise CorruptObjectError(key, 0, f"its footer says that it is {index.segment}")
-        return index

@@ -3,42 +3,42 @@
 Invariants (commit protocol, "Produce"): reservations of a chain are made one after another;
 several PUTs may be in flight; publishing is in chain order; a batch is acknowledged only when this
 broker's view shows it. A PUT is retried with the same bytes under the same key until the bucket
-answers; a refusal is settled by comparing. Whatever says that state was lost stops writing for
-good (`Health`), and outcomes that are not known are left to their requests' timeouts.
+answers; a refusal is settled by comparing. Where a PUT does not come to an end, or somebody else
+sealed the chain, the writer is given up: the bucket decides which of its segments count, and what
+is void goes into a new writer's chain, as if it had just come. Whatever says that the sequencer's
+state was lost stops writing for good (`Health`), and outcomes that are not known are left to their
+requests' timeouts.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import BucketError, SequencerError, SequencerUnavailableError
-from bucketlog.model import SegmentId, WallClock, WriterId
+from bucketlog.errors import SequencerError, WriterFencedError
+from bucketlog.model import SegmentId, TopicId, TopicPartition, WallClock, WriterId
 from metadata.facts import Fact
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import (
     BatchAnswer,
     BatchStatus,
     ControlStatus,
-    PublishStatus,
     Reservation,
     WantedControl,
 )
 from stateless_broker.health import Health
+from stateless_broker.own_chain import OwnChain
 from stateless_broker.produce_buffer import Outcome, PendingBatch, PendingFact, ProduceBuffer
+from stateless_broker.sealing import Sealer
 from stateless_broker.segment_assembly import Assembled, Flush, assemble
+from stateless_broker.segment_writing import SegmentWriter, WriterLostError
 from stateless_broker.supervisor import Supervisor
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket
+from stateless_broker.until_answered import UntilAnswered
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-FIRST_PAUSE_MS = 20
 ASK_AGAIN_MS = 20
 
 REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
@@ -70,19 +70,22 @@ class CommitSettings:
     flush_interval_ms: int
     flush_bytes: int
     puts_in_flight: int
-    put_retry_ms: int
 
 
 class Committer:
-    """One writer's chain."""
+    """One chain after another: `writer` begins, `register_writer` makes its successors."""
 
     def __init__(
         self,
         *,
         epoch: int,
         writer: WriterId,
-        bucket: Bucket,
+        register_writer: Callable[[], Awaitable[WriterId]],
+        topic_name: Callable[[TopicId], str | None],
         sequencer: Sequencer,
+        segment_writer: SegmentWriter,
+        sealer: Sealer,
+        until_answered: UntilAnswered,
         health: Health,
         supervisor: Supervisor,
         settings: CommitSettings,
@@ -90,16 +93,20 @@ class Committer:
     ) -> None:
         self.buffer = ProduceBuffer()
         self._epoch = epoch
-        self._writer = writer
-        self._bucket = bucket
+        self._register_writer = register_writer
+        self._topic_name = topic_name
         self._sequencer = sequencer
+        self._segment_writer = segment_writer
+        self._sealer = sealer
+        self._until_answered = until_answered
         self._health = health
         self._supervisor = supervisor
         self._settings = settings
         self._now_ms = now_ms
-        self._next_seq = 0
+        self._chain = OwnChain(writer)
+        self._chain_works = asyncio.Event()
+        self._chain_works.set()
         self._slots = asyncio.Semaphore(settings.puts_in_flight)
-        self._published: asyncio.Future[None] | None = None
         self._in_hand: Flush | None = None
         """Taken from the buffer, its reservation not known yet."""
         self._awaited: dict[SegmentId, Assembled] = {}
@@ -143,6 +150,21 @@ class Committer:
         self.buffer.add_fact(PendingFact(fact, wanted, future))
         return await future
 
+    def request_stamps(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have the next segment carry fresh high watermarks of `partitions`: readers of the bucket
+        alone wait for them behind a void reservation."""
+        wanted = set(partitions)
+        if wanted and self._health.stopped is None:
+            self.buffer.add_stamps(wanted)
+
+    @property
+    def writer(self) -> WriterId:
+        return self._chain.writer
+
+    def awaited(self) -> list[SegmentId]:
+        """This broker's segments that are not visible yet, as far as it knows."""
+        return list(self._awaited)
+
     def shown(self, segment: SegmentId) -> Assembled | None:
         """The segment's own assembly, where this broker wrote it and waits for it."""
         return self._awaited.get(segment)
@@ -180,10 +202,11 @@ class Committer:
         while self._health.stopped is None:
             await self.buffer.wait()
             await self._slots.acquire()
+            await self._chain_works.wait()
             await self._pace(last_flush)
             last_flush = loop.time()
-            batches, facts = self.buffer.take(self._settings.flush_bytes)
-            if not await self._flush(Flush.of(batches, facts)):
+            flush = Flush.of(self.buffer.take(self._settings.flush_bytes), self._topic_name)
+            if not await self._flush(self._chain, flush):
                 self._slots.release()
                 self._note_idle()
 
@@ -199,18 +222,25 @@ class Committer:
         except TimeoutError:
             pass
 
-    async def _flush(self, flush: Flush) -> bool:
+    async def _flush(self, chain: OwnChain, flush: Flush) -> bool:
         """Reserve, then let the rest run by itself. True if a PUT slot is in use."""
         if not flush.groups and not flush.facts:
             return False
-        segment = SegmentId(self._writer, self._next_seq)
+        segment = chain.next_segment()
         self._in_hand = flush
         try:
             reservation = await self._reserve(flush, segment)
+        except WriterFencedError as error:
+            self._lose(chain, str(error))
+            self._take_back(flush)
+            return False
         except SequencerError as error:
             self._health.stop_writing(str(error))
             return False
         if self._health.stopped is not None:  # meanwhile: what was in hand is refused already
+            return False
+        if chain.lost is not None:  # what was reserved is void, or will be before the next chain
+            self._take_back(flush)
             return False
         put_back = self._settle_refused(flush, reservation)
         if reservation.ticket is None:
@@ -219,17 +249,23 @@ class Committer:
             await asyncio.sleep(ASK_AGAIN_MS / 1000)
         if reservation.ticket is None:
             return False
-        self._next_seq += 1
+        before, published = chain.begin()
         assembled = assemble(flush, reservation, segment, created_ms=self._now_ms())
         self._awaited[segment], self._in_hand = assembled, None
-        before = self._published
-        self._published = asyncio.get_running_loop().create_future()
-        self._supervisor.spawn(
-            self._write_and_publish(assembled, before, self._published),
+        task = self._supervisor.spawn(
+            self._write_and_publish(chain, assembled, before, published),
             f"segment {segment.seq}",
             on_failure=lambda error: self._health.stop_writing(f"the commit path failed: {error}"),
         )
+        chain.tasks.add(task)
+        task.add_done_callback(chain.tasks.discard)
         return True
+
+    def _take_back(self, flush: Flush) -> None:
+        batches = [batch for _, group in flush.groups for batch in group]
+        self.buffer.put_back(batches, flush.facts)
+        self.buffer.add_stamps(partition for partition, group in flush.groups if not group)
+        self._in_hand = None
 
     async def _reserve(self, flush: Flush, segment: SegmentId) -> Reservation:
         """A lost answer is asked for again, with the same request id: never guessed."""
@@ -239,11 +275,7 @@ class Committer:
         request_id = str(self._flushes)
         return await self._until_answered(
             lambda: self._sequencer.reserve(
-                self._epoch,
-                segment,
-                request_id,
-                partitions=wanted,
-                control=control,
+                self._epoch, segment, request_id, partitions=wanted, control=control
             ),
             "redis",
         )
@@ -268,73 +300,61 @@ class Committer:
 
     async def _write_and_publish(
         self,
+        chain: OwnChain,
         assembled: Assembled,
         before: asyncio.Future[None] | None,
         published: asyncio.Future[None],
     ) -> None:
         try:
-            written = await self._write(assembled)
+            await self._segment_writer.write(assembled)
             if before is not None:
-                await before
-            if written and self._health.stopped is None:
-                await self._publish(assembled)
+                await asyncio.wait([before])
+            if chain.lost is None and self._health.stopped is None:
+                await self._segment_writer.publish(assembled)
+                chain.first_unpublished = assembled.index.segment.seq + 1
+        except WriterLostError as error:
+            self._lose(chain, str(error))
+        except SequencerError as error:
+            self._health.stop_writing(str(error))
         finally:
             published.set_result(None)
             self._slots.release()
 
-    async def _write(self, assembled: Assembled) -> bool:
-        key = keys.segment(assembled.index.segment)
-        try:
-            created = await self._until_answered(
-                lambda: self._bucket.create(key, assembled.parts), "bucket"
-            )
-            if created:
-                return True
-            body = await self._until_answered(lambda: self._bucket.get(key), "bucket")
-        except SequencerError:
-            return False
-        if body.data == b"".join(assembled.parts):
-            return True
-        self._health.stop_writing(
-            f"another broker sealed this one's chain at {key}: restart it to join again"
-        )
-        return False
+    # Giving a writer up ----------------------------------------------------------------------
 
-    async def _publish(self, assembled: Assembled) -> None:
-        segment = assembled.index.segment
-        try:
-            published = await self._until_answered(
-                lambda: self._sequencer.publish(
-                    self._epoch,
-                    segment,
-                    footer=assembled.footer,
-                    object_size_bytes=sum(len(part) for part in assembled.parts),
-                ),
-                "redis",
-            )
-        except SequencerError as error:
-            self._health.stop_writing(str(error))
+    def _lose(self, chain: OwnChain, reason: str) -> None:
+        if chain.lost is not None or self._health.stopped is not None:
             return
-        if published.status is PublishStatus.VOID:
-            self._health.stop_writing(
-                f"segment {segment.seq} of this broker was voided: restart it to join again"
-            )
+        chain.lost = reason
+        self._chain_works.clear()
+        logger.warning("writer %s is given up: %s", chain.writer, reason)
+        self._supervisor.spawn(
+            self._succeed(chain),
+            f"the end of writer {chain.writer}",
+            on_failure=lambda error: self._health.stop_writing(
+                f"writer {chain.writer} could not be given up: {error}"
+            ),
+        )
 
-    async def _until_answered(self, call: Callable[[], Awaitable[T]], part: str) -> T:
-        """Repeat a call that may be repeated until there is an answer, whatever it is."""
-        pause_ms = FIRST_PAUSE_MS
-        while True:
-            try:
-                answer = await call()
-            except (SequencerUnavailableError, BucketError) as error:
-                self._health.degrade(part, str(error))
-                if self._health.stopped is not None:
-                    raise SequencerError(self._health.stopped) from error
-                await asyncio.sleep(pause_ms / 1000)
-                pause_ms = min(pause_ms * 2, self._settings.put_retry_ms)
-            else:
-                self._health.recover(part)
-                return answer
+    async def _succeed(self, chain: OwnChain) -> None:
+        """Have the chain decided, take back what is void, go on with a new writer."""
+        closed = await self._sealer.close(SegmentId(chain.writer, chain.first_unpublished))
+        await chain.abandon()
+        void = [
+            segment
+            for segment in self._awaited
+            if segment.writer == chain.writer and segment.seq >= closed.fenced_seq
+        ]
+        assembled = [self._awaited.pop(segment) for segment in sorted(void)]
+        self.buffer.put_back(
+            [batch.copy() for one in assembled for batch, _ in one.batches],
+            [fact for one in assembled for fact in one.facts],
+        )
+        writer = await self._until_answered(self._register_writer, "bucket")
+        self._chain = OwnChain(writer)
+        self.request_stamps(closed.stamps_wanted)
+        self._chain_works.set()
+        logger.info("writer %s follows; %d segments were void", writer, len(void))
 
     def _refuse_waiting(self) -> None:
         """Writing has stopped. What waits or is in hand will never be written; what is further may

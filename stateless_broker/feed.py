@@ -6,15 +6,16 @@ wait on the view, so that a client that was told of a record can read it here.
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
-from bucketlog.errors import SequencerUnavailableError
+from bucketlog.errors import SequencerError, SequencerUnavailableError
 from bucketlog.model import SegmentIndex, TopicPartition
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import VisibleSegment
 from metadata.view import View
 from stateless_broker.commit import Committer
 from stateless_broker.health import Health
+from stateless_broker.joining import VisibleLog
 from tiered_storage import keys
 from tiered_storage.segment import decode_footer
 
@@ -47,6 +48,9 @@ class Watchers:
             for event in self._by_partition.get(partition, ()):
                 event.set()
 
+    def notify_all(self) -> None:
+        self.notify(list(self._by_partition))
+
 
 class ViewFeed:
     def __init__(
@@ -58,14 +62,32 @@ class ViewFeed:
         committer: Committer,
         health: Health,
         watchers: Watchers,
+        last: int,
+        read_anew: Callable[[], Awaitable[VisibleLog]],
     ) -> None:
+        """The view shows the stream up to number `last`."""
         self._epoch = epoch
         self._view = view
         self._sequencer = sequencer
         self._committer = committer
         self._health = health
         self._watchers = watchers
-        self._last = 0
+        self._last = last
+        self._read_anew = read_anew
+        self._advanced = asyncio.Event()
+
+    async def catch_up(self, timeout_ms: int) -> bool:
+        """Until the view shows all that was visible when this was called. False where that cannot
+        be told in time: the sequencer does not answer."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                number = await self._sequencer.visible_number(self._epoch)
+                while self._last < number:
+                    self._advanced.clear()
+                    await self._advanced.wait()
+        except (TimeoutError, SequencerError):
+            return False
+        return True
 
     async def run(self) -> None:
         while True:
@@ -78,9 +100,25 @@ class ViewFeed:
                 await asyncio.sleep(PAUSE_S)
                 continue
             self._health.recover("stream")
+            if entries and entries[0].epoch == self._epoch and entries[0].number > self._last + 1:
+                await self._catch_up_from_bucket()
+                continue
             for entry in entries:
                 if not self._apply(entry):
                     return
+            self._advanced.set()
+
+    async def _catch_up_from_bucket(self) -> None:
+        """The stream has lost what this view needs next: it was away for long."""
+        logger.warning("the view lags behind the stream: it is read from the bucket anew")
+        log = await self._read_anew()
+        shown = {index.segment for index in log.segments}
+        self._view.rebuild(log.segments)
+        self._last = log.number
+        for segment in self._committer.awaited():
+            if segment in shown:
+                self._committer.became_visible(segment)
+        self._watchers.notify_all()
 
     def _apply(self, entry: VisibleSegment) -> bool:
         """False where the stream is not this epoch's next entry: the view stays as it is."""

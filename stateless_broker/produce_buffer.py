@@ -6,7 +6,7 @@ others: an idempotent producer's batches reach the sequencer in sequence.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -52,6 +52,18 @@ class PendingBatch:
     def settle(self, outcome: Outcome) -> None:
         self.call.settle(self.row, outcome)
 
+    def copy(self) -> "PendingBatch":
+        """The same batch in memory of its own: a request may still be under way with the frame's,
+        which must not change then."""
+        return PendingBatch(
+            self.topic_name,
+            self.partition,
+            memoryview(bytearray(self.data)),
+            self.header,
+            self.call,
+            self.row,
+        )
+
 
 @dataclass(slots=True)
 class PendingFact:
@@ -70,15 +82,24 @@ class PendingFact:
             self.future.set_exception(error)
 
 
+class Taken(NamedTuple):
+    """What goes into one flush; `stamps` are partitions whose readers wait for a fresh stamp."""
+
+    batches: list[PendingBatch]
+    facts: list[PendingFact]
+    stamps: set[TopicPartition]
+
+
 class ProduceBuffer:
     def __init__(self) -> None:
         self._batches: deque[PendingBatch] = deque()
         self._facts: deque[PendingFact] = deque()
+        self._stamps: set[TopicPartition] = set()
         self._wake = asyncio.Event()
         self.waiting_bytes = 0
 
     def __bool__(self) -> bool:
-        return bool(self._batches or self._facts)
+        return bool(self._batches or self._facts or self._stamps)
 
     def add(self, batch: PendingBatch) -> None:
         self._batches.append(batch)
@@ -89,13 +110,18 @@ class ProduceBuffer:
         self._facts.append(fact)
         self._wake.set()
 
+    def add_stamps(self, partitions: Iterable[TopicPartition]) -> None:
+        self._stamps.update(partitions)
+        self._wake.set()
+
     def put_back(self, batches: list[PendingBatch], facts: list[PendingFact]) -> None:
         """Return what must be asked again; it will be first."""
         self._batches.extendleft(reversed(batches))
         self._facts.extendleft(reversed(facts))
         self.waiting_bytes += sum(len(batch.data) for batch in batches)
+        self._wake.set()
 
-    def take(self, max_bytes: int) -> tuple[list[PendingBatch], list[PendingFact]]:
+    def take(self, max_bytes: int) -> Taken:
         """The next flush: at least one batch if there is one. Batches whose client has given up
         are dropped: it was told that they may not be in the log."""
         batches: list[PendingBatch] = []
@@ -108,11 +134,12 @@ class ProduceBuffer:
                 continue
             taken += len(batch.data)
             batches.append(batch)
-        facts = list(self._facts)
+        taken_now = Taken(batches, list(self._facts), self._stamps)
         self._facts.clear()
+        self._stamps = set()
         if not self:
             self._wake.clear()
-        return batches, facts
+        return taken_now
 
     def drop_answered(self) -> None:
         """Let go of the batches whose client has given up, and so of their memory."""

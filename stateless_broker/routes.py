@@ -7,10 +7,9 @@ from uuid import uuid4
 from bucketlog.model import WallClock
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
-from stateless_broker.cluster import Cluster
 from stateless_broker.commit import Committer
 from stateless_broker.dispatch import Api, Dispatcher
-from stateless_broker.feed import Watchers
+from stateless_broker.feed import ViewFeed, Watchers
 from stateless_broker.handlers.coordination import CoordinationHandler
 from stateless_broker.handlers.fetch import FetchHandler, FetchLimits
 from stateless_broker.handlers.list_offsets import ListOffsetsHandler
@@ -18,6 +17,7 @@ from stateless_broker.handlers.metadata import MetadataHandler
 from stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
 from stateless_broker.handlers.topics import TopicsHandler
 from stateless_broker.health import Health
+from stateless_broker.membership import Membership
 from stateless_broker.reading import RangeReader
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
@@ -34,7 +34,8 @@ class Parts:
     bucket: Bucket
     sequencer: Sequencer
     committer: Committer
-    cluster: Cluster
+    feed: ViewFeed
+    membership: Membership
     health: Health
     watchers: Watchers
     supervisor: Supervisor
@@ -44,6 +45,10 @@ class Parts:
 
 def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispatcher:
     settings, view = parts.settings, parts.view
+
+    async def catch_up() -> bool:
+        return await parts.feed.catch_up(settings.view_wait_ms_max)
+
     reader = RangeReader(parts.bucket, ranges_in_flight=settings.fetch_ranges_in_flight)
     changes = TopicChanges(
         view=view,
@@ -55,15 +60,22 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
     )
     metadata = MetadataHandler(
         view=view,
-        cluster=parts.cluster,
+        membership=parts.membership,
         changes=changes,
         auto_create_topics=settings.auto_create_topics,
         spawn=lambda work, name: parts.supervisor.spawn(work, name, on_failure=lambda _: None),
     )
-    topics = TopicsHandler(view=view, changes=changes, broker_configs=_broker_configs(settings))
-    list_offsets = ListOffsetsHandler(view=view, reader=reader)
+    topics = TopicsHandler(
+        view=view,
+        changes=changes,
+        broker_configs=_broker_configs(settings, parts.membership.me.node_id),
+    )
+    list_offsets = ListOffsetsHandler(view=view, reader=reader, catch_up=catch_up)
     coordination = CoordinationHandler(
-        cluster=parts.cluster, sequencer=parts.sequencer, epoch=parts.epoch, health=parts.health
+        membership=parts.membership,
+        sequencer=parts.sequencer,
+        epoch=parts.epoch,
+        health=parts.health,
     )
     return Dispatcher(
         apis=[
@@ -87,6 +99,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
             view=view,
             reader=reader,
             watchers=parts.watchers,
+            catch_up=catch_up,
             limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
         ),
         supervisor=parts.supervisor,
@@ -94,11 +107,12 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
     )
 
 
-def _broker_configs(settings: BrokerSettings) -> dict[str, str]:
+def _broker_configs(settings: BrokerSettings, node_id: int) -> dict[str, str]:
     """Kafka's names for what this broker has of them."""
     return {
         "auto.create.topics.enable": str(settings.auto_create_topics).lower(),
-        "broker.id": str(settings.node_id),
+        "broker.id": str(node_id),
+        "broker.rack": settings.zone,
         "default.replication.factor": "1",
         "fetch.max.bytes": str(settings.fetch_bytes_max),
         "num.partitions": str(settings.num_partitions),

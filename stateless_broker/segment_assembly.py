@@ -4,7 +4,8 @@ Invariant: batches are sorted by (topic id, partition) and stay in arrival order
 offsets (and nothing a CRC covers) are written into them, in place.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from bucketlog.model import (
     BatchIndex,
@@ -12,6 +13,7 @@ from bucketlog.model import (
     PartitionIndex,
     SegmentId,
     SegmentIndex,
+    TopicId,
     TopicPartition,
 )
 from bucketlog.wire.batch import stamp_base_offset
@@ -23,28 +25,37 @@ from metadata.sequencer.requests import (
     WantedBatch,
     WantedPartition,
 )
-from stateless_broker.produce_buffer import PendingBatch, PendingFact
+from stateless_broker.produce_buffer import PendingBatch, PendingFact, Taken
 from tiered_storage.segment import HEADER, encode_footer
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """What goes into one reservation, in the order of its answers."""
+    """What goes into one reservation, in the order of its answers. A group without batches asks
+    for a stamp alone; `topic_names` has its topic's."""
 
     groups: list[tuple[TopicPartition, list[PendingBatch]]]
     facts: list[PendingFact]
+    topic_names: Mapping[TopicId, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, batches: list[PendingBatch], facts: list[PendingFact]) -> "Flush":
+    def of(cls, taken: Taken, topic_name: Callable[[TopicId], str | None]) -> "Flush":
+        """`topic_name` answers None for a topic that is gone: nobody reads its partitions."""
         groups: dict[TopicPartition, list[PendingBatch]] = {}
-        for batch in batches:
+        for batch in taken.batches:
             groups.setdefault(batch.partition, []).append(batch)
-        return cls(sorted(groups.items()), facts)
+        names: dict[TopicId, str] = {}
+        for partition in taken.stamps:
+            name = topic_name(partition.topic_id)
+            if name is not None:
+                names[partition.topic_id] = name
+                groups.setdefault(partition, [])
+        return cls(sorted(groups.items()), taken.facts, names)
 
     def wanted(self) -> list[WantedPartition]:
         return [
             WantedPartition(
-                batches[0].topic_name,
+                batches[0].topic_name if batches else self.topic_names[partition.topic_id],
                 partition.topic_id,
                 partition.partition,
                 [_wanted(batch) for batch in batches],
@@ -91,6 +102,7 @@ def assemble(
         flush.groups, reservation.batches, reservation.hw_stamps, strict=True
     ):
         rows = []
+        stamp_alone = not batches and stamp >= 0
         for batch, answer in zip(batches, answers, strict=True):
             if answer.status is not BatchStatus.OK:
                 continue
@@ -99,7 +111,7 @@ def assemble(
             parts.append(batch.data)
             position += len(batch.data)
             accepted.append((batch, answer.base_offset))
-        if rows:
+        if rows or stamp_alone:
             partitions.append(PartitionIndex(partition, stamp, tuple(rows)))
     facts = [
         fact

@@ -28,7 +28,10 @@ class BrokerSettings(BaseSettings):
     advertised_host: str | None = Field(None, description="Address clients use (default: host).")
     advertised_port: Port | None = Field(None, description="Port clients use (default: port).")
     http_port: Port = Field(0, description="Port of /healthz, /readyz, /metrics; 0 for any.")
-    node_id: NotNegative = Field(0, description="broker.id")
+    node_id: NotNegative | None = Field(
+        None, description="broker.id; default: the lowest that no live broker has."
+    )
+    zone: str = Field("", description="broker.rack: the availability zone this broker stands in.")
 
     flush_interval_ms: NotNegative | None = Field(
         None,
@@ -40,6 +43,12 @@ class BrokerSettings(BaseSettings):
         256 * MIB, description="Frames held in memory; past it, sockets are not read."
     )
     put_retry_ms: Positive = Field(2000, description="The longest pause before a PUT is retried.")
+    put_give_up_ms: Positive = Field(
+        10_000, description="A PUT that takes longer: the writer is sealed, a new one goes on."
+    )
+    reservation_limit_ms: Positive = Field(
+        15_000, description="Other brokers seal a writer whose segment is open for so long."
+    )
 
     request_bytes_max: Positive = Field(100 * MIB, description="socket.request.max.bytes")
     other_request_bytes_max: Positive = Field(
@@ -69,8 +78,16 @@ class BrokerSettings(BaseSettings):
     auto_create_topics: bool = Field(True, description="auto.create.topics.enable")
 
     redis_timeout_ms: Positive = Field(5000, description="How long a call to Redis may take.")
-    heartbeat_interval_ms: Positive = Field(2000, description="How often the broker says it lives.")
-    session_timeout_ms: Positive = Field(10_000, description="After so long without, it is dead.")
+    heartbeat_interval_ms: Positive = Field(500, description="How often the broker says it lives.")
+    session_timeout_ms: Positive = Field(
+        3000, description="After so long without, it is dead: others lead its partitions."
+    )
+    claim_wait_ms: NotNegative = Field(
+        30_000, description="How long a live broker's claim of an epoch is waited for."
+    )
+    view_wait_ms_max: NotNegative = Field(
+        2000, description="How long an offset beyond this broker's view waits for the view."
+    )
     stream_segments_max: Positive = Field(
         5000, description="Visible segments kept in Redis for the brokers' views."
     )
@@ -80,6 +97,8 @@ class BrokerSettings(BaseSettings):
     def _timeouts_fit(self) -> "BrokerSettings":
         if self.heartbeat_interval_ms * 2 > self.session_timeout_ms:
             raise ValueError("session_timeout_ms must be at least twice heartbeat_interval_ms")
+        if self.put_give_up_ms >= self.reservation_limit_ms:
+            raise ValueError("reservation_limit_ms must be more than put_give_up_ms")
         return self
 
     @property

@@ -18,16 +18,17 @@ from redis.asyncio import Redis
 from bucketlog.errors import SequencerUnavailableError
 from bucketlog.model import Buffer, SegmentId, WriterId
 from metadata.sequencer.client import Sequencer, connect_redis
+from metadata.sequencer.requests import BrokerAddress
 from metadata.sequencer.scripts import Verb as SequencerVerb
-from metadata.view import View
 from stateless_broker.activation import EpochStarter
-from stateless_broker.cluster import Cluster, Node
-from stateless_broker.commit import CommitSettings, Committer
+from stateless_broker.committed import CommittedLog
 from stateless_broker.connection import Answer, Connection, Frame
-from stateless_broker.feed import ViewFeed, Watchers
+from stateless_broker.epoch_work import EpochWork
 from stateless_broker.health import Health
+from stateless_broker.joining import Joiner
+from stateless_broker.membership import Membership
 from stateless_broker.memory_budget import MemoryBudget
-from stateless_broker.routes import Parts, make_dispatcher
+from stateless_broker.routes import make_dispatcher
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from tests.sequencing import start_valkey
@@ -35,7 +36,6 @@ from tests.wire_client import build_batch, decode_response, encode_request
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import Bucket
 from tiered_storage.counting import CountingBucket
 from tiered_storage.faulty import Fault, FaultPlan, FaultyBucket, Verb
 from tiered_storage.retry import RetryBucket, RetryPolicy
@@ -130,7 +130,10 @@ class Rig:
         puts_in_flight: int = 2,
         flush_bytes: int = 1 << 20,
         flush_interval_ms: int = 0,
+        cluster_id: str | None = None,
+        **settings: int,
     ) -> None:
+        """`cluster_id` and `memory` of another rig make this one a second broker beside it."""
         self.plan: FaultPlan = nothing_fails
         self.memory = memory or MemoryBucket()
         self.counts = CountingBucket(
@@ -143,68 +146,75 @@ class Rig:
         self.budget = MemoryBudget(1 << 30)
         self.health = Health()
         self.supervisor = Supervisor()
-        self.view = View()
         self.sequencer = UnsureSequencer(
-            connect_redis(f"unix://{redis_path}", timeout_ms=5000), cluster_id=uuid4().hex
+            connect_redis(f"unix://{redis_path}", timeout_ms=5000),
+            cluster_id=cluster_id or uuid4().hex,
         )
-        self._commit_settings = CommitSettings(flush_interval_ms, flush_bytes, puts_in_flight, 20)
+        self.settings = BrokerSettings(
+            bucket_url="memory://rig",
+            redis_url="unix://rig",
+            flush_interval_ms=flush_interval_ms,
+            flush_bytes=flush_bytes,
+            puts_in_flight=puts_in_flight,
+            put_retry_ms=20,
+            **cast(Any, settings),
+        )
         self._held: list[asyncio.Event] = []
         self._correlation_id = 0
 
     async def start(self) -> None:
         bucket = RetryBucket(self.counts, RetryPolicy(), random=Random(1))
+        self.membership = Membership(
+            sequencer=self.sequencer,
+            cluster_id="rig",
+            incarnation=uuid4().hex,
+            node_id=None,
+            address=BrokerAddress("127.0.0.1", 1, ""),
+            session_timeout_ms=self.settings.session_timeout_ms,
+            health=self.health,
+        )
+        await self.membership.join()
+        self.heartbeat = self.supervisor.spawn(
+            self.membership.run(self.settings.heartbeat_interval_ms),
+            "heartbeat",
+            on_failure=self._failed,
+        )
+        committed = CommittedLog(bucket, footer_reads_in_flight=4)
         starter = EpochStarter(
             bucket=bucket,
+            committed=committed,
             sequencer=self.sequencer,
+            incarnation=self.membership.incarnation,
             now_ms=lambda: 1,
             new_id=lambda: uuid4().hex,
-            footer_reads_in_flight=4,
         )
-        started = await starter.start()
-        self.epoch = started.epoch
-        for index in started.segments:
-            self.view.apply(index)
-        self.writer = await starter.register_writer(started.epoch)
-        self.committer = Committer(
-            epoch=started.epoch,
-            writer=self.writer,
-            bucket=self.counts,
+        joined = await Joiner(
             sequencer=self.sequencer,
+            committed=committed,
+            starter=starter,
+            membership=self.membership,
+            claim_wait_ms=1000,
+        ).join()
+        self.epoch = joined.epoch
+        self.writer = joined.writer
+        work = EpochWork(
+            joined=joined,
+            settings=self.settings,
+            write_bucket=self.counts,
+            bucket=bucket,
+            committed=committed,
+            starter=starter,
+            sequencer=self.sequencer,
+            membership=self.membership,
             health=self.health,
             supervisor=self.supervisor,
-            settings=self._commit_settings,
             now_ms=lambda: 1,
         )
-        watchers = Watchers()
-        feed = ViewFeed(
-            epoch=started.epoch,
-            view=self.view,
-            sequencer=self.sequencer,
-            committer=self.committer,
-            health=self.health,
-            watchers=watchers,
-        )
-        self.supervisor.spawn(feed.run(), "feed", on_failure=self._failed)
-        self.commit_loop = self.supervisor.spawn(
-            self.committer.run(), "commit path", on_failure=self._failed
-        )
+        self.view = work.view
+        self.committer = work.committer
+        self.commit_loop = work.start(on_failure=self._failed)
         self.health.started = True
-        self._dispatcher = make_dispatcher(
-            Parts(
-                settings=BrokerSettings(bucket_url="memory://rig", redis_url="unix://rig"),
-                view=self.view,
-                bucket=cast(Bucket, bucket),
-                sequencer=self.sequencer,
-                committer=self.committer,
-                cluster=Cluster("rig", Node(0, "127.0.0.1", 1)),
-                health=self.health,
-                watchers=watchers,
-                supervisor=self.supervisor,
-                epoch=started.epoch,
-                now_ms=lambda: 1,
-            ),
-            on_request=lambda _: None,
-        )
+        self._dispatcher = make_dispatcher(work.parts(), on_request=lambda _: None)
 
     def _failed(self, error: Exception) -> None:
         self.health.stop_writing(f"failed: {error!r}")

@@ -30,7 +30,7 @@ Stamps of segments that are not committed may come from a sequencer that was rol
 for nothing, and so do stamps that only pass 2 saw.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -184,6 +184,13 @@ def readable(snapshot: LogSnapshot) -> dict[TopicPartition, ReadablePartition]:
         partition: _walk(partition, batches, snapshot.hw_stamps.get(partition, 0))
         for partition, batches in stored.items()
     }
+
+
+def stalled_partitions(segments: Sequence[SegmentIndex]) -> list[TopicPartition]:
+    """Where readers of the bucket alone would stop before the end although nothing is in flight:
+    behind a void reservation that no stamp reaches past. `segments` are all committed ones."""
+    log = LogSnapshot(None, tuple(segments), _highest_stamps(segments))
+    return [partition for partition, part in readable(log).items() if part.withheld]
 
 
 def _walk(partition: TopicPartition, batches: list[StoredBatch], stamp: int) -> ReadablePartition:

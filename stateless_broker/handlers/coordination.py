@@ -11,9 +11,9 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import SequencerError
 from metadata.sequencer.client import Sequencer
-from stateless_broker.cluster import Cluster
 from stateless_broker.dispatch import Request
 from stateless_broker.health import Health
+from stateless_broker.membership import Membership
 from stateless_broker.messages import Values
 
 GROUP = 0
@@ -25,9 +25,9 @@ NO_TRANSACTIONS = "this version of bucketlog has no transactions yet: leave out 
 
 class CoordinationHandler:
     def __init__(
-        self, *, cluster: Cluster, sequencer: Sequencer, epoch: int, health: Health
+        self, *, membership: Membership, sequencer: Sequencer, epoch: int, health: Health
     ) -> None:
-        self._cluster = cluster
+        self._membership = membership
         self._sequencer = sequencer
         self._epoch = epoch
         self._health = health
@@ -46,13 +46,13 @@ class CoordinationHandler:
 
     def _coordinator(self, kind: int) -> Values:
         if kind == GROUP:
-            node = self._cluster.me
+            node = self._membership.me
             return {
                 "error_code": ErrorCode.none,
                 "error_message": None,
                 "node_id": node.node_id,
-                "host": node.host,
-                "port": node.port,
+                "host": node.address.host,
+                "port": node.address.port,
             }
         error, text = ErrorCode.invalid_request, f"key type {kind} is unknown"
         if kind == TRANSACTION:

@@ -6,6 +6,7 @@ epochs: constantly 0), KIP-516 (topic ids), Kafka's ReplicaManager.fetchMessages
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
@@ -41,11 +42,18 @@ class _Planned:
 
 class FetchHandler:
     def __init__(
-        self, *, view: View, reader: RangeReader, watchers: Watchers, limits: FetchLimits
+        self,
+        *,
+        view: View,
+        reader: RangeReader,
+        watchers: Watchers,
+        catch_up: Callable[[], Awaitable[bool]],
+        limits: FetchLimits,
     ) -> None:
         self._view = view
         self._reader = reader
         self._watchers = watchers
+        self._catch_up = catch_up
         self._limits = limits
 
     async def __call__(self, request: Request, message: fetch.FetchRequest) -> list[Buffer]:
@@ -53,6 +61,8 @@ class FetchHandler:
         if message.session_id and message.session_epoch > 0:
             return fetch.write_response(version, ErrorCode.fetch_session_id_not_found, [])
         planned = [self._look_up(wanted, version) for wanted in message.partitions]
+        if any(_beyond(part) for part in planned):
+            planned = await self._look_up_again(planned, version)
         await self._wait(message, planned)
         results = await self._read(message, planned)
         return fetch.write_response(version, ErrorCode.none, results)
@@ -75,6 +85,16 @@ class FetchHandler:
         elif not self._view.log_start(partition) <= wanted.fetch_offset <= log.high_watermark:
             error = ErrorCode.offset_out_of_range
         return _Planned(wanted, error, partition, log)
+
+    async def _look_up_again(self, planned: list[_Planned], version: int) -> list[_Planned]:
+        """An offset beyond this view may be one that another broker has shown: out of range only
+        once the view has caught up, else clients would reset."""
+        caught_up = await self._catch_up()
+        planned = [self._look_up(part.wanted, version) for part in planned]
+        for part in planned:
+            if _beyond(part) and not caught_up:
+                part.error = ErrorCode.offset_not_available
+        return planned
 
     async def _wait(self, message: fetch.FetchRequest, planned: list[_Planned]) -> None:
         """Until there are `min_bytes`, or an error to tell, or the time is over."""
@@ -149,6 +169,10 @@ class FetchHandler:
         if part.log is None or part.partition is None or self._view.log(part.partition) is None:
             return -1, -1
         return part.log.high_watermark, self._view.log_start(part.partition)
+
+
+def _beyond(part: _Planned) -> bool:
+    return part.log is not None and part.wanted.fetch_offset > part.log.high_watermark
 
 
 def _result(

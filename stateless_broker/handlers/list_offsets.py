@@ -8,7 +8,7 @@ before the record that is looked for.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -34,9 +34,15 @@ LOOKUP_BYTES_MAX = 16 * 1024 * 1024
 
 
 class ListOffsetsHandler:
-    def __init__(self, *, view: View, reader: RangeReader) -> None:
+    """`catch_up` waits until the view shows all that is visible now: the latest offset counts what
+    was acknowledged by any broker. Where the sequencer does not answer, the view alone does."""
+
+    def __init__(
+        self, *, view: View, reader: RangeReader, catch_up: Callable[[], Awaitable[bool]]
+    ) -> None:
         self._view = view
         self._reader = reader
+        self._catch_up = catch_up
 
     async def __call__(self, request: Request, message: Any) -> Values:
         asked = Counter(
@@ -44,6 +50,7 @@ class ListOffsetsHandler:
             for topic in message.topics
             for wanted in topic.partitions
         )
+        await self._catch_up()
         topics = []
         for topic in message.topics:
             partitions = [

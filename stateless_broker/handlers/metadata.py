@@ -18,8 +18,8 @@ from bucketlog.wire.batch import LEADER_EPOCH
 from metadata.fold import Topic
 from metadata.topic_configs import check_topic_name, colliding_name
 from metadata.view import View
-from stateless_broker.cluster import Cluster
 from stateless_broker.dispatch import Request
+from stateless_broker.membership import Membership, zone_of_client
 from stateless_broker.messages import Values
 from stateless_broker.topic_changes import TopicChanges
 
@@ -37,13 +37,13 @@ class MetadataHandler:
         self,
         *,
         view: View,
-        cluster: Cluster,
+        membership: Membership,
         changes: TopicChanges,
         auto_create_topics: bool,
         spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
     ) -> None:
         self._view = view
-        self._cluster = cluster
+        self._membership = membership
         self._changes = changes
         self._auto_create_topics = auto_create_topics
         self._spawn = spawn
@@ -52,35 +52,41 @@ class MetadataHandler:
     async def __call__(self, request: Request, message: Any) -> Values:
         version = request.header.api_version
         wanted = message.topics
+        zone = zone_of_client(request.header.client_id)
         if wanted is None or (version == ALL_IF_EMPTY_UNTIL and not wanted):
-            topics = [self._describe(topic) for topic in self._view.topics()]
+            topics = [self._describe(topic, zone) for topic in self._view.topics()]
         else:
             may_create = self._auto_create_topics and (
                 version < AUTO_CREATE_FLAG_FROM or message.allow_auto_topic_creation
             )
-            topics = [self._answer(entry, may_create) for entry in wanted]
+            topics = [self._answer(entry, may_create, zone) for entry in wanted]
         return {
             "brokers": [
-                {"node_id": node.node_id, "host": node.host, "port": node.port, "rack": None}
-                for node in self._cluster.nodes
+                {
+                    "node_id": member.node_id,
+                    "host": member.address.host,
+                    "port": member.address.port,
+                    "rack": member.address.zone or None,
+                }
+                for member in self._membership.members
             ],
-            "cluster_id": self._cluster.cluster_id,
-            "controller_id": self._cluster.controller.node_id,
+            "cluster_id": self._membership.cluster_id,
+            "controller_id": self._membership.controller.node_id,
             "topics": topics,
             "cluster_authorized_operations": NO_OPERATIONS_KNOWN,
         }
 
-    def _answer(self, entry: Any, may_create: bool) -> Values:
+    def _answer(self, entry: Any, may_create: bool, zone: str) -> Values:
         topic_id: UUID | None = getattr(entry, "topic_id", None)
         if entry.name is None or (topic_id is not None and topic_id.int):
             found = self._view.topic_by_id(TopicId(topic_id.bytes)) if topic_id else None
             if found is None:
                 return _failed(entry.name, topic_id, ErrorCode.unknown_topic_id)
-            return self._describe(found)
+            return self._describe(found, zone)
         name = str(entry.name)
         topic = self._view.topic(name)
         if topic is not None:
-            return self._describe(topic)
+            return self._describe(topic, zone)
         if not may_create:
             return _failed(name, None, self._why_missing(name))
         return _failed(name, None, self._create(name))
@@ -111,9 +117,9 @@ class MetadataHandler:
         if result.error not in (ErrorCode.none, ErrorCode.topic_already_exists):
             logger.warning("automatic creation of %r is refused: %s", name, result.message)
 
-    def _describe(self, topic: Topic) -> Values:
+    def _describe(self, topic: Topic, zone: str) -> Values:
         leaders = [
-            self._cluster.leader(topic.topic_id, partition).node_id
+            self._membership.leader(topic.topic_id, partition, zone).node_id
             for partition in range(topic.partitions)
         ]
         return {

@@ -16,7 +16,6 @@ from kio.serial import entity_reader
 
 from bucketlog.wire.frames import MalformedRequestError
 from metadata.view import View
-from stateless_broker.cluster import Cluster, Node
 from stateless_broker.dispatch import Api
 from stateless_broker.health import Health
 from stateless_broker.message_reader import read_message
@@ -38,7 +37,8 @@ def offered() -> dict[int, Api]:
         bucket=nothing,
         sequencer=nothing,
         committer=cast(Any, SimpleNamespace(add=None, given_up=None)),
-        cluster=Cluster("c", Node(0, "h", 1)),
+        feed=nothing,
+        membership=cast(Any, SimpleNamespace(me=SimpleNamespace(node_id=0))),
         health=Health(),
         watchers=nothing,
         supervisor=nothing,

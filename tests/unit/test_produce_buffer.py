@@ -72,7 +72,7 @@ def test_takes_in_order_and_no_more_than_asked() -> None:
 def test_what_was_put_back_comes_first_in_its_order() -> None:
     batches = [batch() for _ in range(4)]
     buffer = filled(*batches)
-    taken, _ = buffer.take(2 * len(DATA))
+    taken, _, _ = buffer.take(2 * len(DATA))
     buffer.put_back(taken, [])
     assert buffer.waiting_bytes == 4 * len(DATA)
     assert buffer.take(1 << 20)[0] == batches
@@ -83,7 +83,7 @@ async def test_facts_leave_all_at_once_and_come_back_first() -> None:
     buffer = ProduceBuffer()
     buffer.add_fact(first)
     buffer.add_fact(second)
-    batches, facts = buffer.take(1)
+    batches, facts, _ = buffer.take(1)
     assert (batches, facts) == ([], [first, second])
     buffer.add_fact(third)
     buffer.put_back([], facts)
@@ -128,7 +128,7 @@ async def test_wait_returns_for_each_thing_there_is_to_take() -> None:
 
 async def test_wait_sees_what_was_put_back() -> None:
     buffer = filled(batch())
-    taken, _ = buffer.take(1 << 20)
+    taken, _, _ = buffer.take(1 << 20)
     buffer.put_back(taken, [])
     await asyncio.wait_for(buffer.wait(), 10)
 

@@ -16,7 +16,7 @@ from metadata.sequencer.requests import (
     WantedBatch,
     WantedControl,
 )
-from stateless_broker.produce_buffer import Outcome, PendingBatch, PendingFact
+from stateless_broker.produce_buffer import Outcome, PendingBatch, PendingFact, Taken
 from stateless_broker.segment_assembly import Flush, assemble
 from tests.wire_client import build_batch
 from tiered_storage import keys
@@ -60,6 +60,15 @@ def pending(
     )
 
 
+def flush_of(
+    batches: list[PendingBatch],
+    facts: list[PendingFact] | None = None,
+    stamps: set[TopicPartition] | None = None,
+) -> Flush:
+    names = {A: "a", B: "b"}
+    return Flush.of(Taken(batches, facts or [], stamps or set()), names.get)
+
+
 def answers(*rows: list[BatchAnswer], control: list[ControlStatus]) -> Reservation:
     return Reservation(Ticket(4, 17), 11, [100 + at for at in range(len(rows))], rows, control)
 
@@ -71,7 +80,7 @@ def ok(offset: int) -> BatchAnswer:
 def test_batches_are_sorted_by_partition_and_stay_in_order_within() -> None:
     first, second = pending(B, 0, [b"1"]), pending(B, 0, [b"2"])
     other, low = pending(A, 1, [b"3"]), pending(A, 0, [b"4"])
-    flush = Flush.of([first, other, second, low], [])
+    flush = flush_of([first, other, second, low])
     assert flush.groups == [
         (TopicPartition(A, 0), [low]),
         (TopicPartition(A, 1), [other]),
@@ -82,7 +91,7 @@ def test_batches_are_sorted_by_partition_and_stay_in_order_within() -> None:
 def test_what_the_sequencer_is_asked() -> None:
     plain = pending(A, 0, [b"1", b"2"])
     idempotent = pending(A, 0, [b"3"], producer_id=2**53 + 1, producer_epoch=4, base_sequence=9)
-    (wanted,) = Flush.of([plain, idempotent], []).wanted()
+    (wanted,) = flush_of([plain, idempotent]).wanted()
     assert (wanted.topic_name, wanted.topic_id, wanted.partition) == ("a", A, 0)
     assert wanted.batches == [
         WantedBatch(2, "", -1, -1),
@@ -105,7 +114,7 @@ async def test_the_object_holds_what_was_accepted_at_its_offsets() -> None:
         PendingFact(fact, WantedControl("", "", A, 0), loop.create_future())
         for fact in (created, deleted)
     ]
-    flush = Flush.of(batches, facts)
+    flush = flush_of(batches, facts)
     reservation = answers(
         [ok(40), BatchAnswer(BatchStatus.OUT_OF_ORDER, -1), ok(42)],
         [BatchAnswer(BatchStatus.DUPLICATE, 7)],
@@ -141,7 +150,7 @@ async def test_the_object_holds_what_was_accepted_at_its_offsets() -> None:
 
 
 def test_nothing_is_assembled_without_a_ticket() -> None:
-    flush = Flush.of([pending(A, 0, [b"1"])], [])
+    flush = flush_of([pending(A, 0, [b"1"])])
     refused = Reservation(None, -1, [-1], [[BatchAnswer(BatchStatus.OUT_OF_ORDER, -1)]], [])
     with pytest.raises(ValueError, match="nothing was reserved"):
         assemble(flush, refused, SEGMENT, created_ms=0)

@@ -1,0 +1,131 @@
+"""Joining the cluster: the epoch that is active, or the next one where none is.
+
+Invariants: a broker is a member, and says that it lives, before it claims; so that who finds a
+claim can tell whether to wait for its claimant. What the view begins with is exactly what was
+visible at one moment of the sequencer.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from bucketlog.errors import ClusterInUseError, SequencerLostError
+from bucketlog.model import SegmentIndex, WriterId
+from metadata.sequencer.client import Sequencer
+from stateless_broker.activation import EpochStarter
+from stateless_broker.committed import CommittedLog
+from stateless_broker.membership import Membership
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.2
+TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleLog:
+    """The segments visible when the stream's last entry was number `number`, by ticket."""
+
+    number: int
+    segments: list[SegmentIndex]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    epoch: int
+    writer: WriterId
+    log: VisibleLog
+    claimed_here: bool
+    """This broker started the epoch, and cares for what its readers need."""
+
+
+async def read_visible_log(
+    epoch: int, *, sequencer: Sequencer, committed: CommittedLog
+) -> VisibleLog:
+    """What is visible now. Every visible segment is in the bucket when it becomes visible, so the
+    bucket is read after the sequencer: what is open or came later is left to the stream."""
+    position = await sequencer.position(epoch)
+
+    def was_visible(index: SegmentIndex) -> bool:
+        ticket = index.ticket
+        return ticket.epoch < epoch or (
+            ticket.epoch == epoch
+            and ticket.number < position.next_ticket
+            and ticket.number not in position.open_tickets
+        )
+
+    chains = await committed.chains()
+    segments = await committed.segments(chains.values(), keep=was_visible)
+    return VisibleLog(position.visible, segments)
+
+
+class Joiner:
+    def __init__(
+        self,
+        *,
+        sequencer: Sequencer,
+        committed: CommittedLog,
+        starter: EpochStarter,
+        membership: Membership,
+        claim_wait_ms: int,
+    ) -> None:
+        self._sequencer = sequencer
+        self._committed = committed
+        self._starter = starter
+        self._membership = membership
+        self._claim_wait_ms = claim_wait_ms
+
+    async def join(self) -> Joined:
+        """The membership has joined and keeps up its heartbeat. Raises `BucketlogError`."""
+        last: Exception | None = None
+        for _ in range(TRIES):
+            try:
+                joined = await self._try()
+            except (SequencerLostError, ClusterInUseError) as error:
+                logger.info("joining again: %s", error)
+                last = error
+                await asyncio.sleep(POLL_S)
+                continue
+            if joined is not None:
+                return joined
+        raise ClusterInUseError(
+            f"no epoch stayed active in {TRIES} tries: {last}",
+            remedy="see the other brokers' logs: do all use the same Redis?",
+        )
+
+    async def _try(self) -> Joined | None:
+        claim = await self._starter.highest_claim()
+        epoch = await self._sequencer.active_epoch()
+        if epoch is not None and epoch == claim.epoch:
+            writer = await self._register_writer(epoch)
+            log = await read_visible_log(
+                epoch, sequencer=self._sequencer, committed=self._committed
+            )
+            return Joined(epoch, writer, log, claimed_here=False)
+        claim_is_open = epoch is None or epoch < claim.epoch
+        if claim_is_open and await self._activated_by_its_claimant(claim.epoch, claim.claimed_by):
+            return None
+        started = max(claim.epoch, epoch or 0) + 1
+        segments = await self._starter.start(started)
+        if segments is None:
+            return None
+        writer = await self._register_writer(started)
+        return Joined(started, writer, VisibleLog(0, segments), claimed_here=True)
+
+    async def _register_writer(self, epoch: int) -> WriterId:
+        """It has a heartbeat from now on, however long the view takes."""
+        writer = await self._starter.register_writer(epoch)
+        self._membership.writer = writer
+        return writer
+
+    async def _activated_by_its_claimant(self, epoch: int, claimed_by: str) -> bool:
+        """Wait for a live broker that has claimed to activate. False: go on without it."""
+        deadline = asyncio.get_running_loop().time() + self._claim_wait_ms / 1000
+        while asyncio.get_running_loop().time() < deadline:
+            await self._membership.heartbeat()
+            if claimed_by == self._membership.incarnation or not self._membership.lives(claimed_by):
+                return False
+            if await self._sequencer.active_epoch() == epoch:
+                return True
+            await asyncio.sleep(POLL_S)
+        return False

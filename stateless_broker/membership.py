@@ -1,0 +1,162 @@
+"""Who the cluster is, as its brokers and their clients are told: members, leaders, the controller.
+
+Invariant: roles are hints. Any broker accepts any partition, so that members who see different
+sets of brokers disagree about efficiency and about nothing else.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from bucketlog.errors import ClusterInUseError, SequencerUnavailableError
+from bucketlog.model import WriterId
+from metadata.sequencer.client import Sequencer
+from metadata.sequencer.requests import BrokerAddress, Member, NodeIdTaken
+from stateless_broker.health import Health
+
+logger = logging.getLogger(__name__)
+
+JOIN_PAUSE_S = 0.25
+LEADERS_KEPT = 100_000
+_ZONE = "zone="
+
+
+def zone_of_client(client_id: str) -> str:
+    """The zone that a client names in its `client.id`, as in `billing,zone=eu-1a`; '' if none."""
+    _, found, rest = client_id.partition(_ZONE)
+    if not found:
+        return ""
+    for end in ",; ":
+        rest = rest.partition(end)[0]
+    return rest
+
+
+def by_preference(members: Sequence[Member], what: bytes) -> list[Member]:
+    """Members in the order in which they are to have `what` (rendezvous hashing): where one goes,
+    only what it had moves; where one comes, it takes its share of all others."""
+    return sorted(members, key=lambda member: _weight(member.node_id, what), reverse=True)
+
+
+def _weight(node_id: int, what: bytes) -> bytes:
+    return blake2b(what, digest_size=8, salt=node_id.to_bytes(8, "big")).digest()
+
+
+class Membership:
+    """`me` is known once `join` has returned."""
+
+    def __init__(
+        self,
+        *,
+        sequencer: Sequencer,
+        cluster_id: str,
+        incarnation: str,
+        node_id: int | None,
+        address: BrokerAddress,
+        session_timeout_ms: int,
+        health: Health,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.incarnation = incarnation
+        self.writer: WriterId | None = None
+        """Whose heartbeat goes with this broker's."""
+        self._sequencer = sequencer
+        self._wanted_node_id = node_id
+        self._address = address
+        self._session_timeout_ms = session_timeout_ms
+        self._health = health
+        self._me: Member | None = None
+        self._members: tuple[Member, ...] = ()
+        self._leaders: dict[tuple[bytes, int, str], Member] = {}
+
+    @property
+    def me(self) -> Member:
+        assert self._me is not None, "not joined yet"
+        return self._me
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return self._members
+
+    @property
+    def controller(self) -> Member:
+        return by_preference(self._members, b"controller")[0]
+
+    def leader(self, topic_id: bytes, partition: int, zone: str = "") -> Member:
+        """A live broker, in the client's zone if one is there."""
+        found = self._leaders.get((topic_id, partition, zone))
+        if found is None:
+            near = [member for member in self._members if member.address.zone == zone]
+            what = topic_id + partition.to_bytes(4, "big")
+            found = by_preference(near or self._members, what)[0]
+            if len(self._leaders) < LEADERS_KEPT:
+                self._leaders[topic_id, partition, zone] = found
+        return found
+
+    def place_in_line(self, what: str) -> int:
+        """How many live brokers come before this one for a task of which one is enough."""
+        line = by_preference(self._members, what.encode())
+        return next((place for place, one in enumerate(line) if one == self._me), len(line))
+
+    def lives(self, incarnation: str) -> bool:
+        return any(member.incarnation == incarnation for member in self._members)
+
+    async def join(self) -> None:
+        """Become a member. A predecessor with the same node id that has just died is waited for.
+
+        Raises `ClusterInUseError` where the node id is another live broker's, and
+        `SequencerUnavailableError`.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._session_timeout_ms / 1000 + JOIN_PAUSE_S
+        waiting = False
+        while (taken := await self.heartbeat()) is not None:
+            if loop.time() > deadline:
+                raise ClusterInUseError(
+                    f"node id {taken.node_id} is another live broker's ({taken.incarnation})",
+                    remedy="give each broker its own BUCKETLOG_NODE_ID, or leave it out",
+                )
+            if not waiting:
+                logger.warning(
+                    "node id %d was another broker's %d ms ago: waiting",
+                    taken.node_id,
+                    taken.age_ms,
+                )
+                waiting = True
+            await asyncio.sleep(JOIN_PAUSE_S)
+
+    async def run(self, interval_ms: int) -> None:
+        """Say that this broker lives, for ever."""
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            try:
+                taken = await self.heartbeat()
+            except SequencerUnavailableError as error:
+                self._health.degrade("heartbeat", str(error))
+                continue
+            if taken is not None:
+                self._health.degrade("heartbeat", f"node id {taken.node_id} is another broker's")
+                continue
+            self._health.recover("heartbeat")
+
+    async def heartbeat(self) -> NodeIdTaken | None:
+        answer = await self._sequencer.heartbeat(
+            self.incarnation,
+            node_id=self._wanted_node_id,
+            address=self._address,
+            writer=self.writer,
+            session_timeout_ms=self._session_timeout_ms,
+        )
+        if isinstance(answer, NodeIdTaken):
+            return answer
+        if answer.members != self._members:
+            names = ", ".join(str(member.node_id) for member in answer.members)
+            logger.info("the cluster's brokers are %s", names)
+            self._members = answer.members
+            self._leaders.clear()
+            self._me = next(m for m in answer.members if m.node_id == answer.node_id)
+        return None
+
+    async def leave(self) -> None:
+        if self._me is not None:
+            await self._sequencer.leave(self._me.node_id, self.incarnation)

@@ -1,0 +1,187 @@
+"""Sealing: deciding the rest of a writer's chain, whoever's it is (commit protocol, "Sealing").
+
+Invariant: the bucket decides, by who creates the next key of the chain first: a segment that is
+there is published on its writer's behalf, a seal makes all from there on void. Any number of
+brokers may do it at once, and may stop anywhere in it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bucketlog.errors import BucketlogError, CorruptObjectError
+from bucketlog.model import SegmentId, TopicPartition, WallClock, WriterId
+from metadata.sequencer.client import Sequencer
+from metadata.sequencer.requests import FenceStatus, OverdueWriter, PublishStatus
+from stateless_broker.committed import CommittedLog
+from stateless_broker.health import Health
+from tiered_storage import keys
+from tiered_storage.bucket import Bucket, ObjectInfo
+from tiered_storage.segment import Seal, encode_footer, encode_seal, is_seal
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_MS = 50
+LONGEST_PAUSE_MS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The first seq that is void, and the partitions whose readers now wait for a fresh stamp."""
+
+    fenced_seq: int
+    stamps_wanted: Sequence[TopicPartition]
+
+
+async def segment_or_seal(
+    bucket: Bucket, segment: SegmentId, *, epoch: int, now_ms: int
+) -> ObjectInfo | None:
+    """Seal a chain at `segment` unless a segment stands there: that one, else None."""
+    key = keys.segment(segment)
+    if await bucket.create(key, [encode_seal(Seal(segment, epoch, now_ms))]):
+        return None
+    info = await bucket.head(key)
+    if info is None:
+        raise CorruptObjectError(key, 0, "the object was refused, and yet is not there")
+    return None if is_seal(info.size_bytes) else info
+
+
+class Sealer:
+    """`bucket` retries; what it gives up on is tried again here, until it is answered."""
+
+    def __init__(
+        self,
+        *,
+        epoch: int,
+        bucket: Bucket,
+        committed: CommittedLog,
+        sequencer: Sequencer,
+        health: Health,
+        now_ms: WallClock,
+    ) -> None:
+        self._epoch = epoch
+        self._bucket = bucket
+        self._committed = committed
+        self._sequencer = sequencer
+        self._health = health
+        self._now_ms = now_ms
+
+    async def close(self, first: SegmentId) -> Closed:
+        """Decide the chain from `first`, the first undecided segment as far as is known, on.
+
+        Tries until it is done. Raises `SequencerLostError`, `CorruptObjectError`.
+        """
+        pause_ms = FIRST_PAUSE_MS
+        while True:
+            try:
+                closed = await self._close(first)
+            except BucketlogError as error:
+                if not error.retriable:
+                    raise
+                self._health.degrade("sealing", str(error))
+                await asyncio.sleep(pause_ms / 1000)
+                pause_ms = min(pause_ms * 2, LONGEST_PAUSE_MS)
+            else:
+                self._health.recover("sealing")
+                return closed
+
+    async def _close(self, first: SegmentId) -> Closed:
+        writer, seq = first
+        while True:
+            segment = SegmentId(writer, seq)
+            there = await segment_or_seal(
+                self._bucket, segment, epoch=self._epoch, now_ms=self._now_ms()
+            )
+            if there is None:
+                fence = await self._sequencer.fence(self._epoch, segment)
+                if fence.status is FenceStatus.FENCED:
+                    logger.warning("writer %s is sealed at segment %d", writer, seq)
+                    wanted = [TopicPartition(*name) for name in fence.stamps_wanted]
+                    return Closed(seq, wanted)
+                if fence.first <= seq:  # a seal, and yet the sequencer waits for what is before it
+                    raise CorruptObjectError(
+                        keys.segment(SegmentId(writer, fence.first)), 0, "it was passed over"
+                    )
+                seq = fence.first
+                continue
+            index = await self._committed.footer(there)
+            published = await self._sequencer.publish(
+                self._epoch,
+                segment,
+                footer=encode_footer(index),
+                object_size_bytes=there.size_bytes,
+            )
+            if published.status is PublishStatus.VOID:
+                return Closed(published.fenced_seq, [])
+            seq += 1
+
+
+class OverdueWatch:
+    """Closes the chains of writers that are silent or stuck, so that nobody waits for them.
+
+    Every broker may; the one that is first in line for a writer begins, the others follow, a
+    round later each, if it is still needed then.
+    """
+
+    def __init__(
+        self,
+        *,
+        epoch: int,
+        sequencer: Sequencer,
+        sealer: Sealer,
+        place_in_line: Callable[[WriterId], int],
+        is_own: Callable[[WriterId], bool],
+        request_stamps: Callable[[Sequence[TopicPartition]], None],
+        silent_ms: int,
+        pending_ms: int,
+        round_ms: int,
+    ) -> None:
+        self._epoch = epoch
+        self._sequencer = sequencer
+        self._sealer = sealer
+        self._place_in_line = place_in_line
+        self._is_own = is_own
+        self._request_stamps = request_stamps
+        self._silent_ms = silent_ms
+        self._pending_ms = pending_ms
+        self._round_ms = round_ms
+        self._rounds: dict[WriterId, int] = {}
+        self._closing: set[WriterId] = set()
+
+    async def run(self, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
+        while True:
+            await asyncio.sleep(self._round_ms / 1000)
+            try:
+                overdue = await self._sequencer.overdue(
+                    self._epoch, silent_ms=self._silent_ms, pending_ms=self._pending_ms
+                )
+            except BucketlogError as error:
+                if not error.retriable:
+                    raise
+                continue
+            for writer in self._due(overdue):
+                self._closing.add(writer.writer)
+                spawn(self._close(writer), f"closing writer {writer.writer}")
+
+    def _due(self, overdue: Sequence[OverdueWriter]) -> list[OverdueWriter]:
+        others = [
+            entry
+            for entry in overdue
+            if not self._is_own(entry.writer) and entry.writer not in self._closing
+        ]
+        self._rounds = {entry.writer: self._rounds.get(entry.writer, -1) + 1 for entry in others}
+        return [
+            entry
+            for entry in others
+            if self._rounds[entry.writer] >= self._place_in_line(entry.writer)
+        ]
+
+    async def _close(self, overdue: OverdueWriter) -> None:
+        logger.warning("writer %s is %s: its chain is closed", overdue.writer, overdue.reason)
+        try:
+            closed = await self._sealer.close(SegmentId(overdue.writer, overdue.seq))
+        finally:
+            self._closing.discard(overdue.writer)
+        self._request_stamps(closed.stamps_wanted)

@@ -1,0 +1,68 @@
+"""A segment's way into the bucket and into sight: the PUT and the publication.
+
+Invariant: a PUT is retried with the same bytes under the same key; a refusal is settled by
+comparing, since it may be our own first try; a publication is repeated until it is answered.
+"""
+
+import asyncio
+
+from metadata.sequencer.client import Sequencer
+from metadata.sequencer.requests import PublishStatus
+from stateless_broker.segment_assembly import Assembled
+from stateless_broker.until_answered import UntilAnswered
+from tiered_storage import keys
+from tiered_storage.bucket import Bucket
+
+
+class WriterLostError(Exception):
+    """This writer cannot go on: its chain is sealed, or its PUT does not come to an end."""
+
+
+class SegmentWriter:
+    def __init__(
+        self,
+        *,
+        epoch: int,
+        bucket: Bucket,
+        sequencer: Sequencer,
+        until_answered: UntilAnswered,
+        put_give_up_ms: int,
+    ) -> None:
+        self._epoch = epoch
+        self._bucket = bucket
+        self._sequencer = sequencer
+        self._until_answered = until_answered
+        self._put_give_up_ms = put_give_up_ms
+
+    async def write(self, assembled: Assembled) -> None:
+        """Returns when the object is in the bucket. Raises `WriterLostError`, `SequencerError`."""
+        key = keys.segment(assembled.index.segment)
+        try:
+            async with asyncio.timeout(self._put_give_up_ms / 1000):
+                created = await self._until_answered(
+                    lambda: self._bucket.create(key, assembled.parts), "bucket"
+                )
+                if created:
+                    return
+                body = await self._until_answered(lambda: self._bucket.get(key), "bucket")
+        except TimeoutError:
+            raise WriterLostError(
+                f"the PUT of {key} did not end in {self._put_give_up_ms} ms"
+            ) from None
+        if body.data != b"".join(assembled.parts):
+            raise WriterLostError(f"another broker sealed it at {key}")
+
+    async def publish(self, assembled: Assembled) -> None:
+        """Raises `WriterLostError`, `SequencerError`."""
+        segment = assembled.index.segment
+        answer = await self._until_answered(
+            lambda: self._sequencer.publish(
+                self._epoch,
+                segment,
+                footer=assembled.footer,
+                object_size_bytes=sum(len(part) for part in assembled.parts),
+            ),
+            "redis",
+        )
+        if answer.status is PublishStatus.VOID:
+            raise WriterLostError(f"segment {segment.seq} was voided")
