@@ -23,6 +23,10 @@ class BucketCounts:
     heads: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+    hedges: int = 0
+    """Of the creates, those that were the second of a pair (`HedgingBucket`)."""
+    hedges_won: int = 0
+    """Of the hedges, those that were sooner than the first."""
 
     @property
     def requests(self) -> int:
@@ -38,6 +42,10 @@ class CountingBucket:
 
     def snapshot(self) -> BucketCounts:
         return replace(self._counts)
+
+    def count_hedge(self, won: bool) -> None:
+        self._counts.hedges += 1
+        self._counts.hedges_won += won
 
     async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         self._counts.creates += 1

@@ -35,6 +35,9 @@ async def test_counts() -> None:
         creates=2_002, gets=2, lists=3, deletes=3, heads=1, bytes_in=6, bytes_out=7
     )
     assert counts.requests == 2_011
+    bucket.count_hedge(True)
+    bucket.count_hedge(False)
+    assert (bucket.snapshot().hedges, bucket.snapshot().hedges_won) == (2, 1)
     await bucket.close()
 
 

@@ -17,6 +17,7 @@ from botocore.handlers import add_expect_header
 from bucketlog.errors import ConfigurationError, ObjectNotFoundError
 from bucketlog.model import Buffer
 from tiered_storage.backends import s3_requests
+from tiered_storage.backends.in_flight import InFlightBytes
 from tiered_storage.backends.s3_options import S3Options
 from tiered_storage.backends.s3_requests import BodyParts, S3Requests
 from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
@@ -30,13 +31,22 @@ _FAILURES = (*s3_requests.SDK_ERRORS, TransportError)
 class S3Bucket:
     """`Bucket` below `prefix` (empty, or ending in '/') of an S3 bucket. Made by `connect`.
 
-    `request_timeout_ms` bounds a silent store; a whole upload counts as silence.
+    `request_timeout_ms` bounds a silent store; a whole upload counts as silence. One pool of
+    `max_connections`, one bound of `in_flight_bytes_max`: an answer's body is read when its turn
+    comes, and until then stays with the store.
     """
 
-    def __init__(self, client: "S3Client", closing: AsyncExitStack, requests: S3Requests) -> None:
+    def __init__(
+        self,
+        client: "S3Client",
+        closing: AsyncExitStack,
+        requests: S3Requests,
+        options: S3Options,
+    ) -> None:
         self._client = client
         self._closing = closing
         self._requests = requests
+        self._in_flight = InFlightBytes(options.in_flight_bytes_max)
 
     @classmethod
     async def connect(cls, bucket: str, prefix: str, options: S3Options) -> Self:
@@ -57,13 +67,14 @@ class S3Bucket:
             ) from error
         # A body that is no plain bytes would wait a round trip for "100 Continue".
         client.meta.events.unregister("before-call.s3", add_expect_header)
-        return cls(client, closing, requests)
+        return cls(client, closing, requests, options)
 
     async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         content = BodyParts(parts)
         request = self._requests.put(key, content if len(content) else b"", crc32c)
         try:
-            await self._client.put_object(**request)
+            async with self._in_flight.taken(len(content)):
+                await self._client.put_object(**request)
         except _FAILURES as error:
             if isinstance(error, ClientError) and s3_requests.is_taken(error):
                 return False
@@ -73,7 +84,7 @@ class S3Bucket:
     async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
         try:
             answer = await self._client.get_object(**self._requests.get(key, span))
-            async with answer["Body"] as stream:
+            async with answer["Body"] as stream, self._in_flight.taken(answer["ContentLength"]):
                 return s3_requests.body(answer, await stream.read(), span)
         except _FAILURES as error:
             if isinstance(error, ClientError) and s3_requests.is_past_end(error):

@@ -32,6 +32,11 @@ class S3Options(BaseSettings):
         description="host/bucket/key instead of bucket.host/key; None: if an endpoint is given",
     )
     max_connections: int = Field(default=64, ge=1)
+    in_flight_bytes_max: int = Field(
+        default=256 * 1024 * 1024,
+        ge=1,
+        description="of bodies on their way at once, both ways; what is beyond waits its turn",
+    )
     connect_timeout_ms: int = Field(default=3_000, ge=1)
     request_timeout_ms: int = Field(
         default=20_000, ge=1, description="of silence while a request is under way"
