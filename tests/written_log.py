@@ -64,6 +64,7 @@ class WrittenLog:
         self.next_offset: dict[TopicPartition, int] = {}
         self.topics: dict[str, tuple[TopicId, int]] = {}
         self.open: dict[SegmentId, Reserved] = {}
+        self.visible: dict[TopicPartition, list[BatchIndex]] = {}
         self._next_seq: dict[WriterId, int] = {}
         self._ids = 0
         self._waiting = _Waiting()
@@ -156,7 +157,8 @@ class WrittenLog:
         return reserved
 
     def _stamp(self, key: TopicPartition, rows: Sequence[BatchIndex]) -> int:
-        """The lowest open base offset, else `next`, both before this reservation."""
+        """With batches the lowest open base offset, else `next`, both before this reservation.
+        Without, the high watermark shown: the end of the last visible batch below an open one."""
         bases = [
             row.base_offset
             for reserved in self.open.values()
@@ -164,8 +166,11 @@ class WrittenLog:
             if part.partition == key
             for row in part.batches
         ]
-        before = rows[0].base_offset if rows else self.next_offset.get(key, 0)
-        return min([*bases, before])
+        if rows:
+            return min([*bases, rows[0].base_offset])
+        shown = self.visible.get(key, [])
+        lowest = min(bases, default=self.next_offset.get(key, 0))
+        return max((row.next_offset for row in shown if row.base_offset < lowest), default=0)
 
     def land(self, reserved: Reserved, *, publish: bool = True) -> None:
         """The PUT arrives; with `publish`, the sequencer hears of it."""
@@ -175,6 +180,8 @@ class WrittenLog:
 
     def publish(self, reserved: Reserved) -> None:
         self.open.pop(reserved.index.segment)
+        for part in reserved.index.partitions:
+            self.visible.setdefault(part.partition, []).extend(part.batches)
 
     def void(self, reserved: Reserved) -> None:
         """Its writer is sealed in its place."""

@@ -164,7 +164,7 @@ class Cluster:
             if not self.depends[segment] & self.log.open.keys():
                 self.decided.remove(segment)
                 self.visible.add(segment)
-                del self.log.open[segment]
+                self.log.publish(self.log.open[segment])
 
     def seal(self) -> None:
         waiting = sorted({segment.writer for segment in self.pending})
