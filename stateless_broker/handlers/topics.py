@@ -128,11 +128,16 @@ class TopicsHandler:
         return {"results": results}
 
     async def describe_configs(self, request: Request, message: Any) -> Values:
-        return {"results": [self._describe(resource) for resource in message.resources]}
+        return {
+            "results": [
+                self._describe(resource, message.include_synonyms) for resource in message.resources
+            ]
+        }
 
-    def _describe(self, resource: Any) -> Values:
-        error, text, configs = ErrorCode.none, None, []
+    def _describe(self, resource: Any, with_synonyms: bool) -> Values:
+        error, text = ErrorCode.none, None
         keys = resource.configuration_keys
+        configs: list[Values] = []
         if resource.resource_type == TOPIC_RESOURCE:
             topic = self._view.topic(resource.resource_name)
             if topic is None:
@@ -147,6 +152,8 @@ class TopicsHandler:
             ]
         else:
             error, text = ErrorCode.invalid_request, f"resource type {resource.resource_type}"
+        if not with_synonyms:
+            configs = [{**config, "synonyms": []} for config in configs]
         return {
             "error_code": error,
             "error_message": text,
@@ -186,6 +193,7 @@ def _topic_configs(topic: Topic, keys: Iterable[str] | None) -> list[Values]:
             name,
             topic.configs.get(name, definition.default),
             SOURCE_TOPIC if name in topic.configs else SOURCE_DEFAULT,
+            default=definition.default,
             config_type=definition.config_type,
             documentation=definition.documentation,
         )
@@ -199,10 +207,13 @@ def _config(
     value: str,
     source: int,
     *,
+    default: str | None = None,
     read_only: bool = False,
     config_type: int = 2,
     documentation: str | None = None,
 ) -> Values:
+    """`synonyms` are what the value is chosen from, first the one that counts (KIP-226)."""
+    values = {source: value, SOURCE_DEFAULT: value if default is None else default}
     return {
         "name": name,
         "value": value,
@@ -210,7 +221,9 @@ def _config(
         "is_default": source == SOURCE_DEFAULT,
         "config_source": source,
         "is_sensitive": False,
-        "synonyms": [],
+        "synonyms": [
+            {"name": name, "value": text, "source": origin} for origin, text in values.items()
+        ],
         "config_type": config_type,
         "documentation": documentation,
     }

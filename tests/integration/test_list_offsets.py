@@ -74,6 +74,17 @@ def test_max_timestamp(client: WireClient, make_topic: MakeTopic, version: int) 
     assert answer == (ErrorCode.none, 4, T0 + 60_000)
 
 
+def test_the_first_of_several_with_the_max_timestamp(
+    client: WireClient, make_topic: MakeTopic
+) -> None:
+    topic = make_topic()
+    times = [T0 + 1000 * second for second in (10, 20, 20)]
+    for _ in range(2):
+        batch = build_batch([(None, b"x")] * 3, timestamps=times)
+        assert produce(client, topic, batch).error == ErrorCode.none
+    assert list_offset(client, topic, MAX_TIMESTAMP) == (ErrorCode.none, 1, T0 + 20_000)
+
+
 def test_unknown(client: WireClient, make_topic: MakeTopic) -> None:
     unknown = ErrorCode.unknown_topic_or_partition
     assert list_offset(client, "no-such-topic", LATEST)[0] == unknown

@@ -280,3 +280,21 @@ def test_describe_configs(client: WireClient, make_topic: MakeTopic, version: in
     sources = {row.name: row.config_source for row in everything.configs}
     assert sources["max.message.bytes"] == 1, "DYNAMIC_TOPIC_CONFIG"
     assert sources["message.timestamp.type"] == 5, "DEFAULT_CONFIG"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_synonyms_of_configs(client: WireClient, make_topic: MakeTopic, wanted: bool) -> None:
+    """KIP-226: what the value was chosen from, the one that counts first; if asked for."""
+    keys = ["max.message.bytes", "message.timestamp.type"]
+    row = {
+        "resource_type": 2,
+        "resource_name": make_topic(max_message_bytes="4321"),
+        "configuration_keys": keys,
+    }
+    answer = client.call("describe_configs", 4, resources=[row], include_synonyms=wanted)
+    found = {
+        config.name: [(synonym.value, synonym.source) for synonym in config.synonyms]
+        for config in answer.results[0].configs
+    }
+    told = {keys[0]: [("4321", 1), ("1048588", 5)], keys[1]: [("CreateTime", 5)]}
+    assert found == (told if wanted else {key: [] for key in keys})
