@@ -18,7 +18,7 @@ demo: .venv/.installed ## a year of real flights: produced, consumed, replayed b
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
 	@scripts/install.sh --background minio localstack
-	@scripts/install.sh kcat
+	@scripts/install.sh kcat kafka-tools
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: .venv/.installed ## format, lint, types, layers and the fast tests: under a minute

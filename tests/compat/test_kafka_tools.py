@@ -1,0 +1,157 @@
+"""Apache Kafka's own tools against a broker: topics, configs, offsets, producers, the consumer."""
+
+import json
+import re
+from itertools import count
+
+import pytest
+
+import bucketlog
+from bucketlog.embedded import EmbeddedCluster
+from bucketlog.errors import ConfigurationError
+from tests.components import Components
+from tests.scenarios.kafka_tools import KafkaTools
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def tools(broker: EmbeddedCluster, components: Components) -> KafkaTools:
+    try:
+        tools = KafkaTools(broker.bootstrap)
+    except ConfigurationError as error:
+        components.missing("Apache Kafka's tools", error.remedy)
+        raise
+    components.took_part("Apache Kafka's tools", tools.version)
+    return tools
+
+
+@pytest.fixture
+def topic(broker: EmbeddedCluster) -> str:
+    """Two partitions."""
+    name = f"kafka-tools-{next(_numbers)}"
+    with bucketlog.connect(broker.bootstrap) as log:
+        log.topics.create(name, partitions=2)
+    return name
+
+
+def latest(tools: KafkaTools, topic: str, time: str = "latest") -> dict[int, int]:
+    """Offsets by partition."""
+    rows = tools.lines("kafka-get-offsets", "--topic", topic, "--time", time)
+    split = [row.rsplit(":", 2) for row in rows]
+    assert {name for name, _, _ in split} == {topic}
+    return {int(partition): int(offset) for _, partition, offset in split}
+
+
+def consume(
+    tools: KafkaTools, topic: str, partition: int, records: int, *arguments: str
+) -> list[str]:
+    return tools.lines(
+        *("kafka-console-consumer", "--topic", topic, "--partition", str(partition)),
+        *("--max-messages", str(records), "--timeout-ms", "20000", *arguments),
+    )
+
+
+def test_a_topic_from_creation_to_deletion(tools: KafkaTools) -> None:
+    name = "kafka-tools-life"
+    tools.lines(
+        *("kafka-topics", "--create", "--topic", name, "--partitions", "2"),
+        *("--replication-factor", "1", "--config", "max.message.bytes=5000"),
+    )
+    again = tools.run("kafka-topics", "--create", "--topic", name)
+    assert (again.returncode, f"Topic '{name}' already exists" in again.stdout.decode()) == (
+        1,
+        True,
+    )
+    assert name in tools.lines("kafka-topics", "--list")
+    tools.lines("kafka-topics", "--alter", "--topic", name, "--partitions", "4")
+    head, *rows = tools.lines("kafka-topics", "--describe", "--topic", name)
+    assert re.search(
+        r"PartitionCount: 4\tReplicationFactor: 1\tConfigs: max.message.bytes=5000", head
+    )
+    leaders = [re.search(r"Partition: (\d+)\tLeader: (\d+)\tReplicas: (\S+)", row) for row in rows]
+    assert [found and int(found[1]) for found in leaders] == [0, 1, 2, 3]
+    assert latest(tools, name, "earliest") == {0: 0, 1: 0, 2: 0, 3: 0}
+    tools.lines("kafka-topics", "--delete", "--topic", name)
+    gone = tools.run("kafka-topics", "--describe", "--topic", name)
+    assert (gone.returncode, b"does not exist" in gone.stdout) == (1, True)
+
+
+def test_configs(tools: KafkaTools, broker: EmbeddedCluster) -> None:
+    name = "kafka-tools-configs"
+    tools.lines("kafka-topics", "--create", "--topic", name, "--config", "retention.ms=1000")
+    own = tools.lines(
+        "kafka-configs", "--describe", "--entity-type", "topics", "--entity-name", name
+    )
+    assert own[1:] == [
+        "  retention.ms=1000 sensitive=false "
+        "synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=1000, DEFAULT_CONFIG:retention.ms=604800000}"
+    ]
+    every = tools.lines(
+        *("kafka-configs", "--describe", "--all"),
+        *("--entity-type", "brokers", "--entity-name", "0"),
+    )
+    assert "  num.partitions=1 sensitive=false synonyms={DEFAULT_CONFIG:num.partitions=1}" in every
+
+
+def test_lines_there_and_back(tools: KafkaTools, topic: str) -> None:
+    sent = [f"key {at}\tvälue {at}" for at in range(200)]
+    tools.lines(
+        *("kafka-console-producer", "--topic", topic, "--reader-property", "parse.key=true"),
+        *("--compression-codec", "zstd"),
+        stdin="".join(f"{line}\n" for line in sent).encode(),
+    )
+    ends = latest(tools, topic)
+    assert sum(ends.values()) == len(sent)
+    found: list[str] = []
+    for partition, end in ends.items():
+        rows = consume(
+            *(tools, topic, partition, end, "--offset", "earliest"),
+            *("--formatter-property", "print.key=true"),
+            *("--formatter-property", "print.offset=true"),
+        )
+        offsets, lines = zip(*(row.split("\t", 1) for row in rows), strict=True)
+        assert list(offsets) == [f"Offset:{at}" for at in range(end)]
+        assert list(lines) == sorted(lines, key=sent.index), "in the order sent"
+        found += lines
+    assert sorted(found) == sorted(sent)
+
+
+def test_offsets_by_time(tools: KafkaTools, topic: str) -> None:
+    tools.lines(
+        *("kafka-verifiable-producer", "--topic", topic, "--max-messages", "9"),
+        *("--message-create-time", "1700000000000", "--throughput", "1000"),
+    )
+    ends = latest(tools, topic)
+    written = {partition: end for partition, end in ends.items() if end}
+    assert latest(tools, topic, "1700000000000") == dict.fromkeys(written, 0)
+    highest = latest(tools, topic, "max-timestamp")
+    assert highest.keys() == written.keys()
+    assert all(offset < written[partition] for partition, offset in highest.items())
+
+
+def test_the_verifiable_producer_is_acknowledged_what_is_there(
+    tools: KafkaTools, topic: str
+) -> None:
+    said = tools.lines("kafka-verifiable-producer", "--topic", topic, "--max-messages", "100")
+    events = [json.loads(line) for line in said]
+    sent = [event for event in events if event["name"] == "producer_send_success"]
+    assert [event["acked"] for event in events if event["name"] == "tool_data"] == [100]
+    ends = latest(tools, topic)
+    assert sum(ends.values()) == len(sent) == 100
+    last: dict[tuple[int, int], str] = {}
+    for partition, end in ends.items():
+        mine = sorted((e["offset"], e["value"]) for e in sent if e["partition"] == partition)
+        assert [offset for offset, _ in mine] == list(range(end))
+        last[partition, end - 1] = mine[-1][1] if end else ""
+    (partition, offset), value = max(last.items(), key=lambda item: item[0][1])
+    assert consume(tools, topic, partition, 1, "--offset", str(offset)) == [value]
+
+
+def test_the_performance_test(tools: KafkaTools, topic: str) -> None:
+    said = tools.lines(
+        *("kafka-producer-perf-test", "--topic", topic, "--num-records", "20000"),
+        *("--record-size", "100", "--throughput", "-1"),
+    )
+    assert said[-1].startswith("20000 records sent")
+    assert sum(latest(tools, topic).values()) == 20_000

@@ -1,0 +1,89 @@
+"""Apache Kafka's own command-line tools, as `scripts/install.sh kafka-tools` installs them.
+
+A tool is a Java class that runs in a JVM of its own, about a second each: ask little of many.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from bucketlog.errors import BucketlogError, ConfigurationError
+from spark_jobs.java import find_java
+
+INSTALL = "scripts/install.sh kafka-tools"
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 60
+CLASSES: Mapping[str, str] = {
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+}
+QUICK_START = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+
+
+class ToolFailedError(BucketlogError):
+    code = "TOOL_FAILED"
+
+
+class KafkaTools:
+    """Every run names the broker at `bootstrap`. Raises `ConfigurationError` where there is no Java
+    or the tools are not installed."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        java = find_java()
+        self._java = str(java.home / "bin" / "java") if java.home else "java"
+        self._jars = _installed_jars()
+
+    @property
+    def version(self) -> str:
+        (jar,) = self._jars.glob("kafka-clients-*.jar")
+        return jar.stem.removeprefix("kafka-clients-")
+
+    def run(
+        self, tool: str, *arguments: str, stdin: bytes = b""
+    ) -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(
+            [
+                *(self._java, *QUICK_START, "-cp", f"{self._jars}/*", CLASSES[tool]),
+                *("--bootstrap-server", self._bootstrap, *arguments),
+            ],
+            input=stdin,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+            check=False,
+        )
+
+    def lines(self, tool: str, *arguments: str, stdin: bytes = b"") -> list[str]:
+        """What it printed, without empty lines; raises `ToolFailedError` with all it said, also
+        where it ended well and yet complained."""
+        done = self.run(tool, *arguments, stdin=stdin)
+        complaint = done.stderr.decode()
+        if done.returncode or " ERROR " in complaint or " WARN " in complaint:
+            raise ToolFailedError(
+                f"{tool} {' '.join(arguments)}: exit code {done.returncode}\n"
+                f"{done.stdout.decode()}\n{complaint}"
+            )
+        return [line for line in done.stdout.decode().splitlines() if line]
+
+
+def _installed_jars() -> Path:
+    done = subprocess.run(
+        [ROOT / "scripts" / "install.sh", "--where", "kafka-tools"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise ConfigurationError("Apache Kafka's tools are not installed", remedy=INSTALL)
+    return Path(done.stdout.strip())
