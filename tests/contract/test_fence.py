@@ -192,15 +192,25 @@ async def test_a_silent_writer_is_overdue(sequencing: Sequencing) -> None:
 
 
 async def test_a_stuck_writer_is_overdue_though_it_lives(sequencing: Sequencing) -> None:
-    """Its oldest pending reservation counts; what is decided does not."""
+    """Its oldest pending reservation counts; what is decided does not, though it is open still."""
+    c = await sequencing.writer()
     for _ in range(2):
         await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+        await sequencing.ask(c, {("t", 0): [plain()]})
         sequencing.now_ms += 600
-    await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
-    await sequencing.ask(sequencing.b, {("t", 1): [plain()]})
-    assert await overdue(sequencing) == [OverdueWriter(sequencing.a, 1, STUCK)]
-    await sequencing.publish(sequencing.a)
+    for writer in (sequencing.a, sequencing.b, c):
+        await sequencing.ask(writer, {("t", 1): []})
+    stuck = [OverdueWriter(sequencing.a, 1, STUCK), OverdueWriter(c, 0, STUCK)]
+    assert await overdue(sequencing) == sorted(stuck)
+    assert await sequencing.publish(c) is DECIDED
+    assert await overdue(sequencing) == stuck[:1]
+    assert await sequencing.publish(sequencing.a) is VISIBLE
     assert await overdue(sequencing) == []
+    sequencing.now_ms += 50
+    await sequencing.ask(c, {("t", 1): []})
+    assert (await sequencing.sequencer.overdue(1, silent_ms=100, pending_ms=600)) == sorted(
+        [OverdueWriter(sequencing.a, 2, STUCK), OverdueWriter(c, 1, STUCK)]
+    )
 
 
 async def test_a_fenced_writer_is_overdue_no_more(sequencing: Sequencing) -> None:

@@ -59,6 +59,7 @@ async def test_the_lowest_free_node_id_is_given_and_kept(fresh: Sequencing) -> N
 async def test_an_incarnation_has_one_node_id(fresh: Sequencing) -> None:
     await beat(fresh, "a", 1)
     assert await beat(fresh, "a", 5) == members(5, a=5)
+    assert await beat(fresh, "b", 1) == members(1, a=5, b=1)
 
 
 async def test_a_node_id_is_taken_until_its_broker_is_silent(fresh: Sequencing) -> None:
