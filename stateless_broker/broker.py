@@ -33,7 +33,9 @@ from stateless_broker.metrics import BrokerFigures
 from stateless_broker.routes import make_dispatcher
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
+from tiered_storage.bucket import Bucket
 from tiered_storage.counting import CountingBucket
+from tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
 from tiered_storage.identity import ensure_cluster
 from tiered_storage.location import open_bucket
 from tiered_storage.probe import probe
@@ -111,7 +113,7 @@ class Broker:
         work = EpochWork(
             joined=joined,
             settings=settings,
-            write_bucket=counting,
+            write_bucket=_hedged(counting, settings),
             bucket=bucket,
             committed=committed,
             starter=starter,
@@ -209,3 +211,13 @@ def _bind(settings: BrokerSettings) -> socket.socket:
             f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno or 0)}",
             remedy="choose another port: BUCKETLOG_PORT, or --port of bucketlog dev",
         ) from error
+
+
+def _hedged(counting: CountingBucket, settings: BrokerSettings) -> Bucket:
+    """What segments are written to: slow PUTs are sent twice, where the settings want it."""
+    quantile = settings.put_hedge_quantile_effective
+    if not quantile:
+        return counting
+    share_max = settings.put_hedge_percent_max / 100
+    policy = HedgePolicy(HedgeSettings(quantile=quantile, share_max=share_max))
+    return HedgingBucket(counting, policy, on_hedge=counting.count_hedge)

@@ -35,6 +35,9 @@ class BrokerFigures(Collector):
         transferred.add_metric(["in"], counts.bytes_in)
         transferred.add_metric(["out"], counts.bytes_out)
         yield transferred
+        yield CounterMetricFamily(
+            "bucketlog_bucket_hedged_puts", "PUTs that were sent twice.", value=counts.hedges
+        )
         requests = CounterMetricFamily(
             "bucketlog_requests", "Kafka requests taken, by API key.", labels=["api_key"]
         )

@@ -12,6 +12,7 @@ from stateless_broker.segment_assembly import Assembled
 from stateless_broker.until_answered import UntilAnswered
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
+from tiered_storage.segment import body_crc32c
 
 
 class WriterLostError(Exception):
@@ -37,10 +38,11 @@ class SegmentWriter:
     async def write(self, assembled: Assembled) -> None:
         """Returns when the object is in the bucket. Raises `WriterLostError`, `SequencerError`."""
         key = keys.segment(assembled.index.segment)
+        crc32c = body_crc32c(assembled.parts)
         try:
             async with asyncio.timeout(self._put_give_up_ms / 1000):
                 created = await self._until_answered(
-                    lambda: self._bucket.create(key, assembled.parts), "bucket"
+                    lambda: self._bucket.create(key, assembled.parts, crc32c=crc32c), "bucket"
                 )
                 if created:
                     return

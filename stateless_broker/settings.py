@@ -14,6 +14,7 @@ MIB = 1024 * 1024
 Port = Annotated[int, Field(ge=0, le=65535)]
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
+Quantile = Annotated[float, Field(ge=0, lt=1)]
 
 
 class BrokerSettings(BaseSettings):
@@ -41,6 +42,14 @@ class BrokerSettings(BaseSettings):
     puts_in_flight: Positive = Field(2, description="Segment objects written at once.")
     produce_buffer_bytes: Positive = Field(
         256 * MIB, description="Frames held in memory; past it, sockets are not read."
+    )
+    put_hedge_quantile: Quantile | None = Field(
+        None,
+        description="A PUT slower than so many of the last ones is sent twice. 0: never. "
+        "Default: 0.95 on S3, else 0.",
+    )
+    put_hedge_percent_max: Annotated[int, Field(ge=0, le=100)] = Field(
+        10, description="At most so many of a hundred PUTs are sent twice."
     )
     put_retry_ms: Positive = Field(2000, description="The longest pause before a PUT is retried.")
     put_give_up_ms: Positive = Field(
@@ -106,3 +115,9 @@ class BrokerSettings(BaseSettings):
         if self.flush_interval_ms is not None:
             return self.flush_interval_ms
         return 250 if self.bucket_url.startswith("s3:") else 0
+
+    @property
+    def put_hedge_quantile_effective(self) -> float:
+        if self.put_hedge_quantile is not None:
+            return self.put_hedge_quantile
+        return 0.95 if self.bucket_url.startswith("s3:") else 0

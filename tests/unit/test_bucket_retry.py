@@ -156,7 +156,8 @@ async def test_a_listing_that_breaks_off_gives_nothing_twice() -> None:
     keys = [f"k{number}" for number in range(10)]
     for key in keys:
         rig.memory.create(key, [b"x"])
-    assert [info.key async for info in rig.bucket.list("", start_after="k2")] == keys[3:]
+    found = [info.key async for info in rig.bucket.list("", start_after="k2")]
+    assert sorted(found) == keys[3:]
     await rig.bucket.close()
 
 
