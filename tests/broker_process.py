@@ -7,7 +7,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,18 @@ PATIENCE_S = 30
 
 
 class BrokerProcess:
-    """`python -m stateless_broker` with only the settings that are given."""
+    """`python -m stateless_broker` with only the settings that are given.
 
-    def __init__(self, log: Path, **settings: str) -> None:
+    `store` are the variables by which it finds an S3 store, if its bucket is in one.
+    """
+
+    def __init__(
+        self, log: Path, store: Mapping[str, str] | None = None, /, **settings: str
+    ) -> None:
         environment = {
             name: text for name, text in os.environ.items() if not name.startswith("BUCKETLOG_")
         }
+        environment |= store or {}
         ours = {"port": "0", "flush_interval_ms": "0"} | settings
         environment |= {f"BUCKETLOG_{name.upper()}": text for name, text in ours.items()}
         self.log = log
@@ -59,11 +65,15 @@ class BrokerProcess:
         self.wait()
 
     def frame_bytes(self) -> float:
+        return self.metrics()["bucketlog_frame_bytes"]
+
+    def metrics(self) -> dict[str, float]:
+        """Every sample of /metrics, by its name and labels as they stand there."""
         url = f"http://127.0.0.1:{self.ready['http_port']}/metrics"
         with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             lines = answer.read().decode().splitlines()
-        (line,) = [line for line in lines if line.startswith("bucketlog_frame_bytes ")]
-        return float(line.split()[1])
+        pairs = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
+        return {name: float(value) for name, value in pairs}
 
     def readiness(self) -> tuple[int, dict[str, str]]:
         """Status and reasons of /readyz."""

@@ -107,10 +107,24 @@ class DevCommand:
 
 
 class Load(threading.Thread):
-    """One idempotent producer that sends on and on; what was acknowledged, and where."""
+    """One idempotent producer that sends on and on; what was acknowledged, and where.
 
-    def __init__(self, name: str, bootstrap: str) -> None:
+    Record n goes to partition n modulo `partitions`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        bootstrap: str,
+        *,
+        topic: str = TOPIC,
+        partitions: int = PARTITIONS,
+        burst_records: int = BURST_RECORDS,
+    ) -> None:
         super().__init__(name=name)
+        self._topic = topic
+        self._partitions = partitions
+        self._burst_records = burst_records
         self.acknowledged: list[tuple[Sent, Place]] = []
         self.failures: list[str] = []
         self.progress = threading.Condition()
@@ -161,7 +175,7 @@ class Load(threading.Thread):
             self._waiting += 1
             self._send(Sent(self.name, number))
             number += 1
-            self._producer.poll(0 if number % BURST_RECORDS else BURST_PAUSE_S)
+            self._producer.poll(0 if number % self._burst_records else BURST_PAUSE_S)
         left = self._producer.flush(PROGRESS_TIMEOUT_S)
         if left:
             self._failed(f"{left} records are neither acknowledged nor refused")
@@ -181,7 +195,10 @@ class Load(threading.Thread):
 
         value = f"{sent.producer} {sent.number} {PADDING}"
         self._producer.produce(
-            TOPIC, value, partition=sent.number % PARTITIONS, on_delivery=settled
+            self._topic,
+            value,
+            partition=sent.number % self._partitions,
+            on_delivery=settled,
         )
 
     def _noticed(self, error: KafkaError) -> None:
@@ -194,7 +211,7 @@ class Load(threading.Thread):
             self.progress.notify_all()
 
 
-def read_log(bootstrap: str) -> Log:
+def read_log(bootstrap: str, topic: str = TOPIC, partitions: int = PARTITIONS) -> Log:
     """Everything that consumers can see, from the beginning to the high watermarks."""
     consumer = Consumer(
         {
@@ -205,10 +222,10 @@ def read_log(bootstrap: str) -> Log:
             "log_level": 0,
         }
     )
-    rows: dict[int, list[tuple[int, Sent]]] = {number: [] for number in range(PARTITIONS)}
+    rows: dict[int, list[tuple[int, Sent]]] = {number: [] for number in range(partitions)}
     unread = set(rows)
     try:
-        consumer.assign([TopicPartition(TOPIC, number, 0) for number in rows])
+        consumer.assign([TopicPartition(topic, number, 0) for number in rows])
         deadline = time.monotonic() + PROGRESS_TIMEOUT_S
         while unread:
             if time.monotonic() > deadline:
@@ -218,7 +235,7 @@ def read_log(bootstrap: str) -> Log:
                 assert partition is not None
                 assert offset is not None
                 if error is None:
-                    rows[partition].append((offset, _sent(message.value())))
+                    rows[partition].append((offset, sent_of(message.value())))
                 elif error.code() == KafkaError._PARTITION_EOF:
                     unread.discard(partition)
                 else:
@@ -228,7 +245,8 @@ def read_log(bootstrap: str) -> Log:
     return rows
 
 
-def _sent(value: str | bytes | None) -> Sent:
+def sent_of(value: str | bytes | None) -> Sent:
+    """The record that a value names."""
     assert isinstance(value, bytes)
     producer, number, _ = value.decode().split(" ")
     return Sent(producer, int(number))

@@ -1,0 +1,34 @@
+"""The log's records as a reader of the bucket alone sees them: no broker, no Redis."""
+
+from bucketlog.wire.batch import read_header
+from bucketlog.wire.records import decode_records
+from metadata.fold import fold
+from tests.scenarios.crash import sent_of
+from tests.scenarios.history import Log, Sent
+from tiered_storage import keys
+from tiered_storage.bucket import Span, SyncBucket
+from tiered_storage.log_cut import readable
+from tiered_storage.log_reader import read_log
+from tiered_storage.segment import check_batch
+
+
+def records_in_bucket(bucket: SyncBucket, topic: str) -> Log:
+    """Raises `AssertionError` where a batch is withheld: nothing is in flight at the end of a
+    scenario, so that a reader must reach the end of each partition."""
+    snapshot = read_log(bucket)
+    topic_id = fold(snapshot.segments, keep_producers=False).names[topic]
+    rows: dict[int, list[tuple[int, Sent]]] = {}
+    for partition, part in readable(snapshot).items():
+        if partition.topic_id != topic_id:
+            continue
+        assert not part.withheld, f"{part.withheld} batches of {partition} are behind a gap"
+        rows[partition.partition] = mine = []
+        for segment, row in part.batches:
+            key = keys.segment(segment)
+            batch = bucket.get(key, Span(row.position, row.length)).data
+            check_batch(key, batch, row)
+            mine += [
+                (record.offset, sent_of(record.value))
+                for record in decode_records(batch, read_header(batch))
+            ]
+    return rows

@@ -1,0 +1,188 @@
+"""Several broker processes on one Valkey and one bucket, each of which may be killed or stopped.
+
+Invariant: all processes are ended, by their pids, when the `with` block is left. A broker keeps its
+port, its node id and its log file over restarts; ports are below those that the system gives to
+clients, which would else come to talk to themselves at the port of a broker that is dead.
+"""
+
+import random
+import signal
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from redis import Redis
+
+from localstack.servers import RunningStore, StoreName, running
+from tests.broker_process import BrokerProcess
+from tests.scenarios.slow_puts import Delay, SlowPuts
+from tests.sequencing import start_valkey
+from tiered_storage.backends.s3_options import S3Options
+from tiered_storage.bucket import SyncBucket
+from tiered_storage.location import open_sync_bucket
+
+BUCKET = "bucketlog"
+LOWEST_PORT, HIGHEST_PORT = 15_000, 32_000
+_PORT_TRIES = 100
+
+
+class Store(StrEnum):
+    FILE = "file"
+    MINIO = "minio"
+
+
+def free_port() -> int:
+    for _ in range(_PORT_TRIES):
+        port = random.randrange(LOWEST_PORT, HIGHEST_PORT)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
+    raise AssertionError(f"no free port from {LOWEST_PORT} to {HIGHEST_PORT}")
+
+
+def _pid_of_valkey(path: Path) -> int:
+    with Redis(unix_socket_path=str(path)) as redis:
+        info = cast(dict[str, Any], redis.info("server"))
+    return int(info["process_id"])
+
+
+@dataclass
+class ClusterBroker:
+    """One of the brokers, through all its restarts."""
+
+    node_id: int
+    log: Path
+    settings: dict[str, str]
+    store: dict[str, str]
+    process: BrokerProcess | None = None
+    stopped: bool = False
+    """By SIGSTOP."""
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.settings['port']}"
+
+    @property
+    def running(self) -> BrokerProcess:
+        assert self.process is not None, f"broker {self.node_id} does not run"
+        return self.process
+
+    def begin(self) -> BrokerProcess:
+        """Start it; it is not ready yet."""
+        self.process = BrokerProcess(self.log, self.store, **self.settings)
+        return self.process
+
+    def start(self) -> None:
+        self.begin().wait_until_ready()
+
+    def kill(self) -> None:
+        self.running.kill()
+        self.process = None
+
+    def stop_in_its_tracks(self) -> None:
+        self.running.process.send_signal(signal.SIGSTOP)
+        self.stopped = True
+
+    def go_on(self) -> None:
+        self.running.process.send_signal(signal.SIGCONT)
+        self.stopped = False
+
+    def end(self) -> None:
+        if self.process is None:
+            return
+        if self.stopped:
+            self.kill()
+        elif self.running.process.poll() is None:
+            self.running.terminate()
+        else:
+            self.running.wait()
+        self.process = None
+
+
+@dataclass
+class Cluster:
+    """`proxies` are by node id: brokers that reach the store through one."""
+
+    folder: Path
+    bucket_url: str
+    redis_url: str
+    store: RunningStore | None
+    valkey_pid: int
+    brokers: list[ClusterBroker] = field(default_factory=list)
+    proxies: dict[int, SlowPuts] = field(default_factory=dict)
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def open_bucket(self) -> SyncBucket:
+        """Past every proxy. The caller closes it."""
+        if self.store is None:
+            return open_sync_bucket(self.bucket_url)
+        return open_sync_bucket(self.bucket_url, s3=S3Options(endpoint_url=self.store.endpoint_url))
+
+    def requests(self) -> float:
+        """To the bucket, of all brokers since they started."""
+        return sum(
+            value
+            for broker in self.brokers
+            for name, value in broker.running.metrics().items()
+            if name.startswith("bucketlog_bucket_requests_total")
+        )
+
+
+@contextmanager
+def running_cluster(
+    count: int,
+    *,
+    store: Store = Store.FILE,
+    settings: Mapping[str, str] | None = None,
+    zones: Sequence[str] = (),
+    delays: Mapping[int, Delay] | None = None,
+) -> Iterator[Cluster]:
+    """`count` brokers that are ready. `delays`: by node id, what becomes of its PUTs; in MinIO
+    only. `zones`: by node id. Raises `ConfigurationError` where MinIO is not installed."""
+    with ExitStack() as closing:
+        folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-cluster-")))
+        closing.enter_context(start_valkey(folder / "valkey.sock"))
+        lent = None
+        if store is Store.MINIO:
+            lent = closing.enter_context(running(StoreName.MINIO, folder / "minio"))
+            lent.make_bucket(BUCKET)
+        cluster = Cluster(
+            folder=folder,
+            bucket_url=f"s3://{BUCKET}" if lent else f"file://{folder}/bucket",
+            redis_url=f"unix://{folder}/valkey.sock",
+            store=lent,
+            valkey_pid=_pid_of_valkey(folder / "valkey.sock"),
+        )
+        for node_id in range(count):
+            environment = dict(lent.environment()) if lent else {}
+            if delays is not None and node_id in delays:
+                assert lent is not None, "only what is sent to a server can be delayed"
+                proxy = closing.enter_context(SlowPuts(lent.endpoint_url, delays[node_id]))
+                cluster.proxies[node_id] = proxy
+                environment["AWS_ENDPOINT_URL_S3"] = proxy.endpoint_url
+            ours = {
+                "bucket_url": cluster.bucket_url,
+                "redis_url": cluster.redis_url,
+                "node_id": str(node_id),
+                "port": str(free_port()),
+                "zone": zones[node_id] if zones else "",
+            }
+            broker = ClusterBroker(
+                node_id, folder / f"broker-{node_id}.log", ours | dict(settings or {}), environment
+            )
+            cluster.brokers.append(broker)
+            closing.callback(broker.end)
+            broker.begin()
+        for broker in cluster.brokers:
+            broker.running.wait_until_ready()
+        yield cluster

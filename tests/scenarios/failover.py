@@ -1,0 +1,212 @@
+"""Brokers of a cluster of three are killed with kill -9, one after the other, under a load.
+
+At full size, from the repository's root: `make prove WHAT=failover`. A killed broker is started
+again at once, on its port and with its node id. The visibility gap of a partition is the time
+between two successive increases of its high watermark, as whoever asks all brokers sees it, while
+records for it are produced all the time.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from tests.scenarios.bucket_reading import records_in_bucket
+from tests.scenarios.cluster import Cluster, ClusterBroker, Store, running_cluster
+from tests.scenarios.crash import Load, read_log
+from tests.scenarios.history import broken_promises
+from tests.scenarios.round_trip import create_topic
+from tests.wire_client import WireClient
+
+TOPIC = "failover"
+PARTITIONS = 12
+PRODUCERS = 2
+BROKERS = 3
+BURST_RECORDS = 12
+LATEST = -1
+POLL_PAUSE_S = 0.02
+ASK_TIMEOUT_S = 0.5
+"""A broker that is stopped answers nobody."""
+SETTLE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverFigures:
+    store: str
+    kills: int
+    acknowledged: int
+    in_log: int
+    in_bucket: int
+    broken_promises: int
+    longest_gap_s: dict[int, float]
+    """By partition."""
+    gap_p99_s: float
+    """Of the longest gap of each partition after each kill."""
+    gap_p50_s: float
+    slowest_restart_s: float
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class Watch:
+    """When each partition's high watermark was seen to rise. Start it with `with`."""
+
+    brokers: Sequence[ClusterBroker]
+    topic: str = TOPIC
+    partitions: int = PARTITIONS
+    rises: dict[int, list[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._ask_on, args=(broker,), name=f"watch-{broker.node_id}")
+            for broker in self.brokers
+        ]
+        self._lock = threading.Lock()
+        self._highest = dict.fromkeys(range(self.partitions), 0)
+        self.rises = {partition: [] for partition in self._highest}
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask_on(self, broker: ClusterBroker) -> None:
+        while not self._stopping.is_set():
+            try:
+                with WireClient(broker.bootstrap, timeout_s=ASK_TIMEOUT_S) as client:
+                    while not self._stopping.wait(POLL_PAUSE_S):
+                        self._take(self._ask(client))
+            except OSError:  # it is dead, or does not answer
+                self._stopping.wait(POLL_PAUSE_S)
+
+    def _ask(self, client: WireClient) -> list[tuple[int, int]]:
+        rows = [{"partition_index": number, "timestamp": LATEST} for number in self._highest]
+        answer = client.call(
+            "list_offsets",
+            4,
+            replica_id=-1,
+            isolation_level=0,
+            topics=[{"name": self.topic, "partitions": rows}],
+        )
+        return [
+            (row.partition_index, row.offset)
+            for row in answer.topics[0].partitions
+            if row.error_code == 0
+        ]
+
+    def _take(self, seen: list[tuple[int, int]]) -> None:
+        now = time.monotonic()
+        with self._lock:
+            for partition, offset in seen:
+                if offset > self._highest[partition]:
+                    self._highest[partition] = offset
+                    self.rises[partition].append(now)
+
+
+def longest_gaps(
+    rises: dict[int, list[float]], began: Sequence[float], ended: float
+) -> dict[int, list[float]]:
+    """By partition, the longest gap that ends in each of the spans that begin at `began`. A gap
+    that has not ended when the watch does counts as if it did."""
+    found: dict[int, list[float]] = {}
+    bounds = [*began, ended]
+    for partition, times in rises.items():
+        longest = [0.0] * len(began)
+        for one, following in zip(times, [*times[1:], ended], strict=True):
+            for number in range(len(began)):
+                last = number == len(began) - 1
+                if bounds[number] < following and (last or following <= bounds[number + 1]):
+                    longest[number] = max(longest[number], following - one)
+        found[partition] = longest if times else [ended - began[0]] * len(began)
+    return found
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
+def failover(store: Store, kills: int, *, between_s: float) -> FailoverFigures:
+    """Raises `AssertionError` where a promise is broken; nothing is left running."""
+    began = time.perf_counter()
+    with running_cluster(BROKERS, store=store) as cluster:
+        create_topic(cluster.brokers[0].bootstrap, TOPIC, PARTITIONS)
+        loads = [
+            Load(
+                f"producer-{number}",
+                cluster.bootstrap,
+                topic=TOPIC,
+                partitions=PARTITIONS,
+                burst_records=BURST_RECORDS,
+            )
+            for number in range(PRODUCERS)
+        ]
+        gaps, slowest = _under_load(cluster, loads, kills, between_s)
+        failures = [text for load in loads for text in load.failures]
+        acknowledged = [row for load in loads for row in load.acknowledged]
+        complaints = []
+        in_log = 0
+        for broker in cluster.brokers:
+            log = read_log(broker.bootstrap, TOPIC, PARTITIONS)
+            in_log = sum(len(rows) for rows in log.values())
+            complaints += [
+                f"broker {broker.node_id}: {text}" for text in broken_promises(acknowledged, log)
+            ]
+        bucket = cluster.open_bucket()
+        stored = records_in_bucket(bucket, TOPIC)
+        bucket.close()
+        complaints += [f"bucket: {text}" for text in broken_promises(acknowledged, stored)]
+        if failures or complaints:
+            raise AssertionError("\n".join(failures[:10] + complaints[:20]))
+    samples = [gap for mine in gaps.values() for gap in mine]
+    return FailoverFigures(
+        store=store,
+        kills=kills,
+        acknowledged=len(acknowledged),
+        in_log=in_log,
+        in_bucket=sum(len(rows) for rows in stored.values()),
+        broken_promises=len(complaints),
+        longest_gap_s={partition: round(max(mine), 2) for partition, mine in gaps.items()},
+        gap_p99_s=round(percentile(samples, 0.99), 2),
+        gap_p50_s=round(percentile(samples, 0.5), 2),
+        slowest_restart_s=round(slowest, 2),
+        seconds=round(time.perf_counter() - began, 1),
+    )
+
+
+def _under_load(
+    cluster: Cluster, loads: Sequence[Load], kills: int, between_s: float
+) -> tuple[dict[int, list[float]], float]:
+    """The gaps after each kill, and the seconds of the slowest restart."""
+    began, slowest = [], 0.0
+    for load in loads:
+        load.start()
+    try:
+        for load in loads:
+            load.wait_for(PARTITIONS * 10)
+        with Watch(cluster.brokers) as watch:
+            time.sleep(SETTLE_S)
+            for turn in range(kills):
+                victim = cluster.brokers[turn % len(cluster.brokers)]
+                began.append(time.monotonic())
+                victim.kill()
+                victim.start()
+                slowest = max(slowest, time.monotonic() - began[-1])
+                time.sleep(max(0.0, began[-1] + between_s - time.monotonic()))
+            ended = time.monotonic()
+            for load in loads:
+                load.wait_for(PARTITIONS * 10)
+    finally:
+        for load in loads:
+            load.stop()
+    return longest_gaps(watch.rises, began, ended), slowest

@@ -1,0 +1,152 @@
+"""A proxy in front of an S3 server that holds each PUT back for as long as it is told.
+
+Invariant: bytes pass unchanged (a signed request stays one). A PUT is held when the whole of it has
+come, before the server sees any of it: it is in flight for its sender, and does not exist for
+others. Other requests pass at once. Requests of one connection come one after the other, as those
+of every S3 client do.
+"""
+
+import asyncio
+import contextlib
+import math
+import random
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+Delay = Callable[[str], float]
+"""From a PUT's path to the seconds for which it is held."""
+
+_READ_BYTES = 1 << 20
+_HEAD_BYTES_MAX = 1 << 16
+NORMAL_P99 = 2.326
+"""The 99th percentile of the normal distribution, in standard deviations."""
+
+
+def log_normal(p50_ms: float, p99_ms: float, *, seed: int) -> Delay:
+    source = random.Random(seed)
+    mu = math.log(p50_ms)
+    sigma = (math.log(p99_ms) - mu) / NORMAL_P99
+    return lambda path: source.lognormvariate(mu, sigma) / 1000
+
+
+def constant(seconds: float) -> Delay:
+    return lambda path: seconds
+
+
+class SlowPuts:
+    """The proxy, in a thread of its own while the `with` block lasts. `delay` may be replaced."""
+
+    def __init__(self, endpoint_url: str, delay: Delay) -> None:
+        parts = urlsplit(endpoint_url)
+        assert parts.hostname is not None
+        assert parts.port is not None
+        self.delay = delay
+        self.puts = 0
+        self.held = 0
+        """PUTs that are held now."""
+        self.endpoint_url = ""
+        self._changed = threading.Condition()
+        self._server = (parts.hostname, parts.port)
+        self._loop = asyncio.new_event_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._run, name="slow-puts", daemon=True)
+        self._listening = threading.Event()
+        self._stopping = asyncio.Event()
+
+    def wait_for_held(self, timeout_s: float) -> bool:
+        """Until a PUT is held; False where none is for so long."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.held > 0, timeout_s)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._listening.wait()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_READ_BYTES)
+        host, port = server.sockets[0].getsockname()
+        self.endpoint_url = f"http://{host}:{port}"
+        self._listening.set()
+        async with server:
+            await self._stopping.wait()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                await self._relay(reader, writer)
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_connection(
+            *self._server, limit=_READ_BYTES
+        )
+        answers = asyncio.create_task(_copy(server_reader, writer))
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert len(head) < _HEAD_BYTES_MAX
+                body = await reader.readexactly(_content_length(head))
+                method, path, _ = head.split(b" ", 2)
+                if method == b"PUT":
+                    await self._hold(path.decode())
+                server_writer.write(head)
+                server_writer.write(body)
+                await server_writer.drain()
+        finally:
+            answers.cancel()
+            server_writer.close()
+
+    async def _hold(self, path: str) -> None:
+        self.puts += 1
+        self._count_held(1)
+        try:
+            await asyncio.sleep(self.delay(path))
+        finally:
+            self._count_held(-1)
+
+    def _count_held(self, change: int) -> None:
+        with self._changed:
+            self.held += change
+            self._changed.notify_all()
+
+
+def _content_length(head: bytes) -> int:
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            return int(value)
+        assert name.lower() != b"transfer-encoding", "S3 clients here say how long a body is"
+    return 0
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(_READ_BYTES):
+            writer.write(data)
+            await writer.drain()
+        writer.close()
