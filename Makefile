@@ -3,6 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
+STORE ?= file
 FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
 
 .PHONY: help demo test check format bench prove constraints clean
@@ -13,8 +14,13 @@ help: ## this list
 .venv/.installed: pyproject.toml constraints.txt scripts/environment.sh
 	@scripts/environment.sh
 
-demo: .venv/.installed ## a year of real flights: produced, consumed, replayed by Spark, compared
+demo: .venv/.installed ## a year of real flights: produced, consumed, replayed by Spark, compared  [STORE=minio|localstack]
+ifeq ($(STORE),file)
 	@$(BIN)/bucketlog demo $(ARGS)
+else
+	@scripts/install.sh $(STORE)
+	@$(BIN)/python -m localstack.run $(STORE) -- $(BIN)/bucketlog demo --bucket s3://bucketlog $(ARGS)
+endif
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
 	@scripts/install.sh --background minio localstack

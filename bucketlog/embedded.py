@@ -1,4 +1,5 @@
-"""A cluster of one on this machine: the wheel's Valkey, one broker, a folder as the bucket.
+"""A cluster of one on this machine: the wheel's Valkey, one broker, a folder as the bucket, or
+any other bucket.
 
 Invariants: a data folder is held by one cluster at a time (an flock that every process of the
 cluster shares, so it is free only when all are gone); exactly the processes started here are
@@ -44,7 +45,8 @@ class EmbeddedCluster:
             bucketlog.connect(cluster.bootstrap)
 
     `port` 0 takes any free one. `settings` are broker settings by name without the prefix, as in
-    {"num_partitions": "4"}. `redis_url` uses a Redis that is there instead of starting one.
+    {"num_partitions": "4"}. `redis_url` uses a Redis that is there instead of starting one,
+    `bucket_url` a bucket elsewhere, S3 by the AWS_* variables; `data_dir` then has lock and log.
     Raises `ClusterInUseError`, `ClusterStartError`, `ConfigurationError`.
     """
 
@@ -55,6 +57,7 @@ class EmbeddedCluster:
         host: str = "127.0.0.1",
         port: int = 0,
         redis_url: str | None = None,
+        bucket_url: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.data_dir = Path(data_dir).absolute()
@@ -62,6 +65,7 @@ class EmbeddedCluster:
         self.port = port
         self.http_port = 0
         self.redis_url = redis_url
+        self.bucket_url = bucket_url or f"file://{self.data_dir}/bucket"
         self.pids: dict[str, int] = {}
         """The processes of the cluster: guard, broker and, unless it was given, valkey."""
         self._settings = dict(settings or {})
@@ -72,10 +76,6 @@ class EmbeddedCluster:
     @property
     def bootstrap(self) -> str:
         return f"{self.host}:{self.port}"
-
-    @property
-    def bucket_url(self) -> str:
-        return f"file://{self.data_dir}/bucket"
 
     @property
     def log_path(self) -> Path:

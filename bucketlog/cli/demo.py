@@ -10,6 +10,12 @@ def demo(
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the data there; default: thrown away.")
     ] = None,
+    bucket: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="As s3://bucket/prefix (AWS_* apply); default: a folder in --data."
+        ),
+    ] = None,
     partitions: Annotated[int, typer.Option("--partitions", "-p", min=1)] = 4,
     flights: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many; default: all 336,776.")
@@ -20,6 +26,6 @@ def demo(
 
     The last line on stdout is JSON. Exit code 1 on any mismatch.
     """
-    from bucketlog.demo.run import run_demo
+    from bucketlog.demo.run import DemoOptions, run_demo
 
-    return run_demo(data, partitions=partitions, limit=flights, with_spark=spark)
+    return run_demo(DemoOptions(data, bucket, partitions, flights, spark))

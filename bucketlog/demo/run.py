@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,41 +36,54 @@ class Report:
         self.seconds[name] = round(time.perf_counter() - begun, 2)
 
 
-def run_demo(data: Path | None, *, partitions: int, limit: int | None, with_spark: bool) -> int:
-    """Run every step; returns the exit code. `data` must hold no flights from an earlier run."""
-    if data is not None:
-        return _run(data, partitions, limit, with_spark)
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """`bucket_url` None: a folder below `data`; `data` None: a folder that is thrown away. Neither
+    may hold flights from an earlier run. `limit` None: all flights."""
+
+    data: Path | None
+    bucket_url: str | None
+    partitions: int
+    limit: int | None
+    with_spark: bool
+
+
+def run_demo(options: DemoOptions) -> int:
+    """Run every step; returns the exit code."""
+    if options.data is not None:
+        return _run(options.data, options)
     with TemporaryDirectory(prefix="bucketlog-demo-") as folder:
-        return _run(Path(folder), partitions, limit, with_spark)
+        return _run(Path(folder), options)
 
 
-def _run(data: Path, partitions: int, limit: int | None, with_spark: bool) -> int:
+def _run(data: Path, options: DemoOptions) -> int:
     report, tally = Report(), Tally()
-    cluster = EmbeddedCluster(data)
+    cluster = EmbeddedCluster(data, bucket_url=options.bucket_url)
     with report.step("start"):
         cluster.start()
     try:
         with connect(cluster.bootstrap) as log:
-            _produce(log, report, tally, partitions, limit)
+            _produce(log, report, tally, options)
             _consume(log, report, tally)
         _measure(cluster.bucket_url, report)
-        complete = not with_spark or _replay(cluster.bucket_url, data, report)
+        complete = not options.with_spark or _replay(cluster.bucket_url, data, report)
     finally:
         cluster.stop()
-    return _print(report, tally, complete=complete)
+    return _print(report, tally, complete=complete, bucket_url=cluster.bucket_url)
 
 
-def _produce(log: Log, report: Report, tally: Tally, partitions: int, limit: int | None) -> None:
+def _produce(log: Log, report: Report, tally: Tally, options: DemoOptions) -> None:
     flights = flights_topic()
     if any(info.name == flights.name for info in log.topics.list()):
         raise ConfigurationError(
-            f"there is a topic {flights.name!r} already", remedy="give the demo an empty --data"
+            f"there is a topic {flights.name!r} already",
+            remedy="give the demo an empty --data, or another prefix in --bucket",
         )
-    log.topics.create(flights, partitions=partitions)
-    expected = tally.expecting(read_flights(limit), flights.value_format.encode)
+    log.topics.create(flights, partitions=options.partitions)
+    expected = tally.expecting(read_flights(options.limit), flights.value_format.encode)
     with (
         report.step("produce"),
-        progress("produce", limit or FLIGHTS) as bar,
+        progress("produce", options.limit or FLIGHTS) as bar,
         log.producer(compression="lz4") as producer,
     ):
         producer.send_many(flights, bar.over(expected), key=lambda flight: flight.carrier)
@@ -110,7 +124,7 @@ def _replay(bucket_url: str, data: Path, report: Report) -> bool:
     return True
 
 
-def _print(report: Report, tally: Tally, *, complete: bool) -> int:
+def _print(report: Report, tally: Tally, *, complete: bool, bucket_url: str) -> int:
     replayed = None if report.replayed is None else tally.compare_replay(report.replayed)
     if tally.consumed != tally.produced:
         tally.mismatches.append(f"{tally.produced} produced, {tally.consumed} consumed")
@@ -131,6 +145,7 @@ def _print(report: Report, tally: Tally, *, complete: bool) -> int:
     for mismatch in tally.mismatches[:MISMATCHES_SHOWN]:
         note(f"MISMATCH {mismatch}")
     summary: dict[str, Any] = {
+        "bucket": bucket_url.partition("://")[0],
         "produced": tally.produced,
         "consumed": tally.consumed,
         "replayed": replayed,
