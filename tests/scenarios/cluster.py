@@ -5,9 +5,11 @@ port, its node id and its log file over restarts; ports are below those that the
 clients, which would else come to talk to themselves at the port of a broker that is dead.
 """
 
+import os
 import random
 import signal
 import socket
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
+from unittest import mock
 
 from redis import Redis
 
@@ -22,12 +25,12 @@ from localstack.servers import RunningStore, StoreName, running
 from tests.broker_process import BrokerProcess
 from tests.scenarios.slow_puts import Delay, SlowPuts
 from tests.sequencing import start_valkey
-from tiered_storage.backends.s3_options import S3Options
 from tiered_storage.bucket import SyncBucket
 from tiered_storage.location import open_sync_bucket
 
 BUCKET = "bucketlog"
 LOWEST_PORT, HIGHEST_PORT = 15_000, 32_000
+LOG_TAIL_LINES = 25
 _PORT_TRIES = 100
 
 
@@ -99,11 +102,16 @@ class ClusterBroker:
             return
         if self.stopped:
             self.kill()
-        elif self.running.process.poll() is None:
-            self.running.terminate()
         else:
-            self.running.wait()
+            self._terminate()
         self.process = None
+
+    def _terminate(self) -> None:
+        try:
+            self.running.terminate()
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"broker {self.node_id} does not end at SIGTERM") from None
 
 
 @dataclass
@@ -124,9 +132,7 @@ class Cluster:
 
     def open_bucket(self) -> SyncBucket:
         """Past every proxy. The caller closes it."""
-        if self.store is None:
-            return open_sync_bucket(self.bucket_url)
-        return open_sync_bucket(self.bucket_url, s3=S3Options(endpoint_url=self.store.endpoint_url))
+        return open_sync_bucket(self.bucket_url)
 
     def requests(self) -> float:
         """To the bucket, of all brokers since they started."""
@@ -148,7 +154,8 @@ def running_cluster(
     delays: Mapping[int, Delay] | None = None,
 ) -> Iterator[Cluster]:
     """`count` brokers that are ready. `delays`: by node id, what becomes of its PUTs; in MinIO
-    only. `zones`: by node id. Raises `ConfigurationError` where MinIO is not installed."""
+    only. `zones`: by node id. While the block lasts, AWS's variables of this process name MinIO.
+    Raises `ConfigurationError` where MinIO is not installed."""
     with ExitStack() as closing:
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-cluster-")))
         closing.enter_context(start_valkey(folder / "valkey.sock"))
@@ -156,6 +163,7 @@ def running_cluster(
         if store is Store.MINIO:
             lent = closing.enter_context(running(StoreName.MINIO, folder / "minio"))
             lent.make_bucket(BUCKET)
+            closing.enter_context(mock.patch.dict(os.environ, lent.environment()))
         cluster = Cluster(
             folder=folder,
             bucket_url=f"s3://{BUCKET}" if lent else f"file://{folder}/bucket",
@@ -185,4 +193,10 @@ def running_cluster(
             broker.begin()
         for broker in cluster.brokers:
             broker.running.wait_until_ready()
-        yield cluster
+        try:
+            yield cluster
+        except BaseException as error:
+            for broker in cluster.brokers:
+                lines = broker.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+                error.add_note("\n".join([f"-- the log of broker {broker.node_id}:", *lines]))
+            raise

@@ -1,0 +1,82 @@
+"""A producer that speaks to one broker alone, whoever leads the partition."""
+
+import threading
+import time
+
+from kio.schema.errors import ErrorCode
+
+from tests.scenarios.history import Place, Sent
+from tests.wire_client import WireClient, build_batch
+
+PAUSE_S = 0.01
+
+
+class Pinned(threading.Thread):
+    """Sends record after record to `bootstrap`, each when the one before is settled.
+
+    What is refused, or whose connection breaks, is not sent again: it may be in the log or not.
+    Records are `<name> <number> .`; number n goes to partition n modulo `partitions`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        bootstrap: str,
+        topic: str,
+        partitions: int = 1,
+        *,
+        pause_s: float = PAUSE_S,
+        answer_timeout_s: float = 60.0,
+    ) -> None:
+        super().__init__(name=name)
+        self.acknowledged: list[tuple[Sent, Place]] = []
+        self.refused: list[str] = []
+        self.slowest_s = 0.0
+        self._address = bootstrap
+        self._topic = topic
+        self._partitions = partitions
+        self._pause_s = pause_s
+        self._answer_timeout_s = answer_timeout_s
+        self._stopping = threading.Event()
+        self._number = 0
+
+    def stop(self) -> None:
+        """What was sent is settled."""
+        self._stopping.set()
+        self.join()
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                with WireClient(self._address, timeout_s=self._answer_timeout_s) as client:
+                    while not self._stopping.is_set():
+                        self._send(client)
+                        self._stopping.wait(self._pause_s)
+            except OSError as error:
+                self.refused.append(str(error))
+                self._stopping.wait(self._pause_s)
+
+    def _send(self, client: WireClient) -> None:
+        sent = Sent(self.name, self._number)
+        self._number += 1
+        partition = sent.number % self._partitions
+        batch = build_batch([(None, f"{sent.producer} {sent.number} .".encode())])
+        began = time.monotonic()
+        answer = client.call(
+            "produce",
+            9,
+            acks=-1,
+            timeout=int(self._answer_timeout_s * 1000),
+            topic_data=[
+                {
+                    "name": self._topic,
+                    "partition_data": [{"index": partition, "records": batch}],
+                }
+            ],
+        )
+        row = answer.responses[0].partition_responses[0]
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+        if row.error_code == ErrorCode.none:
+            self.acknowledged.append((sent, Place(partition, row.base_offset)))
+        else:
+            self.refused.append(ErrorCode(row.error_code).name)

@@ -1,0 +1,148 @@
+"""A broker is stopped in the middle of a PUT, taken for dead, sealed, and wakes up again.
+
+At full size, from the repository's root: `make prove WHAT=zombie`. What becomes of the PUT differs
+by round: it reaches the bucket before others seal the chain; after that, while the broker still
+sleeps; or after it woke. Whatever the broker then acknowledges must be in the log, at its offset.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tests.scenarios.bucket_reading import records_in_bucket
+from tests.scenarios.cluster import Cluster, Store, running_cluster
+from tests.scenarios.crash import Load, read_log
+from tests.scenarios.history import Place, Sent, broken_promises
+from tests.scenarios.pinned import Pinned
+from tests.scenarios.round_trip import create_topic
+from tests.scenarios.slow_puts import constant
+from tiered_storage import keys
+from tiered_storage.segment import is_seal
+
+TOPIC = "zombie"
+PARTITIONS = 4
+ZOMBIE = 0
+BROKERS = 2
+PINNED = 3
+SEALED_AFTER_S = 4.0
+"""Heartbeats are missed by then, and the chain is sealed."""
+HELD_TIMEOUT_S = 20.0
+PROGRESS_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ZombieFigures:
+    rounds: int
+    stopped_s: float
+    acknowledged: int
+    acknowledged_by_zombie: int
+    slowest_answer_of_zombie_s: float
+    refused_by_zombie: dict[str, int]
+    in_log: int
+    in_bucket: int
+    seals: int
+    broken_promises: int
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def zombie(rounds: int, *, stopped_s: float) -> ZombieFigures:
+    """Raises `AssertionError` where a promise is broken, or no chain was sealed."""
+    began = time.perf_counter()
+    delays = {ZOMBIE: constant(0)}
+    with running_cluster(BROKERS, store=Store.MINIO, delays=delays) as cluster:
+        sleeper = cluster.brokers[ZOMBIE]
+        create_topic(sleeper.bootstrap, TOPIC, PARTITIONS)
+        load = Load("librdkafka", cluster.bootstrap, topic=TOPIC, partitions=PARTITIONS)
+        pinned = [
+            Pinned(f"pinned-{number}", sleeper.bootstrap, TOPIC, PARTITIONS)
+            for number in range(PINNED)
+        ]
+        try:
+            for thread in (load, *pinned):
+                thread.start()
+            for turn in range(rounds):
+                _round(cluster, turn, stopped_s)
+                load.wait_for(100)
+                wait_for_progress(pinned)
+        finally:
+            if sleeper.stopped:
+                sleeper.go_on()
+            for thread in (*pinned, load):
+                thread.stop()
+        by_zombie = [row for thread in pinned for row in thread.acknowledged]
+        acknowledged = [*load.acknowledged, *by_zombie]
+        in_log, in_bucket = hold_against_log(cluster, TOPIC, PARTITIONS, acknowledged)
+        seals = count_seals(cluster)
+    assert not load.failures, load.failures[:5]
+    assert seals >= rounds, f"{seals} chains were sealed in {rounds} rounds: nobody was a zombie"
+    refusals = [reason for thread in pinned for reason in thread.refused]
+    return ZombieFigures(
+        rounds=rounds,
+        stopped_s=stopped_s,
+        acknowledged=len(acknowledged),
+        acknowledged_by_zombie=len(by_zombie),
+        slowest_answer_of_zombie_s=round(max(thread.slowest_s for thread in pinned), 1),
+        refused_by_zombie={reason: refusals.count(reason) for reason in set(refusals)},
+        in_log=in_log,
+        in_bucket=in_bucket,
+        seals=seals,
+        broken_promises=0,
+        seconds=round(time.perf_counter() - began, 1),
+    )
+
+
+def _round(cluster: Cluster, turn: int, stopped_s: float) -> None:
+    held_s = (1.0, SEALED_AFTER_S, stopped_s + 1.0)[turn % 3]
+    proxy, sleeper = cluster.proxies[ZOMBIE], cluster.brokers[ZOMBIE]
+    proxy.delay = constant(held_s)
+    assert proxy.wait_for_held(HELD_TIMEOUT_S), "the broker writes nothing"
+    sleeper.stop_in_its_tracks()
+    time.sleep(stopped_s)
+    proxy.delay = constant(0)
+    sleeper.go_on()
+
+
+def wait_for_progress(threads: Iterable[Pinned]) -> None:
+    """Until each has more acknowledged."""
+    deadline = time.monotonic() + PROGRESS_TIMEOUT_S
+    for thread in threads:
+        before = len(thread.acknowledged)
+        while len(thread.acknowledged) == before:
+            assert time.monotonic() < deadline, f"{thread.name}: no progress: {thread.refused[-3:]}"
+            time.sleep(0.05)
+
+
+def hold_against_log(
+    cluster: Cluster, topic: str, partitions: int, acknowledged: Sequence[tuple[Sent, Place]]
+) -> tuple[int, int]:
+    """Read all through each broker and from the bucket alone; the records in both. Raises
+    `AssertionError` where a promise is broken."""
+    complaints: list[str] = []
+    counts = set()
+    for broker in cluster.brokers:
+        log = read_log(broker.bootstrap, topic, partitions)
+        counts.add(sum(map(len, log.values())))
+        complaints += [
+            f"broker {broker.node_id}: {text}" for text in broken_promises(acknowledged, log)
+        ]
+    bucket = cluster.open_bucket()
+    try:
+        stored = records_in_bucket(bucket, topic)
+    finally:
+        bucket.close()
+    complaints += [f"bucket: {text}" for text in broken_promises(acknowledged, stored)]
+    assert not complaints, "\n".join(complaints[:20])
+    assert len(counts) == 1, f"brokers show different numbers of records: {counts}"
+    return counts.pop(), sum(map(len, stored.values()))
+
+
+def count_seals(cluster: Cluster) -> int:
+    bucket = cluster.open_bucket()
+    try:
+        return sum(is_seal(info.size_bytes) for info in bucket.list(keys.LOG))
+    finally:
+        bucket.close()
