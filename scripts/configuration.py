@@ -6,15 +6,28 @@ A test holds the file against what this makes (tests/architecture/test_configura
 import sys
 from pathlib import Path
 
+from pydantic import AliasChoices
+from pydantic.fields import FieldInfo
+
 from stateless_broker.settings import BrokerSettings
+from tiered_storage.backends.s3_options import S3Options
 
 TARGET = Path(__file__).parents[1] / "docs" / "configuration.md"
 HEAD = """\
 # Configuration of a broker
 
 `bucketlog broker` (or `python -m stateless_broker`) reads its settings from the environment.
-Buckets on S3 also take the standard `AWS_*` variables ([bucket.md](bucket.md)).
+Buckets on S3 also take the standard `AWS_*` variables, and those [below](#a-bucket-on-s3).
 `BUCKETLOG_LOG_LEVEL` is DEBUG, INFO, WARNING or ERROR. Written by `scripts/configuration.py`.
+
+| variable | default | meaning |
+|---|---|---|
+"""
+S3_HEAD = """
+## A bucket on S3
+For whoever opens one: brokers, the command line, Spark (there `s3.<name>` as an option).
+Credentials are found the usual way (`AWS_ACCESS_KEY_ID`, a profile, a role). What is asked of the
+store: [bucket.md](bucket.md).
 
 | variable | default | meaning |
 |---|---|---|
@@ -22,11 +35,25 @@ Buckets on S3 also take the standard `AWS_*` variables ([bucket.md](bucket.md)).
 
 
 def render() -> str:
-    rows = []
-    for name, field in BrokerSettings.model_fields.items():
-        default = "required" if field.is_required() else f"`{field.default}`"
-        rows.append(f"| `BUCKETLOG_{name.upper()}` | {default} | {field.description} |\n")
-    return HEAD + "".join(rows)
+    broker = [
+        _row(f"`BUCKETLOG_{name.upper()}`", field)
+        for name, field in BrokerSettings.model_fields.items()
+    ]
+    s3 = [_row(_s3_variable(name, field), field) for name, field in S3Options.model_fields.items()]
+    return "".join([HEAD, *broker, S3_HEAD, *s3])
+
+
+def _row(variable: str, field: FieldInfo) -> str:
+    default = "required" if field.is_required() else f"`{field.default}`"
+    return f"| {variable} | {default} | {field.description} |\n"
+
+
+def _s3_variable(name: str, field: FieldInfo) -> str:
+    match field.validation_alias:
+        case AliasChoices(choices=choices):
+            return ", ".join(f"`{choice}`" for choice in choices)
+        case _:
+            return f"`BUCKETLOG_S3_{name.upper()}`"
 
 
 def main() -> int:

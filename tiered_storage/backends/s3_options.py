@@ -25,23 +25,29 @@ class S3Options(BaseSettings):
         description="of a store that is not AWS's, such as http://127.0.0.1:9000",
     )
     region: str | None = Field(
-        default=None, validation_alias=AliasChoices("AWS_REGION", "AWS_DEFAULT_REGION")
+        default=None,
+        validation_alias=AliasChoices("AWS_REGION", "AWS_DEFAULT_REGION"),
+        description="of the bucket",
     )
     path_style: bool | None = Field(
         default=None,
         description="host/bucket/key instead of bucket.host/key; None: if an endpoint is given",
     )
-    max_connections: int = Field(default=64, ge=1)
+    max_connections: int = Field(default=64, ge=1, description="of the one pool a process has")
     in_flight_bytes_max: int = Field(
         default=256 * 1024 * 1024,
         ge=1,
         description="of bodies on their way at once, both ways; what is beyond waits its turn",
     )
-    connect_timeout_ms: int = Field(default=3_000, ge=1)
+    connect_timeout_ms: int = Field(
+        default=3_000, ge=1, description="until a new connection stands"
+    )
     request_timeout_ms: int = Field(
         default=20_000, ge=1, description="of silence while a request is under way"
     )
-    list_page_keys: int = Field(default=1_000, ge=1, le=1_000)
+    list_page_keys: int = Field(
+        default=1_000, ge=1, le=1_000, description="asked for with one request of a listing"
+    )
 
     @property
     def uses_path_style(self) -> bool:
