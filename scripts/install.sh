@@ -172,7 +172,10 @@ report() {
     exec 9>"$cache/$1.lock"
     flock 9
     exec 9>&-
-    is_installed "$1" || exit 3
+    if ! is_installed "$1"; then
+        [ ! -e "$cache/$1.log" ] || tail -n 20 "$cache/$1.log" >&2 # why it failed in the background
+        exit 3
+    fi
     where "$1"
 }
 

@@ -95,8 +95,9 @@ class SlowPuts:
         assert task is not None
         self._tasks.add(task)
         try:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-                await self._relay(reader, writer)
+            await self._relay(reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # one of the two is gone, or the proxy stops
         finally:
             self._tasks.discard(task)
             writer.close()
