@@ -1,0 +1,159 @@
+"""What a group is asked and what it answers: values, without wire versions or sockets.
+
+A handler turns a request of any version into these (rebalance timeout of JoinGroup 0 = its session
+timeout, LeaveGroup 0-2 = one leaving member, instance ids are None before KIP-345) and an answer
+back. Protocols and metadata are opaque bytes here.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, NewType, TypeAlias
+
+from kio.schema.errors import ErrorCode
+
+Token = NewType("Token", int)
+"""A request that may be answered later. The caller chooses it and never uses one twice."""
+
+UNKNOWN_MEMBER_ID = ""
+NO_GENERATION = -1
+CONSUMER_PROTOCOL_TYPE = "consumer"
+
+
+class GroupState(StrEnum):
+    """Kafka's states; the values are what ListGroups and DescribeGroups say."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class Protocol(NamedTuple):
+    """An assignor the member can use, and what it tells the leader under it."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """`member_id_required`: JoinGroup 4 and up, a new dynamic member joins in two steps (KIP-394).
+    `may_skip_assignment`: JoinGroup 9 and up, a returning static leader is told the members and
+    not to assign anew (KIP-814). `protocols` are in the member's order of preference."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: tuple[Protocol, ...]
+    instance_id: str | None = None
+    member_id_required: bool = True
+    may_skip_assignment: bool = True
+
+
+class JoinedMember(NamedTuple):
+    """What the leader is told of a member; metadata is that of the chosen protocol."""
+
+    member_id: str
+    instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinResponse:
+    """`members` is empty for all but the leader."""
+
+    error: ErrorCode
+    member_id: str
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = UNKNOWN_MEMBER_ID
+    skip_assignment: bool = False
+    members: tuple[JoinedMember, ...] = ()
+
+
+class Identity(NamedTuple):
+    """Who a member says it is. A consumer outside groups commits with `ANYBODY`."""
+
+    member_id: str
+    generation: int
+    instance_id: str | None = None
+
+
+ANYBODY = Identity(UNKNOWN_MEMBER_ID, NO_GENERATION)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRequest:
+    """Only the leader's `assignments` (by member id) count. Type and name are None before
+    SyncGroup 5; where given, they have to be the group's."""
+
+    identity: Identity
+    assignments: tuple[tuple[str, bytes], ...] = ()
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResponse:
+    error: ErrorCode
+    assignment: bytes = b""
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+
+
+Response: TypeAlias = JoinResponse | SyncResponse
+
+
+class Answer(NamedTuple):
+    """The answer to the request that came with `token`: there is exactly one."""
+
+    token: Token
+    response: Response
+
+
+class LeavingMember(NamedTuple):
+    """By member id, or (by an administrator) by instance id with an empty member id."""
+
+    member_id: str
+    instance_id: str | None = None
+
+
+class LeftMember(NamedTuple):
+    member_id: str
+    instance_id: str | None
+    error: ErrorCode
+
+
+class LeaveOutcome(NamedTuple):
+    """`members` in the request's order; `answers` are to others, who waited for those that left."""
+
+    error: ErrorCode
+    members: tuple[LeftMember, ...]
+    answers: list[Answer]
+
+
+class DescribedMember(NamedTuple):
+    """`metadata` is empty unless the group is stable."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription:
+    """As DescribeGroups shows it; `protocol_name` is empty unless the group is stable."""
+
+    group_id: str
+    state: GroupState
+    protocol_type: str
+    protocol_name: str
+    members: tuple[DescribedMember, ...]

@@ -1,0 +1,176 @@
+"""A group as another coordinator needs it: versioned, bounded, the same bytes for the same group.
+
+A snapshot is one msgpack array (see `_Stored`): identity, state, generation, members in order with
+metadata and assignments, ids given out. What does not outlive a coordinator is left out: requests
+that wait (their connections go with it) and deadlines. `restore` gives every member a full session
+timeout to say that it lives, and every phase its full time; a stable group goes on without a
+rebalance, and members that have not asked for their assignment by then are not waited for.
+
+A `revision` stands in it, so that a store can refuse an older snapshot for a newer one.
+"""
+
+from typing import Annotated, NamedTuple
+
+import ormsgpack
+from pydantic import Field, TypeAdapter, ValidationError
+
+from bucketlog.errors import InvalidDataError
+from consumers.group import Group
+from consumers.group_messages import GroupState, Protocol
+from consumers.group_settings import GroupSettings
+from consumers.join import NewUuid
+from consumers.rebalance import PendingMember, Rebalancing, expect
+from consumers.roster import Member, Roster
+
+VERSION = 1
+
+_NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class _StoredMember(NamedTuple):
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: _NotNegative
+    rebalance_timeout_ms: _NotNegative
+    protocols: list[tuple[str, bytes]]
+    assignment: bytes
+
+
+class _Stored(NamedTuple):
+    version: int
+    group_id: str
+    revision: _NotNegative
+    state: GroupState
+    generation: _NotNegative
+    protocol_type: str | None
+    protocol_name: str | None
+    leader_id: str | None
+    is_initial: bool
+    members: list[_StoredMember]
+    pending_joins: list[tuple[str, _NotNegative]]
+
+
+_STORED = TypeAdapter(_Stored)
+
+
+def snapshot(group: Group) -> bytes:
+    """A dead group has none: what is stored of it is deleted."""
+    machine = group.machine
+    if machine.state is GroupState.DEAD:
+        raise ValueError(f"group {group.group_id!r} is dead")
+    members = [
+        _StoredMember(
+            each.member_id,
+            each.instance_id,
+            each.client_id,
+            each.client_host,
+            each.session_timeout_ms,
+            each.rebalance_timeout_ms,
+            [(protocol.name, protocol.metadata) for protocol in each.protocols],
+            each.assignment,
+        )
+        for each in machine.roster
+    ]
+    stored = _Stored(
+        VERSION,
+        group.group_id,
+        machine.revision,
+        machine.state,
+        machine.generation,
+        machine.protocol_type,
+        machine.protocol_name,
+        machine.roster.leader_id,
+        machine.initial is not None,
+        members,
+        [(id_, each.session_timeout_ms) for id_, each in machine.pending_joins.items()],
+    )
+    return ormsgpack.packb(stored, default=_plain)
+
+
+def restore(blob: bytes, settings: GroupSettings, new_uuid: NewUuid, now_ms: int) -> Group:
+    """Raises InvalidDataError for bytes that are no snapshot of a possible group."""
+    stored = _decode(blob, settings)
+    machine = Rebalancing(
+        settings,
+        state=stored.state,
+        generation=stored.generation,
+        protocol_type=stored.protocol_type,
+        protocol_name=stored.protocol_name,
+        revision=stored.revision,
+        roster=_roster(stored),
+    )
+    for member in machine.roster:
+        expect(member, now_ms)
+    for member_id, timeout_ms in stored.pending_joins:
+        machine.pending_joins[member_id] = PendingMember(timeout_ms, now_ms + timeout_ms)
+    _check(machine)
+    if stored.state is GroupState.PREPARING_REBALANCE:
+        if stored.is_initial:
+            machine.start_initial_delay(now_ms)
+        else:
+            machine.join_deadline_ms = now_ms + machine.roster.rebalance_timeout_ms
+    elif stored.state is GroupState.COMPLETING_REBALANCE:
+        machine.expect_syncs(now_ms)
+    machine.topics = machine.find_topics()
+    return Group(stored.group_id, settings, new_uuid, machine)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case GroupState():
+            return value.value
+        case tuple():
+            return list(value)
+    raise TypeError(f"{type(value).__name__} has no place in a snapshot")
+
+
+def _decode(blob: bytes, settings: GroupSettings) -> _Stored:
+    if len(blob) > settings.snapshot_bytes_max:
+        raise InvalidDataError(
+            f"a group's snapshot of {len(blob)} bytes",
+            remedy="raise group_bytes_max to what it was when the snapshot was made",
+        )
+    try:
+        fields = ormsgpack.unpackb(blob)
+        if not isinstance(fields, list) or not fields or fields[0] != VERSION:
+            raise InvalidDataError(
+                "a group's snapshot of an unknown version", remedy="run the version that wrote it"
+            )
+        return _STORED.validate_python(fields)
+    except (ormsgpack.MsgpackDecodeError, ValidationError) as error:
+        raise InvalidDataError(f"not a group's snapshot: {error}") from error
+
+
+def _roster(stored: _Stored) -> Roster:
+    roster = Roster()
+    for each in stored.members:
+        protocols = tuple(Protocol(*protocol) for protocol in each.protocols)
+        try:
+            roster.add(Member(*each[:6], protocols, each.assignment))
+        except ValueError as error:
+            raise InvalidDataError(f"group {stored.group_id!r}: {error}") from error
+    if stored.leader_id is not None and stored.leader_id not in roster:
+        raise InvalidDataError(f"group {stored.group_id!r} is led by no member of it")
+    if len(roster) and stored.leader_id is None:
+        raise InvalidDataError(f"group {stored.group_id!r} has members and no leader")
+    roster.leader_id = stored.leader_id
+    return roster
+
+
+def _check(machine: Rebalancing) -> None:
+    """What every group of its state has: later code relies on it."""
+    named = machine.protocol_name
+    match machine.state:
+        case GroupState.EMPTY:
+            possible = len(machine.roster) == 0
+        case GroupState.COMPLETING_REBALANCE | GroupState.STABLE:
+            possible = len(machine.roster) > 0 and named is not None
+            possible = possible and machine.roster.all_support(named or "")
+        case GroupState.PREPARING_REBALANCE:
+            possible = True
+        case GroupState.DEAD:
+            possible = False
+    if not possible:
+        raise InvalidDataError(f"no group in state {machine.state} has these members")
