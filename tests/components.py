@@ -67,7 +67,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: object, error: object) -> None:
-    output = getattr(node, "workeroutput", {})
+    output = getattr(node, "workeroutput", None) or {}  # None: the worker has crashed
     config = getattr(node, "config", None)
     if isinstance(config, pytest.Config):
         config.stash[_USED].update(output.get(_WORKER_KEY, {}))

@@ -34,7 +34,7 @@ def s3_store(
                     known[name] = closing.enter_context(running(name, folder))
                 except ConfigurationError as error:
                     components.missing(name, error.remedy)
-                components.took_part(name, known[name].version)
+                components.took_part(name.value, known[name].version)
             return known[name]
 
         yield store
