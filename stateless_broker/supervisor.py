@@ -11,6 +11,8 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
+CANCEL_AGAIN_S = 0.5
+
 
 class Supervisor:
     def __init__(self) -> None:
@@ -41,7 +43,9 @@ class Supervisor:
             on_failure(error)
 
     async def cancel_all(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Until all have ended. `asyncio.wait_for` before Python 3.12, which redis-py uses, may
+        swallow a cancellation: it is repeated."""
+        while tasks := [task for task in self._tasks if not task.done()]:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=CANCEL_AGAIN_S)

@@ -1,0 +1,41 @@
+"""Ending tasks, also those that do not hear it the first time."""
+
+import asyncio
+
+from stateless_broker.supervisor import Supervisor
+
+
+async def test_a_task_that_swallows_its_cancellation_is_ended_all_the_same() -> None:
+    supervisor = Supervisor()
+    failures: list[Exception] = []
+    cancelled = 0
+
+    async def work() -> None:
+        nonlocal cancelled
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled += 1
+                if cancelled == 2:
+                    raise
+
+    task = supervisor.spawn(work(), "stubborn", on_failure=failures.append)
+    await asyncio.sleep(0)
+    async with asyncio.timeout(20):
+        await supervisor.cancel_all()
+    assert task.cancelled()
+    assert cancelled == 2
+    assert failures == []
+
+
+async def test_a_failure_is_reported() -> None:
+    supervisor = Supervisor()
+    failures: list[Exception] = []
+
+    async def work() -> None:
+        raise ValueError("injected")
+
+    await supervisor.spawn(work(), "failing", on_failure=failures.append)
+    assert [str(error) for error in failures] == ["injected"]
+    await supervisor.cancel_all()
