@@ -55,6 +55,11 @@ class PartitionLog:
     def high_watermark(self) -> int:
         return self._nexts[-1] if self._nexts else 0
 
+    def become(self, other: "PartitionLog") -> None:
+        """Hold what `other` holds, and share it."""
+        for column in self.__slots__:
+            setattr(self, column, getattr(other, column))
+
     def append(self, segment: SegmentId, row: BatchIndex) -> None:
         highest = self._max_timestamps[-1] if self._max_timestamps else NO_TIMESTAMP
         self._bases.append(row.base_offset)
@@ -138,11 +143,16 @@ class View:
         return Change(facts, touched)
 
     def rebuild(self, segments: Iterable[SegmentIndex]) -> None:
-        """Begin again, with the visible segments in ticket order."""
+        """Begin again, with the visible segments in ticket order. Whoever holds a partition's log
+        sees it grow."""
+        held = self._logs
         self._state = LogState(keep_producers=False)
         self._logs = {}
         for index in segments:
             self.apply(index)
+        for partition in held.keys() & self._logs.keys():
+            held[partition].become(self._logs[partition])
+            self._logs[partition] = held[partition]
 
     def _forget(self, topic_id: TopicId) -> None:
         for partition in [key for key in self._logs if key.topic_id == topic_id]:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
-from bucketlog.errors import SequencerError, SequencerUnavailableError
+from bucketlog.errors import BucketError, SequencerError, SequencerUnavailableError
 from bucketlog.model import SegmentIndex, TopicPartition
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import VisibleSegment
@@ -95,18 +95,21 @@ class ViewFeed:
                 entries = await self._sequencer.read_visible(
                     self._epoch, self._last, block_ms=BLOCK_MS
                 )
-            except SequencerUnavailableError as error:
+                if entries and self._lags_behind(entries[0]):
+                    await self._catch_up_from_bucket()
+                    entries = [entry for entry in entries if entry.number > self._last]
+            except (SequencerUnavailableError, BucketError) as error:
                 self._health.degrade("stream", str(error))
                 await asyncio.sleep(PAUSE_S)
                 continue
             self._health.recover("stream")
-            if entries and entries[0].epoch == self._epoch and entries[0].number > self._last + 1:
-                await self._catch_up_from_bucket()
-                continue
             for entry in entries:
                 if not self._apply(entry):
                     return
             self._advanced.set()
+
+    def _lags_behind(self, entry: VisibleSegment) -> bool:
+        return entry.epoch == self._epoch and entry.number > self._last + 1
 
     async def _catch_up_from_bucket(self) -> None:
         """The stream has lost what this view needs next: it was away for long."""
