@@ -109,6 +109,8 @@ class Committer:
         self._slots = asyncio.Semaphore(settings.puts_in_flight)
         self._in_hand: Flush | None = None
         """Taken from the buffer, its reservation not known yet."""
+        self._hand = asyncio.Lock()
+        """Held from taking a flush until its segment has begun or its batches are back."""
         self._awaited: dict[SegmentId, Assembled] = {}
         self._full = asyncio.Event()
         self._idle = asyncio.Event()
@@ -205,8 +207,10 @@ class Committer:
             await self._chain_works.wait()
             await self._pace(last_flush)
             last_flush = loop.time()
-            flush = Flush.of(self.buffer.take(self._settings.flush_bytes), self._topic_name)
-            if not await self._flush(self._chain, flush):
+            async with self._hand:
+                flush = Flush.of(self.buffer.take(self._settings.flush_bytes), self._topic_name)
+                begun = await self._flush(self._chain, flush)
+            if not begun:
                 self._slots.release()
                 self._note_idle()
 
@@ -346,10 +350,11 @@ class Committer:
             if segment.writer == chain.writer and segment.seq >= closed.fenced_seq
         ]
         assembled = [self._awaited.pop(segment) for segment in sorted(void)]
-        self.buffer.put_back(
-            [batch.copy() for one in assembled for batch, _ in one.batches],
-            [fact for one in assembled for fact in one.facts],
-        )
+        async with self._hand:  # what was being reserved came later, and must not get before these
+            self.buffer.put_back(
+                [batch.copy() for one in assembled for batch, _ in one.batches],
+                [fact for one in assembled for fact in one.facts],
+            )
         writer = await self._until_answered(self._register_writer, "bucket")
         self._chain = OwnChain(writer)
         self.request_stamps(closed.stamps_wanted)

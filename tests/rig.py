@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 from bucketlog.errors import SequencerUnavailableError
 from bucketlog.model import Buffer, SegmentId, WriterId
 from metadata.sequencer.client import Sequencer, connect_redis
-from metadata.sequencer.requests import BrokerAddress
+from metadata.sequencer.requests import BrokerAddress, VisibleSegment
 from metadata.sequencer.scripts import Verb as SequencerVerb
 from stateless_broker.activation import EpochStarter
 from stateless_broker.committed import CommittedLog
@@ -83,14 +83,16 @@ class Reply(Answer):
 class UnsureSequencer(Sequencer):
     """A sequencer whose answers get lost, or whose calls do not arrive for a while."""
 
-    def __init__(self, redis: Redis, *, cluster_id: str) -> None:
-        super().__init__(redis, cluster_id=cluster_id)
+    def __init__(self, redis: Redis, *, cluster_id: str, stream_segments_max: int) -> None:
+        super().__init__(redis, cluster_id=cluster_id, stream_segments_max=stream_segments_max)
         self.calls: Counter[SequencerVerb] = Counter()
         self.lost = 0
         self.held = 0
         self._lose: SequencerVerb | None = None
         self._hold: SequencerVerb | None = None
         self._gate = asyncio.Event()
+        self._stream_gate = asyncio.Event()
+        self._stream_gate.set()
 
     def lose_answer(self, verb: SequencerVerb) -> None:
         """The next call of `verb` is carried out, and its answer does not arrive."""
@@ -103,6 +105,20 @@ class UnsureSequencer(Sequencer):
     def let_go(self) -> None:
         self._hold = None
         self._gate.set()
+
+    def hold_stream(self) -> None:
+        """What the stream of visible segments answers does not arrive before `let_stream_go`."""
+        self._stream_gate.clear()
+
+    def let_stream_go(self) -> None:
+        self._stream_gate.set()
+
+    async def read_visible(
+        self, epoch: int, after: int, *, block_ms: int, count: int = 1000
+    ) -> list[VisibleSegment]:
+        entries = await super().read_visible(epoch, after, block_ms=block_ms, count=count)
+        await self._stream_gate.wait()
+        return entries
 
     async def _run(
         self, verb: SequencerVerb, *args: str | bytes | int, extra: Sequence[str] = ()
@@ -146,10 +162,6 @@ class Rig:
         self.budget = MemoryBudget(1 << 30)
         self.health = Health()
         self.supervisor = Supervisor()
-        self.sequencer = UnsureSequencer(
-            connect_redis(f"unix://{redis_path}", timeout_ms=5000),
-            cluster_id=cluster_id or uuid4().hex,
-        )
         self.settings = BrokerSettings(
             bucket_url="memory://rig",
             redis_url="unix://rig",
@@ -158,6 +170,11 @@ class Rig:
             puts_in_flight=puts_in_flight,
             put_retry_ms=20,
             **cast(Any, settings),
+        )
+        self.sequencer = UnsureSequencer(
+            connect_redis(f"unix://{redis_path}", timeout_ms=5000),
+            cluster_id=cluster_id or uuid4().hex,
+            stream_segments_max=self.settings.stream_segments_max,
         )
         self._held: list[asyncio.Event] = []
         self._correlation_id = 0
@@ -193,7 +210,7 @@ class Rig:
             committed=committed,
             starter=starter,
             membership=self.membership,
-            claim_wait_ms=1000,
+            claim_wait_ms=self.settings.claim_wait_ms,
         ).join()
         self.epoch = joined.epoch
         self.writer = joined.writer

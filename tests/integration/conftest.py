@@ -12,6 +12,7 @@ import pytest
 from bucketlog.embedded import EmbeddedCluster
 from tests.broker_process import BrokerProcess, Start
 from tests.rig import OwnValkey, Rig, create_topic
+from tests.several_brokers import Brokers
 from tests.wire_client import WireClient
 
 MakeTopic = Callable[..., str]
@@ -63,6 +64,12 @@ async def rig(valkey: OwnValkey) -> AsyncIterator[Rig]:
         await rig.start()
         await create_topic(rig, "t", 4)
         yield rig
+
+
+@pytest.fixture
+async def brokers(valkey: OwnValkey) -> AsyncIterator[Brokers]:
+    async with AsyncExitStack() as stack:
+        yield Brokers(valkey, stack)
 
 
 @pytest.fixture

@@ -1,0 +1,107 @@
+"""Several brokers on one bucket and one Valkey, in one process: rigs side by side, and what a
+reader of the bucket alone finds beside them."""
+
+from contextlib import AsyncExitStack
+from typing import Any
+from uuid import uuid4
+
+from bucketlog.model import SegmentId, TopicPartition
+from bucketlog.wire.batch import read_header
+from bucketlog.wire.records import decode_records
+from tests.rig import OwnValkey, Rig, create_topic
+from tiered_storage import keys
+from tiered_storage.backends.memory import MemoryBucket
+from tiered_storage.log_cut import readable
+from tiered_storage.log_reader import read_log
+from tiered_storage.segment import Seal, encode_seal
+
+QUICK = {"heartbeat_interval_ms": 100, "session_timeout_ms": 1000}
+"""A silent broker is dead soon."""
+
+
+class Brokers:
+    """All of one cluster; `memory` is its bucket."""
+
+    def __init__(self, valkey: OwnValkey, stack: AsyncExitStack) -> None:
+        self.memory = MemoryBucket()
+        self.cluster_id = uuid4().hex
+        self._valkey = valkey
+        self._stack = stack
+
+    def add(self, **settings: int) -> Rig:
+        """A broker that is not started yet."""
+        rig = Rig(self._valkey.path, memory=self.memory, cluster_id=self.cluster_id, **settings)
+        self._stack.push_async_callback(rig.stop)
+        return rig
+
+    async def start(self, **settings: int) -> Rig:
+        rig = self.add(**settings)
+        await rig.start()
+        return rig
+
+    async def pair(self, **settings: int) -> tuple[Rig, Rig]:
+        """Two brokers, and topic `t` of 4 partitions, that both know."""
+        first = await self.start(**settings)
+        await create_topic(first, "t", 4)
+        return first, await self.start(**settings)
+
+    def claims(self) -> int:
+        return len(list(self.memory.list(keys.EPOCHS)))
+
+    def writers(self) -> int:
+        """So many were registered ever."""
+        return len(list(self.memory.list(keys.WRITERS)))
+
+    def seal(self, segment: SegmentId) -> None:
+        """As another broker does."""
+        assert self.memory.create(keys.segment(segment), [encode_seal(Seal(segment, 1, 1))])
+
+    def read_without_brokers(self, rig: Rig, partition: int = 0) -> tuple[int, int]:
+        """The end that a reader of the bucket alone finds in `t`, and the batches it withholds."""
+        topic = rig.view.topic("t")
+        assert topic is not None
+        found = readable(read_log(self.memory)).get(TopicPartition(topic.topic_id, partition))
+        return (found.end_offset, found.withheld) if found else (0, 0)
+
+
+def fall_silent(rig: Rig) -> None:
+    rig.heartbeat.cancel()
+
+
+def come_back(rig: Rig) -> None:
+    rig.heartbeat = rig.supervisor.spawn(
+        rig.membership.run(rig.settings.heartbeat_interval_ms),
+        "heartbeat",
+        on_failure=lambda error: rig.health.stop_writing(repr(error)),
+    )
+
+
+async def fetch(rig: Rig, offset: int, *, partition: int = 0, max_wait: int = 0) -> Any:
+    """The partition's row of the answer."""
+    row = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+    answer = await rig.call(
+        "fetch",
+        11,
+        replica_id=-1,
+        max_wait=max_wait,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        rack_id="",
+        topics=[{"topic": "t", "partitions": [row]}],
+    )
+    return answer.responses[0].partitions[0]
+
+
+async def stored(rig: Rig, partition: int = 0) -> list[tuple[int, bytes]]:
+    """Offsets and values, all that the broker shows now."""
+    data = bytes((await fetch(rig, 0, partition=partition)).records or b"")
+    found, at = [], 0
+    while at < len(data):
+        header = read_header(data, at)
+        records = decode_records(data[at : at + header.size_bytes], header)
+        found += [(record.offset, bytes(record.value or b"")) for record in records]
+        at += header.size_bytes
+    return found
