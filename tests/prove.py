@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,10 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from benchmarks.under_test import machine
 from bucketlog.embedded import EmbeddedCluster
+from tests.prove_cluster import CLUSTER_TARGETS
 from tests.scenarios.clients import CLIENTS
 from tests.scenarios.crash import crash
 from tests.scenarios.flips import undetected
@@ -30,20 +31,13 @@ from tests.scenarios.fuzz import SETTINGS as FUZZ_SETTINGS
 from tests.scenarios.fuzz import fuzz
 from tests.scenarios.round_trip import all_trips, make_rows, make_trip, stored_differences
 from tests.scenarios.stored import stored_batches
+from tests.shortfall import Figures, ShortfallError
 from tiered_storage.location import open_sync_bucket
 
 ROOT = Path(__file__).parents[1]
 ALL_FLIGHTS = 336_776
 MEMORY_LIMIT_MIB = 20
-Figures = dict[str, Any]
-
-
-class ShortfallError(Exception):
-    """A claim does not hold; `figures` are what was seen."""
-
-    def __init__(self, message: str, figures: Figures) -> None:
-        super().__init__(message)
-        self.figures = figures
+EXIT_TERMINATED = 143
 
 
 def tell(text: str) -> None:
@@ -216,6 +210,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     "produce": prove_produce,
     "fetch": prove_fetch,
     "latency": prove_latency,
+    **CLUSTER_TARGETS,
     "clone": prove_clone,
 }
 
@@ -236,6 +231,7 @@ def prove(name: str, short: bool) -> Figures:
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))  # leave no process behind
     parser = argparse.ArgumentParser(prog="make prove", description="Prove the project's claims.")
     parser.add_argument("what", nargs="*", help=f"of {', '.join(TARGETS)}; default: all")
     parser.add_argument("--short", action="store_true", help="small sizes")

@@ -10,6 +10,7 @@ import random
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,12 +26,15 @@ from localstack.servers import RunningStore, StoreName, running
 from tests.broker_process import BrokerProcess
 from tests.scenarios.slow_puts import Delay, SlowPuts
 from tests.sequencing import start_valkey
+from tests.wire_client import WireClient
 from tiered_storage.bucket import SyncBucket
 from tiered_storage.location import open_sync_bucket
 
 BUCKET = "bucketlog"
 LOWEST_PORT, HIGHEST_PORT = 15_000, 32_000
 LOG_TAIL_LINES = 25
+MEMBERS_TIMEOUT_S = 20.0
+MEMBERS_PAUSE_S = 0.05
 _PORT_TRIES = 100
 
 
@@ -48,6 +52,11 @@ def free_port() -> int:
         except OSError:
             continue
     raise AssertionError(f"no free port from {LOWEST_PORT} to {HIGHEST_PORT}")
+
+
+def _members(client: WireClient) -> Sequence[Any]:
+    found: Sequence[Any] = client.call("metadata", 1, topics=[]).brokers
+    return found
 
 
 def _pid_of_valkey(path: Path) -> int:
@@ -134,6 +143,16 @@ class Cluster:
         """Past every proxy. The caller closes it."""
         return open_sync_bucket(self.bucket_url)
 
+    def wait_until_all_are_members(self) -> None:
+        """Each broker names all of them to its clients."""
+        deadline = time.monotonic() + MEMBERS_TIMEOUT_S
+        wanted = {broker.node_id for broker in self.brokers}
+        for broker in self.brokers:
+            with WireClient(broker.bootstrap) as client:
+                while {row.node_id for row in _members(client)} != wanted:
+                    assert time.monotonic() < deadline, f"not all brokers are members: {wanted}"
+                    time.sleep(MEMBERS_PAUSE_S)
+
     def requests(self) -> float:
         """To the bucket, of all brokers since they started."""
         return sum(
@@ -193,6 +212,7 @@ def running_cluster(
             broker.begin()
         for broker in cluster.brokers:
             broker.running.wait_until_ready()
+        cluster.wait_until_all_are_members()
         try:
             yield cluster
         except BaseException as error:

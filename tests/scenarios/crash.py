@@ -33,6 +33,8 @@ BURST_RECORDS = 40
 BURST_PAUSE_S = 0.01
 """Each producer sends at most some 4,000 records a second, so that readers can reach the end."""
 PADDING = "." * 100
+METADATA_REFRESH_MS = 1000
+"""So soon do producers find that a broker is back which others stood in for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ class Load(threading.Thread):
                 "reconnect.backoff.ms": 10,
                 "reconnect.backoff.max.ms": 100,
                 "retry.backoff.ms": 20,
+                "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
                 "error_cb": self._noticed,
                 "log_level": 0,
             }

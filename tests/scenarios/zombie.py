@@ -71,8 +71,9 @@ def zombie(rounds: int, *, stopped_s: float) -> ZombieFigures:
         finally:
             if sleeper.stopped:
                 sleeper.go_on()
-            for thread in (*pinned, load):
+            for thread in pinned:
                 thread.stop()
+            load.stop()
         by_zombie = [row for thread in pinned for row in thread.acknowledged]
         acknowledged = [*load.acknowledged, *by_zombie]
         in_log, in_bucket = hold_against_log(cluster, TOPIC, PARTITIONS, acknowledged)

@@ -1,0 +1,54 @@
+"""The claims about several brokers on one cluster; targets of `tests.prove`."""
+
+from collections.abc import Callable
+
+from tests.scenarios.cluster import Store
+from tests.scenarios.failover import failover
+from tests.scenarios.idle import idle
+from tests.scenarios.order import order
+from tests.scenarios.zombie import zombie
+from tests.shortfall import Figures, ShortfallError
+
+GAP_P99_S = 5.0
+
+
+def prove_failover(short: bool) -> Figures:
+    """kill -9 of one of three brokers every 10 s, under an idempotent load."""
+    if short:
+        figures = failover(Store.FILE, 2, between_s=5)
+    else:
+        figures = failover(Store.MINIO, 12, between_s=10)
+    if figures.gap_p99_s >= GAP_P99_S:
+        raise ShortfallError(
+            f"visibility gap p99 {figures.gap_p99_s} s, less than {GAP_P99_S} wanted",
+            figures.as_json(),
+        )
+    return figures.as_json()
+
+
+def prove_zombie(short: bool) -> Figures:
+    """SIGSTOP in the middle of a PUT, SIGCONT when others have sealed the chain."""
+    return zombie(3, stopped_s=6 if short else 15).as_json()
+
+
+def prove_order(short: bool) -> Figures:
+    """One partition through two brokers, one of which writes 2 s late: nothing appears below."""
+    return order(10 if short else 60, delay_s=2).as_json()
+
+
+def prove_idle(short: bool) -> Figures:
+    """No request to the bucket while nobody produces or fetches."""
+    figures = idle(Store.FILE, 5) if short else idle(Store.MINIO, 60)
+    if figures.requests_while_idle:
+        raise ShortfallError(
+            f"{figures.requests_while_idle:g} requests while idle", figures.as_json()
+        )
+    return figures.as_json()
+
+
+CLUSTER_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "failover": prove_failover,
+    "zombie": prove_zombie,
+    "order": prove_order,
+    "idle": prove_idle,
+}

@@ -1,0 +1,191 @@
+"""Two producers on one partition through two brokers, one of which writes slowly.
+
+At full size, from the repository's root: `make prove WHAT=order`. A consumer asks both brokers all
+the while, and reads again what it has passed: nothing may appear there.
+"""
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bucketlog.wire.batch import read_header
+from bucketlog.wire.records import decode_records
+from tests.scenarios.cluster import Store, running_cluster
+from tests.scenarios.crash import sent_of
+from tests.scenarios.history import Sent
+from tests.scenarios.pinned import Pinned
+from tests.scenarios.round_trip import create_topic
+from tests.scenarios.slow_puts import constant
+from tests.scenarios.zombie import hold_against_log
+from tests.wire_client import WireClient
+
+TOPIC = "order"
+SLOW, FAST = 0, 1
+PRODUCERS_EACH = 4
+WINDOW_OFFSETS = 2_000
+"""So much of what was passed is read again at every poll."""
+FETCH_BYTES = 8 << 20
+POLL_PAUSE_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFigures:
+    delay_s: float
+    acknowledged: int
+    acknowledged_by_slow: int
+    acknowledged_by_fast: int
+    slowest_answer_of_slow_s: float
+    slowest_answer_of_fast_s: float
+    polls: int
+    offsets_passed: int
+    appeared_below: int
+    in_log: int
+    in_bucket: int
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Passed:
+    """What a consumer has seen of one partition, and what may not be.
+
+    `position` is the offset after the last one seen: below it nothing may change.
+    """
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.known: dict[int, Sent] = {}
+
+    def take(self, first: int, rows: Iterable[tuple[int, Sent]]) -> list[str]:
+        """Records read from offset `first` on; what is wrong with them."""
+        found = []
+        read = dict(rows)
+        for offset, sent in sorted(read.items()):
+            if offset >= self.position:
+                self.known[offset] = sent
+            elif offset not in self.known:
+                found.append(f"{sent} appears at {offset}, and {self.position} was passed")
+            elif self.known[offset] != sent:
+                found.append(f"offset {offset} was {self.known[offset]} and is {sent}")
+        if read:
+            last = max(read)
+            found += [
+                f"offset {offset} was {sent} and is gone"
+                for offset, sent in self.known.items()
+                if first <= offset <= last and offset not in read
+            ]
+            self.position = max(self.position, last + 1)
+        return found
+
+
+class Reader(threading.Thread):
+    """Asks the brokers in turn, until it is stopped."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        super().__init__(name="reader")
+        self.passed = Passed()
+        self.polls = 0
+        self.complaints: list[str] = []
+        self.failure: Exception | None = None
+        self._addresses = addresses
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+
+    def run(self) -> None:
+        clients = [WireClient(address) for address in self._addresses]
+        try:
+            while not self._stopping.wait(POLL_PAUSE_S):
+                self._poll(clients[self.polls % len(clients)])
+                self.polls += 1
+        except (OSError, AssertionError) as error:
+            self.failure = error
+        finally:
+            for client in clients:
+                client.close()
+
+    def _poll(self, client: WireClient) -> None:
+        first = max(0, self.passed.position - WINDOW_OFFSETS)
+        rows = read_from(client, TOPIC, first)
+        broker = self._addresses[self.polls % len(self._addresses)]
+        self.complaints += [f"{broker}: {text}" for text in self.passed.take(first, rows)]
+
+
+def read_from(client: WireClient, topic: str, first: int) -> list[tuple[int, Sent]]:
+    """Offset and record, from `first` on, of partition 0, as one fetch gives them."""
+    row = {"partition": 0, "fetch_offset": first, "partition_max_bytes": FETCH_BYTES}
+    answer = client.call(
+        "fetch",
+        12,
+        max_wait=0,
+        min_bytes=0,
+        max_bytes=FETCH_BYTES,
+        topics=[{"topic": topic, "partitions": [row]}],
+    )
+    got = answer.responses[0].partitions[0]
+    assert got.error_code == 0, got
+    data, at, rows = got.records or b"", 0, []
+    while at < len(data):
+        header = read_header(data, at)
+        batch = data[at : at + header.size_bytes]
+        rows += [(one.offset, sent_of(one.value)) for one in decode_records(batch, header)]
+        at += header.size_bytes
+    return [(offset, sent) for offset, sent in rows if offset >= first]
+
+
+def order(seconds: float, *, delay_s: float) -> OrderFigures:
+    """Raises `AssertionError` where an offset appears below one that was passed, or one is lost."""
+    began = time.perf_counter()
+    with running_cluster(2, store=Store.MINIO, delays={SLOW: constant(0)}) as cluster:
+        create_topic(cluster.bootstrap.split(",")[SLOW], TOPIC, 1)
+        cluster.proxies[SLOW].delay = constant(delay_s)
+        slow, fast = (
+            [
+                Pinned(f"{name}-{turn}", cluster.brokers[number].bootstrap, TOPIC)
+                for turn in range(PRODUCERS_EACH)
+            ]
+            for number, name in ((SLOW, "slow"), (FAST, "fast"))
+        )
+        producers = [*slow, *fast]
+        reader = Reader([broker.bootstrap for broker in cluster.brokers])
+        started: list[Pinned | Reader] = []
+        try:
+            started.append(reader)
+            reader.start()
+            for producer in producers:
+                started.append(producer)
+                producer.start()
+            time.sleep(seconds)
+        finally:
+            for thread in reversed(started):
+                thread.stop()
+        cluster.proxies[SLOW].delay = constant(0)
+        acknowledged = [row for producer in producers for row in producer.acknowledged]
+        in_log, in_bucket = hold_against_log(cluster, TOPIC, 1, acknowledged)
+    if reader.failure is not None:
+        raise AssertionError("the reader failed") from reader.failure
+    assert not reader.complaints, "\n".join(reader.complaints[:20])
+    slowest_s = max(producer.slowest_s for producer in slow)
+    assert slowest_s >= delay_s, "the proxy delayed nothing"
+    for producer in producers:
+        assert producer.acknowledged, f"{producer.name}: nothing acknowledged"
+        assert not producer.refused, f"{producer.name}: {producer.refused[:3]}"
+    return OrderFigures(
+        delay_s=delay_s,
+        acknowledged=len(acknowledged),
+        acknowledged_by_slow=sum(len(producer.acknowledged) for producer in slow),
+        acknowledged_by_fast=sum(len(producer.acknowledged) for producer in fast),
+        slowest_answer_of_slow_s=round(slowest_s, 2),
+        slowest_answer_of_fast_s=round(max(producer.slowest_s for producer in fast), 2),
+        polls=reader.polls,
+        offsets_passed=reader.passed.position,
+        appeared_below=len(reader.complaints),
+        in_log=in_log,
+        in_bucket=in_bucket,
+        seconds=round(time.perf_counter() - began, 1),
+    )
