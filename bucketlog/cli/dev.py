@@ -1,8 +1,6 @@
-"""`bucketlog dev` (a whole cluster here) and `bucketlog broker` (one broker, as configured)."""
+"""`bucketlog dev` (a whole cluster here)."""
 
-import os
 import signal
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -64,9 +62,3 @@ log in {cluster.log_path}
 Ctrl-C stops it.""",
         flush=True,
     )
-
-
-def broker() -> None:
-    """Run one broker in this process, configured by BUCKETLOG_* in the environment."""
-    sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "stateless_broker"])

@@ -6,9 +6,10 @@ from typing import Annotated, cast
 
 import typer
 
+from bucketlog.cli.broker import broker
 from bucketlog.cli.consume import consume
 from bucketlog.cli.demo import demo
-from bucketlog.cli.dev import broker, dev
+from bucketlog.cli.dev import dev
 from bucketlog.cli.output import (
     EXIT_BROKEN_PIPE,
     EXIT_CODES,

@@ -1,0 +1,56 @@
+"""What a process of a broker does first and last: settings, logging, exit codes.
+
+An error becomes one line on standard error, and an exit code: 0 stopped, 1 could not start,
+2 configuration.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+
+from pydantic import ValidationError
+
+from bucketlog.errors import BucketlogError, ConfigurationError
+from stateless_broker.settings import BrokerSettings
+
+EXIT_STOPPED, EXIT_FAILED, EXIT_CONFIGURATION = 0, 1, 2
+
+
+def load_settings() -> BrokerSettings:
+    """Raises `ConfigurationError` that names the variable."""
+    try:
+        return BrokerSettings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        names = [f"BUCKETLOG_{part}".upper() for part in first["loc"]]
+        raise ConfigurationError(
+            ": ".join([*names, first["msg"].removeprefix("Value error, ")]),
+            remedy="set it in the environment; see docs/configuration.md",
+        ) from error
+
+
+def start_logging() -> None:
+    """Raises `ConfigurationError` for a level that is none."""
+    level = os.environ.get("BUCKETLOG_LOG_LEVEL", "INFO").upper()
+    if level not in logging.getLevelNamesMapping():
+        raise ConfigurationError(
+            f"BUCKETLOG_LOG_LEVEL: {level!r} is no level", remedy="use DEBUG, INFO, WARNING, ERROR"
+        )
+    logging.basicConfig(
+        level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+def exit_code(run: Callable[[], int | None]) -> int:
+    """That of a process that does `run`; None is 0."""
+    try:
+        start_logging()
+        return run() or EXIT_STOPPED
+    except ConfigurationError as error:
+        sys.stderr.write(f"bucketlog broker: {error}\n")
+        return EXIT_CONFIGURATION
+    except BucketlogError as error:
+        sys.stderr.write(f"bucketlog broker: {error}\n")
+        return EXIT_FAILED
