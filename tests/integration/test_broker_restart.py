@@ -75,8 +75,8 @@ def test_sigterm_ends_it_and_a_restart_shows_everything(start: Start) -> None:
     produce_values_to(first.bootstrap, "t", VALUES)
     assert first.terminate() == 0
     second = start().wait_until_ready()
-    assert "waiting" not in second.log.read_text()  # the first has left
-    assert second.ready["epoch"] == 2
+    assert second.ready["node_id"] == first.ready["node_id"]  # the first has left
+    assert second.ready["epoch"] == 1  # Redis has lost nothing
     assert second.ready["cluster_id"] == first.ready["cluster_id"]
     metadata = AdminClient({"bootstrap.servers": second.bootstrap}).list_topics(timeout=PATIENCE_S)
     assert {name: len(topic.partitions) for name, topic in metadata.topics.items()} == {
@@ -89,14 +89,28 @@ def test_sigterm_ends_it_and_a_restart_shows_everything(start: Start) -> None:
     assert second.terminate() == 0
 
 
-def test_after_kill_9_a_restart_waits_for_the_old_heartbeat_and_works(start: Start) -> None:
-    timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "8000"}
+def test_after_kill_9_a_restart_joins_the_epoch_at_once(start: Start) -> None:
+    timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "2000"}
     first = start(**timing).wait_until_ready()
     create_topic(first.bootstrap, "t", 3)
     produce_values_to(first.bootstrap, "t", VALUES)
     first.kill()
     second = start(**timing).wait_until_ready()
+    assert "waiting" not in second.log.read_text()
+    assert (second.ready["node_id"], second.ready["epoch"]) == (1, 1)  # 0 may be alive
+    assert read_all(second.bootstrap, "t", len(VALUES)) == STORED
+    assert second.terminate() == 0
+
+
+def test_a_node_id_of_its_own_is_waited_for_after_kill_9(start: Start) -> None:
+    settings = {"heartbeat_interval_ms": "200", "session_timeout_ms": "3000", "node_id": "4"}
+    first = start(**settings).wait_until_ready()
+    create_topic(first.bootstrap, "t", 3)
+    produce_values_to(first.bootstrap, "t", VALUES)
+    first.kill()
+    second = start(**settings).wait_until_ready()
     assert "waiting" in second.log.read_text()
+    assert (second.ready["node_id"], second.ready["epoch"]) == (4, 1)
     assert read_all(second.bootstrap, "t", len(VALUES)) == STORED
     assert second.terminate() == 0
 
@@ -168,7 +182,7 @@ def test_sigterm_under_load_answers_what_was_taken(start: Start) -> None:
 
 
 def test_a_signal_while_it_waits_to_start_ends_it(start: Start) -> None:
-    timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "20000"}
+    timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "20000", "node_id": "1"}
     start(**timing).wait_until_ready().kill()
     second = start(**timing)
     while "waiting" not in second.log.read_text():
@@ -193,6 +207,7 @@ def test_an_idle_broker_says_that_redis_was_wiped(start: Start, tmp_path: Path) 
         assert answer[0] == 503
         assert "the sequencer has no state" in answer[1]["writing"]
         assert "restart the broker" in answer[1]["writing"]
+        assert "Traceback" not in broker.log.read_text()
         assert read_all(broker.bootstrap, "t", len(VALUES)) == STORED
         with WireClient(broker.bootstrap) as client:
             client.send("produce", 9, **produce_values("t", build_batch([(None, b"x")])))

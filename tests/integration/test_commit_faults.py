@@ -83,16 +83,30 @@ async def test_puts_in_flight_are_published_in_chain_order(rig: Rig) -> None:
     assert [entry.segment.seq for entry in shown] == [0, 1, 2, 3]
 
 
-async def test_a_seal_at_the_next_key_stops_writing(rig: Rig) -> None:
+async def test_after_a_seal_at_the_next_key_a_new_writer_goes_on(rig: Rig) -> None:
     assert await produce(rig, b"kept") == (ErrorCode.none, 0)
-    segment = SegmentId(rig.writer, len(rig.segment_keys()))
+    writer = rig.committer.writer
+    segment = SegmentId(writer, len(rig.segment_keys()))
     assert rig.memory.create(keys.segment(segment), [encode_seal(Seal(segment, 2, 1))])
-    assert await produce(rig) == (ErrorCode.request_timed_out, -1)
-    assert "sealed" in rig.health.report()["writing"]
-    assert await produce(rig) == (ErrorCode.not_enough_replicas, -1)
-    assert await end_of(rig) == 1
-    assert b"kept" in await fetched(rig)
+    assert await produce(rig, b"moved") == (ErrorCode.none, 2)  # its reservation at 1 is void
+    assert rig.committer.writer != writer
+    assert await produce(rig, b"next") == (ErrorCode.none, 3)
+    assert rig.health.ready, rig.health.report()
+    assert await end_of(rig) == 4
+    data = await fetched(rig)
+    assert [data.count(value) for value in (b"kept", b"moved", b"next")] == [1, 1, 1]
     await until(lambda: rig.budget.held_bytes == 0)
+
+
+async def test_a_writer_that_was_fenced_unawares_is_followed_by_a_new_one(rig: Rig) -> None:
+    """Another broker took it for dead while it was idle: its next reservation is refused."""
+    writer = rig.committer.writer
+    segment = SegmentId(writer, len(rig.segment_keys()))
+    assert rig.memory.create(keys.segment(segment), [encode_seal(Seal(segment, 1, 1))])
+    await rig.sequencer.fence(rig.epoch, segment)
+    assert await produce(rig) == (ErrorCode.none, 0)
+    assert rig.committer.writer != writer
+    assert rig.health.ready, rig.health.report()
 
 
 async def test_another_segment_at_the_next_key_is_not_taken_for_ours(rig: Rig) -> None:
