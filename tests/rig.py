@@ -197,7 +197,7 @@ class Rig:
             on_failure=self._failed,
         )
         committed = CommittedLog(bucket, footer_reads_in_flight=4)
-        starter = EpochStarter(
+        self.starter = starter = EpochStarter(
             bucket=bucket,
             committed=committed,
             sequencer=self.sequencer,

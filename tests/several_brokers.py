@@ -48,6 +48,10 @@ class Brokers:
     def claims(self) -> int:
         return len(list(self.memory.list(keys.EPOCHS)))
 
+    def claim(self, epoch: int) -> None:
+        """As another broker does."""
+        assert self.memory.create(keys.epoch_claim(epoch), [b"{}"])
+
     def writers(self) -> int:
         """So many were registered ever."""
         return len(list(self.memory.list(keys.WRITERS)))

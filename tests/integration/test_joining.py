@@ -1,0 +1,157 @@
+"""Joining a cluster: one epoch for all that come, whoever dies on the way; a whole view at once."""
+
+import asyncio
+from functools import partial
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import ClusterInUseError
+from metadata.sequencer.scripts import Verb as Ask
+from tests.rig import HELD, OwnValkey, Rig, create_topic, end_of, outcome, produce, send, until
+from tests.several_brokers import QUICK, Brokers, come_back, fall_silent, stored
+from tiered_storage.faulty import Script, Verb
+
+NONE = ErrorCode.none
+
+
+def knows_topic(rig: Rig) -> bool:
+    return rig.view.topic("t") is not None
+
+
+async def test_brokers_that_start_together_share_one_epoch(brokers: Brokers) -> None:
+    rigs = [brokers.add() for _ in range(3)]
+    for rig in rigs:
+        rig.sequencer.hold(Ask.ACTIVATE)
+    starts = [asyncio.create_task(rig.start()) for rig in rigs]
+    await until(lambda: any(rig.sequencer.held for rig in rigs))
+    (claimant,) = [rig for rig in rigs if rig.sequencer.held]
+    others = [rig for rig in rigs if rig is not claimant]
+    await until(lambda: all(rig.sequencer.calls[Ask.ACTIVE_EPOCH] > 3 for rig in others))
+    assert brokers.claims() == 1
+    assert not any(start.done() for start in starts)
+    for rig in rigs:
+        rig.sequencer.let_go()
+    await asyncio.gather(*starts)
+    assert [rig.epoch for rig in rigs] == [1, 1, 1]
+    assert brokers.claims() == 1
+    assert len({rig.writer for rig in rigs}) == 3
+    assert len({rig.membership.me.node_id for rig in rigs}) == 3
+    await create_topic(rigs[0], "t")
+    for at, rig in enumerate(rigs):
+        await until(partial(knows_topic, rig))
+        assert await produce(rig, b"%d" % at) == (NONE, at)
+    assert await end_of(rigs[0]) == 3
+
+
+async def test_a_claim_of_a_dead_broker_is_passed_over(brokers: Brokers) -> None:
+    dead, heir = brokers.add(**QUICK), brokers.add(**QUICK)
+    dead.sequencer.hold(Ask.ACTIVATE)
+    died = asyncio.create_task(dead.start())
+    await until(lambda: dead.sequencer.held == 1)
+    inherited = asyncio.create_task(heir.start())
+    await until(lambda: heir.sequencer.calls[Ask.ACTIVE_EPOCH] > 3)
+    assert brokers.claims() == 1  # it lives: it is waited for
+    died.cancel()
+    fall_silent(dead)
+    await inherited
+    assert heir.epoch == 2
+    assert await create_topic(heir, "t") is NONE
+    assert await produce(heir) == (NONE, 0)
+
+
+async def test_a_claimant_that_is_slow_is_passed_over_and_joins_later(brokers: Brokers) -> None:
+    slow, heir = brokers.add(), brokers.add(claim_wait_ms=100)
+    slow.sequencer.hold(Ask.ACTIVATE)
+    started = asyncio.create_task(slow.start())
+    await until(lambda: slow.sequencer.held == 1)
+    await heir.start()
+    assert heir.epoch == 2
+    await create_topic(heir, "t")
+    slow.sequencer.let_go()
+    await started
+    assert slow.epoch == 2  # its claim was wasted
+    assert brokers.claims() == 2
+    assert await produce(heir) == (NONE, 0)
+    assert await produce(slow) == (NONE, 1)
+
+
+async def test_after_a_wipe_a_restarted_broker_begins_an_epoch_and_the_others_stop(
+    brokers: Brokers, valkey: OwnValkey
+) -> None:
+    old, _ = await brokers.pair()
+    assert await produce(old, b"kept") == (NONE, 0)
+    valkey.wipe()
+    new = await brokers.start()
+    assert new.epoch == 2
+    assert await stored(new) == [(0, b"kept")]
+    error, _ = await produce(old, b"never")
+    assert error is ErrorCode.not_enough_replicas
+    assert await produce(new, b"next") == (NONE, 1)
+    assert await stored(new) == [(0, b"kept"), (1, b"next")]
+
+
+async def test_a_writer_is_not_given_where_a_higher_epoch_is_claimed(brokers: Brokers) -> None:
+    """Registered, then checked: whoever claimed lists it or is seen by it."""
+    old, _ = await brokers.pair()
+    writers = brokers.writers()
+    brokers.claim(2)
+    with pytest.raises(ClusterInUseError, match="epoch 2"):
+        await old.starter.register_writer(1)
+    assert brokers.writers() == writers + 1
+
+
+async def test_what_is_open_when_a_broker_joins_comes_by_the_stream(brokers: Brokers) -> None:
+    a = await brokers.start()
+    await create_topic(a, "t", 4)
+    assert await produce(a, b"before") == (NONE, 0)
+    a.plan = Script({Verb.CREATE: [HELD]})
+    pending = send(a, b"pending", partition=0)
+    await until(lambda: a.held == 1)
+    puts = a.counts.snapshot().creates
+    decided = send(a, b"decided", partition=1)  # in the bucket, and behind `pending` in its chain
+    await until(lambda: a.counts.snapshot().creates == puts + 1 and len(a.segment_keys()) == 3)
+    b = await brokers.start()
+    assert await stored(b) == [(0, b"before")]
+    assert await end_of(b, 1) == 0
+    assert await stored(b, 1) == []
+    a.let_go()
+    assert await outcome(pending) == (NONE, 1)
+    assert await outcome(decided) == (NONE, 0)
+    assert await end_of(b) == 2
+    assert await stored(b) == [(0, b"before"), (1, b"pending")]
+    assert await stored(b, 1) == [(0, b"decided")]
+
+
+async def test_a_new_epoch_stamps_the_gaps_that_it_finds(
+    brokers: Brokers, valkey: OwnValkey
+) -> None:
+    """An offset reserved and never written, the records behind it in the bucket, nobody produces:
+    readers of the bucket alone get past it."""
+    a, b = await brokers.pair()
+    a.plan = Script({Verb.CREATE: [HELD]})
+    lost = send(a, b"lost")
+    await until(lambda: a.held == 1)
+    segments = len(b.segment_keys())
+    behind = send(b, b"behind")
+    await until(lambda: len(b.segment_keys()) > segments)
+    assert brokers.read_without_brokers(a) == (0, 1)
+    valkey.wipe()
+    c = await brokers.start()
+    assert await stored(c) == [(1, b"behind")]
+    await until(lambda: brokers.read_without_brokers(c) == (2, 0))
+    a.let_go()
+    assert (await outcome(lost))[0] is ErrorCode.request_timed_out
+    assert (await outcome(behind))[0] is ErrorCode.request_timed_out
+    assert await stored(c) == [(1, b"behind")]
+
+
+async def test_a_broker_that_comes_back_from_silence_is_a_member_again(brokers: Brokers) -> None:
+    a, b = await brokers.pair(**QUICK)
+    await until(lambda: len(a.membership.members) == len(b.membership.members) == 2)
+    fall_silent(a)
+    await until(lambda: len(b.membership.members) == 1)
+    assert b.membership.controller == b.membership.me
+    come_back(a)
+    await until(lambda: len(b.membership.members) == 2)
+    assert a.membership.controller == b.membership.controller
