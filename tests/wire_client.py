@@ -81,7 +81,11 @@ def _value(hint: Any, value: Any) -> Any:
 
 
 def encode_request(
-    name: str, version: int, correlation_id: int, values: Mapping[str, Any]
+    name: str,
+    version: int,
+    correlation_id: int,
+    values: Mapping[str, Any],
+    client_id: str = CLIENT_ID,
 ) -> bytes:
     """Header and body, without the frame's length."""
     schema = request_schema(name, version)
@@ -90,7 +94,7 @@ def encode_request(
         request_api_key=schema.__api_key__,
         request_api_version=schema.__version__,
         correlation_id=correlation_id,
-        client_id=CLIENT_ID,
+        client_id=client_id,
     )
     return encode_entity(header) + encode_entity(build(schema, values))
 

@@ -73,8 +73,7 @@ ADVICE: dict[str, Advice] = {
     "_AUTHENTICATION": Advice(False, "check user and password"),
     "_AUTO_OFFSET_RESET": Advice(
         False,
-        "the offset is gone or not there yet: start from the earliest or the latest record, or "
-        "from an offset between them",
+        "the offset is gone or not there yet: start from the earliest or latest record, or between",
     ),
     "_BAD_MSG": Advice(False, "damaged bytes: run `bucketlog segment verify` over the bucket"),
     "_FATAL": Advice(False, "the producer cannot go on: open a new one"),

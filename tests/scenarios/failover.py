@@ -139,7 +139,8 @@ def percentile(values: Sequence[float], share: float) -> float:
 def failover(store: Store, kills: int, *, between_s: float) -> FailoverFigures:
     """Raises `AssertionError` where a promise is broken; nothing is left running."""
     began = time.perf_counter()
-    with running_cluster(BROKERS, store=store) as cluster:
+    settings = {"flush_interval_ms": "250"} if store is Store.MINIO else {}
+    with running_cluster(BROKERS, store=store, settings=settings) as cluster:
         create_topic(cluster.brokers[0].bootstrap, TOPIC, PARTITIONS)
         loads = [
             Load(

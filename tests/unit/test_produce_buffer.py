@@ -167,3 +167,40 @@ async def test_a_fact_is_settled_once() -> None:
     failed.fail(SequencerError("lost"))
     failed.settle(ControlStatus.OK)
     assert isinstance(failed.future.exception(), SequencerError)
+
+
+async def test_a_stamp_alone_is_something_to_take_once() -> None:
+    buffer = ProduceBuffer()
+    waiting = asyncio.create_task(buffer.wait())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    buffer.add_stamps([PARTITION])
+    buffer.add_stamps([PARTITION])
+    await waiting
+    assert buffer
+    assert buffer.take(1 << 20) == ([], [], {PARTITION})
+    assert not buffer
+    assert buffer.take(1 << 20) == ([], [], set())
+
+
+def test_stamps_ride_with_what_is_taken_first() -> None:
+    batches = [batch(), batch()]
+    buffer = filled(*batches)
+    buffer.add_stamps([PARTITION])
+    assert buffer.take(1) == (batches[:1], [], {PARTITION})
+    assert buffer.take(1) == (batches[1:], [], set())
+
+
+def test_a_copy_has_memory_of_its_own_and_the_same_call() -> None:
+    call = Call()
+    original = batch(call)
+    copy = original.copy()
+    copy.data[0] ^= 0xFF
+    assert bytes(original.data) == DATA
+    copy.settle(Outcome(ErrorCode.none, 3))
+    assert call.outcomes == [Outcome(ErrorCode.none, 3)]
+    assert (copy.row, copy.partition, copy.header) == (
+        original.row,
+        original.partition,
+        original.header,
+    )

@@ -154,3 +154,34 @@ def test_nothing_is_assembled_without_a_ticket() -> None:
     refused = Reservation(None, -1, [-1], [[BatchAnswer(BatchStatus.OUT_OF_ORDER, -1)]], [])
     with pytest.raises(ValueError, match="nothing was reserved"):
         assemble(flush, refused, SEGMENT, created_ms=0)
+
+
+def test_a_stamp_is_asked_for_alone_or_rides_with_batches() -> None:
+    one = pending(A, 0, [b"1"])
+    flush = flush_of([one], stamps={TopicPartition(A, 0), TopicPartition(B, 3)})
+    assert flush.groups == [(TopicPartition(A, 0), [one]), (TopicPartition(B, 3), [])]
+    assert [(part.topic_name, part.partition, len(part.batches)) for part in flush.wanted()] == [
+        ("a", 0, 1),
+        ("b", 3, 0),
+    ]
+
+
+def test_a_stamp_of_a_topic_that_is_gone_is_not_asked_for() -> None:
+    gone = TopicId(UUID(int=3).bytes)
+    flush = flush_of([], stamps={TopicPartition(gone, 0)})
+    assert flush.groups == []
+    assert flush.wanted() == []
+
+
+def test_a_segment_of_stamps_alone() -> None:
+    flush = flush_of([], stamps={TopicPartition(A, 0), TopicPartition(A, 1), TopicPartition(B, 0)})
+    reservation = Reservation(Ticket(4, 17), 11, [40, -1, 0], [[], [], []], [])
+    assembled = assemble(flush, reservation, SEGMENT, created_ms=1234)
+    data = b"".join(assembled.parts)
+    index = decode_footer(keys.segment(SEGMENT), data, len(data))
+    assert not isinstance(index, int)
+    assert [(part.partition, part.hw_stamp, part.batches) for part in index.partitions] == [
+        (TopicPartition(A, 0), 40, ()),
+        (TopicPartition(B, 0), 0, ()),  # partition 1 of A does not exist any more
+    ]
+    assert assembled.batches == []

@@ -1,0 +1,143 @@
+"""Who leads what: rendezvous hashing, zones, and what a client's id says of its zone."""
+
+from collections import Counter
+from uuid import UUID
+
+import pytest
+
+from bucketlog.model import TopicId
+from metadata.sequencer.client import Sequencer
+from metadata.sequencer.requests import BrokerAddress, Member, NodeIdTaken
+from metadata.sequencer.requests import Membership as Answer
+from stateless_broker.health import Health
+from stateless_broker.membership import Membership, by_preference, zone_of_client
+
+TOPIC = TopicId(UUID(int=5).bytes)
+PARTITIONS = 1000
+
+
+def member(node_id: int, zone: str = "") -> Member:
+    return Member(node_id, f"incarnation {node_id}", BrokerAddress("h", 1, zone))
+
+
+class Answers(Sequencer):
+    """Its heartbeats are answered as the test says."""
+
+    def __init__(self, answer: Answer | NodeIdTaken) -> None:
+        self.answer = answer
+
+    async def heartbeat(self, incarnation: str, **_: object) -> Answer | NodeIdTaken:
+        return self.answer
+
+
+async def membership_of(own: int, *members: Member) -> tuple[Membership, Answers]:
+    sequencer = Answers(Answer(own, members))
+    membership = Membership(
+        sequencer=sequencer,
+        cluster_id="c",
+        incarnation=f"incarnation {own}",
+        node_id=None,
+        address=BrokerAddress("h", 1, ""),
+        session_timeout_ms=1000,
+        health=Health(),
+    )
+    await membership.join()
+    return membership, sequencer
+
+
+def leaders(membership: Membership, zone: str = "") -> list[int]:
+    return [membership.leader(TOPIC, number, zone).node_id for number in range(PARTITIONS)]
+
+
+@pytest.mark.parametrize("brokers", [2, 3, 7])
+async def test_leaders_are_spread_evenly(brokers: int) -> None:
+    membership, _ = await membership_of(0, *(member(number) for number in range(brokers)))
+    shares = Counter(leaders(membership))
+    fair = PARTITIONS / brokers
+    assert len(shares) == brokers
+    assert all(0.75 * fair < share < 1.25 * fair for share in shares.values()), shares
+
+
+async def test_only_what_a_leaver_had_moves_and_a_comer_takes_from_all() -> None:
+    five = [member(number) for number in range(5)]
+    membership, sequencer = await membership_of(0, *five)
+    before = leaders(membership)
+    sequencer.answer = Answer(0, tuple(one for one in five if one.node_id != 3))
+    await membership.heartbeat()
+    without = leaders(membership)
+    assert {old for old, new in zip(before, without, strict=True) if old != new} == {3}
+    moved = Counter(new for old, new in zip(before, without, strict=True) if old == 3)
+    assert len(moved) == 4  # shared by all that are left
+    sequencer.answer = Answer(0, tuple(five))
+    await membership.heartbeat()
+    assert leaders(membership) == before
+
+
+async def test_all_brokers_name_the_same_leaders_and_controller() -> None:
+    members = [member(number) for number in range(4)]
+    known = [(await membership_of(own, *members))[0] for own in range(4)]
+    assert len({tuple(leaders(one)) for one in known}) == 1
+    assert len({one.controller for one in known}) == 1
+
+
+async def test_an_incarnation_changes_no_leader() -> None:
+    membership, sequencer = await membership_of(0, member(0), member(1))
+    before = leaders(membership)
+    restarted = Member(1, "another incarnation", BrokerAddress("elsewhere", 2, ""))
+    sequencer.answer = Answer(0, (member(0), restarted))
+    await membership.heartbeat()
+    assert leaders(membership) == before
+    assert restarted in {membership.leader(TOPIC, number) for number in range(50)}
+
+
+async def test_a_client_is_led_to_its_zone_where_somebody_stands_there() -> None:
+    zones = ["a", "a", "b", "b", ""]
+    membership, _ = await membership_of(0, *(member(at, zone) for at, zone in enumerate(zones)))
+    assert set(leaders(membership, "a")) == {0, 1}
+    assert set(leaders(membership, "b")) == {2, 3}
+    assert set(leaders(membership, "elsewhere")) == {0, 1, 2, 3, 4}
+
+
+async def test_a_line_for_a_task_has_each_broker_once() -> None:
+    members = [member(number) for number in range(4)]
+    known = [(await membership_of(own, *members))[0] for own in range(4)]
+    for task in map(str, range(20)):
+        assert sorted(one.place_in_line(task) for one in known) == [0, 1, 2, 3]
+    first = Counter(
+        next(own for own, one in enumerate(known) if not one.place_in_line(str(task)))
+        for task in range(200)
+    )
+    assert len(first) == 4
+
+
+async def test_who_is_not_a_member_comes_last() -> None:
+    membership, sequencer = await membership_of(0, member(0), member(1), member(2))
+    sequencer.answer = NodeIdTaken(0, "another", 5)
+    assert await membership.heartbeat() == NodeIdTaken(0, "another", 5)
+    assert membership.lives("incarnation 1")
+    assert not membership.lives("another")
+
+
+def test_preference_does_not_depend_on_the_order_given() -> None:
+    members = [member(number) for number in range(6)]
+    for what in (b"x", b"y", b"z"):
+        assert by_preference(members, what) == by_preference(members[::-1], what)
+
+
+@pytest.mark.parametrize(
+    ("client_id", "zone"),
+    [
+        ("", ""),
+        ("billing", ""),
+        ("zone=eu-1a", "eu-1a"),
+        ("billing,zone=eu-1a", "eu-1a"),
+        ("zone=eu-1a,billing", "eu-1a"),
+        ("billing;zone=eu-1a;more", "eu-1a"),
+        ("billing zone=eu-1a more", "eu-1a"),
+        ("zone=", ""),
+        ("zone=a,zone=b", "a"),
+        ("zone=a=b", "a=b"),
+    ],
+)
+def test_the_zone_in_a_client_id(client_id: str, zone: str) -> None:
+    assert zone_of_client(client_id) == zone

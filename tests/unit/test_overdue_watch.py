@@ -1,0 +1,151 @@
+"""Who closes an overdue writer's chain when: in turn, and nobody their own."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from bucketlog.errors import SequencerLostError, SequencerUnavailableError
+from bucketlog.model import SegmentId, TopicId, TopicPartition, WriterId
+from metadata.sequencer.client import Sequencer
+from metadata.sequencer.requests import OverdueReason, OverdueWriter
+from stateless_broker.health import Health
+from stateless_broker.sealing import Closed, OverdueWatch, Sealer
+
+A, B, OWN = WriterId("a"), WriterId("b"), WriterId("own")
+PARTITION = TopicPartition(TopicId(bytes(16)), 0)
+
+
+def overdue(*writers: WriterId) -> list[OverdueWriter]:
+    return [OverdueWriter(writer, 5, OverdueReason.SILENT) for writer in writers]
+
+
+Round = list[OverdueWriter] | Exception
+
+
+class Rounds(Sequencer):
+    """What each round is told; then nothing more happens."""
+
+    def __init__(self, rounds: Sequence[Round]) -> None:
+        self.rounds = list(rounds)
+        self.over = asyncio.Event()
+
+    async def overdue(self, epoch: int, **_: int) -> list[OverdueWriter]:
+        if not self.rounds:
+            self.over.set()
+            await asyncio.Event().wait()
+        told = self.rounds.pop(0)
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+
+class Closes(Sealer):
+    def __init__(self, gate: asyncio.Event) -> None:
+        self.closed: list[SegmentId] = []
+        self._gate = gate
+
+    async def close(self, first: SegmentId) -> Closed:
+        self.closed.append(first)
+        await self._gate.wait()
+        return Closed(first.seq, [PARTITION])
+
+
+class Watched:
+    """The watch of a broker, run over `rounds`; `begun` are the writers it closed, by round."""
+
+    def __init__(self, rounds: Sequence[Round], places: dict[WriterId, int] | None = None) -> None:
+        self.sequencer = Rounds(rounds)
+        self.gate = asyncio.Event()
+        self.sealer = Closes(self.gate)
+        self.health = Health()
+        self.stamps: list[TopicPartition] = []
+        self.begun: list[tuple[int, str]] = []
+        self._places = places or {}
+        self._total = len(rounds)
+        self.tasks: list[asyncio.Task[None]] = []
+        self.watch = OverdueWatch(
+            epoch=1,
+            sequencer=self.sequencer,
+            sealer=self.sealer,
+            place_in_line=lambda writer: self._places.get(writer, 0),
+            is_own=lambda writer: writer == OWN,
+            request_stamps=self.stamps.extend,
+            health=self.health,
+            silent_ms=1,
+            pending_ms=1,
+            round_ms=0,
+        )
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self.begun.append((self._total - len(self.sequencer.rounds), name.split()[-1]))
+        self.tasks.append(asyncio.create_task(work))
+
+    async def run(self, *, close: bool = False) -> None:
+        if close:
+            self.gate.set()
+        running = asyncio.create_task(self.watch.run(self.spawn))
+        over = asyncio.create_task(self.sequencer.over.wait())
+        await asyncio.wait([running, over], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        assert running.done() or over.done()
+        for task in (running, over):
+            task.cancel()
+        await asyncio.gather(running, over, return_exceptions=True)
+        if close:
+            await asyncio.gather(*self.tasks)
+        else:
+            for task in self.tasks:
+                task.cancel()
+            await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+async def test_the_first_in_line_closes_at_once_and_asks_for_stamps() -> None:
+    watched = Watched([overdue(A)])
+    await watched.run(close=True)
+    assert watched.begun == [(1, A)]
+    assert watched.sealer.closed == [SegmentId(A, 5)]
+    assert watched.stamps == [PARTITION]
+
+
+async def test_the_others_follow_a_round_later_each() -> None:
+    watched = Watched([overdue(A, B)] * 3, {A: 2, B: 1})
+    await watched.run()
+    assert watched.begun == [(2, B), (3, A)]
+
+
+async def test_a_writer_that_came_back_is_waited_for_anew() -> None:
+    watched = Watched([overdue(A), [], overdue(A), overdue(A)], {A: 1})
+    await watched.run()
+    assert watched.begun == [(4, A)]
+
+
+async def test_nobody_closes_its_own_chain() -> None:
+    watched = Watched([overdue(OWN)] * 3)
+    await watched.run()
+    assert watched.begun == []
+
+
+async def test_what_is_being_closed_is_not_closed_twice() -> None:
+    watched = Watched([overdue(A)] * 4)
+    await watched.run()
+    assert watched.begun == [(1, A)]
+
+
+async def test_a_writer_that_is_overdue_after_its_closing_is_closed_again() -> None:
+    """Its chain was decided up to its end, and it wrote on."""
+    watched = Watched([overdue(A)] * 8)
+    await watched.run(close=True)
+    assert len(watched.begun) > 1
+
+
+async def test_a_sequencer_that_does_not_answer_is_asked_again() -> None:
+    watched = Watched([SequencerUnavailableError("away"), overdue(A)])
+    await watched.run()
+    assert watched.begun == [(2, A)]
+    assert watched.health.stopped is None
+
+
+async def test_a_sequencer_that_lost_its_state_ends_the_watch() -> None:
+    watched = Watched([SequencerLostError("no state"), overdue(A)])
+    await watched.run()
+    assert watched.begun == []
+    assert watched.health.stopped is not None
