@@ -4,6 +4,12 @@ As fast as it goes, 1 KB records in batches of 1 MB (the yardstick):
 
     python -m benchmarks.produce --record-bytes 1000 --batch-bytes 1000000 --seconds 20
 
+The same into MinIO, or at a fixed rate into a store as slow as S3:
+
+    python -m benchmarks.produce --store minio --partitions 12 --seconds 15
+    python -m benchmarks.produce --store minio --put-p50-ms 60 --put-p99-ms 250 \\\\
+        --setting flush_interval_ms=250 --rate-mb-s 5 --seconds 60
+
 Latency at a fixed rate, with group commit:
 
     python -m benchmarks.produce --rate-mb-s 20 --linger-ms 1 --seconds 30

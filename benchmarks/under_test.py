@@ -1,34 +1,47 @@
 """The broker that a benchmark loads: one started for it, or one that runs already.
 
 What it costs is read from outside: CPU time of its processes from the operating system, requests to
-the bucket from its `/metrics`.
+the bucket from its `/metrics`. Its bucket is a folder, or one in a store of its own, where PUTs can
+be made as slow as S3's.
 """
 
 import argparse
+import os
 import platform
 import subprocess
-import tempfile
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from unittest import mock
 
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from bucketlog.embedded import EmbeddedCluster
+from localstack.servers import RunningStore, StoreName, running
+from tests.scenarios.slow_puts import SlowPuts, log_normal
 
 GB = 1e9
+BUCKET = "bucketlog-bench"
+FILE = "file"
+DELAY_SEED = 1
 
 
 class Cost(NamedTuple):
-    """Running totals: CPU seconds of broker and Valkey, requests to the bucket by verb."""
+    """Running totals: CPU seconds of broker, Valkey and store, requests to the bucket by verb, PUTs
+    that were sent a second time."""
 
     broker_cpu_s: float
     valkey_cpu_s: float
+    store_cpu_s: float
     requests: dict[str, float]
     bytes_stored: float
+    hedges: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +50,11 @@ class UnderTest:
     broker_pid: int | None
     valkey_pid: int | None
     metrics_url: str | None
+    store_pid: int | None = None
 
     def cost(self) -> Cost:
         requests: dict[str, float] = {}
-        stored = 0.0
+        stored = hedges = 0.0
         if self.metrics_url is not None:
             with urllib.request.urlopen(self.metrics_url, timeout=10) as answer:
                 text = answer.read().decode()
@@ -50,7 +64,16 @@ class UnderTest:
                         requests[sample.labels["verb"]] = sample.value
                     if sample.name == "bucketlog_bucket_bytes_total":
                         stored = sample.value if sample.labels["direction"] == "in" else stored
-        return Cost(_cpu_s(self.broker_pid), _cpu_s(self.valkey_pid), requests, stored)
+                    if sample.name == "bucketlog_bucket_hedged_puts_total":
+                        hedges = sample.value
+        return Cost(
+            _cpu_s(self.broker_pid),
+            _cpu_s(self.valkey_pid),
+            _cpu_s(self.store_pid),
+            requests,
+            stored,
+            hedges,
+        )
 
 
 def _cpu_s(pid: int | None) -> float:
@@ -70,8 +93,12 @@ def cost_per_gb(before: Cost, after: Cost, payload_bytes: int) -> dict[str, Any]
     return {
         "broker_cpu_s_per_gb": round((after.broker_cpu_s - before.broker_cpu_s) / share, 3),
         "valkey_cpu_s_per_gb": round((after.valkey_cpu_s - before.valkey_cpu_s) / share, 3),
+        "store_cpu_s_per_gb": None
+        if isnan(after.store_cpu_s)
+        else round((after.store_cpu_s - before.store_cpu_s) / share, 3),
         "objects_per_gb": requests.get("create"),
         "bucket_requests_per_gb": requests,
+        "hedged_puts": after.hedges - before.hedges,
         "stored_bytes_per_payload_byte": round(
             (after.bytes_stored - before.bytes_stored) / max(payload_bytes, 1), 4
         ),
@@ -92,6 +119,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="broker setting without BUCKETLOG_, as flush_bytes=4194304; may be repeated",
     )
+    group.add_argument(
+        "--store",
+        choices=[FILE, *StoreName],
+        default=FILE,
+        help="where the started one's bucket is",
+    )
+    group.add_argument("--put-p50-ms", type=float, help="hold PUTs back, log-normally distributed")
+    group.add_argument("--put-p99-ms", type=float)
 
 
 @contextmanager
@@ -102,16 +137,41 @@ def broker_under_test(arguments: argparse.Namespace) -> Iterator[UnderTest]:
         )
         return
     settings = dict(pair.split("=", 1) for pair in arguments.setting)
-    with (
-        tempfile.TemporaryDirectory(prefix="bucketlog-bench-") as temporary,
-        EmbeddedCluster(arguments.data or temporary, settings=settings) as cluster,
-    ):
+    with ExitStack() as closing:
+        folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-bench-")))
+        store = None
+        if arguments.store != FILE:
+            store = closing.enter_context(_store(arguments, folder / "store"))
+        cluster = closing.enter_context(
+            EmbeddedCluster(
+                arguments.data or folder / "cluster",
+                settings=settings,
+                bucket_url=f"s3://{BUCKET}" if store else None,
+            )
+        )
         yield UnderTest(
             cluster.bootstrap,
             cluster.pids["broker"],
             cluster.pids["valkey"],
             f"http://{cluster.host}:{cluster.http_port}/metrics",
+            store.pid if store else None,
         )
+
+
+@contextmanager
+def _store(arguments: argparse.Namespace, folder: Path) -> Iterator[RunningStore]:
+    """A store with an empty bucket, to which this process's AWS variables point while it runs."""
+    with ExitStack() as closing:
+        store = closing.enter_context(running(StoreName(arguments.store), folder))
+        store.make_bucket(BUCKET)
+        environment = store.environment()
+        if arguments.put_p50_ms:
+            p99_ms = arguments.put_p99_ms or arguments.put_p50_ms
+            delay = log_normal(arguments.put_p50_ms, p99_ms, seed=DELAY_SEED)
+            proxy = closing.enter_context(SlowPuts(store.endpoint_url, delay))
+            environment["AWS_ENDPOINT_URL_S3"] = proxy.endpoint_url
+        closing.enter_context(mock.patch.dict(os.environ, environment))
+        yield store
 
 
 def machine() -> dict[str, Any]:
