@@ -6,7 +6,7 @@ unknown kind stops the fold unless its skip bit is set.
 """
 
 from enum import IntEnum
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -22,6 +22,12 @@ class FactKind(IntEnum):
     TOPIC_CREATED = 1
     TOPIC_DELETED = 2
     PARTITIONS_ADDED = 3
+    OFFSETS_COMMITTED = 4
+    OFFSETS_FORGOTTEN = 5
+
+
+GROUP_KINDS = frozenset({FactKind.OFFSETS_COMMITTED, FactKind.OFFSETS_FORGOTTEN})
+"""What only those read who answer for consumer groups."""
 
 
 class _Fact(BaseModel):
@@ -53,12 +59,51 @@ class PartitionsAdded(_Fact):
     partitions: Annotated[int, Field(ge=1)]
 
 
-Fact: TypeAlias = TopicCreated | TopicDeleted | PartitionsAdded
+class OffsetRow(NamedTuple):
+    """`leader_epoch` is -1 where the consumer named none; `metadata` is the consumer's own text."""
 
-_MODELS: dict[int, type[TopicCreated] | type[TopicDeleted] | type[PartitionsAdded]] = {
+    topic_id: UUID
+    partition: Annotated[int, Field(ge=0)]
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+class PartitionRow(NamedTuple):
+    topic_id: UUID
+    partition: Annotated[int, Field(ge=0)]
+
+
+class OffsetsCommitted(_Fact):
+    """One accepted OffsetCommit of a group. Whoever commits has seen the topics, so that their
+    creation comes before; a deletion may come between. `expires_ms`: when the rows may be forgotten
+    where the client asked for a time of its own (OffsetCommit 2 to 4)."""
+
+    kind: Literal[FactKind.OFFSETS_COMMITTED] = Field(FactKind.OFFSETS_COMMITTED, exclude=True)
+    group: str
+    committed_ms: int
+    expires_ms: int | None = None
+    offsets: tuple[OffsetRow, ...]
+
+
+class OffsetsForgotten(_Fact):
+    """Committed offsets of a group that expired or were deleted; without `partitions` all."""
+
+    kind: Literal[FactKind.OFFSETS_FORGOTTEN] = Field(FactKind.OFFSETS_FORGOTTEN, exclude=True)
+    group: str
+    partitions: tuple[PartitionRow, ...] | None = None
+
+
+TopicFact: TypeAlias = TopicCreated | TopicDeleted | PartitionsAdded
+GroupFact: TypeAlias = OffsetsCommitted | OffsetsForgotten
+Fact: TypeAlias = TopicFact | GroupFact
+
+_MODELS: dict[int, type[TopicFact] | type[GroupFact]] = {
     FactKind.TOPIC_CREATED: TopicCreated,
     FactKind.TOPIC_DELETED: TopicDeleted,
     FactKind.PARTITIONS_ADDED: PartitionsAdded,
+    FactKind.OFFSETS_COMMITTED: OffsetsCommitted,
+    FactKind.OFFSETS_FORGOTTEN: OffsetsForgotten,
 }
 
 
@@ -79,8 +124,8 @@ def decode_fact(entry: ControlEntry) -> Fact | None:
     try:
         return model.model_validate_json(entry.payload)
     except ValidationError as error:
-        raise InvalidDataError(f"a {model.__name__} fact does not decode: {error}") from error
+        raise InvalidDataError(f"a fact {model.__name__} does not decode: {error}") from error
 
 
-def topic_id_of(fact: Fact) -> TopicId:
+def topic_id_of(fact: TopicFact) -> TopicId:
     return TopicId(fact.topic_id.bytes)

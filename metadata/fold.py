@@ -2,8 +2,9 @@
 
 One function serves recovery, views, checkpoints and Spark. Invariants: a topic's facts alternate
 validly (a violation means that the log is not what the protocol writes, and stops the fold);
-batches of a deleted topic are dropped with it; a partition's batches arrive in offset order and
-never overlap.
+batches and committed offsets of a deleted topic are dropped with it; a partition's batches arrive
+in offset order and never overlap. A group's commits arrive in order; those of a topic that is gone
+by then are passed over, so that a deletion may come before or after them.
 """
 
 from collections.abc import Iterable
@@ -20,10 +21,15 @@ from bucketlog.model import (
     TopicPartition,
 )
 from metadata.facts import (
+    GROUP_KINDS,
     Fact,
+    GroupFact,
+    OffsetsCommitted,
+    OffsetsForgotten,
     PartitionsAdded,
     TopicCreated,
     TopicDeleted,
+    TopicFact,
     decode_fact,
     topic_id_of,
 )
@@ -58,6 +64,17 @@ class PartitionState:
     producers: dict[int, list[ProducedBatch]] = field(default_factory=dict)
 
 
+class CommittedOffset(NamedTuple):
+    """Where a group goes on in a partition. Times are milliseconds since 1970; `expires_ms` only
+    where the client chose it; `leader_epoch` -1 where it named none."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    committed_ms: int
+    expires_ms: int | None
+
+
 def last_sequence(first: int, record_count: int) -> int:
     """Sequence numbers wrap to 0 after 2^31 - 1 (Kafka: DefaultRecordBatch.incrementSequence)."""
     return (first + record_count - 1) & 0x7FFFFFFF
@@ -67,25 +84,35 @@ class LogState:
     """The folded state. `apply` takes committed segments in an order in which each comes after
     its dependencies: ticket order, or the order in which a sequencer made them visible.
 
-    `keep_producers` is off where nobody will ask for duplicates (views, readers).
+    `keep_producers` is off where nobody will ask for duplicates (views, readers), `keep_groups`
+    where nobody will ask for committed offsets (readers of records, activations).
     """
 
-    def __init__(self, *, keep_producers: bool = True) -> None:
+    def __init__(self, *, keep_producers: bool = True, keep_groups: bool = True) -> None:
         self._keep_producers = keep_producers
+        self._keep_groups = keep_groups
         self.topics: dict[TopicId, Topic] = {}
         self.names: dict[str, TopicId] = {}
         self.partitions: dict[TopicPartition, PartitionState] = {}
+        self.groups: dict[str, dict[TopicPartition, CommittedOffset]] = {}
+        """Committed offsets by group; a group without any is not here."""
 
     def apply(self, index: SegmentIndex) -> list[Fact]:
-        """Fold one segment; returns its facts. Raises `InvalidDataError`."""
-        facts = [fact for fact in map(decode_fact, index.control) if fact is not None]
+        """Fold one segment; returns the facts that are kept. Raises `InvalidDataError`."""
+        entries = index.control
+        if not self._keep_groups:
+            entries = tuple(entry for entry in entries if entry.kind not in GROUP_KINDS)
+        facts = [fact for fact in map(decode_fact, entries) if fact is not None]
         for fact in facts:
-            self._apply_fact(index.segment, fact)
+            if isinstance(fact, OffsetsCommitted | OffsetsForgotten):
+                self._apply_group_fact(fact)
+            else:
+                self._apply_topic_fact(index.segment, fact)
         for part in index.partitions:
             self._apply_batches(index.segment, part)
         return facts
 
-    def _apply_fact(self, segment: SegmentId, fact: Fact) -> None:
+    def _apply_topic_fact(self, segment: SegmentId, fact: TopicFact) -> None:
         topic_id = topic_id_of(fact)
         known = self.topics.get(topic_id)
         match fact:
@@ -101,6 +128,7 @@ class LogState:
                 del self.topics[topic_id], self.names[known.name]
                 for partition in range(known.partitions):
                     del self.partitions[TopicPartition(topic_id, partition)]
+                self._forget_offsets_of(topic_id)
             case PartitionsAdded():
                 if known is None or fact.partitions <= known.partitions:
                     raise InvalidDataError(f"{segment} adds partitions to {fact.name!r} wrongly")
@@ -110,6 +138,35 @@ class LogState:
     def _add_partitions(self, topic_id: TopicId, start: int, end: int) -> None:
         for partition in range(start, end):
             self.partitions[TopicPartition(topic_id, partition)] = PartitionState()
+
+    def _apply_group_fact(self, fact: GroupFact) -> None:
+        rows = self.groups.setdefault(fact.group, {})
+        match fact:
+            case OffsetsCommitted():
+                for row in fact.offsets:
+                    partition = TopicPartition(TopicId(row.topic_id.bytes), row.partition)
+                    if partition in self.partitions:
+                        rows[partition] = CommittedOffset(
+                            row.offset,
+                            row.leader_epoch,
+                            row.metadata,
+                            fact.committed_ms,
+                            fact.expires_ms,
+                        )
+            case OffsetsForgotten(partitions=None):
+                rows.clear()
+            case OffsetsForgotten(partitions=tuple(gone)):
+                for topic_id, number in gone:
+                    rows.pop(TopicPartition(TopicId(topic_id.bytes), number), None)
+        if not rows:
+            del self.groups[fact.group]
+
+    def _forget_offsets_of(self, topic_id: TopicId) -> None:
+        for group, rows in list(self.groups.items()):
+            for partition in [key for key in rows if key.topic_id == topic_id]:
+                del rows[partition]
+            if not rows:
+                del self.groups[group]
 
     def _apply_batches(self, segment: SegmentId, part: PartitionIndex) -> None:
         if not part.batches:
@@ -141,9 +198,11 @@ class LogState:
         del kept[:-PRODUCER_BATCHES_KEPT]
 
 
-def fold(segments: Iterable[SegmentIndex], *, keep_producers: bool = True) -> LogState:
+def fold(
+    segments: Iterable[SegmentIndex], *, keep_producers: bool = True, keep_groups: bool = True
+) -> LogState:
     """The state after all `segments`, in whatever order they come. Raises `InvalidDataError`."""
-    state = LogState(keep_producers=keep_producers)
+    state = LogState(keep_producers=keep_producers, keep_groups=keep_groups)
     last: SegmentIndex | None = None
     for index in sorted(segments, key=lambda index: index.ticket):
         if last is not None and index.ticket == last.ticket:

@@ -7,7 +7,7 @@ are in offset order, so every look-up is a bisection.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from bucketlog.model import (
@@ -19,7 +19,7 @@ from bucketlog.model import (
     TopicPartition,
 )
 from metadata.facts import Fact, TopicDeleted, topic_id_of
-from metadata.fold import LogState, Topic
+from metadata.fold import CommittedOffset, LogState, Topic
 
 
 class StoredRange(NamedTuple):
@@ -181,3 +181,11 @@ class View:
 
     def log_start(self, partition: TopicPartition) -> int:
         return self._state.partitions[partition].log_start
+
+    def groups(self) -> list[str]:
+        """The groups that have committed offsets."""
+        return list(self._state.groups)
+
+    def offsets(self, group: str) -> Mapping[TopicPartition, CommittedOffset]:
+        """A group's committed offsets as they are now: not to be held over an await."""
+        return self._state.groups.get(group, {})

@@ -140,7 +140,7 @@ def _read(options: ReadOptions) -> _View:
             remedy="check the path; `bucketlog dev --data DIR` keeps its bucket in DIR/bucket",
         )
     return _View(
-        fold(snapshot.segments),
+        fold(snapshot.segments, keep_producers=False, keep_groups=False),
         readable(snapshot),
         {index.segment: index.ticket for index in snapshot.segments},
     )

@@ -76,7 +76,7 @@ class EpochStarter:
         logger.info("epoch %d is claimed", epoch)
         chains = await self._seal_earlier(epoch)
         segments = await self._committed.segments(chains)
-        state = fold(segments)
+        state = fold(segments, keep_groups=False)
         await self._sequencer.activate(Activation(epoch, nonce, identity, state))
         logger.info(
             "epoch %d is active: %d segments, %d topics", epoch, len(segments), len(state.topics)

@@ -22,12 +22,12 @@ from bucketlog.model import SegmentId, TopicId, TopicPartition, WallClock, Write
 from metadata.facts import Fact
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import (
-    BatchAnswer,
     BatchStatus,
     ControlStatus,
     Reservation,
     WantedControl,
 )
+from stateless_broker.batch_outcomes import not_written, refused
 from stateless_broker.health import Health
 from stateless_broker.own_chain import OwnChain
 from stateless_broker.produce_buffer import Outcome, PendingBatch, PendingFact, ProduceBuffer
@@ -40,29 +40,6 @@ from stateless_broker.until_answered import UntilAnswered
 logger = logging.getLogger(__name__)
 
 ASK_AGAIN_MS = 20
-
-REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
-    BatchStatus.OUT_OF_ORDER: (
-        ErrorCode.out_of_order_sequence_number,
-        "the batch's first sequence does not follow the producer's last one",
-    ),
-    BatchStatus.UNKNOWN_PRODUCER: (
-        ErrorCode.unknown_producer_id,
-        "nothing is known of this producer here: begin again with sequence 0",
-    ),
-    BatchStatus.FENCED: (
-        ErrorCode.invalid_producer_epoch,
-        "a newer epoch of this producer has written",
-    ),
-    BatchStatus.UNKNOWN_TOPIC: (
-        ErrorCode.unknown_topic_or_partition,
-        "the topic or partition does not exist any more",
-    ),
-    BatchStatus.OFFSET_LIMIT: (
-        ErrorCode.policy_violation,
-        "the partition has used up its offsets (2^53): create a new topic",
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +100,7 @@ class Committer:
     def add(self, batch: PendingBatch) -> None:
         """Take a batch; its call is settled when its outcome is known."""
         if self._health.stopped is not None:
-            batch.settle(_not_written(self._health.stopped))
+            batch.settle(not_written(self._health.stopped))
             return
         self.buffer.add(batch)
         if self.buffer.waiting_bytes >= self._settings.flush_bytes:
@@ -141,15 +118,20 @@ class Committer:
         self.buffer.drop_answered()
         self._note_idle()
 
-    async def commit_fact(self, fact: Fact, wanted: WantedControl) -> ControlStatus:
-        """Bring a topic change into the log; returns when it is visible here, or refused.
+    async def commit_fact(
+        self, fact: Fact, wanted: WantedControl, *, when_reserved: bool = False
+    ) -> ControlStatus:
+        """Bring a fact into the log; returns when it is visible here, or refused. Facts are
+        reserved in the order of the calls.
 
-        Raises `SequencerError` where writing is stopped.
+        `when_reserved` returns as soon as the sequencer has accepted it: it goes on into the log,
+        but is lost with the sequencer's state and this broker. Raises `SequencerError` where
+        writing is stopped.
         """
         if self._health.stopped is not None:
             raise SequencerError(self._health.stopped)
         future: asyncio.Future[ControlStatus] = asyncio.get_running_loop().create_future()
-        self.buffer.add_fact(PendingFact(fact, wanted, future))
+        self.buffer.add_fact(PendingFact(fact, wanted, future, when_reserved))
         return await future
 
     def request_stamps(self, partitions: Iterable[TopicPartition]) -> None:
@@ -256,6 +238,9 @@ class Committer:
         before, published = chain.begin()
         assembled = assemble(flush, reservation, segment, created_ms=self._now_ms())
         self._awaited[segment], self._in_hand = assembled, None
+        for fact in assembled.facts:
+            if fact.when_reserved:
+                fact.settle(ControlStatus.OK)
         task = self._supervisor.spawn(
             self._write_and_publish(chain, assembled, before, published),
             f"segment {segment.seq}",
@@ -292,7 +277,7 @@ class Committer:
                 if answer.status in (BatchStatus.WAIT, BatchStatus.OPEN):
                     again.append(batch)
                 elif answer.status is not BatchStatus.OK:
-                    batch.settle(_refused(answer))
+                    batch.settle(refused(answer))
         facts_again: list[PendingFact] = []
         for fact, status in zip(flush.facts, reservation.control, strict=True):
             if status is ControlStatus.WAIT:
@@ -365,13 +350,13 @@ class Committer:
         """Writing has stopped. What waits or is in hand will never be written; what is further may
         be in the log or not: the next epoch decides, and a client that tries again finds out."""
         reason = self._health.stopped or ""
-        facts = self.buffer.drain(lambda batch: batch.settle(_not_written(reason)))
+        facts = self.buffer.drain(lambda batch: batch.settle(not_written(reason)))
         flush, self._in_hand = self._in_hand, None
         if flush is not None:
             facts += flush.facts
             for _, batches in flush.groups:
                 for batch in batches:
-                    batch.settle(_not_written(reason))
+                    batch.settle(not_written(reason))
         for assembled in self._awaited.values():
             for batch, _ in assembled.batches:
                 batch.settle(Outcome(ErrorCode.request_timed_out, -1, reason))
@@ -380,15 +365,3 @@ class Committer:
         for fact in facts:
             fact.fail(SequencerError(reason))
         self._note_idle()
-
-
-def _refused(answer: BatchAnswer) -> Outcome:
-    if answer.status is BatchStatus.DUPLICATE:
-        return Outcome(ErrorCode.none, answer.base_offset)
-    error, message = REFUSALS[answer.status]
-    return Outcome(error, -1, message)
-
-
-def _not_written(reason: str) -> Outcome:
-    """NOT_ENOUGH_REPLICAS: retriable, and it says that nothing was appended."""
-    return Outcome(ErrorCode.not_enough_replicas, -1, reason)

@@ -67,11 +67,13 @@ class PendingBatch:
 
 @dataclass(slots=True)
 class PendingFact:
-    """A topic change on its way into the log."""
+    """A topic change or a group's offsets on the way into the log. `when_reserved`: whoever waits
+    is answered before it is there."""
 
     fact: Fact
     wanted: WantedControl
     future: asyncio.Future[ControlStatus]
+    when_reserved: bool = False
 
     def settle(self, status: ControlStatus) -> None:
         if not self.future.done():

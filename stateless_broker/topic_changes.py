@@ -13,9 +13,9 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import InvalidDataError, SequencerError
 from bucketlog.model import TopicId
-from metadata.facts import Fact, PartitionsAdded, TopicCreated, TopicDeleted
+from metadata.facts import PartitionsAdded, TopicCreated, TopicDeleted, TopicFact
 from metadata.fold import Topic
-from metadata.sequencer.requests import ControlStatus, WantedControl
+from metadata.sequencer.requests import ControlStatus, WantedTopicChange
 from metadata.topic_configs import check_configs, check_topic_name, colliding_name
 from metadata.view import View
 
@@ -29,7 +29,7 @@ class Result(NamedTuple):
 
 
 class FactCommitter(Protocol):
-    async def commit_fact(self, fact: Fact, wanted: WantedControl) -> ControlStatus: ...
+    async def commit_fact(self, fact: TopicFact, wanted: WantedTopicChange) -> ControlStatus: ...
 
 
 class TopicChanges:
@@ -79,7 +79,7 @@ class TopicChanges:
         topic = Topic(TopicId(topic_id.bytes), name, count, accepted)
         if validate_only:
             return Result(ErrorCode.none, None, topic)
-        wanted = WantedControl("create", name, topic.topic_id, count)
+        wanted = WantedTopicChange("create", name, topic.topic_id, count)
         return await self._commit(fact, wanted, topic, deadline)
 
     def _problem(self, name: str, partitions: int, replication_factor: int) -> Result | None:
@@ -149,17 +149,17 @@ class TopicChanges:
             topic_id=UUID(bytes=topic.topic_id), name=name, partitions=partitions
         )
         return await self._commit(
-            fact, WantedControl("grow", name, topic.topic_id, partitions), grown, deadline
+            fact, WantedTopicChange("grow", name, topic.topic_id, partitions), grown, deadline
         )
 
     async def delete(self, topic: Topic, *, deadline: float | None = None) -> Result:
         fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name)
         return await self._commit(
-            fact, WantedControl("delete", topic.name, topic.topic_id, 0), topic, deadline
+            fact, WantedTopicChange("delete", topic.name, topic.topic_id, 0), topic, deadline
         )
 
     async def _commit(
-        self, fact: Fact, wanted: WantedControl, topic: Topic, deadline: float | None
+        self, fact: TopicFact, wanted: WantedTopicChange, topic: Topic, deadline: float | None
     ) -> Result:
         try:
             async with asyncio.timeout_at(deadline):

@@ -29,6 +29,7 @@ from metadata.sequencer.requests import (
     WantedBatch,
     WantedControl,
     WantedPartition,
+    WantedTopicChange,
 )
 
 if TYPE_CHECKING:  # pytest must be the first to import its plugin
@@ -163,12 +164,12 @@ class Sequencing:
         """The answer to one batch alone."""
         return (await self.ask(writer, {(topic, partition): [batch]})).batches[0][0]
 
-    def wanted(self, verb: str, name: str, partitions: int = 0) -> WantedControl:
+    def wanted(self, verb: str, name: str, partitions: int = 0) -> WantedTopicChange:
         """A created topic gets a fresh id."""
         if verb == "create":
             self.topic_ids[name] = TopicId(self.fresh_id().bytes)
         topic_id = self.topic_ids.get(name, TopicId(bytes(16)))
-        return WantedControl(verb, name, topic_id, partitions)
+        return WantedTopicChange(verb, name, topic_id, partitions)
 
     async def control(
         self, writer: WriterId, verb: str, name: str, partitions: int = 0

@@ -16,9 +16,9 @@ from bucketlog.errors import (
     ConfigurationError,
     SequencerError,
     SequencerLostError,
-    WriterFencedError,
 )
 from bucketlog.model import SegmentId, Ticket, TopicId, WallClock, WriterId
+from metadata.sequencer.group_verbs import GroupVerbs
 from metadata.sequencer.redis_keys import STAGED
 from metadata.sequencer.requests import (
     Activation,
@@ -41,8 +41,9 @@ from metadata.sequencer.requests import (
     VisibleSegment,
     WantedControl,
     WantedPartition,
+    WantedTopicChange,
 )
-from metadata.sequencer.script_runner import LOST_REMEDY, ScriptRunner
+from metadata.sequencer.script_runner import LOST_REMEDY
 from metadata.sequencer.scripts import Verb
 from metadata.sequencer.staging import staged_records
 
@@ -66,7 +67,7 @@ def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Re
         ) from error
 
 
-class Sequencer(ScriptRunner):
+class Sequencer(GroupVerbs):
     """One shard's sequencer on one Redis. `stream_segments_max` bounds the stream (entries).
 
     Ages are measured by Redis' own clock; `now_ms` is a clock instead of it, for tests.
@@ -90,14 +91,6 @@ class Sequencer(ScriptRunner):
 
     def _clock(self) -> str:
         return "" if self._now_ms is None else str(self._now_ms())
-
-    @staticmethod
-    def _raise_lost(status: str, rest: Sequence[Any]) -> None:
-        if status == "fenced":
-            raise WriterFencedError(rest[0], remedy="register a new writer")
-        if status in ("lost", "unknown", "seq", "early"):
-            raise SequencerLostError(f"{status}: {rest[0]}", remedy=LOST_REMEDY)
-        raise SequencerError(f"the sequencer answered {status!r}")
 
     async def check_server(self) -> Identity:
         """Identity, after refusing a server that may evict. Raises `ConfigurationError`."""
@@ -346,11 +339,17 @@ def _pack_request(partitions: Sequence[WantedPartition], control: Sequence[Wante
     for part in partitions:
         row = rows.setdefault((part.topic_name, part.topic_id), len(rows))
         parts.append((row, part.partition, part.batches))
+    entries: list[tuple[str | int, ...]] = []
     for entry in control:
-        rows.setdefault((entry.topic_name, entry.topic_id), len(rows))
+        if isinstance(entry, WantedTopicChange):
+            verb, name, topic_id, count = entry
+            rows.setdefault((name, topic_id), len(rows))
+            entries.append((verb, name, topic_id.hex(), count))
+        else:
+            entries.append(("offsets", entry.group, entry.term))
     request = {
         "topics": [(name, topic_id.hex()) for name, topic_id in rows],
         "parts": parts,
-        "control": [(verb, name, topic_id.hex(), count) for verb, name, topic_id, count in control],
+        "control": entries,
     }
     return ormsgpack.packb(request, default=tuple)

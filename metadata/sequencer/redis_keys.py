@@ -16,7 +16,7 @@ class RedisKey(NamedTuple):
 
 
 KEYS: tuple[RedisKey, ...] = (
-    RedisKey("meta", "hash", "epoch, run_id, replid, next ticket, last visible number, producers"),
+    RedisKey("meta", "hash", "epoch, run_id, replid, next ticket, last visible number, next ids"),
     RedisKey("topics", "hash", "topic name -> versions [ticket, topic id, partitions, deleted]"),
     RedisKey("partitions", "hash", "topic id:partition -> next, visible_end, log_start, open"),
     RedisKey("producers", "hash", "producer id:topic id:partition -> open and last five batches"),
@@ -27,6 +27,8 @@ KEYS: tuple[RedisKey, ...] = (
     RedisKey("indexes", "hash", "ticket -> index of a decided segment, until it is visible"),
     RedisKey("open", "sorted set", "tickets neither visible nor void"),
     RedisKey("visible", "stream", "visible segments, in order; feeds the brokers' views"),
+    RedisKey("groups", "hash", "group -> term, owner, revision, state, protocol type, open"),
+    RedisKey("group_snapshots", "hash", "group -> snapshot of its members, as it was last stored"),
     RedisKey("nonces", "set", "one-use nonces of claimed epochs that are not active yet"),
     RedisKey("brokers", "hash", "node id -> incarnation, heartbeat, address"),
 )

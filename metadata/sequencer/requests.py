@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from bucketlog.model import SegmentId, Ticket, TopicId, WriterId
 from metadata.fold import LogState
@@ -25,11 +25,14 @@ class BatchStatus(StrEnum):
 
 
 class ControlStatus(StrEnum):
+    """NOT_COORDINATOR: another broker has taken the group since."""
+
     OK = "ok"
     WAIT = "wait"
     EXISTS = "exists"
     UNKNOWN_TOPIC = "unknown_topic"
     INVALID_PARTITIONS = "invalid_partitions"
+    NOT_COORDINATOR = "not_coordinator"
 
 
 class PublishStatus(StrEnum):
@@ -104,13 +107,23 @@ class WantedPartition:
     batches: list[WantedBatch] = field(default_factory=list)
 
 
-class WantedControl(NamedTuple):
+class WantedTopicChange(NamedTuple):
     """`verb`: create, delete or grow; `partitions` is the new total (0 for delete)."""
 
     verb: str
     topic_name: str
     topic_id: TopicId
     partitions: int
+
+
+class WantedGroupEntry(NamedTuple):
+    """Committed or forgotten offsets of a group, by the coordinator that took it at `term`."""
+
+    group: str
+    term: int
+
+
+WantedControl: TypeAlias = WantedTopicChange | WantedGroupEntry
 
 
 class BatchAnswer(NamedTuple):
@@ -178,6 +191,29 @@ class NodeIdTaken(NamedTuple):
     node_id: int
     incarnation: str
     age_ms: int
+
+
+class TakenGroup(NamedTuple):
+    """A group is this broker's: under `term` alone it is stored and its offsets are committed.
+
+    `revision` (0 at first) and `snapshot` are what was last stored. `open_tickets`: entries of
+    earlier coordinators that are neither visible nor void; until `Position.open_tickets` has none
+    of them, the group's offsets may still move."""
+
+    term: int
+    revision: int
+    snapshot: bytes | None
+    open_tickets: frozenset[int]
+
+
+class GroupRow(NamedTuple):
+    """A group as it was last stored; `owner` is the incarnation that took it. State and protocol
+    type are '' where nothing was stored."""
+
+    group: str
+    state: str
+    protocol_type: str
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from bucketlog.errors import (
     SequencerError,
     SequencerLostError,
     SequencerUnavailableError,
+    WriterFencedError,
 )
 from metadata.sequencer.redis_keys import KEYS, key_prefix
 from metadata.sequencer.scripts import Verb, script_text
@@ -49,6 +50,14 @@ class ScriptRunner:
             verb: hashlib.sha1(script_text(verb).encode(), usedforsecurity=False).hexdigest()
             for verb in Verb
         }
+
+    @staticmethod
+    def _raise_lost(status: str, rest: Sequence[Any]) -> None:
+        if status == "fenced":
+            raise WriterFencedError(rest[0], remedy="register a new writer")
+        if status in ("lost", "unknown", "seq", "early"):
+            raise SequencerLostError(f"{status}: {rest[0]}", remedy=LOST_REMEDY)
+        raise SequencerError(f"the sequencer answered {status!r}")
 
     async def _guard(self, call: Awaitable[T]) -> T:
         try:

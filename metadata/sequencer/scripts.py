@@ -20,6 +20,10 @@ class Verb(StrEnum):
     PRODUCER_IDS = "producer_ids"
     POSITION = "position"
     VISIBLE_NUMBER = "visible_number"
+    TAKE_GROUP = "take_group"
+    STORE_GROUP = "store_group"
+    FORGET_GROUP = "forget_group"
+    LIST_GROUPS = "list_groups"
     HEARTBEAT = "heartbeat"
     LEAVE = "leave"
     CHECK_STATE = "check_state"
@@ -28,14 +32,18 @@ class Verb(StrEnum):
 
 
 _PARTS: dict[Verb, tuple[str, ...]] = {
-    Verb.RESERVE: ("identity", "records", "clock", "open_lists"),
-    Verb.PUBLISH: ("identity", "records", "open_lists", "settle"),
-    Verb.FENCE: ("identity", "records", "open_lists", "settle"),
+    Verb.RESERVE: ("identity", "records", "clock", "open_lists", "group_records"),
+    Verb.PUBLISH: ("identity", "records", "open_lists", "group_records", "settle"),
+    Verb.FENCE: ("identity", "records", "open_lists", "group_records", "settle"),
     Verb.REGISTER_WRITER: ("identity", "records", "clock"),
     Verb.OVERDUE: ("identity", "records", "clock", "open_lists"),
     Verb.PRODUCER_IDS: ("identity",),
     Verb.POSITION: ("identity",),
     Verb.VISIBLE_NUMBER: ("identity",),
+    Verb.TAKE_GROUP: ("identity", "records", "open_lists", "group_records"),
+    Verb.STORE_GROUP: ("identity", "records", "group_records"),
+    Verb.FORGET_GROUP: ("identity", "records", "group_records"),
+    Verb.LIST_GROUPS: ("identity", "records", "group_records"),
     Verb.HEARTBEAT: ("records", "clock"),
     Verb.LEAVE: (),
     Verb.CHECK_STATE: ("identity",),

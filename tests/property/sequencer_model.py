@@ -14,7 +14,7 @@ from metadata.sequencer.requests import (
     BatchStatus,
     ControlStatus,
     WantedBatch,
-    WantedControl,
+    WantedTopicChange,
 )
 
 SEQUENCES = 2**31
@@ -40,7 +40,7 @@ class Entry:
     writer: WriterId
     state: str = PENDING
     batches: list[Written] = field(default_factory=list)
-    control: list[WantedControl] = field(default_factory=list)
+    control: list[WantedTopicChange] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     needs: set[int] = field(default_factory=set)
     low_ticket: int = -1
@@ -70,7 +70,7 @@ class SequencerModel:
     def pending(self, writer: WriterId) -> list[Entry]:
         return [e for e in self.entries if e.writer == writer and e.state == PENDING]
 
-    def _topic(self, name: str, draft: Entry) -> tuple[Entry, WantedControl] | None:
+    def _topic(self, name: str, draft: Entry) -> tuple[Entry, WantedTopicChange] | None:
         """The last entry of the topic's key."""
         found = [(e, c) for e in self._live(draft) for c in e.control if c.topic_name == name]
         return found[-1] if found else None
@@ -99,7 +99,7 @@ class SequencerModel:
         self,
         writer: WriterId,
         parts: Mapping[Place, Sequence[WantedBatch]],
-        control: Sequence[WantedControl],
+        control: Sequence[WantedTopicChange],
     ) -> tuple[Entry | None, Answers]:
         draft = Entry(len(self.entries), writer)
         statuses = [self._control(change, draft) for change in control]
@@ -163,7 +163,7 @@ class SequencerModel:
             )
         )
 
-    def _control(self, change: WantedControl, draft: Entry) -> ControlStatus:
+    def _control(self, change: WantedTopicChange, draft: Entry) -> ControlStatus:
         found = self._topic(change.topic_name, draft)
         if found and found[0].state == PENDING and found[0].writer != draft.writer:
             return ControlStatus.WAIT

@@ -31,7 +31,7 @@ from metadata.sequencer.requests import (
     Published,
     PublishStatus,
     WantedBatch,
-    WantedControl,
+    WantedTopicChange,
 )
 from tests.property.sequencer_model import (
     SEQUENCES,
@@ -120,17 +120,17 @@ class Walk:
                 return follow._replace(producer_epoch=newest.producer_epoch - 1)
         return follow
 
-    def wanted_control(self) -> WantedControl:
+    def wanted_control(self) -> WantedTopicChange:
         name = self.random.choice(NAMES)
         verb = self.random.choices(("create", "grow", "delete"), (50, 35, 15))[0]
         count = 0 if verb == "delete" else self.random.randint(1, PARTITIONS_MAX)
         if verb == "create":
             self.ids[name].append(TopicId(self.real.fresh_id().bytes))
-            return WantedControl(verb, name, self.ids[name][-1], count)
+            return WantedTopicChange(verb, name, self.ids[name][-1], count)
         topic_id = self.topic_id(name)
         if verb == "grow":
             count = self.model.partitions(topic_id) + self.random.randint(0, 2)
-        return WantedControl(verb, name, topic_id, count)
+        return WantedTopicChange(verb, name, topic_id, count)
 
     def topic_id(self, name: str) -> TopicId:
         """Mostly one that stands, now and then one that was."""
@@ -159,7 +159,7 @@ class Walk:
         self,
         writer: WriterId,
         parts: dict[Place, list[WantedBatch]],
-        control: Sequence[WantedControl],
+        control: Sequence[WantedTopicChange],
     ) -> None:
         one_id: dict[str, TopicId] = {}
         parts = {
@@ -297,7 +297,7 @@ class Walk:
             }
 
 
-def fact_of(change: WantedControl) -> Fact:
+def fact_of(change: WantedTopicChange) -> Fact:
     topic_id, name = UUID(bytes=change.topic_id), change.topic_name
     match change.verb:
         case "create":

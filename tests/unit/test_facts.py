@@ -11,26 +11,44 @@ from metadata.facts import (
     SKIP_BIT,
     Fact,
     FactKind,
+    OffsetRow,
+    OffsetsCommitted,
+    OffsetsForgotten,
+    PartitionRow,
     PartitionsAdded,
     TopicCreated,
     TopicDeleted,
+    TopicFact,
     decode_fact,
     encode_fact,
     topic_id_of,
 )
 
 TOPIC = UUID(int=5)
-FACTS: list[Fact] = [
+TOPIC_FACTS: list[TopicFact] = [
     TopicCreated(topic_id=TOPIC, name="t", partitions=3, configs={"retention.ms": "5"}),
     TopicCreated(topic_id=TOPIC, name="t" * 249, partitions=2**31 - 1),
     TopicDeleted(topic_id=TOPIC, name="t"),
     PartitionsAdded(topic_id=TOPIC, name="t", partitions=9),
+]
+FACTS: list[Fact] = [
+    *TOPIC_FACTS,
+    OffsetsCommitted(
+        group="g", committed_ms=7, offsets=(OffsetRow(TOPIC, 2, 2**53 - 1, -1, 'a "b" \n ü'),)
+    ),
+    OffsetsCommitted(group="", committed_ms=7, expires_ms=9, offsets=()),
+    OffsetsForgotten(group="g", partitions=(PartitionRow(TOPIC, 0), PartitionRow(TOPIC, 1))),
+    OffsetsForgotten(group="g"),
 ]
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
 def test_there_and_back(fact: Fact) -> None:
     assert decode_fact(encode_fact(fact)) == fact
+
+
+@pytest.mark.parametrize("fact", TOPIC_FACTS, ids=lambda fact: type(fact).__name__)
+def test_the_topic_of_a_fact(fact: TopicFact) -> None:
     assert topic_id_of(fact) == TopicId(TOPIC.bytes)
 
 
@@ -47,10 +65,23 @@ def test_the_stored_form_does_not_change() -> None:
         (1, 1),
         (2, 1),
         (3, 1),
+        (4, 1),
+        (4, 1),
+        (5, 1),
+        (5, 1),
+    ]
+    assert [entry.payload for entry in map(encode_fact, FACTS[4:])] == [
+        b'{"group":"g","committed_ms":7,"expires_ms":null,"offsets":'
+        b'[["00000000-0000-0000-0000-000000000005",2,9007199254740991,-1,'
+        b'"a \\"b\\" \\n \xc3\xbc"]]}',
+        b'{"group":"","committed_ms":7,"expires_ms":9,"offsets":[]}',
+        b'{"group":"g","partitions":[["00000000-0000-0000-0000-000000000005",0],'
+        b'["00000000-0000-0000-0000-000000000005",1]]}',
+        b'{"group":"g","partitions":null}',
     ]
 
 
-@pytest.mark.parametrize("kind", [0, 4, 0x7FFF])
+@pytest.mark.parametrize("kind", [0, 6, 0x7FFF])
 def test_an_unknown_kind_is_refused(kind: int) -> None:
     with pytest.raises(InvalidDataError, match=f"kind {kind} version 1.*upgrade"):
         decode_fact(ControlEntry(kind, 1, b"{}"))
@@ -84,5 +115,26 @@ BAD_PAYLOADS: dict[str, bytes] = {
 
 @pytest.mark.parametrize("case", BAD_PAYLOADS)
 def test_a_damaged_payload_is_refused(case: str) -> None:
-    with pytest.raises(InvalidDataError, match="a TopicCreated fact does not decode"):
+    with pytest.raises(InvalidDataError, match="a fact TopicCreated does not decode"):
         decode_fact(ControlEntry(FactKind.TOPIC_CREATED, 1, BAD_PAYLOADS[case]))
+
+
+GOOD_ROW = [str(TOPIC), 0, 5, -1, ""]
+BAD_OFFSETS: dict[str, object] = {
+    "a row too short": [GOOD_ROW[:4]],
+    "a row too long": [[*GOOD_ROW, 1]],
+    "a partition below 0": [[str(TOPIC), -1, 5, -1, ""]],
+    "an offset that is none": [[str(TOPIC), 0, "x", -1, ""]],
+    "no metadata": [[str(TOPIC), 0, 5, -1, None]],
+    "no rows": None,
+}
+
+
+@pytest.mark.parametrize("case", BAD_OFFSETS)
+def test_damaged_offsets_are_refused(case: str) -> None:
+    payload = {"group": "g", "committed_ms": 1, "offsets": [GOOD_ROW]}
+    good = ControlEntry(FactKind.OFFSETS_COMMITTED, 1, json.dumps(payload).encode())
+    assert isinstance(decode_fact(good), OffsetsCommitted)
+    bad = json.dumps({**payload, "offsets": BAD_OFFSETS[case]}).encode()
+    with pytest.raises(InvalidDataError, match="a fact OffsetsCommitted does not decode"):
+        decode_fact(ControlEntry(FactKind.OFFSETS_COMMITTED, 1, bad))

@@ -11,7 +11,7 @@ from bucketlog.errors import SequencerError
 from bucketlog.model import TopicId, TopicPartition
 from bucketlog.wire.batch import read_header
 from metadata.facts import TopicCreated
-from metadata.sequencer.requests import ControlStatus, WantedControl
+from metadata.sequencer.requests import ControlStatus, WantedTopicChange
 from stateless_broker.produce_buffer import (
     Outcome,
     PendingBatch,
@@ -46,7 +46,7 @@ def batch(call: Call | None = None) -> PendingBatch:
 
 def fact() -> PendingFact:
     created = TopicCreated(topic_id=UUID(int=1), name="t", partitions=1)
-    wanted = WantedControl("create", "t", TopicId(UUID(int=1).bytes), 1)
+    wanted = WantedTopicChange("create", "t", TopicId(UUID(int=1).bytes), 1)
     return PendingFact(created, wanted, asyncio.get_running_loop().create_future())
 
 

@@ -9,10 +9,10 @@ local function identity()
   return run_id, replication:match('master_replid:(%x+)'), replication:match('role:(%a+)')
 end
 
--- RETURNS meta {ticket, visible, producer} of the epoch, or nil and a status word with its reason.
+-- RETURNS meta {ticket, visible, producer, group_term} of the epoch, or nil and a status word with its reason.
 local function check_epoch(keys, epoch)
-  local meta = redis.call('HMGET', keys.meta, 'epoch', 'run_id', 'replid', 'ticket', 'visible', 'producer')
-  for i = 1, 6 do
+  local meta = redis.call('HMGET', keys.meta, 'epoch', 'run_id', 'replid', 'ticket', 'visible', 'producer', 'group_term')
+  for i = 1, 7 do
     if not meta[i] then return nil, {'lost', 'the sequencer has no state'} end
   end
   local run_id, replid, role = identity()
@@ -28,5 +28,6 @@ local function check_epoch(keys, epoch)
   if redis.call('EXISTS', unpack(always)) ~= #always then
     return nil, {'lost', 'a part of the sequencer\'s state is missing'}
   end
-  return {ticket = tonumber(meta[4]), visible = tonumber(meta[5]), producer = tonumber(meta[6])}
+  return {ticket = tonumber(meta[4]), visible = tonumber(meta[5]), producer = tonumber(meta[6]),
+    group_term = tonumber(meta[7])}
 end

@@ -1,5 +1,5 @@
--- Open tickets of a partition or of a writer's chain, oldest first, as text: 'ticket:what,' each.
--- (what: a partition's base offset, NO_BASE for a topic entry; a chain's 'seq:reserved at'.)
+-- Open tickets of a partition, of a group or of a writer's chain, oldest first, as text: 'ticket:what,' each.
+-- (what: a partition's base offset, NO_BASE for a topic's or group's entry; a chain's 'seq:reserved at'.)
 -- Text, because a table of them would be built and packed again for every segment in between.
 -- INVARIANT: a reservation is blocked by every list in which it is not the first, and counted so in
 -- `blocked`; whoever takes the first away frees the next (settle.lua).
@@ -13,6 +13,13 @@ local function without(list, ticket)
   local left = list:sub(1, at - 1) .. list:sub(list:find(',', at, true) + 1)
   local first = at == 1 and left:match('^(%d+):')
   return left, first and tonumber(first) or nil
+end
+
+-- RETURNS the tickets in the list of a partition or group, as numbers.
+local function tickets_of(list)
+  local tickets = {}
+  for ticket in list:gmatch('(%d+):%-?%d+,') do tickets[#tickets + 1] = tonumber(ticket) end
+  return tickets
 end
 
 -- RETURNS the lowest base offset in a partition's list, or nil.

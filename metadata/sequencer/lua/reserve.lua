@@ -2,7 +2,7 @@
 -- ARGV     1 epoch, 2 writer, 3 seq, 4 request id, 5 clock or '', 6 packed request:
 --          {topics: [[name, topic id], …],
 --           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence], …]], …],
---           control: [[verb, name, topic id, partitions], …]}
+--           control: [[verb, name, topic id, partitions] | ['offsets', group, term], …]}
 -- RETURNS  packed {status, …}:
 --          {'ok', ticket, low ticket, [hw stamp per part], [[status, base offset] per batch, per part], [status per control]}
 --          {'none', …same places…}   nothing was accepted: no ticket, the seq is not used
@@ -10,13 +10,15 @@
 --          before; of one that wanted none the high watermark shown; -1 where there is nothing
 --          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
 --          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | fenced | unknown_topic | offset_limit
---          per control: ok | wait | exists | unknown_topic | invalid_partitions
+--          per control: ok | wait | exists | unknown_topic | invalid_partitions | not_coordinator
 -- INVARIANTS  Everything is worked out before anything is written (Lua is not atomic on error).
 --          A repeat with the same request id gets the stored answer. A segment depends on *every*
---          earlier open one that touches one of its partitions or topics, and on the previous of the
+--          earlier open one that touches one of its partitions, topics or groups, and on the previous of the
 --          chain: it is blocked by each such list in which it is not the first. A topic entry touches
 --          all partitions of the topic. A partition that wanted no batches gets a stamp alone: it is
 --          not touched. Control entries of a segment come before its batches, as in the fold.
+--          A group's entry is accepted only from the coordinator that took the group last; it is
+--          built on no other entry, hence never waits.
 
 local MAX_OFFSET = 9007199254740991
 local keys = keys_by_name(KEYS)
@@ -98,8 +100,7 @@ local function touch_topic(name, topic_id, count)
   if count > 0 then topic_parts[#topic_parts + 1] = {topic_id, count} end
 end
 
-for i, entry in ipairs(want.control) do
-  local verb, name, topic_id, count = unpack(entry)
+local function change_topic(verb, name, topic_id, count)
   local versions = topics[name] or {}
   local current = versions[#versions]
   local live = current and not current[4]
@@ -110,12 +111,37 @@ for i, entry in ipairs(want.control) do
   elseif not live or current[2] ~= topic_id then status = 'unknown_topic'
   elseif verb == 'grow' and count <= current[3] then status = 'invalid_partitions'
   end
-  control_answers[i] = status
   if status == 'ok' then
     touch_topic(name, topic_id, live and current[3] or 0)
     versions[#versions + 1] = {ticket, topic_id, verb == 'delete' and 0 or count, verb == 'delete'}
     topics[name] = versions
     topics_dirty[name] = versions
+  end
+  return status
+end
+
+local group_names, groups_dirty = {}, {}
+for _, entry in ipairs(want.control) do
+  if entry[1] == 'offsets' then group_names[#group_names + 1] = group_field(entry[2]) end
+end
+local groups = load_records(keys.groups, group_names)
+
+local function enter_offsets(group, term)
+  local record = groups[group]
+  if not coordinates(record, term) then return 'not_coordinator' end
+  if not groups_dirty[group] then
+    if record.open ~= '' then blocked = blocked + 1 end
+    record.open = record.open .. string.format('%d:', ticket) .. NO_BASE .. ','
+    groups_dirty[group] = record
+  end
+  return 'ok'
+end
+
+for i, entry in ipairs(want.control) do
+  if entry[1] == 'offsets' then
+    control_answers[i] = enter_offsets(group_field(entry[2]), entry[3])
+  else
+    control_answers[i] = change_topic(unpack(entry))
   end
 end
 
@@ -197,8 +223,8 @@ for i, part in ipairs(want.parts) do
   end
 end
 
-local topics_touched = sorted_keys(topics_dirty)
-if #reserved == 0 and #topics_touched == 0 and stamps_alone == 0 then
+local topics_touched, groups_touched = sorted_keys(topics_dirty), sorted_keys(groups_dirty)
+if #reserved == 0 and #topics_touched == 0 and #groups_touched == 0 and stamps_alone == 0 then
   return cmsgpack.pack({'none', -1, -1, stamps, batch_answers, control_answers})
 end
 
@@ -213,7 +239,7 @@ me.heartbeat = now
 redis.call('HSET', keys.meta, 'ticket', string.format('%d', ticket + 1))
 redis.call('HSET', keys.reservations, name, cmsgpack.pack({
   writer = writer, seq = seq, parts = reserved, producers = sorted_keys(producers_dirty),
-  topics = topics_touched, topic_parts = topic_parts, request = request_id, answer = answer}))
+  topics = topics_touched, topic_parts = topic_parts, groups = groups_touched, request = request_id, answer = answer}))
 redis.call('HSET', keys.holders, name, 'p' .. writer)
 redis.call('HSET', keys.blocked, name, string.format('%d', blocked))
 redis.call('ZADD', keys.open, ticket, name)
@@ -221,4 +247,5 @@ store_records(keys.writers, {[writer] = me})
 store_records(keys.partitions, partitions_dirty)
 store_records(keys.producers, producers_dirty)
 store_records(keys.topics, topics_dirty)
+store_records(keys.groups, groups_dirty)
 return answer

@@ -1,6 +1,6 @@
 -- Settling: a reservation becomes visible or void, and whoever it blocked moves on.
 -- INVARIANTS: visible only when decided and the lowest open ticket of its chain and of every
--- partition and topic key it touches, so after all its dependencies are settled; a partition's
+-- partition, topic and group key it touches, so after all its dependencies are settled; a partition's
 -- visible end never passes an open reservation; producer and topic state of a void reservation is
 -- rolled back to before it; what becomes visible is appended to the stream once, numbered without a gap.
 -- `freed`: ticket -> in how many of the things touched it has become the lowest.
@@ -119,6 +119,18 @@ local function settle_topics(keys, ticket, reservation, visible, freed)
   store_records(keys.partitions, partitions)
 end
 
+-- Whoever was forgotten is kept for what was open, and goes with it.
+local function settle_groups(keys, ticket, reservation, freed)
+  local records = load_records(keys.groups, reservation.groups)
+  for group, record in pairs(records) do
+    local next_one
+    record.open, next_one = without(record.open, ticket)
+    free(freed, next_one)
+    if record.term == NO_TERM and record.open == '' then records[group] = false end
+  end
+  store_records(keys.groups, records)
+end
+
 local function append_to_stream(keys, meta, epoch, name, reservation, stream_max)
   meta.visible = meta.visible + 1
   local index, size = unpack(cmsgpack.unpack(redis.call('HGET', keys.indexes, name)))
@@ -141,6 +153,7 @@ local function settle(keys, meta, epoch, work, stream_max)
     settle_partitions(keys, ticket, reservation, visible, freed)
     settle_producers(keys, ticket, reservation, visible)
     settle_topics(keys, ticket, reservation, visible, freed)
+    settle_groups(keys, ticket, reservation, freed)
     if visible then append_to_stream(keys, meta, epoch, name, reservation, stream_max)
     else void[#void + 1] = reservation
     end

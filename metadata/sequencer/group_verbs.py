@@ -1,0 +1,70 @@
+"""The sequencer's verbs for consumer groups: who coordinates one, and what was stored of it.
+
+Invariant: a group has one coordinator at a time, the one that took it last. Each taking gives a
+term that was never given before in the epoch; whoever holds an earlier one stores nothing and
+commits nothing any more. All is gone with the epoch: members join anew then.
+"""
+
+import ormsgpack
+
+from bucketlog.errors import SequencerError
+from metadata.sequencer.requests import GroupRow, TakenGroup
+from metadata.sequencer.script_runner import ScriptRunner
+from metadata.sequencer.scripts import Verb
+
+
+class GroupVerbs(ScriptRunner):
+    async def take_group(self, epoch: int, group: str, incarnation: str) -> TakenGroup:
+        """Become the group's coordinator. Asked again after a lost answer, it gives a new term."""
+        status, *rest = await self._run(Verb.TAKE_GROUP, epoch, group, incarnation)
+        if status != "ok":
+            self._raise_lost(status, rest)
+        term, revision, open_tickets, snapshot = rest
+        return TakenGroup(term, revision, snapshot, frozenset(open_tickets))
+
+    async def store_group(
+        self,
+        epoch: int,
+        group: str,
+        term: int,
+        revision: int,
+        state: str,
+        protocol_type: str,
+        snapshot: bytes,
+    ) -> bool:
+        """Keep the group for its next coordinator; may be repeated. False: it was taken since.
+
+        Raises `SequencerError` where a later revision is stored already."""
+        status, *rest = await self._run(
+            Verb.STORE_GROUP,
+            epoch,
+            group,
+            term,
+            revision,
+            state,
+            protocol_type,
+            ormsgpack.packb(snapshot),
+        )
+        if status == "older":
+            raise SequencerError(
+                f"revision {revision} of group {group!r} comes after revision {rest[0]}"
+            )
+        return self._is_mine(status, rest)
+
+    async def forget_group(self, epoch: int, group: str, term: int) -> bool:
+        """Let go of all that is stored of the group, and of its term; may be repeated. False: it
+        was taken since."""
+        status, *rest = await self._run(Verb.FORGET_GROUP, epoch, group, term)
+        return self._is_mine(status, rest)
+
+    def _is_mine(self, status: str, rest: list[str]) -> bool:
+        if status not in ("ok", "not_coordinator"):
+            self._raise_lost(status, rest)
+        return bool(status == "ok")
+
+    async def list_groups(self, epoch: int) -> list[GroupRow]:
+        """The groups that were taken and not forgotten, sorted by id."""
+        status, *rest = await self._run(Verb.LIST_GROUPS, epoch)
+        if status != "ok":
+            self._raise_lost(status, rest)
+        return [GroupRow(*row) for row in rest[0]]

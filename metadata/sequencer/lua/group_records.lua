@@ -1,0 +1,20 @@
+-- Groups in the hash `groups`: {term, owner, revision, state, protocol_type, open}.
+-- `open`: the open tickets of the group's entries, as of a partition (open_lists.lua).
+-- INVARIANT: a term is given once an epoch, the highest to the coordinator that took the group last;
+-- term 0 is nobody's: the group was forgotten while entries of it were open.
+-- A field is never '', because an empty group id is one, too.
+
+local NO_TERM = 0
+
+local function group_field(group)
+  return 'g:' .. group
+end
+
+local function group_of(field)
+  return field:sub(3)
+end
+
+-- Does `term` still coordinate the group of this record (nil: there is none)?
+local function coordinates(record, term)
+  return record ~= nil and term ~= NO_TERM and record.term == term
+end
