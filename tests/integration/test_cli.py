@@ -175,7 +175,7 @@ def test_a_wrong_name_is_told_the_rule_once(shell: Shell, name: str) -> None:
 def test_an_offset_past_the_end(shell: Shell, name: str) -> None:
     shell.ok("topic", "create", name)
     complaint = shell.failing(1, "consume", name, "-f", "100", "-n", "1")
-    assert "start from the earliest or the latest record" in complaint
+    assert "start from the earliest or latest record" in complaint
 
 
 def test_a_wrong_partition(shell: Shell, name: str) -> None:
