@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct(">i")
 _LENGTH_AND_API_KEY = struct.Struct(">ih")
+_API_KEY = struct.Struct(">h")
 _PRODUCE = 0
 RECEIVE_BYTES = 64 * 1024
 REQUEST_BYTES_MIN = 8
@@ -30,12 +31,15 @@ REQUEST_BYTES_MIN = 8
 class ConnectionLimits:
     """`request_bytes_max` bounds Produce requests, `other_request_bytes_max` all others, which
     become many small values. A request of its own memory has `request_receive_ms_max` to arrive:
-    who announces much and sends nothing holds memory that others wait for."""
+    who announces much and sends nothing holds memory that others wait for. `requests_in_flight`
+    bounds all requests, `other_requests_in_flight` those that are no Produce: of these a client
+    needs few, while all it produces between two flushes is in flight at once."""
 
     request_bytes_max: int
     other_request_bytes_max: int
     request_receive_ms_max: int
     requests_in_flight: int
+    other_requests_in_flight: int
     response_buffer_bytes: int
 
 
@@ -58,10 +62,12 @@ class Frame:
 class Answer:
     """A place in the order of a connection's answers."""
 
-    __slots__ = ("_connection", "parts")
+    __slots__ = ("_connection", "is_other", "parts")
 
-    def __init__(self, connection: "Connection") -> None:
+    def __init__(self, connection: "Connection", *, is_other: bool) -> None:
         self._connection = connection
+        self.is_other = is_other
+        """Than Produce."""
         self.parts: Sequence[Buffer] | None = None
 
     def send(self, parts: Sequence[Buffer]) -> None:
@@ -107,6 +113,7 @@ class Connection(asyncio.BufferedProtocol):
         self._filled = 0
         self._deadline: asyncio.TimerHandle | None = None
         self._answers: deque[Answer] = deque()
+        self._others = 0
         self._held: Answer | None = None
         self._blocked = False
         self._reading = True
@@ -189,6 +196,7 @@ class Connection(asyncio.BufferedProtocol):
             self._client_reads
             and not self._closing
             and len(self._answers) < self._limits.requests_in_flight
+            and self._others < self._limits.other_requests_in_flight
         )
 
     def _next_frame(self) -> bool:
@@ -269,8 +277,10 @@ class Connection(asyncio.BufferedProtocol):
         asyncio.get_running_loop().call_soon(self._take_frames)
 
     def _handle(self, frame: Frame) -> None:
-        answer = Answer(self)
+        (api_key,) = _API_KEY.unpack_from(frame.data)
+        answer = Answer(self, is_other=api_key != _PRODUCE)
         self._answers.append(answer)
+        self._others += answer.is_other
         self._handler(self, frame, answer)
 
     # Answers ---------------------------------------------------------------------------------
@@ -284,7 +294,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         out: list[Buffer] = []
         while self._answers and (parts := self._answers[0].parts) is not None:
-            self._answers.popleft()
+            self._others -= self._answers.popleft().is_other
             if parts:
                 out.append(_LENGTH.pack(sum(len(part) for part in parts)))
                 out.extend(parts)

@@ -27,6 +27,7 @@ class Listener:
             other_request_bytes_max=settings.other_request_bytes_max,
             request_receive_ms_max=settings.request_receive_ms_max,
             requests_in_flight=settings.requests_in_flight,
+            other_requests_in_flight=settings.other_requests_in_flight,
             response_buffer_bytes=settings.response_buffer_bytes,
         )
         self._dispatcher = dispatcher

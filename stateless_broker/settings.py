@@ -73,7 +73,12 @@ class BrokerSettings(BaseSettings):
     fetch_wait_ms_max: NotNegative = Field(60_000, description="The longest a fetch may wait.")
     fetch_ranges_in_flight: Positive = Field(16, description="Range reads at once in one fetch.")
     produce_timeout_ms_max: Positive = Field(300_000, description="The longest a produce may wait.")
-    requests_in_flight: Positive = Field(64, description="Requests at once on one connection.")
+    requests_in_flight: Positive = Field(
+        2048, description="Requests at once on one connection; all between two flushes are."
+    )
+    other_requests_in_flight: Positive = Field(
+        64, description="Requests at once on one connection of any API but Produce."
+    )
     connections_max: Positive = Field(10_000, description="max.connections")
     response_buffer_bytes: Positive = Field(
         4 * MIB, description="Answers waiting for a slow client before it is not read any more."

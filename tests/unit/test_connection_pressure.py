@@ -29,6 +29,27 @@ async def test_too_many_requests_in_flight_pause_the_socket() -> None:
     assert len(wire.answers()) == 5
 
 
+async def test_all_that_is_produced_between_two_flushes_may_be_in_flight_at_once() -> None:
+    requests = Requests()
+    wire = connect(requests, requests_in_flight=300, other_requests_in_flight=2)
+    for _ in range(250):
+        wire.carry(framed(produced("p", 13)))
+    assert len(requests.taken) == 250
+    for number in range(3):
+        wire.carry(framed(b"request-%d" % number))
+    assert requests.bodies[250:] == [b"request-0", b"request-1"]
+    assert not wire.is_reading()
+    for done in range(251):
+        requests.answer(done)
+    await turn()
+    wire.carry(b"")
+    assert requests.bodies[252:] == [b"request-2"]
+    assert not wire.is_reading()
+    requests.answer(251)
+    await turn()
+    assert wire.is_reading()
+
+
 async def test_frames_that_are_here_already_are_taken_when_there_is_room_again() -> None:
     requests = Requests()
     wire = connect(requests, requests_in_flight=1)
