@@ -19,7 +19,7 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import SequencerError, WriterFencedError
 from bucketlog.model import SegmentId, TopicId, TopicPartition, WallClock, WriterId
-from metadata.facts import Fact
+from metadata.facts import Fact, encode_fact
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import (
     BatchStatus,
@@ -131,7 +131,7 @@ class Committer:
         if self._health.stopped is not None:
             raise SequencerError(self._health.stopped)
         future: asyncio.Future[ControlStatus] = asyncio.get_running_loop().create_future()
-        self.buffer.add_fact(PendingFact(fact, wanted, future, when_reserved))
+        self.buffer.add_fact(PendingFact(encode_fact(fact), wanted, future, when_reserved))
         return await future
 
     def request_stamps(self, partitions: Iterable[TopicPartition]) -> None:

@@ -13,9 +13,8 @@ from typing import NamedTuple, Protocol
 from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import SequencerError
-from bucketlog.model import TopicPartition
+from bucketlog.model import ControlEntry, TopicPartition
 from bucketlog.wire.batch import BatchHeader
-from metadata.facts import Fact
 from metadata.sequencer.requests import ControlStatus, WantedControl
 
 
@@ -70,7 +69,7 @@ class PendingFact:
     """A topic change or a group's offsets on the way into the log. `when_reserved`: whoever waits
     is answered before it is there."""
 
-    fact: Fact
+    entry: ControlEntry
     wanted: WantedControl
     future: asyncio.Future[ControlStatus]
     when_reserved: bool = False
@@ -124,8 +123,9 @@ class ProduceBuffer:
         self._wake.set()
 
     def take(self, max_bytes: int) -> Taken:
-        """The next flush: at least one batch if there is one. Batches whose client has given up
-        are dropped: it was told that they may not be in the log."""
+        """The next flush: up to `max_bytes` of batches and as much of facts, at least one of each
+        if there is one. Batches whose client has given up are dropped: it was told that they may
+        not be in the log."""
         batches: list[PendingBatch] = []
         taken = 0
         while self._batches and (not batches or taken + len(self._batches[0].data) <= max_bytes):
@@ -136,12 +136,20 @@ class ProduceBuffer:
                 continue
             taken += len(batch.data)
             batches.append(batch)
-        taken_now = Taken(batches, list(self._facts), self._stamps)
-        self._facts.clear()
+        taken_now = Taken(batches, self._take_facts(max_bytes), self._stamps)
         self._stamps = set()
         if not self:
             self._wake.clear()
         return taken_now
+
+    def _take_facts(self, max_bytes: int) -> list[PendingFact]:
+        facts: list[PendingFact] = []
+        left = max_bytes
+        while self._facts and (not facts or len(self._facts[0].entry.payload) <= left):
+            fact = self._facts.popleft()
+            left -= len(fact.entry.payload)
+            facts.append(fact)
+        return facts
 
     def drop_answered(self) -> None:
         """Let go of the batches whose client has given up, and so of their memory."""

@@ -17,7 +17,6 @@ from bucketlog.model import (
     TopicPartition,
 )
 from bucketlog.wire.batch import stamp_base_offset
-from metadata.facts import encode_fact
 from metadata.sequencer.requests import (
     BatchStatus,
     ControlStatus,
@@ -124,7 +123,7 @@ def assemble(
         low_ticket=reservation.low_ticket,
         created_ms=created_ms,
         partitions=tuple(partitions),
-        control=tuple(encode_fact(pending.fact) for pending in facts),
+        control=tuple(pending.entry for pending in facts),
     )
     footer = encode_footer(index)
     parts.append(footer)

@@ -21,7 +21,7 @@ from metadata.sequencer.requests import (
 )
 from tests.sequencing import Sequencing, plain, produced
 
-META_FIELDS = ("epoch", "run_id", "replid", "ticket", "visible", "producer")
+META_FIELDS = ("epoch", "run_id", "replid", "ticket", "visible", "producer", "group_term")
 STATE_KEYS = [key.name for key in KEYS if key.name not in ("visible", "nonces", "brokers")]
 
 
@@ -36,6 +36,10 @@ async def every_verb_is_lost(sequencing: Sequencing, match: str) -> None:
         sequencing.sequencer.overdue(1, silent_ms=1, pending_ms=1),
         sequencing.sequencer.position(1),
         sequencing.sequencer.visible_number(1),
+        sequencing.sequencer.take_group(1, "g", "one"),
+        sequencing.sequencer.store_group(1, "g", 1, 1, "Stable", "consumer", b""),
+        sequencing.sequencer.forget_group(1, "g", 1),
+        sequencing.sequencer.list_groups(1),
     ]
     for verb in verbs:
         with pytest.raises(SequencerLostError, match=match):

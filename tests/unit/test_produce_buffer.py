@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.errors import SequencerError
 from bucketlog.model import TopicId, TopicPartition
 from bucketlog.wire.batch import read_header
-from metadata.facts import TopicCreated
+from metadata.facts import TopicCreated, encode_fact
 from metadata.sequencer.requests import ControlStatus, WantedTopicChange
 from stateless_broker.produce_buffer import (
     Outcome,
@@ -44,8 +44,8 @@ def batch(call: Call | None = None) -> PendingBatch:
     return PendingBatch("t", PARTITION, data, read_header(DATA), call or Call(), next(_rows))
 
 
-def fact() -> PendingFact:
-    created = TopicCreated(topic_id=UUID(int=1), name="t", partitions=1)
+def fact(name: str = "t") -> PendingFact:
+    created = encode_fact(TopicCreated(topic_id=UUID(int=1), name=name, partitions=1))
     wanted = WantedTopicChange("create", "t", TopicId(UUID(int=1).bytes), 1)
     return PendingFact(created, wanted, asyncio.get_running_loop().create_future())
 
@@ -78,16 +78,16 @@ def test_what_was_put_back_comes_first_in_its_order() -> None:
     assert buffer.take(1 << 20)[0] == batches
 
 
-async def test_facts_leave_all_at_once_and_come_back_first() -> None:
+async def test_facts_come_back_first() -> None:
     first, second, third = fact(), fact(), fact()
     buffer = ProduceBuffer()
     buffer.add_fact(first)
     buffer.add_fact(second)
-    batches, facts, _ = buffer.take(1)
+    batches, facts, _ = buffer.take(1 << 20)
     assert (batches, facts) == ([], [first, second])
     buffer.add_fact(third)
     buffer.put_back([], facts)
-    assert buffer.take(1)[1] == [first, second, third]
+    assert buffer.take(1 << 20).facts == [first, second, third]
 
 
 def test_what_its_client_gave_up_is_not_taken_but_settled() -> None:
@@ -157,6 +157,21 @@ async def test_drain_empties_it() -> None:
     assert len(facts) == 1
     assert not buffer
     assert buffer.waiting_bytes == 0
+
+
+async def test_takes_facts_in_order_and_no_more_than_asked() -> None:
+    facts = [fact("t" * length) for length in (200, 10, 10, 10)]
+    size = len(facts[1].entry.payload)
+    buffer = ProduceBuffer()
+    for one in facts:
+        buffer.add_fact(one)
+    assert buffer.take(size).facts == facts[:1]
+    buffer.put_back([], facts[:1])
+    assert buffer.take(size + 190 + size).facts == facts[:2]
+    assert buffer.take(size * 2 - 1).facts == facts[2:3]
+    assert buffer
+    assert buffer.take(size * 2).facts == facts[3:]
+    assert not buffer
 
 
 async def test_a_fact_is_settled_once() -> None:

@@ -111,7 +111,7 @@ async def test_the_object_holds_what_was_accepted_at_its_offsets() -> None:
     deleted = TopicDeleted(topic_id=UUID(int=8), name="not-there")
     loop = asyncio.get_running_loop()
     facts = [
-        PendingFact(fact, WantedTopicChange("", "", A, 0), loop.create_future())
+        PendingFact(encode_fact(fact), WantedTopicChange("", "", A, 0), loop.create_future())
         for fact in (created, deleted)
     ]
     flush = flush_of(batches, facts)
