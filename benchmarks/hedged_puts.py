@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> None:
         store.make_bucket(BUCKET)
         for quantile in args.quantiles:
             delay = log_normal(args.p50_ms, args.p99_ms, seed=args.seed)
-            with SlowPuts(store.endpoint_url, delay) as proxy:
+            with SlowPuts(store.endpoint_url, delay, whole_put=True) as proxy:
                 asyncio.run(measure(args, proxy.endpoint_url, quantile))
 
 

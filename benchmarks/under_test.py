@@ -125,7 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=FILE,
         help="where the started one's bucket is",
     )
-    group.add_argument("--put-p50-ms", type=float, help="hold PUTs back, log-normally distributed")
+    group.add_argument("--put-p50-ms", type=float, help="make PUTs as slow, log-normally")
     group.add_argument("--put-p99-ms", type=float)
 
 
@@ -168,7 +168,7 @@ def _store(arguments: argparse.Namespace, folder: Path) -> Iterator[RunningStore
         if arguments.put_p50_ms:
             p99_ms = arguments.put_p99_ms or arguments.put_p50_ms
             delay = log_normal(arguments.put_p50_ms, p99_ms, seed=DELAY_SEED)
-            proxy = closing.enter_context(SlowPuts(store.endpoint_url, delay))
+            proxy = closing.enter_context(SlowPuts(store.endpoint_url, delay, whole_put=True))
             environment["AWS_ENDPOINT_URL_S3"] = proxy.endpoint_url
         closing.enter_context(mock.patch.dict(os.environ, environment))
         yield store

@@ -3,15 +3,20 @@
 Invariant: bytes pass unchanged (a signed request stays one). A PUT is held when the whole of it has
 come, before the server sees any of it: it is in flight for its sender, and does not exist for
 others. Other requests pass at once. Requests of one connection come one after the other, as those
-of every S3 client do.
+of every S3 client do. `whole_put` makes the delay that of the whole PUT, from its first byte to its
+answer, as a sender sees it: it is held for what the server's usual time leaves of it.
 """
 
 import asyncio
 import contextlib
 import math
 import random
+import statistics
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -21,6 +26,7 @@ Delay = Callable[[str], float]
 
 _READ_BYTES = 1 << 20
 _HEAD_BYTES_MAX = 1 << 16
+_SERVER_TIMES = 32
 NORMAL_P99 = 2.326
 """The 99th percentile of the normal distribution, in standard deviations."""
 
@@ -36,10 +42,17 @@ def constant(seconds: float) -> Delay:
     return lambda path: seconds
 
 
+@dataclass(slots=True)
+class _Moment:
+    """When a connection's PUT was passed on; None: it has been answered."""
+
+    at: float | None = None
+
+
 class SlowPuts:
     """The proxy, in a thread of its own while the `with` block lasts. `delay` may be replaced."""
 
-    def __init__(self, endpoint_url: str, delay: Delay) -> None:
+    def __init__(self, endpoint_url: str, delay: Delay, *, whole_put: bool = False) -> None:
         parts = urlsplit(endpoint_url)
         assert parts.hostname is not None
         assert parts.port is not None
@@ -48,6 +61,8 @@ class SlowPuts:
         self.held = 0
         """PUTs that are held now."""
         self.endpoint_url = ""
+        self._whole_put = whole_put
+        self._server_times_s: deque[float] = deque([0.0], maxlen=_SERVER_TIMES)
         self._changed = threading.Condition()
         self._server = (parts.hostname, parts.port)
         self._loop = asyncio.new_event_loop()
@@ -106,15 +121,18 @@ class SlowPuts:
         server_reader, server_writer = await asyncio.open_connection(
             *self._server, limit=_READ_BYTES
         )
-        answers = asyncio.create_task(_copy(server_reader, writer))
+        passed_on = _Moment()
+        answers = asyncio.create_task(self._answer(server_reader, writer, passed_on))
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
+                begun = time.perf_counter()
                 assert len(head) < _HEAD_BYTES_MAX
                 body = await reader.readexactly(_content_length(head))
                 method, path, _ = head.split(b" ", 2)
                 if method == b"PUT":
-                    await self._hold(path.decode())
+                    await self._hold(path.decode(), begun)
+                    passed_on.at = time.perf_counter()
                 server_writer.write(head)
                 server_writer.write(body)
                 await server_writer.drain()
@@ -122,11 +140,26 @@ class SlowPuts:
             answers.cancel()
             server_writer.close()
 
-    async def _hold(self, path: str) -> None:
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passed_on: "_Moment"
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(_READ_BYTES):
+                if passed_on.at is not None:
+                    self._server_times_s.append(time.perf_counter() - passed_on.at)
+                    passed_on.at = None
+                writer.write(data)
+                await writer.drain()
+            writer.close()
+
+    async def _hold(self, path: str, begun: float) -> None:
         self.puts += 1
         self._count_held(1)
+        delay_s = self.delay(path)
+        if self._whole_put:
+            delay_s -= time.perf_counter() - begun + statistics.median(self._server_times_s)
         try:
-            await asyncio.sleep(self.delay(path))
+            await asyncio.sleep(max(0.0, delay_s))
         finally:
             self._count_held(-1)
 
@@ -143,11 +176,3 @@ def _content_length(head: bytes) -> int:
             return int(value)
         assert name.lower() != b"transfer-encoding", "S3 clients here say how long a body is"
     return 0
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(_READ_BYTES):
-            writer.write(data)
-            await writer.drain()
-        writer.close()
