@@ -1,4 +1,5 @@
-"""Consumer groups, committed offsets, coordinators: pure state machines and their Redis store.
+"""Consumer groups and committed offsets: pure state machines, and the coordinator at their edge.
 
-`consumers.group` is the way in: it says how a group is driven and what the parts are.
+`consumers.group` is the way into the machine: it says how a group is driven and what the parts are.
+`consumers.coordinator` holds groups and stores them, `consumers.offsets` commits their offsets.
 """

@@ -66,6 +66,8 @@ class Rebalancing:
     join_deadline_ms: int | None = None
     sync_deadline_ms: int | None = None
     topics: frozenset[str] | None = None
+    empty_since_ms: int | None = None
+    """Of the wall clock, which the machine does not know: whoever stores it keeps this."""
     _answers: list[Answer] = field(default_factory=list)
 
     @property

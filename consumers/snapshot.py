@@ -48,6 +48,7 @@ class _Stored(NamedTuple):
     protocol_name: str | None
     leader_id: str | None
     is_initial: bool
+    empty_since_ms: _NotNegative | None
     members: list[_StoredMember]
     pending_joins: list[tuple[str, _NotNegative]]
 
@@ -83,6 +84,7 @@ def snapshot(group: Group) -> bytes:
         machine.protocol_name,
         machine.roster.leader_id,
         machine.initial is not None,
+        machine.empty_since_ms,
         members,
         [(id_, each.session_timeout_ms) for id_, each in machine.pending_joins.items()],
     )
@@ -99,6 +101,7 @@ def restore(blob: bytes, settings: GroupSettings, new_uuid: NewUuid, now_ms: int
         protocol_type=stored.protocol_type,
         protocol_name=stored.protocol_name,
         revision=stored.revision,
+        empty_since_ms=stored.empty_since_ms,
         roster=_roster(stored),
     )
     for member in machine.roster:

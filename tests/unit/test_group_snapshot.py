@@ -151,7 +151,7 @@ def test_every_cut_or_flipped_snapshot_is_refused_or_is_a_possible_group() -> No
         group.expire(10**15)
 
 
-POSITION = {"version": 0, "state": 3, "protocol_name": 6, "leader": 7, "members": 9}
+POSITION = {"version": 0, "state": 3, "protocol_name": 6, "leader": 7, "members": 10}
 
 
 @pytest.mark.parametrize(

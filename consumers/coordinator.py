@@ -1,0 +1,395 @@
+"""The coordinator of this broker's consumer groups: the pure machine's thin edge to time and Redis.
+
+A group that is asked for here, and is this broker's by `owns`, is *taken*: the sequencer gives a
+new term and what was stored, and refuses the earlier coordinator from then on. Invariants:
+ - one taking at a time a group; all that ask meanwhile share it;
+ - answers leave in the order in which the machine made them, each after what it tells of is stored;
+   a storm of joins shares one store;
+ - where a store or a commit is refused, or `owns` says no any more, the group is resigned: all that
+   wait are told NOT_COORDINATOR, nothing else is ever said of it;
+ - a group in which there never was anything is let go, with its term.
+"""
+
+import asyncio
+import heapq
+import itertools
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import InvalidDataError, SequencerError, SequencerUnavailableError
+from bucketlog.model import WallClock
+from consumers.group import Group
+from consumers.group_messages import (
+    Answer,
+    GroupDescription,
+    GroupState,
+    Identity,
+    JoinRequest,
+    JoinResponse,
+    LeaveOutcome,
+    LeavingMember,
+    Response,
+    SyncRequest,
+    SyncResponse,
+    Token,
+)
+from consumers.group_settings import GroupSettings
+from consumers.group_store import GroupStore, ListedGroup
+from consumers.held_group import HeldGroup
+from consumers.join import NewUuid
+from consumers.snapshot import restore, snapshot
+from metadata.sequencer.requests import TakenGroup
+
+logger = logging.getLogger(__name__)
+
+ASK_AGAIN_S = 0.05
+
+Owns = Callable[[str], ErrorCode]
+"""`none` where this broker is to coordinate the group, else what to answer."""
+
+Spawn = Callable[[Coroutine[Any, Any, None], str], object]
+"""Runs a coroutine as a task of the broker, under a name."""
+
+
+class GroupCoordinator:
+    """`now_ms` is a clock that does not go back, `wall_ms` the time of day. `on_store_lost` is told
+    why the sequencer will answer nothing more in this epoch."""
+
+    def __init__(
+        self,
+        *,
+        epoch: int,
+        incarnation: str,
+        store: GroupStore,
+        owns: Owns,
+        has_offsets: Callable[[str], bool],
+        settings: GroupSettings,
+        new_uuid: NewUuid,
+        now_ms: Callable[[], int],
+        wall_ms: WallClock,
+        spawn: Spawn,
+        on_store_lost: Callable[[SequencerError], None],
+    ) -> None:
+        self._epoch = epoch
+        self._incarnation = incarnation
+        self._store = store
+        self._owns = owns
+        self._has_offsets = has_offsets
+        self._settings = settings
+        self._new_uuid = new_uuid
+        self._now_ms = now_ms
+        self._wall_ms = wall_ms
+        self._spawn = spawn
+        self._on_store_lost = on_store_lost
+        self._held: dict[str, HeldGroup] = {}
+        self._takings: dict[str, asyncio.Future[ErrorCode]] = {}
+        self._waiting: dict[Token, asyncio.Future[Response]] = {}
+        self._tokens = itertools.count()
+        self._deadlines: list[tuple[int, str]] = []
+        self._planned = asyncio.Event()
+
+    # What members ask ------------------------------------------------------------------------
+
+    async def join(self, group_id: str, request: JoinRequest) -> JoinResponse:
+        """Returns when the join phase is over. A call that is cancelled leaves the member joining:
+        it may come back, or its time runs out."""
+
+        def ask(group: Group, token: Token) -> list[Answer]:
+            return group.join(request, token, self._now_ms())
+
+        response = await self._ask(group_id, ask, JoinResponse(ErrorCode.none, request.member_id))
+        assert isinstance(response, JoinResponse)
+        return response
+
+    async def sync(self, group_id: str, request: SyncRequest) -> SyncResponse:
+        def ask(group: Group, token: Token) -> list[Answer]:
+            return group.sync(request, token, self._now_ms())
+
+        response = await self._ask(group_id, ask, SyncResponse(ErrorCode.none))
+        assert isinstance(response, SyncResponse)
+        return response
+
+    async def _ask(
+        self, group_id: str, ask: Callable[[Group, Token], list[Answer]], refused: Response
+    ) -> Response:
+        async with self.holding(group_id) as held:
+            if isinstance(held, ErrorCode):
+                return _refused(refused, held)
+            token = Token(next(self._tokens))
+            answered: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+            self._waiting[token] = answered
+            try:
+                self._let_out(held, ask(held.group, token))
+                return await answered
+            finally:
+                del self._waiting[token]
+
+    async def heartbeat(self, group_id: str, identity: Identity) -> ErrorCode:
+        async with self.holding(group_id) as held:
+            if isinstance(held, ErrorCode):
+                return held
+            error = held.group.heartbeat(identity, self._now_ms())
+            return error if await held.stored() else ErrorCode.not_coordinator
+
+    async def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> LeaveOutcome:
+        async with self.holding(group_id) as held:
+            if isinstance(held, ErrorCode):
+                return LeaveOutcome(held, (), [])
+            outcome = held.group.leave(leaving, self._now_ms())
+            self._let_out(held, outcome.answers)
+            if not await held.stored():
+                return LeaveOutcome(ErrorCode.not_coordinator, (), [])
+            return outcome._replace(answers=[])
+
+    # What administrators ask -----------------------------------------------------------------
+
+    async def describe(self, group_id: str) -> GroupDescription | ErrorCode:
+        """GROUP_ID_NOT_FOUND where there is no such group."""
+        async with self.holding(group_id) as held:
+            if isinstance(held, ErrorCode):
+                return held
+            if not self.exists(held):
+                return ErrorCode.group_id_not_found
+            description = held.group.describe()
+            return description if await held.stored() else ErrorCode.not_coordinator
+
+    async def list(self, with_offsets: Iterable[str]) -> Sequence[ListedGroup] | ErrorCode:
+        """The groups that are this broker's; `with_offsets` are all that have committed offsets."""
+        try:
+            rows = await self._store.list_groups(self._epoch)
+        except SequencerError as error:
+            return self._no_answer(error)
+        found = {group_id: ListedGroup(group_id, "", GroupState.EMPTY) for group_id in with_offsets}
+        for row in rows:
+            if row.state:
+                state = GroupState(row.state)
+                found[row.group] = ListedGroup(row.group, row.protocol_type, state)
+        for group_id, held in self._held.items():
+            if held.was_anything or group_id in found:
+                protocol_type = held.group.protocol_type or ""
+                found[group_id] = ListedGroup(group_id, protocol_type, held.group.state)
+        return [row for row in found.values() if self._owns(row.group_id) is ErrorCode.none]
+
+    def refusal(self, group_id: str) -> ErrorCode:
+        """Why the group is not to be asked for here; `none` where it is."""
+        return self._owns(group_id)
+
+    def find(self, group_id: str) -> HeldGroup | None:
+        """The group, where it is held already."""
+        return self._held.get(group_id)
+
+    def exists(self, held: HeldGroup) -> bool:
+        return held.was_anything or self._has_offsets(held.group_id)
+
+    async def forget(self, held: HeldGroup) -> ErrorCode:
+        """What is stored of a deleted (dead) group goes; its offsets are forgotten before."""
+        try:
+            mine = await self._store.forget_group(self._epoch, held.group_id, held.term)
+        except SequencerError as error:
+            return self._no_answer(error)
+        finally:
+            self.resign(held)
+        return ErrorCode.none if mine else ErrorCode.not_coordinator
+
+    # Holding groups --------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def holding(self, group_id: str) -> AsyncIterator[HeldGroup | ErrorCode]:
+        """The group, taken if it was not; or why it is not this broker's."""
+        held = await self._hold(group_id)
+        if isinstance(held, ErrorCode):
+            yield held
+            return
+        held.users += 1
+        try:
+            yield held
+        finally:
+            held.users -= 1
+            self._let_go(held)
+
+    async def _hold(self, group_id: str) -> HeldGroup | ErrorCode:
+        while (error := self._owns(group_id)) is ErrorCode.none:
+            held = self._held.get(group_id)
+            if held is not None:
+                return held
+            taking = self._takings.get(group_id)
+            if taking is None:
+                taking = self._takings[group_id] = asyncio.get_running_loop().create_future()
+                self._spawn(self._take(group_id, taking), f"taking group {group_id!r}")
+            error = await asyncio.shield(taking)
+            if error is not ErrorCode.none:
+                return error
+        return error
+
+    async def _take(self, group_id: str, taking: asyncio.Future[ErrorCode]) -> None:
+        outcome = ErrorCode.coordinator_not_available
+        try:
+            taken = await self._store.take_group(self._epoch, group_id, self._incarnation)
+        except SequencerError as error:
+            outcome = self._no_answer(error)
+        else:
+            outcome = self._owns(group_id)
+            if outcome is ErrorCode.none:
+                held = HeldGroup(self._restored(group_id, taken), taken.term, taken.open_tickets)
+                self._held[group_id] = held
+                self._plan(held)
+        finally:
+            del self._takings[group_id]
+            taking.set_result(outcome)
+
+    def _restored(self, group_id: str, taken: TakenGroup) -> Group:
+        if taken.snapshot is not None:
+            try:
+                return restore(taken.snapshot, self._settings, self._new_uuid, self._now_ms())
+            except InvalidDataError as error:
+                logger.error(
+                    "group %r begins anew, its members have to rejoin: %s", group_id, error
+                )
+        group = Group(group_id, self._settings, self._new_uuid)
+        group.machine.revision = taken.revision
+        return group
+
+    def _let_go(self, held: HeldGroup) -> None:
+        if held.users or held.lost or self.exists(held):
+            return
+        self.resign(held)
+        self._spawn(self._forget_quietly(held), f"letting group {held.group_id!r} go")
+
+    async def _forget_quietly(self, held: HeldGroup) -> None:
+        try:
+            await self._store.forget_group(self._epoch, held.group_id, held.term)
+        except SequencerUnavailableError as error:
+            logger.info("group %r stays in Redis, empty: %s", held.group_id, error)
+        except SequencerError as error:
+            self._on_store_lost(error)
+
+    def resign(self, held: HeldGroup) -> None:
+        """Those who wait are told NOT_COORDINATOR; whoever asks next finds out who has it."""
+        if held.lost:
+            return
+        if self._held.get(held.group_id) is held:
+            del self._held[held.group_id]
+        held.lose()
+        for token, response in held.group.resign():
+            self._answer(token, response, True)
+
+    def resign_all(self) -> None:
+        for held in list(self._held.values()):
+            self.resign(held)
+
+    def check_ownership(self) -> None:
+        """The cluster's members have changed: resign what is another broker's now."""
+        for held in list(self._held.values()):
+            if self._owns(held.group_id) is not ErrorCode.none:
+                self.resign(held)
+
+    def _no_answer(self, error: SequencerError) -> ErrorCode:
+        if not error.retriable:
+            self._on_store_lost(error)
+        return ErrorCode.coordinator_not_available
+
+    # Answers, once they are stored -----------------------------------------------------------
+
+    def _let_out(self, held: HeldGroup, answers: Iterable[Answer]) -> None:
+        """To be called after every change: stores it, and has the timer look at it in time."""
+        for token, response in answers:
+            held.when_stored(partial(self._answer, token, response))
+        self._plan(held)
+        if not held.is_stored and not held.storing and not held.lost:
+            held.storing = True
+            self._spawn(self._keep_stored(held), f"storing group {held.group_id!r}")
+
+    def _answer(self, token: Token, response: Response, stored: bool) -> None:
+        waiting = self._waiting.get(token)  # None: its client is gone
+        if waiting is None or waiting.done():
+            return
+        if stored:
+            waiting.set_result(response)
+        else:
+            waiting.set_result(_refused(response, ErrorCode.not_coordinator))
+
+    async def _keep_stored(self, held: HeldGroup) -> None:
+        try:
+            while not held.lost and not held.is_stored and held.group.state is not GroupState.DEAD:
+                revision = held.group.revision
+                if await self._store_once(held, revision):
+                    held.note_stored(revision)
+                else:
+                    self.resign(held)
+        finally:
+            held.storing = False
+
+    async def _store_once(self, held: HeldGroup, revision: int) -> bool:
+        """False where the group is lost. A lost answer is asked for again."""
+        machine = held.group.machine
+        if machine.state is not GroupState.EMPTY:
+            machine.empty_since_ms = None
+        elif machine.empty_since_ms is None:
+            machine.empty_since_ms = self._wall_ms()
+        state, kind, blob = str(machine.state), machine.protocol_type or "", snapshot(held.group)
+        while not held.lost:
+            try:
+                return await self._store.store_group(
+                    self._epoch, held.group_id, held.term, revision, state, kind, blob
+                )
+            except SequencerUnavailableError:
+                if self._owns(held.group_id) is not ErrorCode.none:
+                    return False
+                await asyncio.sleep(ASK_AGAIN_S)
+            except SequencerError as error:
+                self._on_store_lost(error)
+                return False
+        return False
+
+    # Time ------------------------------------------------------------------------------------
+
+    def _plan(self, held: HeldGroup) -> None:
+        """Deadlines that only move on (a heartbeat's) are found when the timer looks."""
+        deadline_ms = held.group.next_deadline_ms
+        if deadline_ms is None or held.lost:
+            return
+        if held.planned_ms is None or deadline_ms < held.planned_ms:
+            held.planned_ms = deadline_ms
+            heapq.heappush(self._deadlines, (deadline_ms, held.group_id))
+            self._planned.set()
+
+    def expire(self) -> None:
+        """Do what time does, as far as it has come."""
+        now_ms = self._now_ms()
+        while self._deadlines and self._deadlines[0][0] <= now_ms:
+            deadline_ms, group_id = heapq.heappop(self._deadlines)
+            held = self._held.get(group_id)
+            if held is None or held.planned_ms != deadline_ms:
+                continue
+            held.planned_ms = None
+            if self._owns(group_id) is not ErrorCode.none:
+                self.resign(held)
+                continue
+            self._let_out(held, held.group.expire(now_ms))
+            self._let_go(held)
+
+    async def run(self) -> None:
+        """The timer, for ever."""
+        while True:
+            self._planned.clear()
+            self.expire()
+            wait_s = None
+            if self._deadlines:
+                wait_s = max(self._deadlines[0][0] - self._now_ms(), 0) / 1000
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._planned.wait()
+            except TimeoutError:
+                pass
+
+
+def _refused(response: Response, error: ErrorCode) -> Response:
+    """In its place."""
+    if isinstance(response, JoinResponse):
+        return JoinResponse(error, response.member_id)
+    return SyncResponse(error)

@@ -1,0 +1,52 @@
+"""Which committed offsets of a group have outlived their time. Pure.
+
+Source: Kafka's OffsetMetadataManager.cleanupExpiredOffsets and ClassicGroup's expiration condition,
+but for this: an offset that is committed to an empty group is kept for its full time.
+"""
+
+from collections.abc import Callable, Mapping
+
+from bucketlog.model import TopicId, TopicPartition
+from consumers.group import Group
+from consumers.group_messages import CONSUMER_PROTOCOL_TYPE, GroupState
+from metadata.fold import CommittedOffset
+
+Offsets = Mapping[TopicPartition, CommittedOffset]
+
+
+def may_expire(offsets: Offsets, now_ms: int, retention_ms: int) -> bool:
+    """Whether the group has to be looked at: no offset expires before its commit is that old."""
+    return any(_is_over(row, row.committed_ms, now_ms, retention_ms) for row in offsets.values())
+
+
+def expired_offsets(
+    group: Group,
+    offsets: Offsets,
+    topic_name: Callable[[TopicId], str | None],
+    now_ms: int,
+    retention_ms: int,
+) -> list[TopicPartition]:
+    """`now_ms` is the time of day. Nothing expires of a topic that a member subscribes to, and
+    nothing at all while a group rebalances or is not a consumer group."""
+    since_ms = 0
+    if group.protocol_type is not None:
+        if group.state is GroupState.EMPTY:
+            since_ms = group.machine.empty_since_ms or 0
+        elif (
+            group.state is not GroupState.STABLE
+            or group.protocol_type != CONSUMER_PROTOCOL_TYPE
+            or group.machine.topics is None
+        ):
+            return []
+    return [
+        partition
+        for partition, row in offsets.items()
+        if _is_over(row, max(row.committed_ms, since_ms), now_ms, retention_ms)
+        and not group.is_subscribed(topic_name(partition.topic_id) or "")
+    ]
+
+
+def _is_over(row: CommittedOffset, since_ms: int, now_ms: int, retention_ms: int) -> bool:
+    if row.expires_ms is not None:
+        return row.expires_ms <= now_ms
+    return since_ms + retention_ms <= now_ms

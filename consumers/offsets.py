@@ -1,0 +1,306 @@
+"""Committed offsets of this broker's groups: facts of the log, under the coordinator's term.
+
+Invariants: a commit is let in by the group's machine, and by the sequencer only while nobody else
+has taken the group; commits of a group come into the log in the order in which they were let in; a
+fetch that wants stable offsets answers when all that was let in before, here or by an earlier
+coordinator, is visible or void.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.errors import SequencerError
+from bucketlog.model import TopicId, TopicPartition, WallClock
+from consumers.coordinator import GroupCoordinator, Spawn
+from consumers.group_messages import GroupState, Identity
+from consumers.held_group import HeldGroup
+from consumers.offset_expiry import expired_offsets, may_expire
+from metadata.facts import GroupFact, OffsetRow, OffsetsCommitted, OffsetsForgotten, PartitionRow
+from metadata.fold import CommittedOffset
+from metadata.sequencer.requests import ControlStatus, Position, WantedGroupEntry
+
+logger = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 0.02
+
+
+class OffsetView(Protocol):
+    """What is visible (metadata/view.py)."""
+
+    def groups(self) -> list[str]: ...
+
+    def offsets(self, group: str) -> Mapping[TopicPartition, CommittedOffset]: ...
+
+    def topic_name(self, topic_id: TopicId) -> str | None: ...
+
+
+class FactCommitter(Protocol):
+    async def commit_fact(
+        self, fact: GroupFact, wanted: WantedGroupEntry, *, when_reserved: bool = False
+    ) -> ControlStatus: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSettings:
+    """`ack_when_reserved`: a commit is acknowledged before it is in the bucket. `commit_timeout_ms`
+    bounds the wait for one, whether it is to be acknowledged or to be fetched."""
+
+    retention_ms: int
+    check_interval_ms: int
+    commit_timeout_ms: int
+    ack_when_reserved: bool
+
+
+class GroupOffsets:
+    """`catch_up` returns when the view shows all that was visible at the call, False where that
+    cannot be told; `position` is the sequencer's. Clocks as the coordinator's."""
+
+    def __init__(
+        self,
+        *,
+        coordinator: GroupCoordinator,
+        view: OffsetView,
+        log: FactCommitter,
+        position: Callable[[], Awaitable[Position]],
+        catch_up: Callable[[], Awaitable[bool]],
+        settings: OffsetSettings,
+        now_ms: Callable[[], int],
+        wall_ms: WallClock,
+        spawn: Spawn,
+    ) -> None:
+        self._coordinator = coordinator
+        self._view = view
+        self._log = log
+        self._position = position
+        self._catch_up = catch_up
+        self._settings = settings
+        self._now_ms = now_ms
+        self._wall_ms = wall_ms
+        self._spawn = spawn
+
+    # Commit and fetch ------------------------------------------------------------------------
+
+    async def commit(
+        self,
+        group_id: str,
+        identity: Identity,
+        rows: Sequence[OffsetRow],
+        *,
+        retention_ms: int | None = None,
+    ) -> ErrorCode:
+        """`retention_ms` where the client asks for a time of its own. GROUP_ID_NOT_FOUND where a
+        member commits to a group that is none."""
+        async with self._coordinator.holding(group_id) as held:
+            if isinstance(held, ErrorCode):
+                return held
+            if identity.generation >= 0 and not self._coordinator.exists(held):
+                return ErrorCode.group_id_not_found
+            error = held.group.check_commit(identity, self._now_ms())
+            if error is not ErrorCode.none:
+                return error if await held.stored() else ErrorCode.not_coordinator
+            now_ms = self._wall_ms()
+            fact = OffsetsCommitted(
+                group=group_id,
+                committed_ms=now_ms,
+                expires_ms=None if retention_ms is None else now_ms + retention_ms,
+                offsets=tuple(rows),
+            )
+            return await self._write(held, fact)
+
+    async def fetch(
+        self, group_id: str, *, require_stable: bool
+    ) -> Mapping[TopicPartition, CommittedOffset] | ErrorCode:
+        """All of the group's; empty where there is no such group."""
+        if not require_stable:
+            error = self._coordinator.refusal(group_id)
+            if error is not ErrorCode.none:
+                return error
+            if not await self._catch_up():
+                return ErrorCode.coordinator_load_in_progress
+            return self._shown(group_id)
+        async with self._coordinator.holding(group_id) as held:
+            if isinstance(held, ErrorCode):
+                return held
+            error = await self._settle(held)
+            return error if error is not ErrorCode.none else self._shown(group_id)
+
+    def _shown(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+        offsets, held = self._view.offsets(group_id), self._coordinator.find(group_id)
+        return dict(offsets if held is None else held.show_promised(offsets))
+
+    async def _settle(self, held: HeldGroup) -> ErrorCode:
+        """Until the view has all that was let in so far."""
+        try:
+            async with asyncio.timeout(self._settings.commit_timeout_ms / 1000):
+                if held.on_their_way:
+                    await asyncio.wait(set(held.on_their_way))
+                while held.unsettled:
+                    held.unsettled &= (await self._position()).open_tickets
+                    if held.unsettled:
+                        await asyncio.sleep(LOOK_AGAIN_S)
+        except TimeoutError:
+            return ErrorCode.unstable_offset_commit
+        except SequencerError:
+            return ErrorCode.coordinator_load_in_progress
+        if held.lost:
+            return ErrorCode.not_coordinator
+        if not await self._catch_up():
+            return ErrorCode.coordinator_load_in_progress
+        return ErrorCode.none
+
+    # Deleting --------------------------------------------------------------------------------
+
+    async def delete(
+        self, group_id: str, partitions: Sequence[TopicPartition]
+    ) -> Sequence[ErrorCode] | ErrorCode:
+        """An answer for each, or one for all."""
+        async with self._coordinator.holding(group_id) as held:
+            if isinstance(held, ErrorCode):
+                return held
+            error = await self._settle(held)
+            if error is ErrorCode.none and not self._coordinator.exists(held):
+                error = ErrorCode.group_id_not_found
+            if error is ErrorCode.none:
+                error = held.group.check_offset_delete()
+            if error is not ErrorCode.none:
+                return error
+            subscribed = [
+                held.group.is_subscribed(self._view.topic_name(each.topic_id) or "")
+                for each in partitions
+            ]
+            known = self._shown(group_id)
+            free = [
+                each
+                for each, is_kept in zip(partitions, subscribed, strict=True)
+                if not is_kept and each in known
+            ]
+            error = await self._forget(held, free)
+            if error is not ErrorCode.none:
+                return error
+            return [
+                ErrorCode.group_subscribed_to_topic if is_kept else ErrorCode.none
+                for is_kept in subscribed
+            ]
+
+    async def delete_group(self, group_id: str) -> ErrorCode:
+        async with self._coordinator.holding(group_id) as held:
+            if isinstance(held, ErrorCode):
+                return held
+            error = await self._settle(held)
+            if error is ErrorCode.none and not self._coordinator.exists(held):
+                error = ErrorCode.group_id_not_found
+            return error if error is not ErrorCode.none else await self._end(held)
+
+    async def _end(self, held: HeldGroup) -> ErrorCode:
+        error = held.group.delete()
+        if error is not ErrorCode.none:
+            return error
+        if self._shown(held.group_id):
+            error = await self._write(held, OffsetsForgotten(group=held.group_id))
+            if error is not ErrorCode.none:  # whoever has it next finds it as it is stored
+                self._coordinator.resign(held)
+                return error
+        return await self._coordinator.forget(held)
+
+    # Expiry ----------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Looks for expired offsets, for ever."""
+        while True:
+            await asyncio.sleep(self._settings.check_interval_ms / 1000)
+            await self.expire()
+
+    async def expire(self) -> None:
+        """Forget what has outlived its time, and groups that are empty and keep no offsets."""
+        if not await self._catch_up():
+            return
+        now_ms, retention_ms = self._wall_ms(), self._settings.retention_ms
+        listed = await self._coordinator.list(self._view.groups())
+        if isinstance(listed, ErrorCode):
+            return
+        for row in listed:
+            offsets = self._view.offsets(row.group_id)
+            is_over = row.state is GroupState.EMPTY and not offsets
+            if is_over or may_expire(offsets, now_ms, retention_ms):
+                await self._expire_group(row.group_id)
+
+    async def _expire_group(self, group_id: str) -> None:
+        async with self._coordinator.holding(group_id) as held:
+            if isinstance(held, ErrorCode) or await self._settle(held) is not ErrorCode.none:
+                return
+            if held.on_their_way or held.promised:
+                return
+            gone = expired_offsets(
+                held.group,
+                self._view.offsets(group_id),
+                self._view.topic_name,
+                self._wall_ms(),
+                self._settings.retention_ms,
+            )
+            if gone:
+                logger.info("%d offsets of group %r have expired", len(gone), group_id)
+            if held.group.state is GroupState.EMPTY and len(gone) == len(self._shown(group_id)):
+                await self._end(held)
+            elif gone:
+                await self._forget(held, gone)
+
+    # Into the log ----------------------------------------------------------------------------
+
+    async def _forget(self, held: HeldGroup, partitions: Iterable[TopicPartition]) -> ErrorCode:
+        rows = tuple(PartitionRow(UUID(bytes=each.topic_id), each.partition) for each in partitions)
+        if not rows:
+            return ErrorCode.none
+        return await self._write(held, OffsetsForgotten(group=held.group_id, partitions=rows))
+
+    async def _write(self, held: HeldGroup, fact: GroupFact) -> ErrorCode:
+        """COORDINATOR_NOT_AVAILABLE where nobody knows: it may still come into the log, and what
+        is committed later comes after it."""
+        outcome: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+        held.on_their_way.add(outcome)
+        self._spawn(self._bring(held, fact, outcome), f"offsets of group {held.group_id!r}")
+        await asyncio.wait([outcome], timeout=self._settings.commit_timeout_ms / 1000)
+        return outcome.result() if outcome.done() else ErrorCode.coordinator_not_available
+
+    async def _bring(
+        self, held: HeldGroup, fact: GroupFact, outcome: asyncio.Future[ErrorCode]
+    ) -> None:
+        early = self._settings.ack_when_reserved and isinstance(fact, OffsetsCommitted)
+        error = ErrorCode.coordinator_not_available
+        wanted = WantedGroupEntry(held.group_id, held.term)
+        if isinstance(fact, OffsetsForgotten):
+            for each in [*held.promised] if fact.partitions is None else _partitions(fact):
+                held.promised.pop(each, None)
+        try:
+            status = await self._log.commit_fact(fact, wanted, when_reserved=early)
+            is_in = status is ControlStatus.OK
+            error = ErrorCode.none if is_in else ErrorCode.not_coordinator
+            if is_in and isinstance(fact, OffsetsCommitted) and early:
+                held.promised |= _rows(fact)
+        except SequencerError as reason:
+            logger.info("offsets of group %r are not committed: %s", held.group_id, reason)
+        finally:
+            held.on_their_way.discard(outcome)
+            outcome.set_result(error)
+        if error is ErrorCode.not_coordinator:
+            self._coordinator.resign(held)
+
+
+def _partitions(fact: OffsetsForgotten) -> list[TopicPartition]:
+    rows = fact.partitions or ()
+    return [TopicPartition(TopicId(row.topic_id.bytes), row.partition) for row in rows]
+
+
+def _rows(fact: OffsetsCommitted) -> dict[TopicPartition, CommittedOffset]:
+    """As the fold makes them."""
+    return {
+        TopicPartition(TopicId(row.topic_id.bytes), row.partition): CommittedOffset(
+            row.offset, row.leader_epoch, row.metadata, fact.committed_ms, fact.expires_ms
+        )
+        for row in fact.offsets
+    }
