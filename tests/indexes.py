@@ -1,6 +1,6 @@
 """Segment indexes for tests of the pure parts, in few words: one epoch, one writer, no bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from bucketlog.model import (
@@ -14,7 +14,17 @@ from bucketlog.model import (
     TopicPartition,
     WriterId,
 )
-from metadata.facts import Fact, PartitionsAdded, TopicCreated, TopicDeleted, encode_fact
+from metadata.facts import (
+    Fact,
+    OffsetRow,
+    OffsetsCommitted,
+    OffsetsForgotten,
+    PartitionRow,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+    encode_fact,
+)
 
 WRITER = WriterId("a" * 32)
 
@@ -38,6 +48,28 @@ def delete(topic: int) -> Fact:
 
 def grow(topic: int, partitions: int) -> Fact:
     return PartitionsAdded(topic_id=UUID(int=topic), name=f"t{topic}", partitions=partitions)
+
+
+def commit(
+    group: str,
+    offsets: Mapping[TopicPartition, int],
+    *,
+    at: int = 0,
+    expires: int | None = None,
+    metadata: str = "",
+) -> Fact:
+    """Committed `at` ms, in the leader epoch that is a tenth of the offset."""
+    rows = (
+        OffsetRow(UUID(bytes=topic), number, offset, offset // 10, metadata)
+        for (topic, number), offset in offsets.items()
+    )
+    return OffsetsCommitted(group=group, committed_ms=at, expires_ms=expires, offsets=tuple(rows))
+
+
+def forget(group: str, *partitions: TopicPartition) -> Fact:
+    """Without partitions, all."""
+    rows = tuple(PartitionRow(UUID(bytes=topic), number) for topic, number in partitions)
+    return OffsetsForgotten(group=group, partitions=rows or None)
 
 
 def row(

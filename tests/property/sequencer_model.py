@@ -13,7 +13,10 @@ from metadata.sequencer.requests import (
     BatchAnswer,
     BatchStatus,
     ControlStatus,
+    TakenGroup,
     WantedBatch,
+    WantedControl,
+    WantedGroupEntry,
     WantedTopicChange,
 )
 
@@ -41,6 +44,7 @@ class Entry:
     state: str = PENDING
     batches: list[Written] = field(default_factory=list)
     control: list[WantedTopicChange] = field(default_factory=list)
+    groups: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     needs: set[int] = field(default_factory=set)
     low_ticket: int = -1
@@ -61,6 +65,9 @@ class SequencerModel:
         self.entries: list[Entry] = []
         self.shown: list[int] = []
         self.next: dict[tuple[TopicId, int], int] = {}
+        self.terms: dict[str, int] = {}
+        """Who coordinates a group: the term of its last taking, none once it is forgotten."""
+        self.takings = 0
 
     def _live(self, draft: Entry | None = None) -> Iterator[Entry]:
         yield from (entry for entry in self.entries if entry.state != VOID)
@@ -99,10 +106,15 @@ class SequencerModel:
         self,
         writer: WriterId,
         parts: Mapping[Place, Sequence[WantedBatch]],
-        control: Sequence[WantedTopicChange],
+        control: Sequence[WantedControl],
     ) -> tuple[Entry | None, Answers]:
         draft = Entry(len(self.entries), writer)
-        statuses = [self._control(change, draft) for change in control]
+        statuses = [
+            self._group_entry(entry, draft)
+            if isinstance(entry, WantedGroupEntry)
+            else self._control(entry, draft)
+            for entry in control
+        ]
         answers = []
         for place, wanted in parts.items():
             waiting: set[str] = set()
@@ -116,7 +128,8 @@ class SequencerModel:
                 draft.stamps.append(self._stamp(place, before) if accepted else -1)
             if accepted:
                 draft.names.add(place[0])
-        if not draft.batches and not draft.control and not any(s >= 0 for s in draft.stamps):
+        changes = draft.batches or draft.control or draft.groups
+        if not changes and not any(s >= 0 for s in draft.stamps):
             return None, Answers(answers, statuses)
         draft.needs = {entry.ticket for entry in self.entries if self._is_needed(entry, draft)}
         open_tickets = [entry.ticket for entry in self.entries if entry.is_open]
@@ -157,11 +170,25 @@ class SequencerModel:
             earlier is (mine[-1] if mine else None)
             or any(w[:2] in {x[:2] for x in draft.batches} for w in earlier.batches)
             or any(w.topic_id in changed for w in earlier.batches)
+            or bool(draft.groups & earlier.groups)
             or any(
                 c.topic_name in draft.names | {d.topic_name for d in draft.control}
                 for c in earlier.control
             )
         )
+
+    def take(self, group: str) -> TakenGroup:
+        """Nothing is stored of it."""
+        self.takings += 1
+        self.terms[group] = self.takings
+        opened = [entry.ticket for entry in self.entries if entry.is_open and group in entry.groups]
+        return TakenGroup(self.takings, 0, None, frozenset(opened))
+
+    def _group_entry(self, wanted: WantedGroupEntry, draft: Entry) -> ControlStatus:
+        if self.terms.get(wanted.group) != wanted.term:
+            return ControlStatus.NOT_COORDINATOR
+        draft.groups.add(wanted.group)
+        return ControlStatus.OK
 
     def _control(self, change: WantedTopicChange, draft: Entry) -> ControlStatus:
         found = self._topic(change.topic_name, draft)

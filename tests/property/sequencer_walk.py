@@ -1,8 +1,9 @@
 """A random walk over the real scripts, held against a model of the protocol, and then the fold.
 
 Three writers, two topics, idempotent and plain batches, duplicates, gaps, new producer epochs,
-topics created, grown and deleted, stamps alone, publishing in every legal order and on others'
-behalf, fences, and what fenced writers try still. Every answer is compared.
+topics created, grown and deleted, groups taken and forgotten, entries of theirs by coordinators of
+now and before, stamps alone, publishing in every legal order and on others' behalf, fences, and
+what fenced writers try still. Every answer is compared.
 """
 
 import random
@@ -22,7 +23,15 @@ from bucketlog.model import (
     TopicPartition,
     WriterId,
 )
-from metadata.facts import Fact, PartitionsAdded, TopicCreated, TopicDeleted, encode_fact
+from metadata.facts import (
+    Fact,
+    OffsetRow,
+    OffsetsCommitted,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+    encode_fact,
+)
 from metadata.fold import LogState, fold
 from metadata.sequencer.requests import (
     Fence,
@@ -31,6 +40,8 @@ from metadata.sequencer.requests import (
     Published,
     PublishStatus,
     WantedBatch,
+    WantedControl,
+    WantedGroupEntry,
     WantedTopicChange,
 )
 from tests.property.sequencer_model import (
@@ -43,6 +54,7 @@ from tests.property.sequencer_model import (
 from tests.sequencing import NOW_MS, Sequencing, plain
 
 NAMES = ("x", "y")
+GROUPS = ("g", "h")
 PARTITIONS_MAX = 3
 STEPS = 120
 OPEN_MAX = 12
@@ -55,6 +67,7 @@ class Walk:
         self.random = random.Random(seed)
         self.plain_share = self.random.choice([0.1, 0.4, 0.9])
         self.control_share = self.random.choice([0.05, 0.2, 0.4])
+        self.group_share = self.random.choice([0, 0.2, 0.5])
         self.void_weight = self.random.choice([2, 6, 15])
         self.real = sequencing
         self.model = SequencerModel()
@@ -70,8 +83,8 @@ class Walk:
             await self.add_writer()
         for _ in range(STEPS):
             open_now = sum(entry.is_open for entry in self.model.entries)
-            kinds = ("reserve", "publish", "early", "void", "refused", "too late")
-            weights = (50 if open_now < OPEN_MAX else 0, 40, 3, self.void_weight, 3, 3)
+            kinds = ("reserve", "publish", "early", "void", "refused", "too late", "take", "forget")
+            weights = (50 if open_now < OPEN_MAX else 0, 40, 3, self.void_weight, 3, 3, 4, 1)
             match self.random.choices(kinds, weights)[0]:
                 case "reserve":
                     await self.reserve()
@@ -85,6 +98,10 @@ class Walk:
                     await self.fence_wrongly()
                 case "too late":
                     await self.act_fenced()
+                case "take":
+                    await self.take_group()
+                case "forget":
+                    await self.forget_group()
         while any(entry.is_open for entry in self.model.entries):
             await self.publish()
         await self.compare_with_the_fold()
@@ -150,7 +167,11 @@ class Walk:
                 for _ in range(self.random.choice([0, 1, 1, 1, 2, 3])):
                     wanted.append(self.wanted_batch(place))
         few = self.random.random() < (self.control_share if self.model.shown else 0.9)
-        control = [self.wanted_control() for _ in range(self.random.choice([1, 2]) if few else 0)]
+        control: list[WantedControl] = []
+        control += [self.wanted_control() for _ in range(self.random.choice([1, 2]) if few else 0)]
+        while self.random.random() < self.group_share:
+            control.append(self.wanted_entry())
+        self.random.shuffle(control)
         for name, topic_id, _ in parts:
             self.real.topic_ids[name] = topic_id
         await self.ask(writer, parts, control)
@@ -159,7 +180,7 @@ class Walk:
         self,
         writer: WriterId,
         parts: dict[Place, list[WantedBatch]],
-        control: Sequence[WantedTopicChange],
+        control: Sequence[WantedControl],
     ) -> None:
         one_id: dict[str, TopicId] = {}
         parts = {
@@ -185,7 +206,25 @@ class Walk:
         if self.random.random() < 0.1:
             again = await self.real.ask(writer, asked, control, seq=seq, request=request)
             assert again == got
-        self.segments[entry.ticket] = segment_of(entry, SegmentId(writer, seq))
+        standing = [one for ids in self.ids.values() for one in ids if self.model.partitions(one)]
+        self.segments[entry.ticket] = segment_of(entry, SegmentId(writer, seq), standing)
+
+    # Groups ------------------------------------------------------------------------------------
+
+    def wanted_entry(self) -> WantedGroupEntry:
+        """Mostly by the coordinator, now and then by an earlier one, or of a group without one."""
+        group = self.random.choice(GROUPS)
+        term = self.model.terms.get(group, 0)
+        return WantedGroupEntry(group, term if self.random.random() < 0.8 else max(term - 1, 0))
+
+    async def take_group(self) -> None:
+        group = self.random.choice(GROUPS)
+        assert await self.real.sequencer.take_group(1, group, "broker") == self.model.take(group)
+
+    async def forget_group(self) -> None:
+        group = self.random.choice(GROUPS)
+        term = self.model.terms.pop(group, 0)
+        assert await self.real.sequencer.forget_group(1, group, term)
 
     # Outcomes ----------------------------------------------------------------------------------
 
@@ -272,10 +311,15 @@ class Walk:
             as_shown.apply(index)
         assert as_shown.partitions == state.partitions
         assert as_shown.topics == state.topics
+        assert as_shown.groups == state.groups
         topics = await self.real.records("topics")
         partitions = await self.real.records("partitions")
         producers = await self.real.records("producers")
+        groups = await self.real.records("groups")
         assert await self.real.open_tickets() == []
+        assert {name: (record["term"], record["open"]) for name, record in groups.items()} == {
+            f"g:{group}": (term, "") for group, term in self.model.terms.items()
+        }
         assert topics == {
             topic.name: [[-1, topic.topic_id.hex(), topic.partitions, False]]
             for topic in state.topics.values()
@@ -307,7 +351,16 @@ def fact_of(change: WantedTopicChange) -> Fact:
     return TopicDeleted(topic_id=topic_id, name=name)
 
 
-def segment_of(entry: Entry, segment: SegmentId) -> SegmentIndex:
+def commit_of(group: str, ticket: int, topics: Sequence[TopicId]) -> Fact:
+    """In partition 0 of all `topics`: which commit it was is seen by its offset."""
+    rows = tuple(OffsetRow(UUID(bytes=topic), 0, ticket, -1, "") for topic in topics)
+    return OffsetsCommitted(group=group, committed_ms=NOW_MS, offsets=rows)
+
+
+def segment_of(entry: Entry, segment: SegmentId, topics: Sequence[TopicId]) -> SegmentIndex:
+    """`topics` are visible when it is reserved: a coordinator commits of no others."""
+    facts = [commit_of(group, entry.ticket, topics) for group in sorted(entry.groups)]
+    facts += [fact_of(change) for change in entry.control]
     rows: dict[TopicPartition, list[BatchIndex]] = {}
     for topic_id, partition, base, batch in entry.batches:
         rows.setdefault(TopicPartition(topic_id, partition), []).append(
@@ -330,5 +383,5 @@ def segment_of(entry: Entry, segment: SegmentId) -> SegmentIndex:
         entry.low_ticket,
         NOW_MS,
         tuple(PartitionIndex(key, 0, tuple(batches)) for key, batches in rows.items()),
-        tuple(encode_fact(fact_of(change)) for change in entry.control),
+        tuple(encode_fact(fact) for fact in facts),
     )

@@ -105,10 +105,44 @@ BROKEN: dict[str, tuple[str, str]] = {
         "add_partitions(keys, partitions, version, had,",
         "add_partitions(keys, partitions, version, 0,",
     ),
+    "a group's entries do not depend on each other": (
+        "blocked = blocked + (record.open == '' and 0 or 1)",
+        "",
+    ),
+    "each of a group's entries in a segment counts": (
+        "if not groups_dirty[group] then",
+        "if true then",
+    ),
+    "any coordinator's entries are accepted": ("and record.term == term", ""),
+    "a group's entry alone is nothing to write": ("and #groups_touched == 0", ""),
+    "a group's entries stay open": (
+        "record.open, next_one = without(record.open, ticket)\n    free(freed, next_one)\n    if",
+        "if",
+    ),
+    "a settled entry frees nobody of its group": ("free(freed, next_one)\n    if", "if"),
+    "a group forgotten with open entries stays": (
+        "if record.term == NO_TERM and record.open == '' then",
+        "if false then",
+    ),
+    "a group that is settled is forgotten": (
+        "if record.term == NO_TERM and record.open == '' then",
+        "if record.open == '' then",
+    ),
+    "a forgotten group's open entries are forgotten": (
+        "= record.open ~= '' and\n",
+        "= false and\n",
+    ),
+    "a forgotten group is coordinated still": ("{term = NO_TERM,", "{term = record.term,"),
+    "terms are counted by group": ("meta.group_term + 1", "(record.term or 0) + 1"),
+    "a term is not used up": (
+        "redis.call('HSET', keys.meta, 'group_term', string.format('%d', record.term))",
+        "",
+    ),
+    "who takes a group does not learn what is open": ("tickets_of(record.open)", "{}"),
     "a repeat is reserved anew": ("if seq ~= me.next then", "if false then"),
 }
 SEEDS_TO_FIND = 150
-WALKED = (Verb.RESERVE, Verb.PUBLISH, Verb.FENCE)
+WALKED = (Verb.RESERVE, Verb.PUBLISH, Verb.FENCE, Verb.TAKE_GROUP, Verb.FORGET_GROUP)
 
 
 @pytest.mark.parametrize("rule", BROKEN)

@@ -4,7 +4,18 @@ import pytest
 
 from bucketlog.model import SegmentId
 from metadata.view import Change, PartitionLog, StoredRange, View
-from tests.indexes import WRITER, create, delete, grow, partition, row, segment, topic_id
+from tests.indexes import (
+    WRITER,
+    commit,
+    create,
+    delete,
+    forget,
+    grow,
+    partition,
+    row,
+    segment,
+    topic_id,
+)
 
 FIRST, SECOND = SegmentId(WRITER, 0), SegmentId(WRITER, 1)
 
@@ -136,3 +147,23 @@ def test_a_deleted_topic_is_gone_and_its_name_is_empty_when_it_comes_again() -> 
         log = view.log(there)
         assert log is not None
         assert log.high_watermark == high_watermark
+
+
+def test_committed_offsets_by_group() -> None:
+    view = View()
+    assert view.groups() == []
+    assert view.offsets("g") == {}
+    first, second = commit("g", {partition(1): 5}), commit("h", {partition(1): 7})
+    assert view.apply(segment(0, {}, create(1), first, second)).facts[1:] == [first, second]
+    assert view.groups() == ["g", "h"]
+    assert view.offsets("g")[partition(1)].offset == 5
+    view.apply(segment(1, {}, forget("g")))
+    assert view.groups() == ["h"]
+    assert view.offsets("g") == {}
+
+
+def test_a_view_that_begins_again_has_the_offsets_of_its_segments() -> None:
+    view = View()
+    view.apply(segment(0, {}, create(1), commit("old", {partition(1): 1})))
+    view.rebuild([segment(0, {}, create(1), commit("new", {partition(1): 2}))])
+    assert view.groups() == ["new"]

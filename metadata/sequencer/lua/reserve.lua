@@ -130,7 +130,7 @@ local function enter_offsets(group, term)
   local record = groups[group]
   if not coordinates(record, term) then return 'not_coordinator' end
   if not groups_dirty[group] then
-    if record.open ~= '' then blocked = blocked + 1 end
+    blocked = blocked + (record.open == '' and 0 or 1)
     record.open = record.open .. string.format('%d:', ticket) .. NO_BASE .. ','
     groups_dirty[group] = record
   end
