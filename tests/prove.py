@@ -23,6 +23,7 @@ from pathlib import Path
 
 from benchmarks.under_test import machine
 from bucketlog.embedded import EmbeddedCluster
+from tests.prove_benchmarks import FILE_TARGETS, STORE_TARGETS
 from tests.prove_cluster import CLUSTER_TARGETS
 from tests.scenarios.clients import CLIENTS
 from tests.scenarios.crash import crash
@@ -149,36 +150,6 @@ def prove_crash(short: bool) -> Figures:
         return crash(folder, 2 if short else 10, records_between=2_000).as_json()
 
 
-def bench(module: str, short: bool, *flags: str, limits: tuple[str, ...]) -> Figures:
-    """In short form the limits do not count: machines of CI are shared."""
-    time_flags = ["--seconds", "3"] if short else ["--seconds", "20"]
-    wanted = [] if short else list(limits)
-    command = [sys.executable, "-m", f"benchmarks.{module}", *flags, *time_flags, *wanted]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
-    figures = last_json(done.stdout)
-    if done.returncode:
-        raise ShortfallError("; ".join(figures["shortfalls"]), figures)
-    return figures
-
-
-def prove_produce(short: bool) -> Figures:
-    """1 KB records in 1 MB batches by librdkafka on a bucket with fsync."""
-    limits = ("--min-mb-s", "200", "--max-cpu-s-per-gb", "2.5")
-    return bench("produce", short, limits=limits)
-
-
-def prove_fetch(short: bool) -> Figures:
-    """The same records, read back."""
-    fill = ("--fill-mb", "100" if short else "1000")
-    return bench("fetch", short, *fill, limits=("--max-cpu-s-per-gb", "0.8"))
-
-
-def prove_latency(short: bool) -> Figures:
-    """20 MB/s with group commit."""
-    flags = ("--rate-mb-s", "20", "--linger-ms", "1")
-    return bench("produce", short, *flags, limits=("--max-p99-ms", "10"))
-
-
 def prove_clone(short: bool) -> Figures:
     """`git clone`, `make demo` and `make test` in clean folders, without caches."""
     if short:
@@ -207,10 +178,9 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     "clients": prove_clients,
     "frames": prove_frames,
     "crash": prove_crash,
-    "produce": prove_produce,
-    "fetch": prove_fetch,
-    "latency": prove_latency,
+    **FILE_TARGETS,
     **CLUSTER_TARGETS,
+    **STORE_TARGETS,
     "clone": prove_clone,
 }
 
@@ -239,7 +209,7 @@ def main() -> int:
     unknown = set(args.what) - set(TARGETS)
     if unknown:
         parser.error(f"unknown target {', '.join(unknown)}; there are {', '.join(TARGETS)}")
-    if shutil.which("kcat") is None and "clients" in (args.what or TARGETS):
+    if shutil.which("kcat") is None and {"clients", "across"} & set(args.what or TARGETS):
         parser.error("kcat is missing: apt-get install kcat, or your system's package")
     results = [prove(name, args.short) for name in args.what or TARGETS]
     for result in results:

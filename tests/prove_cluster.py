@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tests.scenarios.across_brokers import across_brokers
 from tests.scenarios.cluster import Store
 from tests.scenarios.failover import failover
 from tests.scenarios.idle import idle
@@ -10,6 +11,13 @@ from tests.scenarios.zombie import zombie
 from tests.shortfall import Figures, ShortfallError
 
 GAP_P99_S = 5.0
+
+
+def prove_across(short: bool) -> Figures:
+    """Other people's clients across two brokers, in two zones, on one MinIO and one Valkey."""
+    if short:
+        return across_brokers(200, tools=False, store=Store.FILE).as_json()
+    return across_brokers(20_000, tools=True).as_json()
 
 
 def prove_failover(short: bool) -> Figures:
@@ -47,6 +55,7 @@ def prove_idle(short: bool) -> Figures:
 
 
 CLUSTER_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "across": prove_across,
     "failover": prove_failover,
     "zombie": prove_zombie,
     "order": prove_order,
