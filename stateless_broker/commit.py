@@ -107,8 +107,8 @@ class Committer:
             self._full.set()
 
     def given_up(self) -> None:
-        """A request has timed out: its batches that were not taken yet are dropped, soon, in one
-        pass for all that time out together."""
+        """A request has timed out: what of it was not taken yet is dropped, soon, in one pass for
+        all that time out together."""
         if not self._dropping:
             self._dropping = True
             asyncio.get_running_loop().call_soon(self._drop_answered)
@@ -122,7 +122,7 @@ class Committer:
         self, fact: Fact, wanted: WantedControl, *, when_reserved: bool = False
     ) -> ControlStatus:
         """Bring a fact into the log; returns when it is visible here, or refused. Facts are
-        reserved in the order of the calls.
+        reserved in the order of the calls; one that is cancelled may get into the log still.
 
         `when_reserved` returns as soon as the sequencer has accepted it: it goes on into the log,
         but is lost with the sequencer's state and this broker. Raises `SequencerError` where
@@ -132,7 +132,11 @@ class Committer:
             raise SequencerError(self._health.stopped)
         future: asyncio.Future[ControlStatus] = asyncio.get_running_loop().create_future()
         self.buffer.add_fact(PendingFact(encode_fact(fact), wanted, future, when_reserved))
-        return await future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.given_up()
+            raise
 
     def request_stamps(self, partitions: Iterable[TopicPartition]) -> None:
         """Have the next segment carry fresh high watermarks of `partitions`: readers of the bucket

@@ -74,6 +74,11 @@ class PendingFact:
     future: asyncio.Future[ControlStatus]
     when_reserved: bool = False
 
+    @property
+    def given_up(self) -> bool:
+        """True once whoever waited for it was told that it may not be in the log."""
+        return self.future.cancelled()
+
     def settle(self, status: ControlStatus) -> None:
         if not self.future.done():
             self.future.set_result(status)
@@ -124,8 +129,8 @@ class ProduceBuffer:
 
     def take(self, max_bytes: int) -> Taken:
         """The next flush: up to `max_bytes` of batches and as much of facts, at least one of each
-        if there is one. Batches whose client has given up are dropped: it was told that they may
-        not be in the log."""
+        if there is one. What its client has given up is dropped: it was told that this may not be
+        in the log."""
         batches: list[PendingBatch] = []
         taken = 0
         while self._batches and (not batches or taken + len(self._batches[0].data) <= max_bytes):
@@ -147,12 +152,13 @@ class ProduceBuffer:
         left = max_bytes
         while self._facts and (not facts or len(self._facts[0].entry.payload) <= left):
             fact = self._facts.popleft()
-            left -= len(fact.entry.payload)
-            facts.append(fact)
+            if not fact.given_up:
+                left -= len(fact.entry.payload)
+                facts.append(fact)
         return facts
 
     def drop_answered(self) -> None:
-        """Let go of the batches whose client has given up, and so of their memory."""
+        """Let go of what its client has given up, and so of its memory."""
         kept: deque[PendingBatch] = deque()
         for batch in self._batches:
             if batch.call.answered:
@@ -161,6 +167,7 @@ class ProduceBuffer:
             else:
                 kept.append(batch)
         self._batches = kept
+        self._facts = deque(fact for fact in self._facts if not fact.given_up)
 
     async def wait(self) -> None:
         """Until there is something to take."""

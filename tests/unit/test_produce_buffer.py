@@ -174,6 +174,24 @@ async def test_takes_facts_in_order_and_no_more_than_asked() -> None:
     assert not buffer
 
 
+async def test_facts_that_nobody_waits_for_are_dropped() -> None:
+    """But not those that were answered when they were reserved, and have come back."""
+    gone, kept, answered = fact("t" * 100), fact(), fact()
+    answered.settle(ControlStatus.OK)
+    gone.future.cancel()
+    buffer = ProduceBuffer()
+    for one in (gone, answered, kept):
+        buffer.add_fact(one)
+    assert buffer.take(1 << 20).facts == [answered, kept]
+    for one in (gone, answered, gone):
+        buffer.add_fact(one)
+    buffer.drop_answered()
+    assert buffer.take(1 << 20).facts == [answered]
+    buffer.add_fact(gone)
+    buffer.drop_answered()
+    assert not buffer
+
+
 async def test_a_fact_is_settled_once() -> None:
     settled, failed = fact(), fact()
     settled.settle(ControlStatus.OK)
