@@ -150,7 +150,7 @@ class EmbeddedCluster:
         return guard
 
     def _environment(self) -> dict[str, str]:
-        ours = {"flush_interval_ms": "0"} | {
+        ours = {"flush_interval_ms": "0", "group_initial_rebalance_delay_ms": "0"} | {
             **self._settings,
             "bucket_url": self.bucket_url,
             "host": self.host,

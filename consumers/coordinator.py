@@ -177,6 +177,8 @@ class GroupCoordinator:
 
     def refusal(self, group_id: str) -> ErrorCode:
         """Why the group is not to be asked for here; `none` where it is."""
+        if len(group_id.encode()) > self._settings.id_bytes_max:
+            return ErrorCode.invalid_group_id
         return self._owns(group_id)
 
     def find(self, group_id: str) -> HeldGroup | None:
@@ -213,7 +215,7 @@ class GroupCoordinator:
             self._let_go(held)
 
     async def _hold(self, group_id: str) -> HeldGroup | ErrorCode:
-        while (error := self._owns(group_id)) is ErrorCode.none:
+        while (error := self.refusal(group_id)) is ErrorCode.none:
             held = self._held.get(group_id)
             if held is not None:
                 return held

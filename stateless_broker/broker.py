@@ -22,6 +22,7 @@ from metadata.sequencer.requests import BrokerAddress
 from stateless_broker.activation import EpochStarter
 from stateless_broker.commit import Committer
 from stateless_broker.committed import CommittedLog
+from stateless_broker.consumer_groups import ConsumerGroups
 from stateless_broker.epoch_work import EpochWork
 from stateless_broker.health import Health
 from stateless_broker.http_endpoint import HttpEndpoint, application
@@ -73,6 +74,7 @@ class Broker:
         self._sequencer: Sequencer | None = None
         self._bucket: RetryBucket | None = None
         self._committer: Committer | None = None
+        self._groups: ConsumerGroups | None = None
         self._listening: socket.socket | None = None
         self._listener: Listener | None = None
         self._http: HttpEndpoint | None = None
@@ -124,7 +126,7 @@ class Broker:
             now_ms=wall_clock_ms,
         )
         work.start(on_failure=self._fatal)
-        self._committer = work.committer
+        self._committer, self._groups = work.committer, work.groups
         self._listener = Listener(
             settings=settings,
             dispatcher=make_dispatcher(work.parts(), on_request=figures.count_request),
@@ -180,6 +182,8 @@ class Broker:
         self._health.started = False
         if self._listener is not None:
             self._listener.stop_accepting()
+        if self._groups is not None:
+            self._groups.leave()
         if self._committer is not None and self._health.stopped is None:
             try:
                 await asyncio.wait_for(self._committer.drained(), DRAIN_TIMEOUT_S)

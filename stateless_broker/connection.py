@@ -120,14 +120,19 @@ class Connection(asyncio.BufferedProtocol):
         self._client_reads = True
         self._closing = False
         self._ended = False
+        self._waiting: set[asyncio.Task[None]] = set()
         self.peer = ""
+        self.host = ""
+        """The client's address without its port."""
 
     # asyncio's side --------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=self._limits.response_buffer_bytes)
-        self.peer = str(transport.get_extra_info("peername"))
+        address = transport.get_extra_info("peername")
+        self.peer = str(address)
+        self.host = str(address[0]) if isinstance(address, tuple) else self.peer
         if not self._on_open(self):
             self.end("too many connections")
 
@@ -140,6 +145,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._ended = True
         self._answers.clear()
+        for task in self._waiting:
+            task.cancel()
         self._on_close(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -312,6 +319,13 @@ class Connection(asyncio.BufferedProtocol):
             self._wait_no_more()
             logger.info("connection of %s is closed: %s", self.peer, reason)
             self._transport.abort()
+
+    def give_up_with_client(self, task: "asyncio.Task[None]") -> None:
+        """The task works for this client alone, and may wait for long: it ends with it."""
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+        if self._transport is None:
+            task.cancel()
 
     def take_no_more(self) -> None:
         """Read no further request; those that were begun are taken and answered."""

@@ -50,7 +50,9 @@ Handler = Callable[[Request, Any], Awaitable[Values]]
 @dataclass(frozen=True, slots=True)
 class Api:
     """`min_version` is what is advertised, `served_from` what is answered (KAFKA-18659).
-    `large_answers` are encoded beside the event loop."""
+    `large_answers` are encoded beside the event loop. An answer that `waits` for other clients
+    holds back the connection's later requests, as every request does in Kafka, and is given up when
+    the connection ends."""
 
     key: int
     min_version: int
@@ -58,6 +60,7 @@ class Api:
     handler: Handler | None = None
     served_from: int = 0
     large_answers: bool = False
+    waits: bool = False
 
     def serves(self, version: int) -> bool:
         return max(self.min_version, self.served_from) <= version <= self.max_version
@@ -122,14 +125,18 @@ class Dispatcher:
                 work = self._fetch(request, fetch.read_request(view, reader.at, version), answer)
             else:
                 message = read_message(api_key, version, view, reader.at)
+                if api.waits:
+                    answer.hold_back_later_requests()
                 work = self._serve(api, request, message, answer)
         finally:
             frame.release()
-        self._supervisor.spawn(
+        task = self._supervisor.spawn(
             work,
             f"api {api_key}",
             on_failure=lambda error: answer.close(f"api {api_key} failed: {error!r}"),
         )
+        if api.waits:
+            connection.give_up_with_client(task)
 
     async def _serve(self, api: Api, request: Request, message: Any, answer: Answer) -> None:
         if api.handler is None:

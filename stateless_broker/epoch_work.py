@@ -15,6 +15,7 @@ from metadata.view import View
 from stateless_broker.activation import EpochStarter
 from stateless_broker.commit import CommitSettings, Committer
 from stateless_broker.committed import CommittedLog
+from stateless_broker.consumer_groups import ConsumerGroups
 from stateless_broker.feed import ViewFeed, Watchers
 from stateless_broker.health import Health
 from stateless_broker.joining import Joined, read_visible_log
@@ -82,6 +83,18 @@ class EpochWork:
                 self._epoch, sequencer=sequencer, committed=committed
             ),
         )
+        self.groups = ConsumerGroups(
+            epoch=self._epoch,
+            settings=settings,
+            view=self.view,
+            feed=self.feed,
+            committer=self.committer,
+            sequencer=sequencer,
+            membership=membership,
+            health=health,
+            supervisor=supervisor,
+            wall_ms=now_ms,
+        )
 
     def _make_committer(self, write_bucket: Bucket) -> Committer:
         settings = self._settings
@@ -138,6 +151,7 @@ class EpochWork:
         spawn(self.feed.run(), "the view's feed")
         commit_path = spawn(committer.run(), "the commit path")
         spawn(overdue.run(spawn), "the watch over other writers")
+        self.groups.start(on_failure=on_failure, supervisor=self._supervisor)
         if self._joined.claimed_here:
             committer.request_stamps(stalled_partitions(self._joined.log.segments))
         return commit_path
@@ -164,6 +178,7 @@ class EpochWork:
             sequencer=self._sequencer,
             committer=self.committer,
             feed=self.feed,
+            groups=self.groups,
             membership=self._membership,
             health=self._health,
             watchers=self.watchers,

@@ -6,7 +6,7 @@ sets of brokers disagree about efficiency and about nothing else.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 from bucketlog.errors import ClusterInUseError, SequencerUnavailableError
@@ -68,6 +68,9 @@ class Membership:
         self._me: Member | None = None
         self._members: tuple[Member, ...] = ()
         self._leaders: dict[tuple[bytes, int, str], Member] = {}
+        self._coordinators: dict[str, Member] = {}
+        self._heard_at = float("-inf")
+        self._on_change: list[Callable[[], None]] = []
 
     @property
     def me(self) -> Member:
@@ -92,6 +95,30 @@ class Membership:
             if len(self._leaders) < LEADERS_KEPT:
                 self._leaders[topic_id, partition, zone] = found
         return found
+
+    def coordinator_of(self, group: str) -> Member:
+        """The live broker that is to coordinate the consumer group."""
+        found = self._coordinators.get(group)
+        if found is None:
+            found = by_preference(self._members, b"group:" + group.encode())[0]
+            if len(self._coordinators) < LEADERS_KEPT:
+                self._coordinators[group] = found
+        return found
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the others can take this broker for alive: it was heard a session ago at most."""
+        silent_s = asyncio.get_running_loop().time() - self._heard_at
+        return silent_s < self._session_timeout_ms / 1000
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Called when roles may have moved: other members, or this broker was not heard for too
+        long (`is_heard` is False in the call)."""
+        self._on_change.append(callback)
+
+    def _notify(self) -> None:
+        for callback in self._on_change:
+            callback()
 
     def place_in_line(self, what: str) -> int:
         """How many live brokers come before this one for a task of which one is enough."""
@@ -133,6 +160,8 @@ class Membership:
                 taken = await self.heartbeat()
             except SequencerUnavailableError as error:
                 self._health.degrade("heartbeat", str(error))
+                if not self.is_heard:
+                    self._notify()
                 continue
             if taken is not None:
                 self._health.degrade("heartbeat", f"node id {taken.node_id} is another broker's")
@@ -140,6 +169,7 @@ class Membership:
             self._health.recover("heartbeat")
 
     async def heartbeat(self) -> NodeIdTaken | None:
+        asked_at = asyncio.get_running_loop().time()
         answer = await self._sequencer.heartbeat(
             self.incarnation,
             node_id=self._wanted_node_id,
@@ -149,12 +179,17 @@ class Membership:
         )
         if isinstance(answer, NodeIdTaken):
             return answer
+        if not self.is_heard:  # others may have had its roles meanwhile
+            self._notify()
+        self._heard_at = asked_at
         if answer.members != self._members:
             names = ", ".join(str(member.node_id) for member in answer.members)
             logger.info("the cluster's brokers are %s", names)
             self._members = answer.members
             self._leaders.clear()
+            self._coordinators.clear()
             self._me = next(m for m in answer.members if m.node_id == answer.node_id)
+            self._notify()
         return None
 
     async def leave(self) -> None:

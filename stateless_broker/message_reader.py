@@ -22,6 +22,7 @@ from bucketlog.wire.frames import FrameReader, MalformedRequestError
 Read = Callable[[FrameReader], Any]
 
 _NO_UUID = bytes(16)
+LONGEST_MS = 10**15
 
 
 def _bool(reader: FrameReader) -> bool:
@@ -37,14 +38,29 @@ def _milliseconds(reader: FrameReader) -> datetime.timedelta:
     return datetime.timedelta(milliseconds=reader.int32())
 
 
+def _long_milliseconds(reader: FrameReader) -> datetime.timedelta:
+    """What a timedelta cannot hold means for ever, and is as long as it can hold."""
+    bounded = max(-LONGEST_MS, min(reader.int64(), LONGEST_MS))
+    return datetime.timedelta(milliseconds=bounded)
+
+
+def _bytes(reader: FrameReader) -> bytes:
+    view = reader.nullable_bytes()
+    if view is None:
+        raise MalformedRequestError("bytes that may not be null are null")
+    return bytes(view)
+
+
 _PLAIN: dict[str, tuple[Read, int]] = {
     "bool": (_bool, 1),
+    "bytes": (_bytes, 1),
     "int8": (FrameReader.int8, 1),
     "int16": (FrameReader.int16, 2),
     "int32": (FrameReader.int32, 4),
     "int64": (FrameReader.int64, 8),
     "string": (FrameReader.string, 1),
     "timedelta_i32": (_milliseconds, 4),
+    "timedelta_i64": (_long_milliseconds, 8),
     "uuid": (_uuid, 16),
 }
 """How a value is read, and the fewest bytes it takes."""

@@ -8,12 +8,15 @@ from bucketlog.model import WallClock
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
 from stateless_broker.commit import Committer
+from stateless_broker.consumer_groups import ConsumerGroups
 from stateless_broker.dispatch import Api, Dispatcher
 from stateless_broker.feed import ViewFeed, Watchers
 from stateless_broker.handlers.coordination import CoordinationHandler
 from stateless_broker.handlers.fetch import FetchHandler, FetchLimits
+from stateless_broker.handlers.groups import GroupsHandler
 from stateless_broker.handlers.list_offsets import ListOffsetsHandler
 from stateless_broker.handlers.metadata import MetadataHandler
+from stateless_broker.handlers.offsets import OffsetsHandler
 from stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
 from stateless_broker.handlers.topics import TopicsHandler
 from stateless_broker.health import Health
@@ -35,6 +38,7 @@ class Parts:
     sequencer: Sequencer
     committer: Committer
     feed: ViewFeed
+    groups: ConsumerGroups
     membership: Membership
     health: Health
     watchers: Watchers
@@ -44,11 +48,7 @@ class Parts:
 
 
 def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispatcher:
-    settings, view = parts.settings, parts.view
-
-    async def catch_up() -> bool:
-        return await parts.feed.catch_up(settings.view_wait_ms_max)
-
+    settings, view, catch_up = parts.settings, parts.view, parts.groups.catch_up
     reader = RangeReader(parts.bucket, ranges_in_flight=settings.fetch_ranges_in_flight)
     changes = TopicChanges(
         view=view,
@@ -77,16 +77,34 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         epoch=parts.epoch,
         health=parts.health,
     )
+    groups = GroupsHandler(
+        coordinator=parts.groups.coordinator, offsets=parts.groups.offsets, view=view
+    )
+    offsets = OffsetsHandler(
+        offsets=parts.groups.offsets,
+        view=view,
+        metadata_bytes_max=settings.offset_metadata_bytes_max,
+    )
     return Dispatcher(
         apis=[
             Api(2, 1, 8, list_offsets),
             Api(3, 0, 12, metadata, large_answers=True),
+            Api(8, 2, 10, offsets.commit),
+            Api(9, 1, 10, offsets.fetch),
             Api(10, 0, 6, coordination.find_coordinator),
+            Api(11, 0, 9, groups.join, waits=True),
+            Api(12, 0, 4, groups.heartbeat),
+            Api(13, 0, 5, groups.leave),
+            Api(14, 0, 5, groups.sync, waits=True),
+            Api(15, 0, 6, groups.describe),
+            Api(16, 0, 5, groups.list),
             Api(19, 2, 7, topics.create_topics),
             Api(20, 1, 6, topics.delete_topics),
             Api(22, 0, 5, coordination.init_producer_id),
             Api(32, 1, 4, topics.describe_configs),
             Api(37, 0, 3, topics.create_partitions),
+            Api(42, 0, 2, groups.delete),
+            Api(47, 0, 0, offsets.delete),
         ],
         produce_handler=ProduceHandler(
             view=view,

@@ -4,6 +4,7 @@ Every limit carries its unit in its name. Kafka's own names stand in the descrip
 is one.
 """
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -15,6 +16,13 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
 Quantile = Annotated[float, Field(ge=0, lt=1)]
+
+
+class OffsetCommitAck(StrEnum):
+    """When a commit of offsets is answered."""
+
+    LOG = "log"
+    REDIS = "redis"
 
 
 class BrokerSettings(BaseSettings):
@@ -91,6 +99,50 @@ class BrokerSettings(BaseSettings):
     )
     auto_create_topics: bool = Field(True, description="auto.create.topics.enable")
 
+    group_session_timeout_ms_min: Positive = Field(
+        6_000, description="group.min.session.timeout.ms"
+    )
+    group_session_timeout_ms_max: Positive = Field(
+        1_800_000, description="group.max.session.timeout.ms"
+    )
+    group_initial_rebalance_delay_ms: NotNegative = Field(
+        3_000,
+        description="group.initial.rebalance.delay.ms; `bucketlog dev` does not wait.",
+    )
+    group_new_member_join_timeout_ms: Positive = Field(
+        300_000, description="A new member that has not been in a generation by then is let go."
+    )
+    group_rebalance_timeout_ms_min: Positive = Field(
+        1_000, description="A member that asks for less has so long to rejoin."
+    )
+    group_members_max: Positive = Field(1_000, description="group.max.size")
+    group_pending_members_max: Positive = Field(
+        1_000, description="Members of one group that were given an id and have not joined yet."
+    )
+    group_protocols_max: Positive = Field(
+        32, description="The most assignors that a member may name."
+    )
+    group_member_metadata_bytes_max: Positive = Field(
+        MIB, description="What a member may tell the leader of its group, for all assignors."
+    )
+    group_bytes_max: Positive = Field(
+        16 * MIB, description="What a group's members cost, and so much again their assignments."
+    )
+    group_id_bytes_max: Positive = Field(
+        1_024, description="The longest id, name or address of a group or its members."
+    )
+    offset_commit_ack: OffsetCommitAck = Field(
+        OffsetCommitAck.LOG,
+        description="A commit of offsets is answered when it is in the `log`, or when `redis` has "
+        "accepted it: sooner, but lost if Redis and this broker are.",
+    )
+    offset_commit_timeout_ms: Positive = Field(5_000, description="offsets.commit.timeout.ms")
+    offset_metadata_bytes_max: NotNegative = Field(4_096, description="offset.metadata.max.bytes")
+    offsets_retention_minutes: Positive = Field(10_080, description="offsets.retention.minutes")
+    offsets_retention_check_interval_ms: Positive = Field(
+        600_000, description="offsets.retention.check.interval.ms"
+    )
+
     redis_timeout_ms: Positive = Field(5000, description="How long a call to Redis may take.")
     heartbeat_interval_ms: Positive = Field(500, description="How often the broker says it lives.")
     session_timeout_ms: Positive = Field(
@@ -113,6 +165,10 @@ class BrokerSettings(BaseSettings):
             raise ValueError("session_timeout_ms must be at least twice heartbeat_interval_ms")
         if self.put_give_up_ms >= self.reservation_limit_ms:
             raise ValueError("reservation_limit_ms must be more than put_give_up_ms")
+        if self.group_session_timeout_ms_min > self.group_session_timeout_ms_max:
+            raise ValueError(
+                "group_session_timeout_ms_max must be at least group_session_timeout_ms_min"
+            )
         return self
 
     @property

@@ -80,6 +80,23 @@ class Reply(Answer):
             self.got.set_result(None)
 
 
+class Client:
+    """In a connection's place: where requests come from, and what ends when it goes."""
+
+    host = "127.0.0.1"
+
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    def give_up_with_client(self, task: asyncio.Task[None]) -> None:
+        self._waiting.add(task)
+
+    def go(self) -> None:
+        """It does not wait for its answers any more."""
+        for task in self._waiting:
+            task.cancel()
+
+
 class UnsureSequencer(Sequencer):
     """A sequencer whose answers get lost, or whose calls do not arrive for a while."""
 
@@ -176,6 +193,7 @@ class Rig:
             cluster_id=cluster_id or uuid4().hex,
             stream_segments_max=self.settings.stream_segments_max,
         )
+        self.client = Client()
         self._held: list[asyncio.Event] = []
         self._correlation_id = 0
 
@@ -229,6 +247,7 @@ class Rig:
         )
         self.view = work.view
         self.committer = work.committer
+        self.groups = work.groups
         self.commit_loop = work.start(on_failure=self._failed)
         self.health.started = True
         self._dispatcher = make_dispatcher(work.parts(), on_request=lambda _: None)
@@ -264,7 +283,7 @@ class Rig:
         assert self.budget.acquire(len(payload), self, lambda: None)
         reply = Reply()
         frame = Frame(bytearray(payload), self.budget)
-        self._dispatcher.handle(cast(Connection, None), frame, reply)
+        self._dispatcher.handle(cast(Connection, self.client), frame, reply)
         return asyncio.create_task(_decoded(name, version, reply.got))
 
     async def call(self, name: str, version: int, **values: Any) -> Any:

@@ -1,7 +1,7 @@
 """FindCoordinator and InitProducerId.
 
 Source: KIP-98, KIP-360, KIP-699 (many keys at once). Transactional ids are refused until this
-broker has transactions; consumer groups find this broker.
+broker has transactions; a consumer group finds the broker that is first for it among the live ones.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ MANY_KEYS_FROM = 4
 PRODUCER_IDS_BLOCK = 100
 NO_TRANSACTIONS = "this version of bucketlog has no transactions yet: leave out transactional.id"
 
+NOT_HEARD = "this broker does not reach the sequencer, and cannot tell which brokers live"
+
 
 class CoordinationHandler:
     def __init__(
@@ -39,14 +41,19 @@ class CoordinationHandler:
         if request.header.api_version >= MANY_KEYS_FROM:
             return {
                 "coordinators": [
-                    {"key": key, **self._coordinator(kind)} for key in message.coordinator_keys
+                    {"key": key, **self._coordinator(kind, key)} for key in message.coordinator_keys
                 ]
             }
-        return self._coordinator(kind)
+        return self._coordinator(kind, message.key)
 
-    def _coordinator(self, kind: int) -> Values:
-        if kind == GROUP:
-            node = self._membership.me
+    def _coordinator(self, kind: int, key: str) -> Values:
+        error, text = ErrorCode.invalid_request, f"key type {kind} is unknown"
+        if kind == TRANSACTION:
+            error, text = ErrorCode.transactional_id_authorization_failed, NO_TRANSACTIONS
+        elif kind == GROUP and not self._membership.is_heard:
+            error, text = ErrorCode.coordinator_not_available, NOT_HEARD
+        elif kind == GROUP:
+            node = self._membership.coordinator_of(key)
             return {
                 "error_code": ErrorCode.none,
                 "error_message": None,
@@ -54,9 +61,6 @@ class CoordinationHandler:
                 "host": node.address.host,
                 "port": node.address.port,
             }
-        error, text = ErrorCode.invalid_request, f"key type {kind} is unknown"
-        if kind == TRANSACTION:
-            error, text = ErrorCode.transactional_id_authorization_failed, NO_TRANSACTIONS
         return {"error_code": error, "error_message": text, "node_id": -1, "host": "", "port": -1}
 
     async def init_producer_id(self, request: Request, message: Any) -> Values:

@@ -72,6 +72,8 @@ class Corpus:
             return build_batch([(b"key", b"value" * 20)] * 3)
         if "Timedelta" in word:
             return timedelta(milliseconds=KEPT_SHORT_MS)
+        if hint is bytes:
+            return b"bytes"
         if hint is bool:
             return False
         if hint is uuid.UUID:

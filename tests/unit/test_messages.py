@@ -38,6 +38,7 @@ def offered() -> dict[int, Api]:
         sequencer=nothing,
         committer=cast(Any, SimpleNamespace(add=None, given_up=None)),
         feed=nothing,
+        groups=cast(Any, SimpleNamespace(catch_up=None, coordinator=None, offsets=None)),
         membership=cast(Any, SimpleNamespace(me=SimpleNamespace(node_id=0))),
         health=Health(),
         watchers=nothing,

@@ -1,0 +1,123 @@
+"""This broker's part in consumer groups: the coordinator and committed offsets, put together.
+
+Invariant: a group is this broker's only while it is the first for it among the brokers that live,
+and while the others can take it for alive; what another broker may have taken is resigned.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+from uuid import uuid4
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.model import WallClock
+from consumers.coordinator import GroupCoordinator
+from consumers.group_settings import GroupSettings
+from consumers.offsets import GroupOffsets, OffsetSettings
+from metadata.sequencer.client import Sequencer
+from metadata.view import View
+from stateless_broker.catching_up import SharedCatchUp
+from stateless_broker.commit import Committer
+from stateless_broker.feed import ViewFeed
+from stateless_broker.health import Health
+from stateless_broker.membership import Membership
+from stateless_broker.settings import BrokerSettings, OffsetCommitAck
+from stateless_broker.supervisor import Supervisor
+
+MINUTE_MS = 60_000
+
+
+class ConsumerGroups:
+    def __init__(
+        self,
+        *,
+        epoch: int,
+        settings: BrokerSettings,
+        view: View,
+        feed: ViewFeed,
+        committer: Committer,
+        sequencer: Sequencer,
+        membership: Membership,
+        health: Health,
+        supervisor: Supervisor,
+        wall_ms: WallClock,
+    ) -> None:
+        self._membership = membership
+        self._health = health
+        self._leaving = False
+
+        def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+            return supervisor.spawn(
+                work, name, on_failure=lambda error: health.stop_writing(f"{name}: {error!r}")
+            )
+
+        self.catch_up = SharedCatchUp(lambda: feed.catch_up(settings.view_wait_ms_max), spawn)
+        self.coordinator = GroupCoordinator(
+            epoch=epoch,
+            incarnation=membership.incarnation,
+            store=sequencer,
+            owns=self._owns,
+            has_offsets=lambda group_id: bool(view.offsets(group_id)),
+            settings=group_settings(settings),
+            new_uuid=lambda: str(uuid4()),
+            now_ms=_monotonic_ms,
+            wall_ms=wall_ms,
+            spawn=spawn,
+            on_store_lost=lambda error: health.stop_writing(str(error)),
+        )
+        self.offsets = GroupOffsets(
+            coordinator=self.coordinator,
+            view=view,
+            log=committer,
+            position=lambda: sequencer.position(epoch),
+            catch_up=self.catch_up,
+            settings=OffsetSettings(
+                retention_ms=settings.offsets_retention_minutes * MINUTE_MS,
+                check_interval_ms=settings.offsets_retention_check_interval_ms,
+                commit_timeout_ms=settings.offset_commit_timeout_ms,
+                ack_when_reserved=settings.offset_commit_ack is OffsetCommitAck.REDIS,
+            ),
+            now_ms=_monotonic_ms,
+            wall_ms=wall_ms,
+            spawn=spawn,
+        )
+
+    def start(self, *, on_failure: Callable[[Exception], None], supervisor: Supervisor) -> None:
+        self._membership.on_change(self.coordinator.check_ownership)
+        self._health.on_stop(self.coordinator.resign_all)
+        supervisor.spawn(self.coordinator.run(), "the groups' timer", on_failure=on_failure)
+        supervisor.spawn(self.offsets.run(), "the offsets' expiry", on_failure=on_failure)
+
+    def leave(self) -> None:
+        """The broker goes: clients are sent to the next coordinator."""
+        self._leaving = True
+        self.coordinator.resign_all()
+
+    def _owns(self, group_id: str) -> ErrorCode:
+        if self._health.stopped is not None:
+            return ErrorCode.coordinator_not_available
+        mine = self._membership.coordinator_of(group_id) == self._membership.me
+        if mine and self._membership.is_heard and not self._leaving:
+            return ErrorCode.none
+        return ErrorCode.not_coordinator
+
+
+def group_settings(settings: BrokerSettings) -> GroupSettings:
+    return GroupSettings(
+        session_timeout_ms_min=settings.group_session_timeout_ms_min,
+        session_timeout_ms_max=settings.group_session_timeout_ms_max,
+        initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+        new_member_join_timeout_ms=settings.group_new_member_join_timeout_ms,
+        rebalance_timeout_ms_min=settings.group_rebalance_timeout_ms_min,
+        members_max=settings.group_members_max,
+        pending_members_max=settings.group_pending_members_max,
+        protocols_max=settings.group_protocols_max,
+        member_metadata_bytes_max=settings.group_member_metadata_bytes_max,
+        group_bytes_max=settings.group_bytes_max,
+        id_bytes_max=settings.group_id_bytes_max,
+    )
+
+
+def _monotonic_ms() -> int:
+    return int(asyncio.get_running_loop().time() * 1000)

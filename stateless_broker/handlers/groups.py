@@ -1,0 +1,234 @@
+"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup, ListGroups, DescribeGroups, DeleteGroups.
+
+Translators between Kafka's messages and the coordinator. Source: Kafka's messages of these names,
+GroupCoordinatorService and KafkaApis; KIP-345 (static members), KIP-394 (members get their id
+first), KIP-559 (protocol names in answers), KIP-800 (reasons), KIP-814 (skipped assignments),
+KIP-518, KIP-848 (filters of listings), KIP-1043 (groups that are not found).
+"""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from consumers.coordinator import GroupCoordinator
+from consumers.group_messages import (
+    GroupDescription,
+    GroupState,
+    Identity,
+    JoinRequest,
+    JoinResponse,
+    LeavingMember,
+    Protocol,
+    SyncRequest,
+)
+from consumers.offsets import GroupOffsets
+from metadata.view import View
+from stateless_broker.dispatch import Request
+from stateless_broker.messages import Values
+
+CLASSIC = "Classic"
+MEMBER_ID_FIRST_FROM = 4
+SKIPPED_ASSIGNMENT_FROM = 9
+PROTOCOL_TYPE_FROM = 7
+PROTOCOL_IN_SYNC_FROM = 5
+MANY_LEAVE_FROM = 3
+NOT_FOUND_FROM = 6
+NO_OPERATIONS_KNOWN = -(2**31)
+
+
+class GroupsHandler:
+    def __init__(self, *, coordinator: GroupCoordinator, offsets: GroupOffsets, view: View) -> None:
+        self._coordinator = coordinator
+        self._offsets = offsets
+        self._view = view
+
+    # Members ---------------------------------------------------------------------------------
+
+    async def join(self, request: Request, message: Any) -> Values:
+        version = request.header.api_version
+        if not message.group_id:
+            refused = JoinResponse(ErrorCode.invalid_group_id, message.member_id)
+            return _joined(refused, version)
+        session_timeout_ms = _milliseconds(message.session_timeout)
+        rebalance_timeout = getattr(message, "rebalance_timeout", message.session_timeout)
+        wanted = JoinRequest(
+            member_id=message.member_id,
+            client_id=request.header.client_id,
+            client_host=f"/{request.connection.host}",
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=_milliseconds(rebalance_timeout),
+            protocol_type=message.protocol_type,
+            protocols=tuple(Protocol(each.name, each.metadata) for each in message.protocols),
+            instance_id=getattr(message, "group_instance_id", None),
+            member_id_required=version >= MEMBER_ID_FIRST_FROM,
+            may_skip_assignment=version >= SKIPPED_ASSIGNMENT_FROM,
+        )
+        return _joined(await self._coordinator.join(message.group_id, wanted), version)
+
+    async def sync(self, request: Request, message: Any) -> Values:
+        if not message.group_id:
+            return _synced(ErrorCode.invalid_group_id)
+        protocol = [getattr(message, name, None) for name in ("protocol_type", "protocol_name")]
+        if request.header.api_version >= PROTOCOL_IN_SYNC_FROM and None in protocol:
+            return _synced(ErrorCode.inconsistent_group_protocol)
+        wanted = SyncRequest(
+            _identity(message),
+            tuple((each.member_id, each.assignment) for each in message.assignments),
+            *protocol,
+        )
+        response = await self._coordinator.sync(message.group_id, wanted)
+        return {
+            "error_code": response.error,
+            "protocol_type": response.protocol_type,
+            "protocol_name": response.protocol_name,
+            "assignment": response.assignment,
+        }
+
+    async def heartbeat(self, request: Request, message: Any) -> Values:
+        if not message.group_id:
+            return {"error_code": ErrorCode.invalid_group_id}
+        return {
+            "error_code": await self._coordinator.heartbeat(message.group_id, _identity(message))
+        }
+
+    async def leave(self, request: Request, message: Any) -> Values:
+        if not message.group_id:
+            return {"error_code": ErrorCode.invalid_group_id, "members": ()}
+        many = request.header.api_version >= MANY_LEAVE_FROM
+        leaving = (
+            [LeavingMember(each.member_id, each.group_instance_id) for each in message.members]
+            if many
+            else [LeavingMember(message.member_id)]
+        )
+        outcome = await self._coordinator.leave(message.group_id, leaving)
+        error = outcome.error
+        if not many and outcome.members:
+            error = outcome.members[0].error
+        return {
+            "error_code": error,
+            "members": [
+                {
+                    "member_id": each.member_id,
+                    "group_instance_id": each.instance_id,
+                    "error_code": each.error,
+                }
+                for each in outcome.members
+            ],
+        }
+
+    # Administrators --------------------------------------------------------------------------
+
+    async def list(self, request: Request, message: Any) -> Values:
+        listed = await self._coordinator.list(self._view.groups())
+        if isinstance(listed, ErrorCode):
+            return {"error_code": listed, "groups": ()}
+        states = {each.lower() for each in getattr(message, "states_filter", ())}
+        kinds = {each.lower() for each in getattr(message, "types_filter", ())}
+        if kinds and CLASSIC.lower() not in kinds:
+            listed = ()
+        return {
+            "error_code": ErrorCode.none,
+            "groups": [
+                {
+                    "group_id": each.group_id,
+                    "protocol_type": each.protocol_type,
+                    "group_state": str(each.state),
+                    "group_type": CLASSIC,
+                }
+                for each in listed
+                if not states or each.state.lower() in states
+            ],
+        }
+
+    async def describe(self, request: Request, message: Any) -> Values:
+        found = await asyncio.gather(*map(self._coordinator.describe, message.groups))
+        version = request.header.api_version
+        return {
+            "groups": [
+                _described(group_id, each, version)
+                for group_id, each in zip(message.groups, found, strict=True)
+            ]
+        }
+
+    async def delete(self, request: Request, message: Any) -> Values:
+        names = list(dict.fromkeys(message.groups_names))
+        errors = await asyncio.gather(*map(self._offsets.delete_group, names))
+        return {
+            "results": [
+                {"group_id": group_id, "error_code": error}
+                for group_id, error in zip(names, errors, strict=True)
+            ]
+        }
+
+
+def _milliseconds(span: timedelta) -> int:
+    return round(span.total_seconds() * 1000)
+
+
+def _identity(message: Any) -> Identity:
+    instance_id = getattr(message, "group_instance_id", None)
+    return Identity(message.member_id, message.generation_id, instance_id)
+
+
+def _joined(response: JoinResponse, version: int) -> Values:
+    """Without a protocol its name is null from the version on that may say so."""
+    no_name = None if version >= PROTOCOL_TYPE_FROM else ""
+    return {
+        "error_code": response.error,
+        "generation_id": response.generation,
+        "protocol_type": response.protocol_type,
+        "protocol_name": no_name if response.protocol_name is None else response.protocol_name,
+        "leader": response.leader,
+        "skip_assignment": response.skip_assignment,
+        "member_id": response.member_id,
+        "members": [
+            {
+                "member_id": each.member_id,
+                "group_instance_id": each.instance_id,
+                "metadata": each.metadata,
+            }
+            for each in response.members
+        ],
+    }
+
+
+def _synced(error: ErrorCode) -> Values:
+    return {"error_code": error, "assignment": b""}
+
+
+def _described(group_id: str, found: GroupDescription | ErrorCode, version: int) -> Values:
+    """A group that does not exist is dead, before it could be said that it is not found."""
+    error, text = ErrorCode.none, None
+    state, protocol_type, protocol = "", "", ""
+    members: list[Values] = []
+    if isinstance(found, GroupDescription):
+        state, protocol_type, protocol = str(found.state), found.protocol_type, found.protocol_name
+        members = [
+            {
+                "member_id": each.member_id,
+                "group_instance_id": each.instance_id,
+                "client_id": each.client_id,
+                "client_host": each.client_host,
+                "member_metadata": each.metadata,
+                "member_assignment": each.assignment,
+            }
+            for each in found.members
+        ]
+    elif found is ErrorCode.group_id_not_found:
+        state = str(GroupState.DEAD)
+        if version >= NOT_FOUND_FROM:
+            error, text = found, f"Group {group_id} not found."
+    else:
+        error = found
+    return {
+        "error_code": error,
+        "error_message": text,
+        "group_id": group_id,
+        "group_state": state,
+        "protocol_type": protocol_type,
+        "protocol_data": protocol,
+        "members": members,
+        "authorized_operations": NO_OPERATIONS_KNOWN,
+    }
