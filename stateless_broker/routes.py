@@ -77,34 +77,17 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         epoch=parts.epoch,
         health=parts.health,
     )
-    groups = GroupsHandler(
-        coordinator=parts.groups.coordinator, offsets=parts.groups.offsets, view=view
-    )
-    offsets = OffsetsHandler(
-        offsets=parts.groups.offsets,
-        view=view,
-        metadata_bytes_max=settings.offset_metadata_bytes_max,
-    )
     return Dispatcher(
         apis=[
             Api(2, 1, 8, list_offsets),
             Api(3, 0, 12, metadata, large_answers=True),
-            Api(8, 2, 10, offsets.commit),
-            Api(9, 1, 10, offsets.fetch),
             Api(10, 0, 6, coordination.find_coordinator),
-            Api(11, 0, 9, groups.join, waits=True),
-            Api(12, 0, 4, groups.heartbeat),
-            Api(13, 0, 5, groups.leave),
-            Api(14, 0, 5, groups.sync, waits=True),
-            Api(15, 0, 6, groups.describe),
-            Api(16, 0, 5, groups.list),
             Api(19, 2, 7, topics.create_topics),
             Api(20, 1, 6, topics.delete_topics),
             Api(22, 0, 5, coordination.init_producer_id),
             Api(32, 1, 4, topics.describe_configs),
             Api(37, 0, 3, topics.create_partitions),
-            Api(42, 0, 2, groups.delete),
-            Api(47, 0, 0, offsets.delete),
+            *_group_apis(parts),
         ],
         produce_handler=ProduceHandler(
             view=view,
@@ -123,6 +106,28 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         supervisor=parts.supervisor,
         on_request=on_request,
     )
+
+
+def _group_apis(parts: Parts) -> list[Api]:
+    coordinator, kept = parts.groups.coordinator, parts.groups.offsets
+    groups = GroupsHandler(coordinator=coordinator, offsets=kept, view=parts.view)
+    offsets = OffsetsHandler(
+        offsets=kept,
+        view=parts.view,
+        metadata_bytes_max=parts.settings.offset_metadata_bytes_max,
+    )
+    return [
+        Api(8, 2, 10, offsets.commit),
+        Api(9, 1, 10, offsets.fetch),
+        Api(11, 0, 9, groups.join, waits=True),
+        Api(12, 0, 4, groups.heartbeat),
+        Api(13, 0, 5, groups.leave),
+        Api(14, 0, 5, groups.sync, waits=True),
+        Api(15, 0, 6, groups.describe),
+        Api(16, 0, 5, groups.list),
+        Api(42, 0, 2, groups.delete),
+        Api(47, 0, 0, offsets.delete),
+    ]
 
 
 def _broker_configs(settings: BrokerSettings, node_id: int) -> dict[str, str]:
