@@ -49,11 +49,13 @@ class FactCommitter(Protocol):
 @dataclass(frozen=True, slots=True)
 class OffsetSettings:
     """`ack_when_reserved`: a commit is acknowledged before it is in the bucket. `commit_timeout_ms`
-    bounds the wait for one, whether it is to be acknowledged or to be fetched."""
+    bounds the wait for one, whether it is to be acknowledged or to be fetched; `rows_in_flight`
+    what all commits together may hold in memory meanwhile."""
 
     retention_ms: int
     check_interval_ms: int
     commit_timeout_ms: int
+    rows_in_flight: int
     ack_when_reserved: bool
 
 
@@ -83,6 +85,7 @@ class GroupOffsets:
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._spawn = spawn
+        self._rows_in_flight = 0
 
     # Commit and fetch ------------------------------------------------------------------------
 
@@ -104,6 +107,8 @@ class GroupOffsets:
             error = held.group.check_commit(identity, self._now_ms())
             if error is not ErrorCode.none:
                 return error if await held.stored() else ErrorCode.not_coordinator
+            if 0 < self._rows_in_flight > self._settings.rows_in_flight - len(rows):
+                return ErrorCode.coordinator_load_in_progress  # it is to be tried again here
             now_ms = self._wall_ms()
             fact = OffsetsCommitted(
                 group=group_id,
@@ -271,6 +276,8 @@ class GroupOffsets:
         self, held: HeldGroup, fact: GroupFact, outcome: asyncio.Future[ErrorCode]
     ) -> None:
         early = self._settings.ack_when_reserved and isinstance(fact, OffsetsCommitted)
+        rows = len(fact.offsets) if isinstance(fact, OffsetsCommitted) else 0
+        self._rows_in_flight += rows
         error = ErrorCode.coordinator_not_available
         wanted = WantedGroupEntry(held.group_id, held.term)
         if isinstance(fact, OffsetsForgotten):
@@ -285,6 +292,7 @@ class GroupOffsets:
         except SequencerError as reason:
             logger.info("offsets of group %r are not committed: %s", held.group_id, reason)
         finally:
+            self._rows_in_flight -= rows
             held.on_their_way.discard(outcome)
             outcome.set_result(error)
         if error is ErrorCode.not_coordinator:

@@ -76,6 +76,7 @@ class ConsumerGroups:
                 retention_ms=settings.offsets_retention_minutes * MINUTE_MS,
                 check_interval_ms=settings.offsets_retention_check_interval_ms,
                 commit_timeout_ms=settings.offset_commit_timeout_ms,
+                rows_in_flight=settings.offset_rows_in_flight,
                 ack_when_reserved=settings.offset_commit_ack is OffsetCommitAck.REDIS,
             ),
             now_ms=_monotonic_ms,

@@ -137,6 +137,9 @@ class BrokerSettings(BaseSettings):
         "accepted it: sooner, but lost if Redis and this broker are.",
     )
     offset_commit_timeout_ms: Positive = Field(5_000, description="offsets.commit.timeout.ms")
+    offset_rows_in_flight: Positive = Field(
+        500_000, description="Offsets of partitions that are being committed at once."
+    )
     offset_metadata_bytes_max: NotNegative = Field(4_096, description="offset.metadata.max.bytes")
     offsets_retention_minutes: Positive = Field(10_080, description="offsets.retention.minutes")
     offsets_retention_check_interval_ms: Positive = Field(

@@ -1,0 +1,213 @@
+"""Coordinators on a real sequencer: one at a time, nothing told too early, no leftovers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from consumers.group_messages import (
+    CONSUMER_PROTOCOL_TYPE,
+    GroupDescription,
+    GroupState,
+    Identity,
+    LeavingMember,
+)
+from consumers.group_store import ListedGroup
+from metadata.sequencer.scripts import Verb
+from tests.coordinators import Seat, seats
+from tests.groups import SESSION_MS
+from tests.rig import until
+from tests.sequencing import Sequencing
+
+NOBODY = Identity("nobody", 1)
+Pair = tuple[Seat, Seat]
+
+
+@pytest.fixture
+async def pair(sequencing: Sequencing) -> AsyncIterator[Pair]:
+    async with seats(sequencing) as found:
+        yield found
+
+
+async def test_another_coordinator_goes_on_without_a_rebalance(pair: Pair) -> None:
+    first, second = pair
+    members = await first.form("a", "b")
+    assert {await second.beat(each) for each in members.values()} == {ErrorCode.none}
+    assert (await second.sync(members["b"])).assignment == b"b"
+    described = await second.coordinator.describe("g")
+    assert isinstance(described, GroupDescription)
+    assert (described.state, len(described.members)) == (GroupState.STABLE, 2)
+
+
+async def test_who_was_taken_over_tells_nobody_anything_any_more(pair: Pair) -> None:
+    first, second = pair
+    members = await first.form("a", "b")
+    assert await second.beat(members["a"]) is ErrorCode.none
+    again = await first.joins("a", members["a"].member_id)
+    # in the join phase nobody is told anything; the change is what it cannot store
+    assert again.error is ErrorCode.not_coordinator
+    assert first.coordinator.find("g") is None
+    assert await second.beat(members["b"]) is ErrorCode.none, "nothing came of it"
+
+
+async def test_only_one_of_two_can_commit(pair: Pair) -> None:
+    first, second = pair
+    members = await first.form("a")
+    assert await first.commit(5, members["a"]) is ErrorCode.none
+    assert await second.beat(members["a"]) is ErrorCode.none
+    assert await first.commit(6, members["a"]) is ErrorCode.not_coordinator
+    assert first.coordinator.find("g") is None
+    assert await second.committed() == {0: 5}
+    assert await second.commit(7, members["a"]) is ErrorCode.none
+    assert await second.committed() == {0: 7}
+
+
+async def test_what_is_not_stored_is_not_told(pair: Pair) -> None:
+    first, second = pair
+    first.sequencer.hold(Verb.STORE_GROUP)
+    joining = first.joins("a")
+    await until(lambda: first.joined == 1)
+    first.coordinator.expire()
+    await until(lambda: first.sequencer.held == 1)
+    assert not joining.done()
+    beating = asyncio.create_task(first.beat(NOBODY))
+    await until(lambda: first.sequencer.calls[Verb.STORE_GROUP] == 1)
+    assert not beating.done(), "an answer that tells of what is not stored"
+    assert await second.beat(NOBODY) is ErrorCode.unknown_member_id  # and lets go of nothing
+    await second.form("b")
+    first.sequencer.let_go()
+    assert (await joining).error is ErrorCode.not_coordinator
+    assert await beating is ErrorCode.not_coordinator
+
+
+async def test_a_store_whose_answer_is_lost_is_repeated(pair: Pair) -> None:
+    first, second = pair
+    first.sequencer.lose_answer(Verb.STORE_GROUP)
+    members = await first.form("a")
+    assert first.sequencer.lost == 1
+    assert await second.beat(members["a"]) is ErrorCode.none
+
+
+async def test_a_taking_whose_answer_is_lost_is_asked_for_again_by_the_client(pair: Pair) -> None:
+    first, _ = pair
+    first.sequencer.lose_answer(Verb.TAKE_GROUP)
+    assert await first.beat(NOBODY) is ErrorCode.coordinator_not_available
+    await first.form("a")
+
+
+async def test_members_that_come_together_share_takings_and_stores(pair: Pair) -> None:
+    first, _ = pair
+    await first.form(*(f"m{number}" for number in range(50)))
+    calls = first.sequencer.calls
+    assert calls[Verb.TAKE_GROUP] == 1
+    assert calls[Verb.STORE_GROUP] <= 6
+
+
+async def test_a_group_of_which_there_never_was_anything_leaves_nothing(
+    pair: Pair, sequencing: Sequencing
+) -> None:
+    first, _ = pair
+    for number in range(5):
+        assert await first.coordinator.heartbeat(f"x{number}", NOBODY) is (
+            ErrorCode.unknown_member_id
+        )
+        assert await first.coordinator.describe(f"y{number}") is ErrorCode.group_id_not_found
+        assert await first.committed(group=f"z{number}") == {}
+    await until(lambda: not first.tasks)
+    assert first.sequencer.calls[Verb.FORGET_GROUP] == 15
+    assert await sequencing.records("groups") == {}
+
+
+async def test_who_stays_away_is_out_when_its_session_ends(pair: Pair) -> None:
+    first, _ = pair
+    members = await first.form("a", "b")
+    first.pass_ms(SESSION_MS - 1)
+    assert await first.beat(members["a"]) is ErrorCode.none
+    first.pass_ms(1)
+    assert await first.beat(members["a"]) is ErrorCode.rebalance_in_progress
+    assert await first.beat(members["b"]) is ErrorCode.unknown_member_id
+
+
+async def test_the_next_coordinator_knows_who_was_let_go(pair: Pair) -> None:
+    first, second = pair
+    members = await first.form("a", "b")
+    left = await first.coordinator.leave("g", [LeavingMember(members["b"].member_id)])
+    assert left.members[0].error is ErrorCode.none
+    assert await second.beat(members["b"]) is ErrorCode.unknown_member_id
+    assert await second.beat(members["a"]) is ErrorCode.rebalance_in_progress
+
+
+async def test_the_timer_runs_by_itself(sequencing: Sequencing) -> None:
+    async with seats(sequencing) as (first, _):
+        timer = asyncio.create_task(first.coordinator.run())
+        assert (await first.joins("a")).error is ErrorCode.none, "the initial delay is over at once"
+        timer.cancel()
+
+
+async def test_those_who_wait_are_told_when_the_group_is_another_brokers(pair: Pair) -> None:
+    first, second = pair
+    members = await first.form("a", "b")
+    waiting = first.joins("a", members["a"].member_id)
+    await until(lambda: first.joined == 1)
+    first.refusal = ErrorCode.not_coordinator
+    first.coordinator.check_ownership()
+    assert (await waiting).error is ErrorCode.not_coordinator
+    assert await first.beat(members["b"]) is ErrorCode.not_coordinator
+    assert await second.beat(members["b"]) is ErrorCode.rebalance_in_progress
+
+
+async def test_no_deadline_is_met_by_a_broker_whose_group_it_is_no_more(pair: Pair) -> None:
+    first, second = pair
+    members = await first.form("a")
+    first.refusal = ErrorCode.not_coordinator
+    first.pass_ms(SESSION_MS)
+    assert await second.beat(members["a"]) is ErrorCode.none
+
+
+async def test_a_client_that_goes_leaves_no_waiting_request(pair: Pair) -> None:
+    first, _ = pair
+    members = await first.form("a", "b")
+    waiting = first.joins("a", members["a"].member_id)
+    await until(lambda: first.joined == 1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    held = first.coordinator.find("g")
+    assert held is not None
+    assert held.users == 0
+    other = first.joins("b", members["b"].member_id)
+    assert (await other).generation == 2, "it joined all the same, as in Kafka"
+
+
+async def test_an_unreadable_snapshot_begins_the_group_anew(
+    pair: Pair, sequencing: Sequencing
+) -> None:
+    first, second = pair
+    members = await first.form("a", "b")
+    held = first.coordinator.find("g")
+    assert held is not None
+    mine = await sequencing.sequencer.store_group(
+        1, "g", held.term, held.group.revision + 1, "Stable", "consumer", b"nonsense"
+    )
+    assert mine
+    assert await second.beat(members["a"]) is ErrorCode.unknown_member_id
+    await second.form("c")
+    assert not second.store_lost
+
+
+async def test_listed_are_groups_with_members_and_groups_with_offsets(pair: Pair) -> None:
+    first, second = pair
+    await first.form("a")
+    listed = await second.coordinator.list(["only offsets"])
+    assert listed == [
+        ListedGroup("only offsets", "", GroupState.EMPTY),
+        ListedGroup("g", CONSUMER_PROTOCOL_TYPE, GroupState.STABLE),
+    ]
+    second.refusal = ErrorCode.not_coordinator
+    assert await second.coordinator.list([]) == []
+
+
+async def test_an_id_beyond_its_bound_is_refused(pair: Pair) -> None:
+    first, _ = pair
+    assert await first.coordinator.heartbeat("g" * 1025, NOBODY) is ErrorCode.invalid_group_id
