@@ -1,0 +1,105 @@
+"""Consumers of several kinds in one consumer group, and kcat's."""
+
+import subprocess
+from itertools import count
+
+import pytest
+from confluent_kafka import Producer
+
+from bucketlog.embedded import EmbeddedCluster
+from tests.components import Components
+from tests.scenarios.clients import CLIENTS
+from tests.scenarios.group_members import MEMBERS, Ledger, RunningMember
+from tests.scenarios.round_trip import create_topic
+
+PARTITIONS = 6
+RECORDS = 300
+"""A step of a test."""
+_numbers = count()
+
+
+@pytest.fixture
+def topic(broker: EmbeddedCluster) -> str:
+    name = f"groups-{next(_numbers)}"
+    create_topic(broker.bootstrap, name, PARTITIONS)
+    return name
+
+
+def produce(broker: EmbeddedCluster, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(RECORDS):
+        producer.produce(topic, b"record %d" % number, partition=number % PARTITIONS)
+    assert producer.flush(30) == 0
+
+
+def test_every_record_once_in_a_group_of_all_clients(
+    broker: EmbeddedCluster, components: Components, topic: str
+) -> None:
+    """One comes after the other, then one goes after the other; each time all that is there is
+    read, once, and nobody gets what another has."""
+    for name in MEMBERS:
+        components.took_part(name, CLIENTS[name].version())
+    ledger, total = Ledger(), 0
+    members: list[RunningMember] = []
+    try:
+        for name, make in MEMBERS.items():
+            where = (broker.bootstrap, topic, f"group of {topic}")
+            members.append(RunningMember(make, where, name=name, ledger=ledger))
+            ledger.wait_for_owners([each.name for each in members], PARTITIONS)
+            produce(broker, topic)
+            total += RECORDS
+            ledger.wait_for_records(total)
+        while len(members) > 1:
+            members.pop(0).stop()
+            ledger.wait_for_owners([each.name for each in members], PARTITIONS)
+            produce(broker, topic)
+            total += RECORDS
+            ledger.wait_for_records(total)
+    finally:
+        for member in members:
+            member.stop()
+    assert not ledger.wrong
+    assert set(ledger.seen.values()) == {1}, "a record was processed twice"
+    assert min(ledger.by_member[name] for name in MEMBERS) > 0
+
+
+def test_the_ledger_finds_what_is_planted() -> None:
+    def told(*deeds: tuple[str, str, int]) -> list[str]:
+        ledger = Ledger()
+        for deed, member, partition in deeds:
+            match deed:
+                case "owns":
+                    ledger.own(member, [partition])
+                case "gives up":
+                    ledger.disown(member, [partition])
+                case _:
+                    ledger.process(member, partition, 0)
+        return ledger.wrong
+
+    assert not told(("owns", "a", 0), ("reads", "a", 0), ("gives up", "a", 0), ("owns", "b", 0))
+    assert told(("owns", "a", 0), ("owns", "b", 0))
+    assert told(("owns", "a", 0), ("reads", "b", 0))
+    assert told(("owns", "a", 0), ("gives up", "a", 0), ("reads", "a", 0))
+
+
+def test_kcat_in_a_group_goes_on_where_it_was(
+    broker: EmbeddedCluster, components: Components, topic: str
+) -> None:
+    kcat = components.program("kcat", "apt-get install kcat, or your system's package", ("-V",))
+    produce(broker, topic)
+
+    def consume(records: int) -> list[str]:
+        done = subprocess.run(
+            [
+                *(kcat, "-b", broker.bootstrap, "-G", f"kcat of {topic}", "-q"),
+                *("-X", "auto.offset.reset=earliest", "-c", str(records), topic),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        return done.stdout.splitlines()
+
+    first, second = consume(100), consume(RECORDS - 100)
+    assert sorted(first + second) == sorted(f"record {number}" for number in range(RECORDS))
