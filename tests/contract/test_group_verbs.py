@@ -114,6 +114,9 @@ async def test_groups_are_listed(sequencing: Sequencing) -> None:
     assert await sequencing.sequencer.list_groups(1) == sorted(expected)
     await sequencing.sequencer.forget_group(1, "g", 1)
     assert await sequencing.sequencer.list_groups(1) == sorted(expected[1:])
+    await take(sequencing, "", "another")
+    expected[1] = GroupRow("", "", "", "another")
+    assert await sequencing.sequencer.list_groups(1) == sorted(expected[1:])
 
 
 async def test_an_activation_forgets_all_groups(sequencing: Sequencing) -> None:
