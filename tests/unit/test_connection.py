@@ -1,5 +1,6 @@
 """A connection on a transport that is not there: framing, order, bounds, memory."""
 
+import asyncio
 import struct
 
 import pytest
@@ -85,3 +86,21 @@ async def test_a_request_the_handler_refuses_ends_the_connection() -> None:
     wire.carry(framed(b"12345678") * 3)
     assert wire.closed
     assert budget.held_bytes == 0
+
+
+async def test_what_waits_for_a_client_ends_with_it() -> None:
+    wire = connect(Requests())
+
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    waiting, ended = asyncio.create_task(wait()), asyncio.create_task(asyncio.sleep(0))
+    for task in (waiting, ended):
+        wire.connection.give_up_with_client(task)
+    await ended
+    assert not waiting.done()
+    wire.connection.connection_lost(None)
+    late = asyncio.create_task(wait())
+    wire.connection.give_up_with_client(late)
+    await asyncio.wait([waiting, late])
+    assert (waiting.cancelled(), ended.cancelled(), late.cancelled()) == (True, False, True)

@@ -11,6 +11,7 @@ from metadata.sequencer.requests import BrokerAddress, Member, NodeIdTaken
 from metadata.sequencer.requests import Membership as Answer
 from stateless_broker.health import Health
 from stateless_broker.membership import Membership, by_preference, zone_of_client
+from tests.rig import until
 
 TOPIC = TopicId(UUID(int=5).bytes)
 PARTITIONS = 1000
@@ -30,7 +31,9 @@ class Answers(Sequencer):
         return self.answer
 
 
-async def membership_of(own: int, *members: Member) -> tuple[Membership, Answers]:
+async def membership_of(
+    own: int, *members: Member, session_timeout_ms: int = 1000
+) -> tuple[Membership, Answers]:
     sequencer = Answers(Answer(own, members))
     membership = Membership(
         sequencer=sequencer,
@@ -38,7 +41,7 @@ async def membership_of(own: int, *members: Member) -> tuple[Membership, Answers
         incarnation=f"incarnation {own}",
         node_id=None,
         address=BrokerAddress("h", 1, ""),
-        session_timeout_ms=1000,
+        session_timeout_ms=session_timeout_ms,
         health=Health(),
     )
     await membership.join()
@@ -108,6 +111,47 @@ async def test_a_line_for_a_task_has_each_broker_once() -> None:
         for task in range(200)
     )
     assert len(first) == 4
+
+
+async def test_all_brokers_name_one_coordinator_of_a_group_and_share_them() -> None:
+    members = [member(number) for number in range(4)]
+    known = [(await membership_of(own, *members))[0] for own in range(4)]
+    groups = [f"group {number}" for number in range(400)]
+    named = [[one.coordinator_of(group).node_id for group in groups] for one in known]
+    assert len({tuple(each) for each in named}) == 1
+    assert min(Counter(named[0]).values()) > 60
+    fewer, _ = await membership_of(0, *members[:3])
+    without = [fewer.coordinator_of(group).node_id for group in groups]
+    assert {old for old, new in zip(named[0], without, strict=True) if old != new} == {3}
+
+
+async def test_a_coordinator_moves_with_the_members() -> None:
+    membership, sequencer = await membership_of(0, member(0), member(1))
+    groups = [f"group {number}" for number in range(20)]
+    assert {membership.coordinator_of(group).node_id for group in groups} == {0, 1}
+    told: list[set[int]] = []
+    membership.on_change(
+        lambda: told.append({membership.coordinator_of(group).node_id for group in groups})
+    )
+    await membership.heartbeat()
+    assert told == [], "nothing has changed"
+    sequencer.answer = Answer(0, (member(0),))
+    await membership.heartbeat()
+    assert told == [{0}]
+
+
+async def test_a_broker_that_was_not_heard_for_a_session_gives_up_what_it_had() -> None:
+    """Others may have had it meanwhile: it is told before it counts again."""
+    membership, _ = await membership_of(0, member(0), session_timeout_ms=200)
+    told: list[bool] = []
+    membership.on_change(lambda: told.append(membership.is_heard))
+    assert membership.is_heard
+    await until(lambda: not membership.is_heard)
+    await membership.heartbeat()
+    assert told == [False]
+    assert membership.is_heard
+    await membership.heartbeat()
+    assert told == [False]
 
 
 async def test_who_is_not_a_member_comes_last() -> None:

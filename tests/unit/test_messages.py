@@ -18,7 +18,7 @@ from bucketlog.wire.frames import MalformedRequestError
 from metadata.view import View
 from stateless_broker.dispatch import Api
 from stateless_broker.health import Health
-from stateless_broker.message_reader import read_message
+from stateless_broker.message_reader import LONGEST_MS, read_message
 from stateless_broker.messages import Values, is_flexible, write_message
 from stateless_broker.routes import Parts, make_dispatcher
 from stateless_broker.settings import BrokerSettings
@@ -154,6 +154,27 @@ def test_milliseconds_and_ids() -> None:
         (None, topic_id),
         ("t", None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("sent_ms", "read_ms"),
+    [(0, 0), (-1, -1), (86_400_000, 86_400_000), (2**63 - 1, LONGEST_MS), (-(2**63), -LONGEST_MS)],
+)
+def test_a_time_of_64_bits_is_as_long_as_can_be(sent_ms: int, read_ms: int) -> None:
+    body = struct.pack(">h1sih1sqi", 1, b"g", 5, 1, b"m", sent_ms, 0)
+    message = read_message(API_KEYS["offset_commit"], 2, memoryview(body), 0)
+    assert message.retention_time == timedelta(milliseconds=read_ms)
+
+
+def test_bytes_may_not_be_null() -> None:
+    head = b"\0\1g" + struct.pack(">i", 10_000) + b"\0\0" + b"\0\1c"
+    protocol = struct.pack(">ih5s", 1, 5, b"range")
+    good = head + protocol + struct.pack(">i2s", 2, b"ok")
+    message = read_message(API_KEYS["join_group"], 0, memoryview(good), 0)
+    assert message.protocols[0].metadata == b"ok"
+    null = head + protocol + struct.pack(">i", -1)
+    with pytest.raises(MalformedRequestError, match="null"):
+        read_message(API_KEYS["join_group"], 0, memoryview(null), 0)
 
 
 LIST_OFFSETS: Values = {
