@@ -1,13 +1,14 @@
 """What is stored of groups, as the coordinator asks for it and tells of it."""
 
+import asyncio
 from typing import NamedTuple, Protocol
 
 from consumers.group_messages import GroupState
-from metadata.sequencer.requests import GroupRow, TakenGroup
+from metadata.sequencer.requests import GroupRow, Position, TakenGroup
 
 
 class GroupStore(Protocol):
-    """The sequencer's verbs for groups (metadata/sequencer/group_verbs.py)."""
+    """The sequencer's verbs for groups (metadata/sequencer/group_verbs.py), and what is open."""
 
     async def take_group(self, epoch: int, group: str, incarnation: str) -> TakenGroup: ...
 
@@ -26,6 +27,8 @@ class GroupStore(Protocol):
 
     async def list_groups(self, epoch: int) -> list[GroupRow]: ...
 
+    async def position(self, epoch: int) -> Position: ...
+
 
 class ListedGroup(NamedTuple):
     """`protocol_type` is '' for a group that only keeps offsets."""
@@ -33,3 +36,43 @@ class ListedGroup(NamedTuple):
     group_id: str
     protocol_type: str
     state: GroupState
+
+
+class BoundedStore:
+    """A store that is asked `calls_in_flight` things at once: connections to Redis are few, and
+    the commit path needs them, too."""
+
+    def __init__(self, store: GroupStore, *, calls_in_flight: int) -> None:
+        self._store = store
+        self._turns = asyncio.Semaphore(calls_in_flight)
+
+    async def take_group(self, epoch: int, group: str, incarnation: str) -> TakenGroup:
+        async with self._turns:
+            return await self._store.take_group(epoch, group, incarnation)
+
+    async def store_group(
+        self,
+        epoch: int,
+        group: str,
+        term: int,
+        revision: int,
+        state: str,
+        protocol_type: str,
+        snapshot: bytes,
+    ) -> bool:
+        async with self._turns:
+            return await self._store.store_group(
+                epoch, group, term, revision, state, protocol_type, snapshot
+            )
+
+    async def forget_group(self, epoch: int, group: str, term: int) -> bool:
+        async with self._turns:
+            return await self._store.forget_group(epoch, group, term)
+
+    async def list_groups(self, epoch: int) -> list[GroupRow]:
+        async with self._turns:
+            return await self._store.list_groups(epoch)
+
+    async def position(self, epoch: int) -> Position:
+        async with self._turns:
+            return await self._store.position(epoch)

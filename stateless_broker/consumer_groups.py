@@ -14,6 +14,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.model import WallClock
 from consumers.coordinator import GroupCoordinator
 from consumers.group_settings import GroupSettings
+from consumers.group_store import BoundedStore
 from consumers.offsets import GroupOffsets, OffsetSettings
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
@@ -26,6 +27,8 @@ from stateless_broker.settings import BrokerSettings, OffsetCommitAck
 from stateless_broker.supervisor import Supervisor
 
 MINUTE_MS = 60_000
+STORE_CALLS_IN_FLIGHT = 4
+"""Of the few connections to Redis that a broker has; each takes well below a millisecond."""
 
 
 class ConsumerGroups:
@@ -52,11 +55,12 @@ class ConsumerGroups:
                 work, name, on_failure=lambda error: health.stop_writing(f"{name}: {error!r}")
             )
 
+        store = BoundedStore(sequencer, calls_in_flight=STORE_CALLS_IN_FLIGHT)
         self.catch_up = SharedCatchUp(lambda: feed.catch_up(settings.view_wait_ms_max), spawn)
         self.coordinator = GroupCoordinator(
             epoch=epoch,
             incarnation=membership.incarnation,
-            store=sequencer,
+            store=store,
             owns=self._owns,
             has_offsets=lambda group_id: bool(view.offsets(group_id)),
             settings=group_settings(settings),
@@ -70,7 +74,7 @@ class ConsumerGroups:
             coordinator=self.coordinator,
             view=view,
             log=committer,
-            position=lambda: sequencer.position(epoch),
+            position=lambda: store.position(epoch),
             catch_up=self.catch_up,
             settings=OffsetSettings(
                 retention_ms=settings.offsets_retention_minutes * MINUTE_MS,

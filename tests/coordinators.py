@@ -17,6 +17,7 @@ from bucketlog.model import TopicPartition, WriterId
 from consumers.coordinator import GroupCoordinator
 from consumers.group_messages import Identity, JoinResponse, SyncRequest, SyncResponse
 from consumers.group_settings import GroupSettings
+from consumers.group_store import BoundedStore
 from consumers.offsets import GroupOffsets, OffsetSettings
 from metadata.facts import Fact, OffsetRow, TopicCreated
 from metadata.sequencer.requests import ControlStatus, WantedGroupEntry
@@ -111,7 +112,7 @@ class Seat:
         self.coordinator = GroupCoordinator(
             epoch=sequencing.epoch,
             incarnation=writer,
-            store=self.sequencer,
+            store=BoundedStore(self.sequencer, calls_in_flight=2),
             owns=lambda _: self.refusal,
             has_offsets=lambda group_id: bool(self.view.offsets(group_id)),
             settings=settings,
