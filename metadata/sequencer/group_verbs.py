@@ -12,6 +12,9 @@ from metadata.sequencer.requests import GroupRow, TakenGroup
 from metadata.sequencer.script_runner import ScriptRunner
 from metadata.sequencer.scripts import Verb
 
+NO_TERM = 0
+"""Of a group that was forgotten while entries of it were open."""
+
 
 class GroupVerbs(ScriptRunner):
     async def take_group(self, epoch: int, group: str, incarnation: str) -> TakenGroup:
@@ -67,4 +70,9 @@ class GroupVerbs(ScriptRunner):
         status, *rest = await self._run(Verb.LIST_GROUPS, epoch)
         if status != "ok":
             self._raise_lost(status, rest)
-        return [GroupRow(*row) for row in rest[0]]
+        (parts,) = rest
+        return sorted(
+            GroupRow(group, record["state"], record["protocol_type"], record["owner"])
+            for group, record in zip(parts[::2], parts[1::2], strict=True)
+            if record["term"] != NO_TERM
+        )

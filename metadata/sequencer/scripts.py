@@ -43,7 +43,7 @@ _PARTS: dict[Verb, tuple[str, ...]] = {
     Verb.TAKE_GROUP: ("identity", "records", "open_lists", "group_records"),
     Verb.STORE_GROUP: ("identity", "records", "group_records"),
     Verb.FORGET_GROUP: ("identity", "records", "group_records"),
-    Verb.LIST_GROUPS: ("identity", "records", "group_records"),
+    Verb.LIST_GROUPS: ("identity", "group_records"),
     Verb.HEARTBEAT: ("records", "clock"),
     Verb.LEAVE: (),
     Verb.CHECK_STATE: ("identity",),

@@ -1,18 +1,17 @@
--- PURPOSE  Which groups have a coordinator?
+-- PURPOSE  Which groups are there?
 -- ARGV     1 epoch
--- RETURNS  packed {'ok', [[group, state, protocol type, owner], …]} | {'lost', reason}
--- INVARIANTS  Changes nothing. Sorted.
+-- RETURNS  packed {'ok', [group, record, …]} | {'lost', reason}; forgotten groups are among them
+-- INVARIANTS  Changes nothing. In no order. Records leave as they are stored: to unpack and pack
+--          thousands of them here would hold up whoever reserves.
 
 local keys = keys_by_name(KEYS)
 local _, problem = check_epoch(keys, tonumber(ARGV[1]))
 if problem then return cmsgpack.pack(problem) end
-local all, found, rows = redis.call('HGETALL', keys.groups), {}, {}
+local all, parts = redis.call('HGETALL', keys.groups), {}
 for i = 1, #all, 2 do
-  local record = all[i] ~= '' and cmsgpack.unpack(all[i + 1])
-  if record and record.term ~= NO_TERM then found[group_of(all[i])] = record end
+  if all[i] ~= '' then
+    parts[#parts + 1] = cmsgpack.pack(group_of(all[i]))
+    parts[#parts + 1] = all[i + 1]
+  end
 end
-for i, group in ipairs(sorted_keys(found)) do
-  local record = found[group]
-  rows[i] = {group, record.state, record.protocol_type, record.owner}
-end
-return cmsgpack.pack({'ok', rows})
+return '\146' .. cmsgpack.pack('ok') .. struct.pack('>BI4', 221, #parts) .. table.concat(parts)
