@@ -25,6 +25,7 @@ from benchmarks.under_test import machine
 from bucketlog.embedded import EmbeddedCluster
 from tests.prove_benchmarks import FILE_TARGETS, STORE_TARGETS
 from tests.prove_cluster import CLUSTER_TARGETS
+from tests.prove_groups import GROUP_TARGETS
 from tests.scenarios.clients import CLIENTS
 from tests.scenarios.crash import crash
 from tests.scenarios.flips import undetected
@@ -180,6 +181,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     "crash": prove_crash,
     **FILE_TARGETS,
     **CLUSTER_TARGETS,
+    **GROUP_TARGETS,
     **STORE_TARGETS,
     "clone": prove_clone,
 }

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 import ormsgpack
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 
 from bucketlog.errors import (
     ConfigurationError,
@@ -51,13 +51,16 @@ STAGE_CHUNK = 2000
 
 
 def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Redis:
-    """A client for `redis://`, `rediss://` or `unix://` URLs."""
+    """A client for `redis://`, `rediss://` or `unix://` URLs. Calls beyond `max_connections` wait
+    for their turn, as long as they would for an answer."""
+    timeout_s = timeout_ms / 1000
     try:
-        return Redis.from_url(
+        pool: BlockingConnectionPool = BlockingConnectionPool.from_url(
             url,
-            socket_timeout=timeout_ms / 1000,
-            socket_connect_timeout=timeout_ms / 1000,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
             max_connections=max_connections,
+            timeout=timeout_s,
             decode_responses=False,
         )
     except ValueError as error:
@@ -65,6 +68,7 @@ def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Re
             f"Redis URL {url!r} is not understood: {error}",
             remedy="use redis://host:port, rediss://host:port or unix:///path",
         ) from error
+    return Redis.from_pool(pool)
 
 
 class Sequencer(GroupVerbs):

@@ -144,10 +144,11 @@ class Cluster:
         return open_sync_bucket(self.bucket_url)
 
     def wait_until_all_are_members(self) -> None:
-        """Each broker names all of them to its clients."""
+        """Each running broker names all that run to its clients."""
         deadline = time.monotonic() + MEMBERS_TIMEOUT_S
-        wanted = {broker.node_id for broker in self.brokers}
-        for broker in self.brokers:
+        running = [broker for broker in self.brokers if broker.process is not None]
+        wanted = {broker.node_id for broker in running}
+        for broker in running:
             with WireClient(broker.bootstrap) as client:
                 while {row.node_id for row in _members(client)} != wanted:
                     assert time.monotonic() < deadline, f"not all brokers are members: {wanted}"
@@ -158,6 +159,7 @@ class Cluster:
         return sum(
             value
             for broker in self.brokers
+            if broker.process is not None
             for name, value in broker.running.metrics().items()
             if name.startswith("bucketlog_bucket_requests_total")
         )
@@ -171,10 +173,12 @@ def running_cluster(
     settings: Mapping[str, str] | None = None,
     zones: Sequence[str] = (),
     delays: Mapping[int, Delay] | None = None,
+    late: int = 0,
 ) -> Iterator[Cluster]:
-    """`count` brokers that are ready. `delays`: by node id, what becomes of its PUTs; in MinIO
-    only. `zones`: by node id. While the block lasts, AWS's variables of this process name MinIO.
-    Raises `ConfigurationError` where MinIO is not installed."""
+    """`count` brokers that are ready, and `late` ones that somebody else starts. `delays`: by node
+    id, what becomes of its PUTs; in MinIO only. `zones`: by node id. While the block lasts, AWS's
+    variables of this process name MinIO. Raises `ConfigurationError` where MinIO is not
+    installed."""
     with ExitStack() as closing:
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-cluster-")))
         closing.enter_context(start_valkey(folder / "valkey.sock"))
@@ -190,7 +194,7 @@ def running_cluster(
             store=lent,
             valkey_pid=_pid_of_valkey(folder / "valkey.sock"),
         )
-        for node_id in range(count):
+        for node_id in range(count + late):
             environment = dict(lent.environment()) if lent else {}
             if delays is not None and node_id in delays:
                 assert lent is not None, "only what is sent to a server can be delayed"
@@ -209,8 +213,9 @@ def running_cluster(
             )
             cluster.brokers.append(broker)
             closing.callback(broker.end)
+        for broker in cluster.brokers[:count]:
             broker.begin()
-        for broker in cluster.brokers:
+        for broker in cluster.brokers[:count]:
             broker.running.wait_until_ready()
         cluster.wait_until_all_are_members()
         try:

@@ -21,6 +21,8 @@ PATIENCE_S = 60.0
 POLL_S = 0.05
 HEARTBEAT_MS = 300
 SESSION_MS = 10_000
+METADATA_REFRESH_MS = 1000
+"""So soon does it find that another broker leads a partition."""
 
 
 class Ledger:
@@ -98,6 +100,7 @@ def confluent_member(
             "partition.assignment.strategy": "roundrobin",
             "session.timeout.ms": SESSION_MS,
             "heartbeat.interval.ms": HEARTBEAT_MS,
+            "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
         }
     )
     unsaved = False

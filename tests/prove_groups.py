@@ -1,0 +1,45 @@
+"""The claims about consumer groups; targets of `tests.prove`."""
+
+from collections.abc import Callable
+
+from tests.scenarios.expansion import expansion
+from tests.scenarios.many_groups import many_groups
+from tests.scenarios.rebalances import rebalances
+from tests.shortfall import Figures, ShortfallError
+
+STABLE_AFTER_S = 5.0
+ANSWER_P99_MS = 50.0
+
+
+def prove_rebalances(short: bool) -> Figures:
+    """100 members over 300 partitions join, then one leaves every second: stable within 5 s."""
+    figures = rebalances(10, 30, 3) if short else rebalances(100, 300, 60)
+    if figures.stable_after_last_s >= STABLE_AFTER_S and not short:
+        raise ShortfallError(
+            f"{figures.stable_after_last_s} s until stable, less than {STABLE_AFTER_S} wanted",
+            figures.as_json(),
+        )
+    return figures.as_json()
+
+
+def prove_many_groups(short: bool) -> Figures:
+    """5,000 groups with committed offsets: OffsetFetch and ListGroups within 50 ms (p99)."""
+    figures = many_groups(200 if short else 5000)
+    slowest = max(figures.offset_fetch_p99_ms, figures.list_groups_p99_ms)
+    if slowest >= ANSWER_P99_MS and not short:
+        raise ShortfallError(
+            f"p99 {slowest} ms, less than {ANSWER_P99_MS} wanted", figures.as_json()
+        )
+    return figures.as_json()
+
+
+def prove_expansion(short: bool) -> Figures:
+    """From one broker to three under load, without an error reaching a client."""
+    return expansion(between_s=3 if short else 20).as_json()
+
+
+GROUP_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "rebalances": prove_rebalances,
+    "many-groups": prove_many_groups,
+    "expansion": prove_expansion,
+}

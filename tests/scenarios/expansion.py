@@ -1,0 +1,129 @@
+"""A cluster grows from one broker to three under load, and no client is told of an error.
+
+At full size, from the repository's root: `make prove WHAT=expansion`. Idempotent producers send all
+the while, the members of a group read and commit; then each broker has its part of the work, and
+all that was acknowledged is in the log once and in order, and was processed once by the group.
+"""
+
+import threading
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import confluent_kafka
+
+from tests.scenarios.cluster import Cluster, ClusterBroker, running_cluster
+from tests.scenarios.crash import Load, read_log
+from tests.scenarios.group_members import Ledger, RunningMember, confluent_member
+from tests.scenarios.history import broken_promises
+from tests.scenarios.round_trip import create_topic
+
+TOPIC, GROUP = "expansion", "readers"
+PARTITIONS = 12
+BROKERS = 3
+PRODUCERS = 2
+READERS = 2
+BURST_RECORDS = 12
+PRODUCE, FETCH = 0, 1
+PATIENCE_S = 60.0
+SETTINGS = {"group_initial_rebalance_delay_ms": "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionFigures:
+    acknowledged: int
+    in_log: int
+    processed: int
+    errors: int
+    produce_requests: dict[int, float]
+    """By broker, in the last part."""
+    fetch_requests: dict[int, float]
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class StrictLoad(Load):
+    """Takes anything that its client is told for a failure."""
+
+    def _noticed(self, error: confluent_kafka.KafkaError) -> None:
+        self._failed(f"told of {error}")
+
+
+def expansion(*, between_s: float) -> ExpansionFigures:
+    """Raises `AssertionError`; nothing is left running."""
+    began = time.perf_counter()
+    with running_cluster(1, settings=SETTINGS, late=BROKERS - 1) as cluster:
+        first = cluster.brokers[0].bootstrap
+        create_topic(first, TOPIC, PARTITIONS)
+        ledger = Ledger()
+        loads = [
+            StrictLoad(
+                f"producer-{number}",
+                first,
+                topic=TOPIC,
+                partitions=PARTITIONS,
+                burst_records=BURST_RECORDS,
+            )
+            for number in range(PRODUCERS)
+        ]
+        readers = [
+            RunningMember(
+                confluent_member, (first, TOPIC, GROUP), name=f"reader-{number}", ledger=ledger
+            )
+            for number in range(READERS)
+        ]
+        try:
+            produced, fetched = _grow(cluster, loads, ledger, between_s)
+            acknowledged = [row for load in loads for row in load.acknowledged]
+            ledger.wait_for_records(len(acknowledged))
+        finally:
+            for reader in readers:
+                reader.stop()
+        log = read_log(first, TOPIC, PARTITIONS)
+    complaints = broken_promises(acknowledged, log) + ledger.wrong
+    complaints += [text for load in loads for text in load.failures]
+    complaints += [f"{each} was processed {n} times" for each, n in ledger.seen.items() if n > 1]
+    for counts in (produced, fetched):
+        if not all(counts.values()):
+            complaints.append(f"not every broker took part: {counts}")
+    assert not complaints, "\n".join(complaints[:20])
+    return ExpansionFigures(
+        acknowledged=len(acknowledged),
+        in_log=sum(len(rows) for rows in log.values()),
+        processed=len(ledger.seen),
+        errors=len(complaints),
+        produce_requests=produced,
+        fetch_requests=fetched,
+        seconds=round(time.perf_counter() - began, 1),
+    )
+
+
+def _grow(
+    cluster: Cluster, loads: list[StrictLoad], ledger: Ledger, between_s: float
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Requests by broker after the last has come: Produce, Fetch."""
+    for load in loads:
+        load.start()
+    try:
+        for broker in cluster.brokers:
+            if broker.process is None:
+                broker.start()
+            cluster.wait_until_all_are_members()
+            threading.Event().wait(between_s)
+            for load in loads:
+                load.wait_for(PARTITIONS * 10)
+            ledger.wait_for_records(len(ledger.seen) + PARTITIONS * 10)
+        return (
+            {broker.node_id: _requests(broker, PRODUCE) for broker in cluster.brokers},
+            {broker.node_id: _requests(broker, FETCH) for broker in cluster.brokers},
+        )
+    finally:
+        for load in loads:
+            load.stop()
+
+
+def _requests(broker: ClusterBroker, api_key: int) -> float:
+    name = f'bucketlog_requests_total{{api_key="{api_key}"}}'
+    return broker.running.metrics().get(name, 0.0)
