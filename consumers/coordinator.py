@@ -43,6 +43,7 @@ from consumers.group_store import GroupStore, ListedGroup
 from consumers.held_group import HeldGroup
 from consumers.join import NewUuid
 from consumers.snapshot import restore, snapshot
+from consumers.stored_groups import StoredGroups
 from metadata.sequencer.requests import TakenGroup
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class GroupCoordinator:
         self._tokens = itertools.count()
         self._deadlines: list[tuple[int, str]] = []
         self._planned = asyncio.Event()
+        self._stored = StoredGroups(store, epoch)
 
     # What members ask ------------------------------------------------------------------------
 
@@ -161,14 +163,11 @@ class GroupCoordinator:
     async def list(self, with_offsets: Iterable[str]) -> Sequence[ListedGroup] | ErrorCode:
         """The groups that are this broker's; `with_offsets` are all that have committed offsets."""
         try:
-            rows = await self._store.list_groups(self._epoch)
+            stored = await self._stored.rows(self._held)
         except SequencerError as error:
             return self._no_answer(error)
         found = {group_id: ListedGroup(group_id, "", GroupState.EMPTY) for group_id in with_offsets}
-        for row in rows:
-            if row.state:
-                state = GroupState(row.state)
-                found[row.group] = ListedGroup(row.group, row.protocol_type, state)
+        found.update(stored)
         for group_id, held in self._held.items():
             if held.was_anything or group_id in found:
                 protocol_type = held.group.protocol_type or ""
@@ -239,6 +238,7 @@ class GroupCoordinator:
             if outcome is ErrorCode.none:
                 held = HeldGroup(self._restored(group_id, taken), taken.term, taken.open_tickets)
                 self._held[group_id] = held
+                self._stored.taken(group_id)
                 self._plan(held)
         finally:
             del self._takings[group_id]
@@ -276,6 +276,7 @@ class GroupCoordinator:
             return
         if self._held.get(held.group_id) is held:
             del self._held[held.group_id]
+        self._stored.forget()
         held.lose()
         for token, response in held.group.resign():
             self._answer(token, response, True)
@@ -286,6 +287,7 @@ class GroupCoordinator:
 
     def check_ownership(self) -> None:
         """The cluster's members have changed: resign what is another broker's now."""
+        self._stored.forget()
         for held in list(self._held.values()):
             if self._owns(held.group_id) is not ErrorCode.none:
                 self.resign(held)

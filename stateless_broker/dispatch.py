@@ -43,8 +43,8 @@ class Request:
     connection: Connection
 
 
-Handler = Callable[[Request, Any], Awaitable[Values]]
-"""Message in (kio's class of its version), values of the response out."""
+Handler = Callable[[Request, Any], Awaitable[Values | bytes]]
+"""Message in (kio's class of its version), values of the response out, or the response itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,9 @@ class Dispatcher:
             raise NotImplementedError(f"api {api.key} has a path of its own")
         values = await api.handler(request, message)
         header = request.header
-        if api.large_answers:
+        if isinstance(values, bytes):
+            body = values
+        elif api.large_answers:
             body = await asyncio.to_thread(write_message, api.key, header.api_version, values)
         else:
             body = write_message(api.key, header.api_version, values)

@@ -12,6 +12,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from bucketlog.wire import list_groups
 from consumers.coordinator import GroupCoordinator
 from consumers.group_messages import (
     GroupDescription,
@@ -120,27 +121,21 @@ class GroupsHandler:
 
     # Administrators --------------------------------------------------------------------------
 
-    async def list(self, request: Request, message: Any) -> Values:
+    async def list(self, request: Request, message: Any) -> bytes:
+        version = request.header.api_version
         listed = await self._coordinator.list(self._view.groups())
         if isinstance(listed, ErrorCode):
-            return {"error_code": listed, "groups": ()}
+            return list_groups.write_response(version, listed.value, ())
         states = {each.lower() for each in getattr(message, "states_filter", ())}
         kinds = {each.lower() for each in getattr(message, "types_filter", ())}
         if kinds and CLASSIC.lower() not in kinds:
             listed = ()
-        return {
-            "error_code": ErrorCode.none,
-            "groups": [
-                {
-                    "group_id": each.group_id,
-                    "protocol_type": each.protocol_type,
-                    "group_state": str(each.state),
-                    "group_type": CLASSIC,
-                }
-                for each in listed
-                if not states or each.state.lower() in states
-            ],
-        }
+        rows = (
+            list_groups.ListedRow(each.group_id, each.protocol_type, each.state.value, CLASSIC)
+            for each in listed
+            if not states or each.state.lower() in states
+        )
+        return list_groups.write_response(version, ErrorCode.none.value, rows)
 
     async def describe(self, request: Request, message: Any) -> Values:
         found = await asyncio.gather(*map(self._coordinator.describe, message.groups))

@@ -204,8 +204,29 @@ async def test_listed_are_groups_with_members_and_groups_with_offsets(pair: Pair
         ListedGroup("only offsets", "", GroupState.EMPTY),
         ListedGroup("g", CONSUMER_PROTOCOL_TYPE, GroupState.STABLE),
     ]
+    assert await second.coordinator.list([]) == listed[1:]
+    assert second.sequencer.calls[Verb.LIST_GROUPS] == 1, "asked for once"
+    await leave_all(second)
+    assert await second.coordinator.list([]) == [
+        ListedGroup("g", CONSUMER_PROTOCOL_TYPE, GroupState.EMPTY)
+    ]
+    assert await first.coordinator.list([]) == [
+        ListedGroup("g", CONSUMER_PROTOCOL_TYPE, GroupState.STABLE)
+    ], "it holds the group still, as far as it knows"
+    first.coordinator.check_ownership()
+    first.coordinator.resign_all()
+    assert await first.coordinator.list([]) == [
+        ListedGroup("g", CONSUMER_PROTOCOL_TYPE, GroupState.EMPTY)
+    ]
     second.refusal = ErrorCode.not_coordinator
     assert await second.coordinator.list([]) == []
+
+
+async def leave_all(seat: Seat) -> None:
+    described = await seat.coordinator.describe("g")
+    assert isinstance(described, GroupDescription)
+    leaving = [LeavingMember(each.member_id) for each in described.members]
+    assert (await seat.coordinator.leave("g", leaving)).error is ErrorCode.none
 
 
 async def test_an_id_beyond_its_bound_is_refused(pair: Pair) -> None:

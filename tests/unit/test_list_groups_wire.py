@@ -1,0 +1,29 @@
+"""ListGroups' response as kio reads it."""
+
+import pytest
+
+from bucketlog.wire.list_groups import FLEXIBLE_FROM, ListedRow, write_response
+from tests.wire_client import decode_response
+
+ROWS = [
+    ListedRow("g", "consumer", "Stable", "Classic"),
+    ListedRow("", "", "Empty", "Classic"),
+    ListedRow("ä" * 200, "connect", "PreparingRebalance", "Classic"),
+]
+
+
+@pytest.mark.parametrize("version", range(6))
+@pytest.mark.parametrize("count", [0, 3, 1000])
+def test_every_version(version: int, count: int) -> None:
+    rows = (ROWS * 400)[:count]
+    header = b"\0\0\0\x07" + (b"\0" if version >= FLEXIBLE_FROM else b"")
+    body = write_response(version, 15, rows)
+    _, answer = decode_response("list_groups", version, header + body)
+    assert answer.error_code == 15
+    assert [(each.group_id, each.protocol_type) for each in answer.groups] == [
+        row[:2] for row in rows
+    ]
+    if version >= 4:
+        assert [each.group_state for each in answer.groups] == [row.state for row in rows]
+    if version >= 5:
+        assert {each.group_type for each in answer.groups} <= {"Classic"}
