@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bucketlog.client.consumer import Consumer as Consumer
+    from bucketlog.client.group_consumer import GroupConsumer as GroupConsumer
     from bucketlog.client.log import Log as Log
     from bucketlog.client.log import connect as connect
+    from bucketlog.client.partition_consumer import PartitionConsumer as PartitionConsumer
     from bucketlog.client.producer import Delivered as Delivered
     from bucketlog.client.producer import Delivery as Delivery
     from bucketlog.client.producer import Producer as Producer
@@ -27,8 +29,10 @@ _HOMES = {
     "Delivered": "bucketlog.client.producer",
     "Delivery": "bucketlog.client.producer",
     "EmbeddedCluster": "bucketlog.embedded",
+    "GroupConsumer": "bucketlog.client.group_consumer",
     "Log": "bucketlog.client.log",
     "LogError": "bucketlog.errors",
+    "PartitionConsumer": "bucketlog.client.partition_consumer",
     "Producer": "bucketlog.client.producer",
     "Record": "bucketlog.client.topic",
     "Topic": "bucketlog.client.topic",

@@ -14,7 +14,8 @@ from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
 from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from bucketlog.client.consumer import Consumer, Start
+    from bucketlog.client.consumer import Consumer
+    from bucketlog.client.partition_consumer import Start
     from bucketlog.client.topic import Record
 
 BATCH_RECORDS = 1000

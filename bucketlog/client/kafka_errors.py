@@ -25,7 +25,25 @@ ADVICE: dict[str, Advice] = {
     "CONCURRENT_TRANSACTIONS": Advice(True, _WAIT),
     "COORDINATOR_LOAD_IN_PROGRESS": Advice(True, _WAIT),
     "COORDINATOR_NOT_AVAILABLE": Advice(True, _WAIT),
+    "FENCED_INSTANCE_ID": Advice(
+        False, "another member joined with this instance_id: give each member its own"
+    ),
+    "FENCED_MEMBER_EPOCH": Advice(True, "the group went on without this member: poll to rejoin"),
+    "GROUP_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this group"),
+    "GROUP_ID_NOT_FOUND": Advice(False, "see `bucketlog group list` for the groups there are"),
+    "GROUP_MAX_SIZE_REACHED": Advice(
+        False, "the group is full: run fewer members, or raise group_members_max at the brokers"
+    ),
+    "GROUP_SUBSCRIBED_TO_TOPIC": Advice(False, "stop the members that read this topic first"),
+    "ILLEGAL_GENERATION": Advice(
+        True, "the group went on without this member: poll again, it rejoins"
+    ),
+    "INCONSISTENT_GROUP_PROTOCOL": Advice(
+        False, "use an assignor that all members have, or another group"
+    ),
+    "INVALID_COMMIT_OFFSET_SIZE": Advice(False, "commit fewer partitions at once"),
     "INVALID_CONFIG": Advice(False, "correct the topic's configs"),
+    "INVALID_GROUP_ID": Advice(False, "choose another name for the group"),
     "INVALID_MSG": Advice(True, "the bytes were damaged on their way: send again"),
     "INVALID_PARTITIONS": Advice(False, "ask for at least one partition, never for fewer"),
     "INVALID_PRODUCER_EPOCH": Advice(False, "another producer took over: open a new one"),
@@ -34,15 +52,24 @@ ADVICE: dict[str, Advice] = {
         False, "leave the replication factor at 1: the bucket replicates"
     ),
     "INVALID_REQUEST": Advice(False, "the broker and this client disagree: compare their versions"),
+    "INVALID_SESSION_TIMEOUT": Advice(
+        False,
+        "choose a session_timeout_s within the brokers' group_session_timeout_ms_min and _max",
+    ),
     "INVALID_TIMESTAMP": Advice(False, "correct the record's timestamp"),
     "KAFKA_STORAGE_ERROR": Advice(True, "the bucket is unreachable: see the broker's log"),
     "LEADER_NOT_AVAILABLE": Advice(True, _WAIT),
+    "MEMBER_ID_REQUIRED": Advice(True, _WAIT),
     "MSG_SIZE_TOO_LARGE": Advice(False, "send smaller records, or raise max.message.bytes"),
     "NETWORK_EXCEPTION": Advice(True, _WAIT),
+    "NON_EMPTY_GROUP": Advice(
+        False, "stop its members first: `bucketlog group describe` lists them"
+    ),
     "NOT_CONTROLLER": Advice(True, _WAIT),
     "NOT_COORDINATOR": Advice(True, _WAIT),
     "NOT_ENOUGH_REPLICAS": Advice(True, _WAIT),
     "NOT_LEADER_FOR_PARTITION": Advice(True, _WAIT),
+    "OFFSET_METADATA_TOO_LARGE": Advice(False, "commit with shorter metadata"),
     "OFFSET_NOT_AVAILABLE": Advice(True, _WAIT),
     "OFFSET_OUT_OF_RANGE": Advice(
         False, "start from the earliest or the latest record, or from an offset between them"
@@ -50,15 +77,20 @@ ADVICE: dict[str, Advice] = {
     "OUT_OF_ORDER_SEQUENCE_NUMBER": Advice(False, "an earlier batch was lost: open a new producer"),
     "POLICY_VIOLATION": Advice(False, "ask the cluster's operator which policy forbids it"),
     "PRODUCER_FENCED": Advice(False, "another producer took over: open a new one"),
+    "REBALANCE_IN_PROGRESS": Advice(True, "the group is rebalancing: poll, then commit again"),
     "RECORD_LIST_TOO_LARGE": Advice(False, "send smaller batches (batch.size)"),
     "REQUEST_TIMED_OUT": Advice(
         True, "the broker could not commit in time: see its log, try again"
     ),
     "SASL_AUTHENTICATION_FAILED": Advice(False, "check user and password"),
+    "STALE_MEMBER_EPOCH": Advice(True, "the group went on without this member: poll to rejoin"),
     "THROTTLING_QUOTA_EXCEEDED": Advice(True, "slow down, or ask for a larger quota"),
     "TOPIC_ALREADY_EXISTS": Advice(False, "use topics.ensure, or another name"),
     "TOPIC_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this topic"),
     "TOPIC_EXCEPTION": Advice(False, "choose another name"),
+    "UNKNOWN_MEMBER_ID": Advice(
+        True, "the group went on without this member: poll again, it rejoins"
+    ),
     "UNKNOWN_PRODUCER_ID": Advice(False, "the cluster forgot this producer: open a new one"),
     "UNKNOWN_TOPIC_ID": Advice(
         True, "the topic was deleted or created anew: read its metadata again"
@@ -66,29 +98,46 @@ ADVICE: dict[str, Advice] = {
     "UNKNOWN_TOPIC_OR_PART": Advice(
         False, "create it: `bucketlog topic create NAME`, or log.topics.ensure(topic)"
     ),
+    "UNRELEASED_INSTANCE_ID": Advice(
+        False, "another member has this instance_id: stop it, or give each member its own"
+    ),
+    "UNSTABLE_OFFSET_COMMIT": Advice(True, "a transaction is about to end: try again in a moment"),
+    "UNSUPPORTED_ASSIGNOR": Advice(False, "use an assignor that the broker offers"),
     "UNSUPPORTED_COMPRESSION_TYPE": Advice(False, "use gzip, snappy, lz4, zstd or none"),
     "UNSUPPORTED_FOR_MESSAGE_FORMAT": Advice(False, "use a client of Kafka 0.11 or newer"),
     "UNSUPPORTED_VERSION": Advice(False, "this broker does not offer it: compare versions"),
     "_ALL_BROKERS_DOWN": Advice(True, _CHECK_ADDRESS),
+    "_ASSIGNMENT_LOST": Advice(
+        True, "its partitions went to other members: poll again, it rejoins"
+    ),
     "_AUTHENTICATION": Advice(False, "check user and password"),
     "_AUTO_OFFSET_RESET": Advice(
         False,
         "the offset is gone or not there yet: start from the earliest or latest record, or between",
     ),
     "_BAD_MSG": Advice(False, "damaged bytes: run `bucketlog segment verify` over the bucket"),
-    "_FATAL": Advice(False, "the producer cannot go on: open a new one"),
+    "_CONFLICT": Advice(False, "use one kind of assignor: cooperative-sticky stands alone"),
+    "_FATAL": Advice(False, "this client cannot go on: open a new one"),
+    "_FENCED": Advice(False, "another member took over: open a new consumer"),
     "_INVALID_ARG": Advice(False, "correct the setting that is named"),
+    "_MAX_POLL_EXCEEDED": Advice(
+        True, "a loop body took too long: raise max_poll_interval_s, or poll fewer records"
+    ),
     "_MSG_TIMED_OUT": Advice(True, "the broker did not acknowledge in time: see its log"),
+    "_NO_OFFSET": Advice(False, "nothing was read yet that could be committed"),
     "_QUEUE_FULL": Advice(True, "the broker is slower than this producer: wait, then go on"),
     "_RESOLVE": Advice(True, "the host name is unknown: check the address"),
     "_SSL": Advice(False, "check certificates and that the listener speaks TLS"),
+    "_STATE": Advice(False, "open a new consumer: it goes on after what was committed"),
     "_TIMED_OUT": Advice(True, _CHECK_ADDRESS),
     "_TIMED_OUT_QUEUE": Advice(True, "the broker is slower than this producer: try again"),
     "_TRANSPORT": Advice(True, _CHECK_ADDRESS),
+    "_UNKNOWN_GROUP": Advice(False, "see `bucketlog group list` for the groups there are"),
     "_UNKNOWN_PARTITION": Advice(False, "ask for a partition that the topic has"),
     "_UNKNOWN_TOPIC": Advice(
         False, "create it: `bucketlog topic create NAME`, or log.topics.ensure(topic)"
     ),
+    "_WAIT_COORD": Advice(True, _WAIT),
 }
 
 UNADVISED = Advice(False, "see the broker's log")

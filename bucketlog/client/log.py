@@ -5,10 +5,20 @@ import socket
 import uuid
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, overload
 
-from bucketlog.client.consumer import Consumer, Start
+from bucketlog.client.admin import Admin
+from bucketlog.client.consumer import Consumer
+from bucketlog.client.group_consumer import (
+    Assignor,
+    GroupConsumer,
+    GroupStart,
+    Membership,
+    OnPartitions,
+)
+from bucketlog.client.groups import Groups
 from bucketlog.client.kafka_errors import ADVICE
+from bucketlog.client.partition_consumer import PartitionConsumer, Start
 from bucketlog.client.producer import Producer
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics
@@ -21,6 +31,9 @@ DEFAULT_BOOTSTRAP = "localhost:9092"
 DEFAULT_PORT = 9092
 TRANSPORT = -195
 """librdkafka's code for a connection that fails."""
+
+QUEUE_BYTES = 64 * 1024 * 1024
+"""What a producer or a consumer keeps for its other side."""
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
@@ -64,7 +77,9 @@ class Log:
             "topic.metadata.refresh.interval.ms": 30_000,
             **(config or {}),
         }
-        self.topics = Topics(self._config, timeout_s=timeout_s)
+        admin = Admin(self._config, timeout_s=timeout_s)
+        self.topics = Topics(admin)
+        self.groups = Groups(admin)
         self._opened: list[Producer | Consumer[Any, Any]] = []
 
     def producer(
@@ -73,7 +88,7 @@ class Log:
         compression: Compression = "none",
         linger_ms: float = 5.0,
         batch_bytes: int = 1024 * 1024,
-        queue_bytes: int = 64 * 1024 * 1024,
+        queue_bytes: int = QUEUE_BYTES,
         queue_records: int = 100_000,
         delivery_timeout_s: float = 120.0,
         idempotent: bool = True,
@@ -98,6 +113,7 @@ class Log:
         self._opened.append(producer)
         return producer
 
+    @overload
     def consumer(
         self,
         topic: Topic[K, V],
@@ -105,40 +121,93 @@ class Log:
         start: Start = "latest",
         partitions: Iterable[int] | None = None,
         until: Literal["end"] | None = None,
-        queue_bytes: int = 64 * 1024 * 1024,
+        queue_bytes: int = QUEUE_BYTES,
         max_wait_ms: int = 500,
+    ) -> PartitionConsumer[K, V]: ...
+    @overload
+    def consumer(
+        self,
+        topic: Topic[K, V],
+        *,
+        group: str,
+        start: GroupStart = "latest",
+        until: Literal["end"] | None = None,
+        auto_commit: bool = True,
+        commit_interval_s: float = 5.0,
+        assignor: Assignor = "cooperative-sticky",
+        instance_id: str | None = None,
+        session_timeout_s: float = 45.0,
+        max_poll_interval_s: float = 300.0,
+        on_assigned: OnPartitions | None = None,
+        on_revoked: OnPartitions | None = None,
+        queue_bytes: int = QUEUE_BYTES,
+        max_wait_ms: int = 500,
+    ) -> GroupConsumer[K, V]: ...
+    def consumer(
+        self,
+        topic: Topic[K, V],
+        *,
+        group: str | None = None,
+        start: Any = "latest",
+        partitions: Iterable[int] | None = None,
+        until: Literal["end"] | None = None,
+        queue_bytes: int = QUEUE_BYTES,
+        max_wait_ms: int = 500,
+        **membership: Any,
     ) -> Consumer[K, V]:
-        """A consumer of the given partitions, or of all that the topic has now.
+        """A consumer of the given partitions, or of all that the topic has now; with `group`, a
+        member of that group.
 
-        `until="end"` stops at the ends that the partitions have now; otherwise it goes on for
-        ever. `max_wait_ms` is how long a broker may hold back an empty answer. Raises `LogError`.
+        `until="end"` stops at the ends that the partitions have now (in a group: had when they
+        came to this member); otherwise it goes on for ever. `max_wait_ms` is how long a broker
+        may hold back an empty answer. In a group `start` is for where nothing is committed; what
+        the caller is done with is committed every `commit_interval_s`, when partitions go, and at
+        the end, unless `auto_commit` is False. A loop body may take `max_poll_interval_s`. A
+        member with an `instance_id` keeps its partitions while it restarts. Raises `LogError`,
+        `ConfigurationError`.
         """
+        config = {
+            **self._config,
+            "auto.offset.reset": "error",
+            "queued.max.messages.kbytes": max(1, queue_bytes // 1024),
+            "queued.min.messages": 1_000_000,
+            "fetch.wait.max.ms": max_wait_ms,
+            "check.crcs": True,
+        }
+        bounds: dict[str, Any] = {"until_end": until == "end", "timeout_s": self._timeout_s}
+        consumer: Consumer[K, V]
+        if group is None:
+            if membership:
+                raise ConfigurationError(
+                    f"{min(membership)} without a group", remedy='add group="..."'
+                )
+            chosen = self._partitions_of(topic, partitions)
+            # librdkafka wants a group id; it is not used
+            config |= {"group.id": f"bucketlog-{uuid.uuid4().hex}", "enable.auto.commit": False}
+            consumer = PartitionConsumer(config, topic, start=start, partitions=chosen, **bounds)
+        else:
+            if partitions is not None:
+                raise ConfigurationError(
+                    f"partitions are given to the members of group {group!r} by the group",
+                    remedy="leave out partitions, or the group",
+                )
+            member = Membership(group=group, start=start, **membership)
+            self.topics.partition_count(topic)
+            consumer = GroupConsumer(config, topic, member, **bounds)
+        self._opened.append(consumer)
+        return consumer
+
+    def _partitions_of(
+        self, topic: Topic[Any, Any], wanted: Iterable[int] | None
+    ) -> tuple[int, ...]:
         count = self.topics.partition_count(topic)
-        chosen = tuple(range(count) if partitions is None else sorted(set(partitions)))
+        chosen = tuple(range(count) if wanted is None else sorted(set(wanted)))
         if missing := [part for part in chosen if not 0 <= part < count]:
             raise ConfigurationError(
                 f"topic {topic.name!r} has no partition {missing[0]}",
                 remedy=f"it has partitions 0 to {count - 1}",
             )
-        consumer = Consumer(
-            {
-                **self._config,
-                "group.id": f"bucketlog-{uuid.uuid4().hex}",  # librdkafka wants one; it is not used
-                "enable.auto.commit": False,
-                "auto.offset.reset": "error",
-                "queued.max.messages.kbytes": max(1, queue_bytes // 1024),
-                "queued.min.messages": 1_000_000,
-                "fetch.wait.max.ms": max_wait_ms,
-                "check.crcs": True,
-            },
-            topic,
-            start=start,
-            partitions=chosen,
-            until_end=until == "end",
-            timeout_s=self._timeout_s,
-        )
-        self._opened.append(consumer)
-        return consumer
+        return chosen
 
     def close(self) -> None:
         """Close every producer and consumer; raises the first producer's failure, if any."""

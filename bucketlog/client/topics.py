@@ -1,25 +1,20 @@
 """Topic administration: create, ensure, list, describe, delete."""
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
+from bucketlog.client.admin import EARLIEST, LATEST, Admin
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.topic import Topic
 from bucketlog.errors import ConfigurationError, LogError
 
 BROKER_DEFAULT = -1
-_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # not annotated
-_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # not annotated
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +45,8 @@ class TopicDetails:
 class Topics:
     """`log.topics`. A topic is given by name or as a `Topic`. Raises `LogError`."""
 
-    def __init__(self, config: Mapping[str, Any], *, timeout_s: float) -> None:
-        self._config = dict(config)
-        self._timeout_s = timeout_s
-        self._connected: AdminClient | None = None
-
-    @property
-    def _admin(self) -> AdminClient:
-        if self._connected is None:
-            self._connected = AdminClient(self._config)
-        return self._connected
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
 
     def create(
         self,
@@ -72,7 +59,7 @@ class Topics:
 
         Raises `LogError` TOPIC_ALREADY_EXISTS.
         """
-        name = _name(topic)
+        name = name_of(topic)
         if partitions is not None and partitions < 1:
             raise ConfigurationError(f"{partitions} partitions", remedy="ask for at least one")
         new = NewTopic(
@@ -81,8 +68,8 @@ class Topics:
             BROKER_DEFAULT,
             config=dict(configs or {}),
         )
-        futures = self._admin.create_topics([new], request_timeout=self._timeout_s)
-        self._wait(futures[name], f"creating topic {name!r}")
+        futures = self._admin.client.create_topics([new], request_timeout=self._admin.timeout_s)
+        self._admin.wait(futures[name], f"creating topic {name!r}")
         return self._info(name)
 
     def ensure(
@@ -102,7 +89,7 @@ class Topics:
         except LogError as error:
             if error.code != "TOPIC_ALREADY_EXISTS":
                 raise
-        info = self._info(_name(topic))
+        info = self._info(name_of(topic))
         if partitions is not None and info.partitions < partitions:
             raise ConfigurationError(
                 f"topic {info.name!r} has {info.partitions} partitions, not {partitions}",
@@ -112,11 +99,11 @@ class Topics:
 
     def add_partitions(self, topic: str | Topic[Any, Any], total: int) -> TopicInfo:
         """Raise the number of partitions to `total`. Later records of a key may move."""
-        name = _name(topic)
-        futures = self._admin.create_partitions(
-            [NewPartitions(name, total)], request_timeout=self._timeout_s
+        name = name_of(topic)
+        futures = self._admin.client.create_partitions(
+            [NewPartitions(name, total)], request_timeout=self._admin.timeout_s
         )
-        self._wait(futures[name], f"adding partitions to topic {name!r}")
+        self._admin.wait(futures[name], f"adding partitions to topic {name!r}")
         return self._info(name)
 
     def list(self) -> list[TopicInfo]:
@@ -129,15 +116,16 @@ class Topics:
 
     def describe(self, topic: str | Topic[Any, Any]) -> TopicDetails:
         """Partitions with their offsets, and configs. Raises `LogError` where there is none."""
-        name = _name(topic)
+        name = name_of(topic)
         doing = f"describing topic {name!r}"
         count = self._info(name).partitions
-        spots = [KafkaPartition(name, partition) for partition in range(count)]
-        earliest = self._offsets(spots, _EARLIEST, doing)
-        latest = self._offsets(spots, _LATEST, doing)
+        earliest = self._admin.offsets(name, range(count), EARLIEST, doing)
+        latest = self._admin.offsets(name, range(count), LATEST, doing)
         resource = ConfigResource(ResourceType.TOPIC, name)
-        entries = self._wait(
-            self._admin.describe_configs([resource], request_timeout=self._timeout_s)[resource],
+        entries = self._admin.wait(
+            self._admin.client.describe_configs([resource], request_timeout=self._admin.timeout_s)[
+                resource
+            ],
             doing,
         )
         return TopicDetails(
@@ -149,45 +137,28 @@ class Topics:
 
     def partition_count(self, topic: str | Topic[Any, Any]) -> int:
         """How many partitions it has now. Raises `LogError` if there is no such topic."""
-        return self._info(_name(topic)).partitions
+        return self._info(name_of(topic)).partitions
 
     def delete(self, topic: str | Topic[Any, Any]) -> None:
         """Delete a topic and its records. Raises `LogError` if there is none."""
-        name = _name(topic)
-        futures = self._admin.delete_topics([name], request_timeout=self._timeout_s)
-        self._wait(futures[name], f"deleting topic {name!r}")
-
-    def _offsets(
-        self, spots: Sequence[KafkaPartition], spec: OffsetSpec, doing: str
-    ) -> dict[int, int]:
-        futures = self._admin.list_offsets(
-            dict.fromkeys(spots, spec), request_timeout=self._timeout_s
-        )
-        return {
-            spot.partition: self._wait(future, doing).offset for spot, future in futures.items()
-        }
+        name = name_of(topic)
+        futures = self._admin.client.delete_topics([name], request_timeout=self._admin.timeout_s)
+        self._admin.wait(futures[name], f"deleting topic {name!r}")
 
     def _info(self, name: str) -> TopicInfo:
         """Asked by DescribeTopics or Metadata without auto-creation: a question creates nothing."""
         doing = f"looking up topic {name!r}"
-        futures = self._admin.describe_topics(
-            TopicCollection([name]), request_timeout=self._timeout_s
+        futures = self._admin.client.describe_topics(
+            TopicCollection([name]), request_timeout=self._admin.timeout_s
         )
-        return TopicInfo(name, len(self._wait(futures[name], doing).partitions))
+        return TopicInfo(name, len(self._admin.wait(futures[name], doing).partitions))
 
     def _metadata(self, name: str | None) -> Any:
         try:
-            return self._admin.list_topics(name, timeout=self._timeout_s)
+            return self._admin.client.list_topics(name, timeout=self._admin.timeout_s)
         except KafkaException as error:
             raise log_error(error.args[0], "listing topics") from error
 
-    @staticmethod
-    def _wait(future: "Future[Any]", doing: str) -> Any:
-        try:
-            return future.result()
-        except KafkaException as error:
-            raise log_error(error.args[0], doing) from error
 
-
-def _name(topic: str | Topic[Any, Any]) -> str:
+def name_of(topic: str | Topic[Any, Any]) -> str:
     return topic if isinstance(topic, str) else topic.name

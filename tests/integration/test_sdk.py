@@ -111,7 +111,7 @@ def test_where_to_start(log: Log, name: str) -> None:
             producer.send(topic, str(at), partition=at % 2, timestamp_ms=1_700_000_000_000 + at)
 
     def read(**options: object) -> list[str]:
-        with log.consumer(topic, until="end", **options) as consumer:  # type: ignore[arg-type]  # one call for all kinds of start
+        with log.consumer(topic, until="end", **options) as consumer:  # type: ignore[call-overload]  # one call for all kinds of start
             return sorted((record.value for record in consumer), key=int)
 
     assert read(start="earliest") == [str(at) for at in range(20)]

@@ -1,0 +1,55 @@
+"""What administration of topics and groups shares: one AdminClient, waiting, looking up offsets."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from datetime import datetime
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from bucketlog.client.kafka_errors import log_error
+
+EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # not annotated
+LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # not annotated
+
+
+def at_time(when: datetime) -> OffsetSpec:
+    """The first record at or after it."""
+    spec: OffsetSpec = OffsetSpec.for_timestamp(int(when.timestamp() * 1000))
+    return spec
+
+
+class Admin:
+    """Connects when it is first used. Raises `LogError`."""
+
+    def __init__(self, config: Mapping[str, Any], *, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._config = dict(config)
+        self._connected: AdminClient | None = None
+
+    @property
+    def client(self) -> AdminClient:
+        if self._connected is None:
+            self._connected = AdminClient(self._config)
+        return self._connected
+
+    def wait(self, future: "Future[Any]", doing: str) -> Any:
+        try:
+            return future.result()
+        except KafkaException as error:
+            raise log_error(error.args[0], doing) from error
+
+    def offsets(
+        self, topic: str, partitions: Iterable[int], spec: OffsetSpec, doing: str
+    ) -> dict[int, int]:
+        """By partition; -1 where no record is as late as the time that was asked for."""
+        spots = [KafkaPartition(topic, partition) for partition in partitions]
+        if not spots:
+            return {}
+        futures = self.client.list_offsets(
+            dict.fromkeys(spots, spec), request_timeout=self.timeout_s
+        )
+        return {spot.partition: self.wait(future, doing).offset for spot, future in futures.items()}

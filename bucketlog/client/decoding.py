@@ -1,0 +1,50 @@
+"""From librdkafka's messages to typed records."""
+
+from typing import TypeVar
+
+from confluent_kafka import Message
+
+from bucketlog.client.topic import Record, Topic
+from bucketlog.errors import InvalidDataError
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def decode(topic: Topic[K, V], message: Message) -> Record[K, V]:
+    """Raises `InvalidDataError`, which names topic, partition and offset."""
+    raw_key, raw_value = message.key(), message.value()
+    partition, offset = spot_of(message)
+    try:
+        key = None if raw_key is None else topic.key_format.decode(raw_key)
+        value = None if raw_value is None else topic.value_format.decode(raw_value)
+    except InvalidDataError as error:
+        raise InvalidDataError(
+            f"the record at {topic.name}[{partition}]@{offset}: {error.message}",
+            remedy=error.remedy,
+        ) from error
+    return Record(
+        topic.name,
+        partition,
+        offset,
+        message.timestamp()[1],
+        key,
+        value,
+        _headers(message),
+        is_tombstone=raw_value is None,
+    )
+
+
+def spot_of(message: Message) -> tuple[int, int]:
+    """Partition and offset."""
+    return message.partition() or 0, message.offset() or 0
+
+
+def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    headers = message.headers()
+    if not headers:
+        return ()
+    items = headers.items() if isinstance(headers, dict) else headers
+    return tuple(
+        (name, value.encode() if isinstance(value, str) else value) for name, value in items
+    )

@@ -1,0 +1,380 @@
+"""A member of a consumer group: it shares a topic's partitions and commits what was done.
+
+Invariants: with automatic commits an offset is committed only after the caller asked for more
+records than those before it, or left the `with` block normally: what was being worked on when an
+exception, a crash or the loss of a partition came is read again (at least once). What was fetched
+and not handed out is never committed. When a partition goes to another member, what is done of it
+is committed before the other one may read it. Committing is librdkafka's: here is only decided
+which offsets are stored for it.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message
+from confluent_kafka import Consumer as KafkaConsumer
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from bucketlog.client.consumer import Consumer
+from bucketlog.client.decoding import spot_of
+from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.topic import Topic
+from bucketlog.errors import ConfigurationError, LogError
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+GroupStart: TypeAlias = Literal["earliest", "latest"] | datetime
+"""Where a group begins in a partition of which it has committed nothing."""
+Assignor: TypeAlias = Literal["cooperative-sticky", "range", "roundrobin"]
+OnPartitions: TypeAlias = Callable[[tuple[int, ...]], None]
+
+HEARTBEAT_S_MAX = 1.0
+HEARTBEATS_IN_SESSION = 3
+SERVE_S = 0.1
+"""How often librdkafka is asked for news while there are records to hand out."""
+_COMMIT_PAUSE_S = 0.05
+
+_logger = logging.getLogger("bucketlog.kafka")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """How a consumer takes part in its group. Raises `ConfigurationError`."""
+
+    group: str
+    start: GroupStart = "latest"
+    auto_commit: bool = True
+    commit_interval_s: float = 5.0
+    assignor: Assignor = "cooperative-sticky"
+    instance_id: str | None = None
+    session_timeout_s: float = 45.0
+    max_poll_interval_s: float = 300.0
+    on_assigned: OnPartitions | None = None
+    on_revoked: OnPartitions | None = None
+
+    def __post_init__(self) -> None:
+        if not self.group:
+            raise ConfigurationError("the group has no name", remedy='as in group="billing"')
+        if self.start not in ("earliest", "latest") and not isinstance(self.start, datetime):
+            raise ConfigurationError(
+                f"a group does not start at {self.start!r}",
+                remedy='log.groups.reset(group, topic, to=...) sets offsets; start="earliest", '
+                '"latest" or a datetime is for where nothing is committed',
+            )
+        for name in ("commit_interval_s", "session_timeout_s", "max_poll_interval_s"):
+            if getattr(self, name) <= 0:
+                raise ConfigurationError(
+                    f"{name} is {getattr(self, name)}", remedy="make it positive"
+                )
+
+    @property
+    def is_cooperative(self) -> bool:
+        return self.assignor == "cooperative-sticky"
+
+    def kafka_config(self) -> dict[str, Any]:
+        heartbeat_s = min(HEARTBEAT_S_MAX, self.session_timeout_s / HEARTBEATS_IN_SESSION)
+        config: dict[str, Any] = {
+            "group.id": self.group,
+            "partition.assignment.strategy": self.assignor,
+            "enable.auto.commit": self.auto_commit,
+            "auto.commit.interval.ms": max(1, int(self.commit_interval_s * 1000)),
+            "enable.auto.offset.store": False,
+            "session.timeout.ms": int(self.session_timeout_s * 1000),
+            "heartbeat.interval.ms": max(1, int(heartbeat_s * 1000)),
+            "max.poll.interval.ms": int(self.max_poll_interval_s * 1000),
+        }
+        if self.instance_id is not None:
+            config["group.instance.id"] = self.instance_id
+        return config
+
+
+class GroupConsumer(Consumer[K, V]):
+    """Reads what the group gives to this member; made by `Log.consumer(topic, group=...)`."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        topic: Topic[K, V],
+        membership: Membership,
+        *,
+        until_end: bool,
+        timeout_s: float,
+    ) -> None:
+        self.group = membership.group
+        self._membership = membership
+        self._joined = False
+        self._owned: set[int] = set()
+        self._unplaced: set[int] = set()
+        """Given to this member, and where to begin is not looked up yet."""
+        self._handed: dict[int, int] = {}
+        """By partition the next offset after what the caller has and may not be done with."""
+        self._done: dict[int, int] = {}
+        """The same after what the caller is done with and librdkafka was not told yet."""
+        self._served_s = time.monotonic()
+        self._interrupted = False
+        self._closed = False
+        self._fatal: KafkaError | None = None
+        ours = {
+            **membership.kafka_config(),
+            # also bounds how long a commit waits for a coordinator that cannot be found
+            "coordinator.query.interval.ms": max(1, int(timeout_s * 1000)),
+            "on_commit": self._commit_answered,
+            "error_cb": self._client_failed,
+        }
+        super().__init__({**config, **ours}, topic, until_end=until_end, timeout_s=timeout_s)
+        self._kafka.subscribe(
+            [topic.name],
+            on_assign=self._partitions_came,
+            on_revoke=self._partitions_go,
+            on_lost=self._partitions_go,
+        )
+
+    @property
+    def assignment(self) -> frozenset[int]:
+        """The partitions that this member reads now."""
+        return frozenset(self._owned)
+
+    @property
+    def finished(self) -> bool:
+        """With `until="end"`: every partition that this member has was read to where it ended
+        when it came to this member; a member that was given none is finished at once."""
+        if self._ends is None or self._ready or self._unplaced:
+            return False
+        return self._joined and not self._ends
+
+    def commit(self) -> None:
+        """Commit all records handed out so far, and wait for the broker's word.
+
+        Called before the records are worked on, they are read at most once. Raises `LogError`,
+        ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID where the group went on without this member.
+        """
+        self._finish()
+        self._store()
+        self._commit_stored()
+
+    def close(self) -> None:
+        """Commit what is done (with automatic commits) and leave the group.
+
+        Records of which it is not known are not committed: leave the `with` block normally, or
+        call `commit` before. A static member does not leave, its session runs out.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._membership.auto_commit:
+                self._store()
+                self._commit_stored()
+        finally:
+            self._kafka.close()
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc is None:
+            self._finish()
+        try:
+            self.close()
+        except LogError as error:
+            if exc is None:
+                raise
+            exc.add_note(str(error))
+
+    # What is done ----------------------------------------------------------------------------
+
+    def _more_wanted(self) -> None:
+        if self._membership.auto_commit:
+            self._finish()
+        if self._ready and time.monotonic() - self._served_s > SERVE_S:
+            self._fill(1, 0)  # a slow loop body must not keep the group waiting
+
+    def _handed_out(self, message: Message) -> None:
+        partition, offset = spot_of(message)
+        self._handed[partition] = offset + 1
+
+    def _finish(self) -> None:
+        self._done.update(self._handed)
+        self._handed.clear()
+
+    def _store(self) -> None:
+        """Tell librdkafka what may be committed."""
+        name = self.topic.name
+        spots = [
+            KafkaPartition(name, partition, offset)
+            for partition, offset in self._done.items()
+            if partition in self._owned
+        ]
+        self._done.clear()
+        if spots:
+            try:
+                self._kafka.store_offsets(offsets=spots)
+            except KafkaException as error:
+                raise log_error(error.args[0], self._doing("committing offsets")) from error
+
+    def _commit_stored(self) -> None:
+        """A rebalance's end is waited for: the broker refuses commits shortly before it."""
+        deadline = time.monotonic() + self._timeout_s
+        while (failure := self._try_commit()) is not None:
+            is_passing = failure.code() == KafkaError.REBALANCE_IN_PROGRESS
+            if not is_passing or time.monotonic() > deadline:
+                raise self._error(failure, "committing offsets")
+            time.sleep(_COMMIT_PAUSE_S)
+
+    def _try_commit(self) -> KafkaError | None:
+        try:
+            rows = self._kafka.commit(asynchronous=False)
+        except KafkaException as error:
+            failure: KafkaError = error.args[0]
+            return None if failure.code() == KafkaError._NO_OFFSET else failure
+        return next((row.error for row in rows or () if row.error is not None), None)
+
+    # Reading ---------------------------------------------------------------------------------
+
+    def _fill(self, max_records: int, timeout_s: float) -> None:
+        self._store()
+        self._place()
+        super()._fill(max_records, timeout_s)
+
+    def _consume(self, max_records: int, timeout_s: float) -> list[Message]:
+        if self._interrupted:
+            raise log_error(
+                KafkaError(KafkaError._STATE),
+                self._doing("an earlier call was interrupted and may have lost records"),
+            )
+        try:
+            messages = super()._consume(max_records, timeout_s)
+        except LogError:
+            raise
+        except BaseException:  # of a callback, or Ctrl-C: librdkafka drops what it had in hand
+            self._interrupted = True
+            raise
+        self._served_s = time.monotonic()
+        return [
+            message
+            for message in messages
+            if message.error() is not None or message.partition() in self._owned
+        ]
+
+    def _stop_reading(self, partition: int) -> None:
+        self._kafka.pause([KafkaPartition(self.topic.name, partition)])
+
+    def _failure(self, error: KafkaError, message: Message) -> LogError | None:
+        if error.code() == KafkaError._FATAL:
+            return self._error(error, "reading")
+        if error.code() == KafkaError._PARTITION_EOF and message.partition() not in self._owned:
+            return None
+        return super()._failure(error, message)
+
+    # Partitions come and go: callbacks of librdkafka, within `consume` and `close` ------------
+
+    def _partitions_came(self, kafka: KafkaConsumer, spots: list[KafkaPartition]) -> None:
+        """Nothing is asked of the broker here, so that a failure is raised where it can be."""
+        self._joined = True
+        self._unplaced |= {spot.partition for spot in spots}
+        if self._membership.is_cooperative:
+            kafka.incremental_assign([])
+        else:
+            kafka.assign([])
+
+    def _place(self) -> None:
+        """Begin to read the partitions that came: at what is committed, else at `start`."""
+        if not self._unplaced:
+            return
+        names = tuple(sorted(self._unplaced))
+        try:
+            begin, fresh = self._positions(names)
+            ends = None if self._ends is None else self._end_offsets(begin)
+            if self._membership.is_cooperative:
+                self._kafka.incremental_assign(begin)
+            else:
+                self._kafka.assign(begin)
+            self._unplaced.clear()
+            self._owned.update(names)
+            if fixed := [spot for spot in fresh if spot.offset >= 0]:
+                self._kafka.store_offsets(offsets=fixed)
+            if self._ends is not None and ends is not None:
+                self._ends.update(ends)
+                self._kafka.pause([spot for spot in begin if spot.partition not in ends])
+        except KafkaException as error:
+            raise log_error(error.args[0], self._doing("finding where to begin")) from error
+        if self._membership.on_assigned is not None:
+            self._membership.on_assigned(names)
+
+    def _positions(
+        self, names: tuple[int, ...]
+    ) -> tuple[list[KafkaPartition], list[KafkaPartition]]:
+        """Where to begin in all of them, and, of these, where nothing is committed yet."""
+        topic = self.topic.name
+        asked = [KafkaPartition(topic, name) for name in names]
+        found = self._kafka.committed(asked, self._timeout_s)
+        for spot in found:
+            if spot.error is not None:
+                raise log_error(spot.error, self._doing("reading committed offsets"))
+        known = [KafkaPartition(topic, spot.partition, spot.offset) for spot in found]
+        committed = [spot for spot in known if spot.offset >= 0]
+        fresh = self._starts([spot.partition for spot in known if spot.offset < 0])
+        return committed + fresh, fresh
+
+    def _starts(self, fresh: list[int]) -> list[KafkaPartition]:
+        """An end is looked up, so that it can be committed: the partition's next reader begins
+        there too, even where this one reads nothing."""
+        topic, start = self.topic.name, self._membership.start
+        if not fresh or start == "earliest":
+            return [KafkaPartition(topic, name, OFFSET_BEGINNING) for name in fresh]
+        if isinstance(start, datetime):
+            begin = self._at_time(fresh, int(start.timestamp() * 1000))
+        else:
+            begin = [KafkaPartition(topic, name, OFFSET_END) for name in fresh]
+        for spot in begin:
+            if spot.offset == OFFSET_END:
+                spot.offset = self._kafka.get_watermark_offsets(spot, self._timeout_s)[1]
+        return begin
+
+    def _partitions_go(self, kafka: KafkaConsumer, spots: list[KafkaPartition]) -> None:
+        gone = {spot.partition for spot in spots}
+        kept = [message for message in self._ready if message.partition() not in gone]
+        self._ready.clear()
+        self._ready.extend(kept)
+        self._unplaced -= gone
+        try:
+            if self._membership.on_revoked is not None:
+                self._membership.on_revoked(tuple(sorted(gone)))
+        finally:
+            leaving = [KafkaPartition(self.topic.name, name) for name in sorted(gone & self._owned)]
+            self._owned -= gone
+            for name in gone:
+                for account in (self._handed, self._done, self._ends or {}):
+                    account.pop(name, None)
+            if self._membership.is_cooperative:
+                kafka.incremental_unassign(leaving)
+            else:
+                kafka.unassign()
+
+    # What librdkafka tells by itself ----------------------------------------------------------
+
+    def _commit_answered(self, error: KafkaError | None, spots: list[KafkaPartition]) -> None:
+        """An automatic commit that fails is tried again, or its records come again."""
+        failure = error or next((spot.error for spot in spots if spot.error is not None), None)
+        if failure is not None and failure.code() != KafkaError._NO_OFFSET:
+            _logger.warning("%s", log_error(failure, self._doing("committing offsets")))
+
+    def _client_failed(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._fatal = error
+
+    def _error(self, error: KafkaError, what: str) -> LogError:
+        """Once something fatal has happened, all that fails names that."""
+        is_fatal = error.code() == KafkaError._FATAL
+        return log_error(self._fatal or error if is_fatal else error, self._doing(what))
+
+    def _doing(self, what: str) -> str:
+        return f"group {self.group!r}, topic {self.topic.name!r}: {what}"

@@ -1,0 +1,78 @@
+"""A consumer of explicitly named partitions, in offset order per partition; no group is asked."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from bucketlog.client.consumer import Consumer
+from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.topic import Topic
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Start: TypeAlias = Literal["earliest", "latest"] | datetime | int | Mapping[int, int]
+"""Where to begin: an end, the first record at or after a time, an offset, or one per partition."""
+
+
+class PartitionConsumer(Consumer[K, V]):
+    """Reads the partitions it is told; nothing is committed."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        topic: Topic[K, V],
+        *,
+        start: Start,
+        partitions: tuple[int, ...],
+        until_end: bool,
+        timeout_s: float,
+    ) -> None:
+        super().__init__(config, topic, until_end=until_end, timeout_s=timeout_s)
+        self.partitions = partitions
+        try:
+            begin = self._positions(start)
+            if until_end:
+                self._ends = self._end_offsets(begin)
+                begin = [spot for spot in begin if spot.partition in self._ends]
+            self._kafka.assign(begin)
+        except KafkaException as error:
+            self._kafka.close()
+            raise log_error(error.args[0], f"opening topic {topic.name!r}") from error
+        except BaseException:
+            self._kafka.close()
+            raise
+
+    @property
+    def finished(self) -> bool:
+        return self._ends is not None and not self._ends and not self._ready
+
+    def _more_wanted(self) -> None:
+        """Nobody keeps account of what was read."""
+
+    def _handed_out(self, message: Message) -> None:
+        """Nobody keeps account of what was read."""
+
+    def _stop_reading(self, partition: int) -> None:
+        self._kafka.incremental_unassign([KafkaPartition(self.topic.name, partition)])
+
+    def _positions(self, start: Start) -> list[KafkaPartition]:
+        if isinstance(start, datetime):
+            return self._at_time(list(self.partitions), int(start.timestamp() * 1000))
+        name = self.topic.name
+        return [KafkaPartition(name, part, _offset(start, part)) for part in self.partitions]
+
+
+def _offset(start: Literal["earliest", "latest"] | int | Mapping[int, int], partition: int) -> int:
+    match start:
+        case "earliest":
+            return OFFSET_BEGINNING
+        case "latest":
+            return OFFSET_END
+        case int():
+            return start
+        case _:
+            return start.get(partition, OFFSET_BEGINNING)
