@@ -100,7 +100,8 @@ class Membership:
         """The live broker that is to coordinate the consumer group."""
         found = self._coordinators.get(group)
         if found is None:
-            found = by_preference(self._members, b"group:" + group.encode())[0]
+            what = b"group:" + group.encode()
+            found = max(self._members, key=lambda member: _weight(member.node_id, what))
             if len(self._coordinators) < LEADERS_KEPT:
                 self._coordinators[group] = found
         return found

@@ -28,13 +28,24 @@ def write_response(version: int, error: int, rows: Iterable[ListedRow]) -> bytes
     out.int16(error)
     listed = list(rows)
     out.array_length(len(listed))
+    ends: dict[tuple[str, ...], bytes] = {}  # what follows the id: few groups differ in it
     for row in listed:
+        rest = row[1:]
+        end = ends.get(rest)
+        if end is None:
+            end = ends[rest] = _end_of(row, version)
         out.nullable_string(row.group_id)
-        out.nullable_string(row.protocol_type)
-        if version >= STATE_FROM:
-            out.nullable_string(row.state)
-        if version >= TYPE_FROM:
-            out.nullable_string(row.group_type)
-        out.tags()
+        out.data += end
+    out.tags()
+    return bytes(out.data)
+
+
+def _end_of(row: ListedRow, version: int) -> bytes:
+    out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
+    out.nullable_string(row.protocol_type)
+    if version >= STATE_FROM:
+        out.nullable_string(row.state)
+    if version >= TYPE_FROM:
+        out.nullable_string(row.group_type)
     out.tags()
     return bytes(out.data)
