@@ -304,7 +304,7 @@ class GroupCoordinator:
         for token, response in answers:
             held.when_stored(partial(self._answer, token, response))
         self._plan(held)
-        if not held.is_stored and not held.storing and not held.lost:
+        if held.has_to_be_stored and not held.storing:
             held.storing = True
             self._spawn(self._keep_stored(held), f"storing group {held.group_id!r}")
 
@@ -319,14 +319,15 @@ class GroupCoordinator:
 
     async def _keep_stored(self, held: HeldGroup) -> None:
         try:
-            while not held.lost and not held.is_stored and held.group.state is not GroupState.DEAD:
+            while held.has_to_be_stored:
                 revision = held.group.revision
-                if await self._store_once(held, revision):
-                    held.note_stored(revision)
-                else:
-                    self.resign(held)
+                if not await self._store_once(held, revision):
+                    return
+                held.note_stored(revision)
         finally:
             held.storing = False
+            if held.has_to_be_stored:
+                self.resign(held)
 
     async def _store_once(self, held: HeldGroup, revision: int) -> bool:
         """False where the group is lost. A lost answer is asked for again."""

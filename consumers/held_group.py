@@ -49,6 +49,11 @@ class HeldGroup:
         return self.stored_revision == self.group.revision
 
     @property
+    def has_to_be_stored(self) -> bool:
+        """A dead group is forgotten instead."""
+        return not (self.is_stored or self.lost or self.group.state is GroupState.DEAD)
+
+    @property
     def was_anything(self) -> bool:
         """It has, or had, members; committed offsets aside."""
         return (

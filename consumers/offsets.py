@@ -222,7 +222,8 @@ class GroupOffsets:
             await self.expire()
 
     async def expire(self) -> None:
-        """Forget what has outlived its time, and groups that are empty and keep no offsets."""
+        """Forget what has outlived its time, and groups that are empty and keep no offsets; take
+        those with members that nobody has asked for."""
         if not await self._catch_up():
             return
         now_ms, retention_ms = self._wall_ms(), self._settings.retention_ms
@@ -230,10 +231,17 @@ class GroupOffsets:
         if isinstance(listed, ErrorCode):
             return
         for row in listed:
+            if row.state is not GroupState.EMPTY:
+                await self._watch(row.group_id)
             offsets = self._view.offsets(row.group_id)
             is_over = row.state is GroupState.EMPTY and not offsets
             if is_over or may_expire(offsets, now_ms, retention_ms):
                 await self._expire_group(row.group_id)
+
+    async def _watch(self, group_id: str) -> None:
+        """Members that went with their coordinator ask nobody: their sessions are to end, too."""
+        async with self._coordinator.holding(group_id):
+            pass
 
     async def _expire_group(self, group_id: str) -> None:
         async with self._coordinator.holding(group_id) as held:

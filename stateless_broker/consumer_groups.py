@@ -51,9 +51,8 @@ class ConsumerGroups:
         self._leaving = False
 
         def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-            return supervisor.spawn(
-                work, name, on_failure=lambda error: health.stop_writing(f"{name}: {error!r}")
-            )
+            # what fails is told to those who wait for it, and resigned
+            return supervisor.spawn(work, name, on_failure=lambda _: None)
 
         store = BoundedStore(sequencer, calls_in_flight=STORE_CALLS_IN_FLIGHT)
         self.catch_up = SharedCatchUp(lambda: feed.catch_up(settings.view_wait_ms_max), spawn)

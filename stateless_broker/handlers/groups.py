@@ -6,7 +6,6 @@ first), KIP-559 (protocol names in answers), KIP-800 (reasons), KIP-814 (skipped
 KIP-518, KIP-848 (filters of listings), KIP-1043 (groups that are not found).
 """
 
-import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -27,6 +26,7 @@ from consumers.group_messages import (
 from consumers.offsets import GroupOffsets
 from metadata.view import View
 from stateless_broker.dispatch import Request
+from stateless_broker.in_turn import each_in_turn
 from stateless_broker.messages import Values
 
 CLASSIC = "Classic"
@@ -138,7 +138,7 @@ class GroupsHandler:
         return list_groups.write_response(version, ErrorCode.none.value, rows)
 
     async def describe(self, request: Request, message: Any) -> Values:
-        found = await asyncio.gather(*map(self._coordinator.describe, message.groups))
+        found = await each_in_turn(self._coordinator.describe, message.groups)
         version = request.header.api_version
         return {
             "groups": [
@@ -149,7 +149,7 @@ class GroupsHandler:
 
     async def delete(self, request: Request, message: Any) -> Values:
         names = list(dict.fromkeys(message.groups_names))
-        errors = await asyncio.gather(*map(self._offsets.delete_group, names))
+        errors = await each_in_turn(self._offsets.delete_group, names)
         return {
             "results": [
                 {"group_id": group_id, "error_code": error}

@@ -5,7 +5,6 @@ names, OffsetMetadataManager and KafkaApis; KIP-447 (stable offsets), KIP-496 (O
 KIP-709 (many groups at once), KIP-1188 (topic ids).
 """
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -19,6 +18,7 @@ from metadata.facts import OffsetRow
 from metadata.fold import CommittedOffset, Topic
 from metadata.view import View
 from stateless_broker.dispatch import Request
+from stateless_broker.in_turn import each_in_turn
 from stateless_broker.messages import Values
 
 NOTHING_COMMITTED = -1
@@ -110,7 +110,7 @@ class OffsetsHandler:
     async def fetch(self, request: Request, message: Any) -> Values:
         stable = getattr(message, "require_stable", False)
         if request.header.api_version >= MANY_GROUPS_FROM:
-            found = await asyncio.gather(*(self._fetch(each, stable) for each in message.groups))
+            found = await each_in_turn(lambda each: self._fetch(each, stable), message.groups)
             return {"groups": found}
         found_here = await self._fetch(message, stable)
         error = found_here["error_code"]

@@ -8,9 +8,10 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from consumers.group_messages import ANYBODY, GroupDescription, GroupState, Identity, LeavingMember
+from consumers.group_store import ListedGroup
 from consumers.offset_expiry import expired_offsets
 from tests.coordinators import DAY_MS, OFFSETS, Seat, seats
-from tests.groups import asks
+from tests.groups import SESSION_MS, asks
 from tests.rig import until
 from tests.sequencing import Sequencing
 
@@ -243,6 +244,15 @@ async def test_a_time_of_the_clients_own_counts_from_the_commit(pair: Pair) -> N
         return len(found)
 
     assert [gone(9), gone(10)] == [0, 1]
+
+
+async def test_members_that_went_with_their_coordinator_end_all_the_same(pair: Pair) -> None:
+    first, second = pair
+    await first.form("a")
+    await second.offsets.expire()  # nobody asks
+    second.pass_ms(SESSION_MS)
+    listed = await second.coordinator.list([])
+    assert listed == [ListedGroup("g", "consumer", GroupState.EMPTY)]
 
 
 async def test_an_empty_group_without_offsets_ends(pair: Pair, sequencing: Sequencing) -> None:
