@@ -2,13 +2,31 @@
 
 from collections.abc import Callable
 
+from tests.scenarios.cluster import running_cluster
 from tests.scenarios.expansion import expansion
+from tests.scenarios.group_failover import group_failover
+from tests.scenarios.group_members import MEMBERS
+from tests.scenarios.java_member import java_member
 from tests.scenarios.many_groups import many_groups
+from tests.scenarios.mixed_group import mixed_group
 from tests.scenarios.rebalances import rebalances
 from tests.shortfall import Figures, ShortfallError
 
 STABLE_AFTER_S = 5.0
 ANSWER_P99_MS = 50.0
+
+
+def prove_mixed_group(short: bool) -> Figures:
+    """All kinds of clients in one group: every record once, no partition owned twice."""
+    kinds = MEMBERS if short else MEMBERS | {"java": java_member}
+    with running_cluster(3, settings={"group_initial_rebalance_delay_ms": "0"}) as cluster:
+        records = 300 if short else 50_000
+        return mixed_group(cluster.bootstrap, "mixed", kinds, records=records).as_json()
+
+
+def prove_coordinator(short: bool) -> Figures:
+    """Its coordinator killed (-9): no group rebalances more than once, no offset goes back."""
+    return group_failover(3, *((3, 1) if short else (20, 5))).as_json()
 
 
 def prove_rebalances(short: bool) -> Figures:
@@ -39,6 +57,8 @@ def prove_expansion(short: bool) -> Figures:
 
 
 GROUP_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "mixed-group": prove_mixed_group,
+    "coordinator": prove_coordinator,
     "rebalances": prove_rebalances,
     "many-groups": prove_many_groups,
     "expansion": prove_expansion,

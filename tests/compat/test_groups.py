@@ -7,9 +7,13 @@ import pytest
 from confluent_kafka import Producer
 
 from bucketlog.embedded import EmbeddedCluster
+from bucketlog.errors import ConfigurationError
 from tests.components import Components
 from tests.scenarios.clients import CLIENTS
-from tests.scenarios.group_members import MEMBERS, Ledger, RunningMember
+from tests.scenarios.group_members import MEMBERS, Ledger
+from tests.scenarios.java_member import java_member
+from tests.scenarios.kafka_tools import KafkaTools
+from tests.scenarios.mixed_group import mixed_group
 from tests.scenarios.round_trip import create_topic
 
 PARTITIONS = 6
@@ -33,34 +37,19 @@ def produce(broker: EmbeddedCluster, topic: str) -> None:
 
 
 def test_every_record_once_in_a_group_of_all_clients(
-    broker: EmbeddedCluster, components: Components, topic: str
+    broker: EmbeddedCluster, components: Components
 ) -> None:
-    """One comes after the other, then one goes after the other; each time all that is there is
-    read, once, and nobody gets what another has."""
     for name in MEMBERS:
         components.took_part(name, CLIENTS[name].version())
-    ledger, total = Ledger(), 0
-    members: list[RunningMember] = []
+    kinds = dict(MEMBERS)
     try:
-        for name, make in MEMBERS.items():
-            where = (broker.bootstrap, topic, f"group of {topic}")
-            members.append(RunningMember(make, where, name=name, ledger=ledger))
-            ledger.wait_for_owners([each.name for each in members], PARTITIONS)
-            produce(broker, topic)
-            total += RECORDS
-            ledger.wait_for_records(total)
-        while len(members) > 1:
-            members.pop(0).stop()
-            ledger.wait_for_owners([each.name for each in members], PARTITIONS)
-            produce(broker, topic)
-            total += RECORDS
-            ledger.wait_for_records(total)
-    finally:
-        for member in members:
-            member.stop()
-    assert not ledger.wrong
-    assert set(ledger.seen.values()) == {1}, "a record was processed twice"
-    assert min(ledger.by_member[name] for name in MEMBERS) > 0
+        tools = KafkaTools(broker.bootstrap)
+    except ConfigurationError as error:
+        components.missing("Apache Kafka's tools", error.remedy)
+    else:
+        components.took_part("Apache Kafka's tools", tools.version)
+        kinds["java"] = java_member
+    mixed_group(broker.bootstrap, f"mixed-{next(_numbers)}", kinds, records=RECORDS)
 
 
 def test_the_ledger_finds_what_is_planted() -> None:

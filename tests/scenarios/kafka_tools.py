@@ -5,7 +5,7 @@ A tool is a Java class that runs in a JVM of its own, about a second each: ask l
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bucketlog.errors import BucketlogError, ConfigurationError
@@ -55,16 +55,29 @@ class KafkaTools:
         self, tool: str, *arguments: str, stdin: bytes = b""
     ) -> "subprocess.CompletedProcess[bytes]":
         return subprocess.run(
-            [
-                *(self._java, *QUICK_START, "-cp", f"{self._jars}/*", CLASSES[tool]),
-                *("--bootstrap-server", self._bootstrap, *arguments),
-            ],
+            self._command(tool, arguments),
             input=stdin,
             capture_output=True,
             timeout=PATIENCE_S,
-            env={**os.environ, "LC_ALL": "C.UTF-8"},
+            env=_environment(),
             check=False,
         )
+
+    def start(self, tool: str, *arguments: str) -> "subprocess.Popen[str]":
+        """One that goes on until it is told to end; what it says comes by lines."""
+        return subprocess.Popen(
+            self._command(tool, arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=_environment(),
+        )
+
+    def _command(self, tool: str, arguments: Sequence[str]) -> list[str]:
+        return [
+            *(self._java, *QUICK_START, "-cp", f"{self._jars}/*", CLASSES[tool]),
+            *("--bootstrap-server", self._bootstrap, *arguments),
+        ]
 
     def lines(self, tool: str, *arguments: str, stdin: bytes = b"") -> list[str]:
         """What it printed, without empty lines; raises `ToolFailedError` with all it said, also
@@ -77,6 +90,10 @@ class KafkaTools:
                 f"{done.stdout.decode()}\n{complaint}"
             )
         return [line for line in done.stdout.decode().splitlines() if line]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
 def _installed_jars() -> Path:

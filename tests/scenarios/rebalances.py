@@ -177,7 +177,8 @@ def _join_and_leave(
     cluster: Cluster, members: int, partitions: int, leavers: int
 ) -> tuple[float, list[float], float]:
     """Seconds until all had joined; when each left; seconds from the last until all was shared."""
-    began, left_at = time.monotonic(), []
+    left_at: list[float] = []
+    began = time.monotonic()
     with LargeGroup(cluster.bootstrap, members) as group:
         group.wait_until_shared(partitions)
         joined_s = time.monotonic() - began
