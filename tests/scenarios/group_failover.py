@@ -21,7 +21,7 @@ NAMES = 200
 """Of groups, to choose from those that one broker coordinates."""
 BURST_RECORDS = 400
 PATIENCE_S = 60.0
-SETTINGS = {"group_initial_rebalance_delay_ms": "0", "session_timeout_ms": "1500"}
+SETTINGS = {"group_initial_rebalance_delay_ms": "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,7 @@ class Consumer:
                 "enable.auto.commit": False,
                 "session.timeout.ms": 10_000,
                 "heartbeat.interval.ms": 300,
+                "log_level": 0,
             }
         )
         self._client.subscribe([TOPIC], on_assign=self._assigned)
@@ -95,7 +96,7 @@ def consumers(bootstrap: str, groups: Sequence[str]) -> Iterator[list[Consumer]]
 
 
 def produce(bootstrap: str, records: int) -> None:
-    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "log_level": 0})
     for number in range(records):
         producer.produce(TOPIC, b"x", partition=number % PARTITIONS)
     assert producer.flush(PATIENCE_S) == 0
