@@ -24,6 +24,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.errors import InvalidDataError, SequencerError, SequencerUnavailableError
 from bucketlog.model import WallClock
 from consumers.group import Group
+from consumers.group_listing import GroupListing
 from consumers.group_messages import (
     Answer,
     GroupDescription,
@@ -43,7 +44,6 @@ from consumers.group_store import GroupStore, ListedGroup
 from consumers.held_group import HeldGroup
 from consumers.join import NewUuid
 from consumers.snapshot import restore, snapshot
-from consumers.stored_groups import StoredGroups
 from metadata.sequencer.requests import TakenGroup
 
 logger = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class GroupCoordinator:
         self._tokens = itertools.count()
         self._deadlines: list[tuple[int, str]] = []
         self._planned = asyncio.Event()
-        self._stored = StoredGroups(store, epoch)
+        self._listing = GroupListing(store, epoch, self._held, owns)
 
     # What members ask ------------------------------------------------------------------------
 
@@ -163,16 +163,9 @@ class GroupCoordinator:
     async def list(self, with_offsets: Iterable[str]) -> Sequence[ListedGroup] | ErrorCode:
         """The groups that are this broker's; `with_offsets` are all that have committed offsets."""
         try:
-            stored = await self._stored.rows(self._held)
+            return await self._listing.rows(with_offsets)
         except SequencerError as error:
             return self._no_answer(error)
-        found = {group_id: ListedGroup(group_id, "", GroupState.EMPTY) for group_id in with_offsets}
-        found.update(stored)
-        for group_id, held in self._held.items():
-            if held.was_anything or group_id in found:
-                protocol_type = held.group.protocol_type or ""
-                found[group_id] = ListedGroup(group_id, protocol_type, held.group.state)
-        return [row for row in found.values() if self._owns(row.group_id) is ErrorCode.none]
 
     def refusal(self, group_id: str) -> ErrorCode:
         """Why the group is not to be asked for here; `none` where it is."""
@@ -238,7 +231,7 @@ class GroupCoordinator:
             if outcome is ErrorCode.none:
                 held = HeldGroup(self._restored(group_id, taken), taken.term, taken.open_tickets)
                 self._held[group_id] = held
-                self._stored.taken(group_id)
+                self._listing.taken(group_id)
                 self._plan(held)
         finally:
             del self._takings[group_id]
@@ -276,7 +269,7 @@ class GroupCoordinator:
             return
         if self._held.get(held.group_id) is held:
             del self._held[held.group_id]
-        self._stored.forget()
+        self._listing.forget_stored()
         held.lose()
         for token, response in held.group.resign():
             self._answer(token, response, True)
@@ -287,7 +280,7 @@ class GroupCoordinator:
 
     def check_ownership(self) -> None:
         """The cluster's members have changed: resign what is another broker's now."""
-        self._stored.forget()
+        self._listing.forget_stored()
         for held in list(self._held.values()):
             if self._owns(held.group_id) is not ErrorCode.none:
                 self.resign(held)

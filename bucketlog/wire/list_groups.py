@@ -34,7 +34,7 @@ def write_response(version: int, error: int, rows: Iterable[ListedRow]) -> bytes
         end = ends.get(rest)
         if end is None:
             end = ends[rest] = _end_of(row, version)
-        out.nullable_string(row.group_id)
+        out.nullable_string(row[0])
         out.data += end
     out.tags()
     return bytes(out.data)

@@ -1,0 +1,69 @@
+"""Which groups are this broker's: those it holds, those it would take, those that keep offsets.
+
+Invariant: what is stored of groups that are not held is asked for once, and stays as long as no
+group is let go or lost and the cluster's members are the same: only this broker changes its groups
+meanwhile, and it takes them to do so.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kio.schema.errors import ErrorCode
+
+from consumers.group_messages import GroupState
+from consumers.group_store import GroupStore, ListedGroup
+from consumers.held_group import HeldGroup
+
+
+class GroupListing:
+    """`held` is the coordinator's own, as it is at each moment; `owns` as the coordinator's."""
+
+    def __init__(
+        self,
+        store: GroupStore,
+        epoch: int,
+        held: Mapping[str, HeldGroup],
+        owns: Callable[[str], ErrorCode],
+    ) -> None:
+        self._store = store
+        self._epoch = epoch
+        self._held = held
+        self._owns = owns
+        self._stored: dict[str, ListedGroup] | None = None
+        self._changes = 0
+
+    def taken(self, group_id: str) -> None:
+        self._changes += 1
+        if self._stored is not None:
+            self._stored.pop(group_id, None)
+
+    def forget_stored(self) -> None:
+        self._changes += 1
+        self._stored = None
+
+    async def rows(self, with_offsets: Iterable[str]) -> list[ListedGroup]:
+        """Raises `SequencerError`."""
+        stored = await self._others()
+        simple = set(with_offsets)
+        rows = [  # what is held is this broker's until it is resigned
+            ListedGroup(group_id, held.group.protocol_type or "", held.group.state)
+            for group_id, held in self._held.items()
+            if group_id in simple or held.was_anything
+        ]
+        others = [row for group_id, row in stored.items() if group_id not in self._held]
+        simple.difference_update(self._held, stored)
+        others += [ListedGroup(group_id, "", GroupState.EMPTY) for group_id in sorted(simple)]
+        return rows + [row for row in others if self._owns(row.group_id) is ErrorCode.none]
+
+    async def _others(self) -> dict[str, ListedGroup]:
+        if self._stored is not None:
+            return self._stored
+        changes = self._changes
+        listed = await self._store.list_groups(self._epoch)
+        stored = {
+            row.group: ListedGroup(row.group, row.protocol_type, GroupState(row.state))
+            for row in listed
+            if row.state and row.group not in self._held
+        }
+        if changes == self._changes:
+            self._stored = stored
+        return stored
