@@ -10,7 +10,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -134,6 +134,7 @@ class Broker:
             figures=figures,
         )
         await self._listener.start(listening)
+        await membership.serve()
         gc.collect()
         gc.freeze()
         self._health.started = True
@@ -180,6 +181,7 @@ class Broker:
     async def stop(self) -> None:
         """Stop accepting, flush, answer, leave."""
         self._health.started = False
+        await self._say(Membership.stop_serving)
         if self._listener is not None:
             self._listener.stop_accepting()
         if self._groups is not None:
@@ -195,16 +197,21 @@ class Broker:
             await self._http.stop()
         await self._supervisor.cancel_all()
         if self._sequencer is not None:
-            try:
-                if self._membership is not None:
-                    await self._membership.leave()
-            except SequencerError as error:
-                logger.warning("left without saying so: %s", error)
+            await self._say(Membership.leave)
             await self._sequencer.close()
         if self._bucket is not None:
             await self._bucket.close()
         if self._listening is not None:
             self._listening.close()
+
+    async def _say(self, what: Callable[[Membership], Awaitable[None]]) -> None:
+        """Tell the cluster that this broker goes, if Redis takes it."""
+        if self._membership is None or not self._membership.has_joined:
+            return
+        try:
+            await what(self._membership)
+        except SequencerError as error:
+            logger.warning("left without saying so: %s", error)
 
 
 def _bind(settings: BrokerSettings) -> socket.socket:

@@ -4,10 +4,11 @@ Invariant: chains are listed anew for each call; a footer is believed only under
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from bucketlog.errors import CorruptObjectError
 from bucketlog.model import SegmentIndex, WriterId
+from metadata.sequencer.requests import VisibleSegment
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo, Suffix
 from tiered_storage.chains import Chain, read_chains
@@ -31,13 +32,18 @@ class CommittedLog:
         chains: Iterable[Chain],
         *,
         keep: Callable[[SegmentIndex], bool] = lambda _: True,
+        known: Mapping[str, SegmentIndex] | None = None,
     ) -> list[SegmentIndex]:
-        """The footers of all committed segments that are kept, sorted by ticket.
+        """The footers of all committed segments that are kept, sorted by ticket; those that are
+        `known`, by their keys, are not read.
 
         Raises `CorruptObjectError` and the bucket's errors.
         """
-        indexes = await asyncio.gather(
-            *(self.footer(info) for chain in chains for info in chain.committed)
+        known = known or {}
+        committed = [info for chain in chains for info in chain.committed]
+        indexes = [known[info.key] for info in committed if info.key in known]
+        indexes += await asyncio.gather(
+            *(self.footer(info) for info in committed if info.key not in known)
         )
         return sorted(filter(keep, indexes), key=lambda index: index.ticket)
 
@@ -53,3 +59,13 @@ class CommittedLog:
         if keys.segment(index.segment) != key:
             raise CorruptObjectError(key, 0, f"its footer says that it is {index.segment}")
         return index
+
+
+def told_index(entry: VisibleSegment) -> SegmentIndex:
+    """The index of a segment whose footer came by the stream, without the object. Raises
+    `CorruptObjectError`."""
+    key = keys.segment(entry.segment)
+    index = decode_footer(key, entry.footer, entry.object_size_bytes)
+    if isinstance(index, int):
+        raise CorruptObjectError(key, 0, "the stream's footer of it is cut short")
+    return index

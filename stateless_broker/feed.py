@@ -9,15 +9,14 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 from bucketlog.errors import BucketError, SequencerError, SequencerUnavailableError
-from bucketlog.model import SegmentIndex, TopicPartition
+from bucketlog.model import TopicPartition
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import VisibleSegment
 from metadata.view import View
 from stateless_broker.commit import Committer
+from stateless_broker.committed import told_index
 from stateless_broker.health import Health
 from stateless_broker.joining import VisibleLog
-from tiered_storage import keys
-from tiered_storage.segment import decode_footer
 
 logger = logging.getLogger(__name__)
 
@@ -135,19 +134,9 @@ class ViewFeed:
             )
             return False
         own = self._committer.shown(entry.segment)
-        index = own.index if own is not None else _decode(entry)
+        index = own.index if own is not None else told_index(entry)
         change = self._view.apply(index)
         self._last = entry.number
         self._committer.became_visible(entry.segment)
         self._watchers.notify(change.partitions)
         return True
-
-
-def _decode(entry: VisibleSegment) -> SegmentIndex:
-    """The index of another broker's segment. Its footer came without the object, so the object's
-    size is what the last batch and the footer make."""
-    key = keys.segment(entry.segment)
-    index = decode_footer(key, entry.footer, entry.object_size_bytes)
-    if isinstance(index, int):
-        raise ValueError(f"the stream's footer of {key} is cut short")
-    return index

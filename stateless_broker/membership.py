@@ -1,7 +1,8 @@
 """Who the cluster is, as its brokers and their clients are told: members, leaders, the controller.
 
-Invariant: roles are hints. Any broker accepts any partition, so that members who see different
-sets of brokers disagree about efficiency and about nothing else.
+Invariants: roles are hints. Any broker accepts any partition, so that members who see different
+sets of brokers disagree about efficiency and about nothing else. Clients are sent to brokers that
+serve alone: one that is still reading the log, or is leaving, is a member without a role.
 """
 
 import asyncio
@@ -66,6 +67,7 @@ class Membership:
         self._session_timeout_ms = session_timeout_ms
         self._health = health
         self._me: Member | None = None
+        self._serves = False
         self._members: tuple[Member, ...] = ()
         self._leaders: dict[tuple[bytes, int, str], Member] = {}
         self._coordinators: dict[str, Member] = {}
@@ -78,30 +80,39 @@ class Membership:
         return self._me
 
     @property
+    def has_joined(self) -> bool:
+        return self._me is not None
+
+    @property
     def members(self) -> tuple[Member, ...]:
         return self._members
 
     @property
+    def serving(self) -> tuple[Member, ...]:
+        """Those to whom clients are sent; whoever is asked for them serves."""
+        return tuple(member for member in self._members if member.serves) or (self.me,)
+
+    @property
     def controller(self) -> Member:
-        return by_preference(self._members, b"controller")[0]
+        return by_preference(self.serving, b"controller")[0]
 
     def leader(self, topic_id: bytes, partition: int, zone: str = "") -> Member:
-        """A live broker, in the client's zone if one is there."""
+        """A broker that serves, in the client's zone if one is there."""
         found = self._leaders.get((topic_id, partition, zone))
         if found is None:
-            near = [member for member in self._members if member.address.zone == zone]
+            near = [member for member in self.serving if member.address.zone == zone]
             what = topic_id + partition.to_bytes(4, "big")
-            found = by_preference(near or self._members, what)[0]
+            found = by_preference(near or self.serving, what)[0]
             if len(self._leaders) < LEADERS_KEPT:
                 self._leaders[topic_id, partition, zone] = found
         return found
 
     def coordinator_of(self, group: str) -> Member:
-        """The live broker that is to coordinate the consumer group."""
+        """The broker that is to coordinate the consumer group."""
         found = self._coordinators.get(group)
         if found is None:
             what = b"group:" + group.encode()
-            found = max(self._members, key=lambda member: _weight(member.node_id, what))
+            found = max(self.serving, key=lambda member: _weight(member.node_id, what))
             if len(self._coordinators) < LEADERS_KEPT:
                 self._coordinators[group] = found
         return found
@@ -153,6 +164,16 @@ class Membership:
                 waiting = True
             await asyncio.sleep(JOIN_PAUSE_S)
 
+    async def serve(self) -> None:
+        """From now on clients are sent here. Raises `SequencerUnavailableError`."""
+        self._serves = True
+        await self.heartbeat()
+
+    async def stop_serving(self) -> None:
+        """From now on they are sent to the others. Raises `SequencerUnavailableError`."""
+        self._serves = False
+        await self.heartbeat()
+
     async def run(self, interval_ms: int) -> None:
         """Say that this broker lives, for ever."""
         while True:
@@ -177,6 +198,7 @@ class Membership:
             address=self._address,
             writer=self.writer,
             session_timeout_ms=self._session_timeout_ms,
+            serves=self._serves,
         )
         if isinstance(answer, NodeIdTaken):
             return answer
@@ -194,5 +216,4 @@ class Membership:
         return None
 
     async def leave(self) -> None:
-        if self._me is not None:
-            await self._sequencer.leave(self._me.node_id, self.incarnation)
+        await self._sequencer.leave(self.me.node_id, self.incarnation)

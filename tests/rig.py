@@ -249,6 +249,7 @@ class Rig:
         self.committer = work.committer
         self.groups = work.groups
         self.commit_loop = work.start(on_failure=self._failed)
+        await self.membership.serve()
         self.health.started = True
         self._dispatcher = make_dispatcher(work.parts(), on_request=lambda _: None)
 

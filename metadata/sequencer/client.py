@@ -122,6 +122,7 @@ class Sequencer(GroupVerbs):
         address: BrokerAddress,
         writer: WriterId | None,
         session_timeout_ms: int,
+        serves: bool,
     ) -> Membership | NodeIdTaken:
         """Join or stay, and say that `writer` lives. Without a node id the lowest free one is given
         (one's own is kept). Works while no epoch is active."""
@@ -133,6 +134,7 @@ class Sequencer(GroupVerbs):
             ormsgpack.packb(tuple(address)),
             writer or "",
             session_timeout_ms,
+            int(serves),
         )
         if status == "taken":
             return NodeIdTaken(*rest)
@@ -140,8 +142,8 @@ class Sequencer(GroupVerbs):
         return Membership(
             own,
             tuple(
-                Member(node, broker, BrokerAddress(host, port, zone))
-                for node, broker, host, port, zone in members
+                Member(node, broker, serves, BrokerAddress(host, port, zone))
+                for node, broker, serves, host, port, zone in members
             ),
         )
 

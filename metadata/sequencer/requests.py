@@ -171,10 +171,11 @@ class BrokerAddress(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A live broker."""
+    """A live broker. It `serves` once it listens, until it begins to leave."""
 
     node_id: int
     incarnation: str
+    serves: bool
     address: BrokerAddress
 
 

@@ -68,7 +68,7 @@ class MetadataHandler:
                     "port": member.address.port,
                     "rack": member.address.zone or None,
                 }
-                for member in self._membership.members
+                for member in self._membership.serving
             ],
             "cluster_id": self._membership.cluster_id,
             "controller_id": self._membership.controller.node_id,

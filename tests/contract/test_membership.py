@@ -25,11 +25,18 @@ def address(incarnation: str) -> BrokerAddress:
 def members(node_id: int, **brokers: int) -> Membership:
     """The answer to `node_id`; incarnations and their node ids."""
     found = sorted((node, name) for name, node in brokers.items())
-    return Membership(node_id, tuple(Member(node, name, address(name)) for node, name in found))
+    return Membership(
+        node_id, tuple(Member(node, name, True, address(name)) for node, name in found)
+    )
 
 
 async def beat(
-    fresh: Sequencing, incarnation: str, node: int | None = None, writer: WriterId | None = None
+    fresh: Sequencing,
+    incarnation: str,
+    node: int | None = None,
+    writer: WriterId | None = None,
+    *,
+    serves: bool = True,
 ) -> Membership | NodeIdTaken:
     return await fresh.sequencer.heartbeat(
         incarnation,
@@ -37,6 +44,7 @@ async def beat(
         address=address(incarnation),
         writer=writer,
         session_timeout_ms=TIMEOUT_MS,
+        serves=serves,
     )
 
 
@@ -45,6 +53,17 @@ async def test_brokers_find_each_other_before_there_is_an_epoch(fresh: Sequencin
     assert await beat(fresh, "second", 10) == members(10, first=3, second=10)
     assert await beat(fresh, "third", 1) == members(1, first=3, second=10, third=1)
     assert await beat(fresh, "first", 3) == members(3, first=3, second=10, third=1)
+
+
+async def test_whether_a_broker_serves_is_told_to_all(fresh: Sequencing) -> None:
+    def serving(answer: Membership | NodeIdTaken) -> list[str]:
+        assert isinstance(answer, Membership)
+        return [member.incarnation for member in answer.members if member.serves]
+
+    assert serving(await beat(fresh, "a", 0, serves=False)) == []
+    assert serving(await beat(fresh, "b", 1)) == ["b"]
+    assert serving(await beat(fresh, "a", 0)) == ["a", "b"]
+    assert serving(await beat(fresh, "b", 1, serves=False)) == ["a"]
 
 
 async def test_the_lowest_free_node_id_is_given_and_kept(fresh: Sequencing) -> None:
@@ -134,7 +153,12 @@ async def test_ages_are_measured_by_the_servers_clock(sequencing: Sequencing) ->
     writer = WriterId("c" * 32)
     await sequencer.register_writer(1, writer)
     await sequencer.heartbeat(
-        "a", node_id=0, address=address("a"), writer=None, session_timeout_ms=TIMEOUT_MS
+        "a",
+        node_id=0,
+        address=address("a"),
+        writer=None,
+        session_timeout_ms=TIMEOUT_MS,
+        serves=True,
     )
     after = await sequencing.redis.time()
     stored = [

@@ -10,9 +10,12 @@ from bucketlog.errors import ClusterInUseError
 from metadata.sequencer.scripts import Verb as Ask
 from tests.rig import HELD, OwnValkey, Rig, create_topic, end_of, outcome, produce, send, until
 from tests.several_brokers import QUICK, Brokers, come_back, fall_silent, stored
+from tiered_storage import keys
 from tiered_storage.faulty import Script, Verb
 
 NONE = ErrorCode.none
+SEGMENTS = 200
+"""Redis trims streams by whole nodes, of 100 entries."""
 
 
 def knows_topic(rig: Rig) -> bool:
@@ -99,6 +102,29 @@ async def test_a_writer_is_not_given_where_a_higher_epoch_is_claimed(brokers: Br
     with pytest.raises(ClusterInUseError, match="epoch 2"):
         await old.starter.register_writer(1)
     assert brokers.writers() == writers + 1
+
+
+@pytest.mark.parametrize("kept", [5000, 1])
+async def test_footers_come_by_the_stream_where_it_has_them(brokers: Brokers, kept: int) -> None:
+    """It keeps at least `kept`; the others are read from the bucket."""
+    a = await brokers.start(stream_segments_max=kept)
+    await create_topic(a, "t")
+    for at in range(SEGMENTS):
+        assert await produce(a, b"%d" % at) == (NONE, at)
+    (entries,) = [await a.sequencer.read_visible(a.epoch, 0, block_ms=1)]
+    told = {keys.segment(entry.segment) for entry in entries}
+    read: set[str] = set()
+
+    def note(verb: Verb, key: str) -> None:
+        if verb is Verb.GET:
+            read.add(key)
+
+    b = brokers.add()
+    b.plan = note
+    await b.start()
+    assert {key for key in read if key.startswith(keys.LOG)} == set(a.segment_keys()) - told
+    assert await stored(b) == [(at, b"%d" % at) for at in range(SEGMENTS)]
+    assert (len(told) < SEGMENTS) == (kept == 1)
 
 
 async def test_what_is_open_when_a_broker_joins_comes_by_the_stream(brokers: Brokers) -> None:

@@ -17,8 +17,8 @@ TOPIC = TopicId(UUID(int=5).bytes)
 PARTITIONS = 1000
 
 
-def member(node_id: int, zone: str = "") -> Member:
-    return Member(node_id, f"incarnation {node_id}", BrokerAddress("h", 1, zone))
+def member(node_id: int, zone: str = "", *, serves: bool = True) -> Member:
+    return Member(node_id, f"incarnation {node_id}", serves, BrokerAddress("h", 1, zone))
 
 
 class Answers(Sequencer):
@@ -76,6 +76,31 @@ async def test_only_what_a_leaver_had_moves_and_a_comer_takes_from_all() -> None
     assert leaders(membership) == before
 
 
+async def test_clients_are_sent_to_those_that_serve() -> None:
+    """Not to one that still reads the log, or leaves; it is a member all the same."""
+    others = [member(1, "z"), member(2, "z")]
+    membership, sequencer = await membership_of(0, member(0), *others)
+    assert set(leaders(membership, "z")) == {1, 2}
+    late = member(1, "z", serves=False)
+    sequencer.answer = Answer(0, (member(0), late, others[1]))
+    await membership.heartbeat()
+    assert membership.serving == (member(0), others[1])
+    assert set(leaders(membership, "y")) == {0, 2}
+    assert set(leaders(membership, "z")) == {2}
+    assert membership.controller != late
+    groups = {membership.coordinator_of(f"g{number}").node_id for number in range(PARTITIONS)}
+    assert groups == {0, 2}
+    assert membership.lives(late.incarnation)
+    sequencer.answer = Answer(0, (member(0), *others))
+    await membership.heartbeat()
+    assert set(leaders(membership, "y")) == {0, 1, 2}
+
+
+async def test_whoever_is_asked_before_it_serves_names_itself() -> None:
+    membership, _ = await membership_of(0, member(0, serves=False), member(1, serves=False))
+    assert membership.serving == (member(0, serves=False),)
+
+
 async def test_all_brokers_name_the_same_leaders_and_controller() -> None:
     members = [member(number) for number in range(4)]
     known = [(await membership_of(own, *members))[0] for own in range(4)]
@@ -86,7 +111,7 @@ async def test_all_brokers_name_the_same_leaders_and_controller() -> None:
 async def test_an_incarnation_changes_no_leader() -> None:
     membership, sequencer = await membership_of(0, member(0), member(1))
     before = leaders(membership)
-    restarted = Member(1, "another incarnation", BrokerAddress("elsewhere", 2, ""))
+    restarted = Member(1, "another incarnation", True, BrokerAddress("elsewhere", 2, ""))
     sequencer.answer = Answer(0, (member(0), restarted))
     await membership.heartbeat()
     assert leaders(membership) == before

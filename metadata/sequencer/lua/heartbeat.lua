@@ -1,7 +1,7 @@
 -- PURPOSE  A broker joins, or says that it and its writer live; it learns who else does.
 -- ARGV     1 node id or '' (any), 2 incarnation, 3 clock or '', 4 packed address {host, port, zone},
---          5 writer or '', 6 session timeout (ms)
--- RETURNS  packed {'ok', node id, [[node id, incarnation, host, port, zone], …]}
+--          5 writer or '', 6 session timeout (ms), 7 '1' if it serves clients
+-- RETURNS  packed {'ok', node id, [[node id, incarnation, serves, host, port, zone], …]}
 --          | {'taken', node id, incarnation, milliseconds since its heartbeat}
 -- INVARIANTS  A node id belongs to one incarnation until that is silent for the session timeout; an
 --          incarnation has one node id. Needs no epoch: brokers find each other before there is one.
@@ -28,7 +28,8 @@ if holder then
   return cmsgpack.pack({'taken', wanted, holder.incarnation, now - holder.heartbeat})
 end
 if own and own ~= wanted then redis.call('HDEL', keys.brokers, string.format('%d', own)) end
-brokers[wanted] = {incarnation = incarnation, heartbeat = now, address = cmsgpack.unpack(ARGV[4])}
+brokers[wanted] = {
+  incarnation = incarnation, heartbeat = now, serves = ARGV[7] == '1', address = cmsgpack.unpack(ARGV[4])}
 store_records(keys.brokers, {[string.format('%d', wanted)] = brokers[wanted]})
 local writer = ARGV[5] ~= '' and load_records(keys.writers, {ARGV[5]})[ARGV[5]]
 if writer then
@@ -38,6 +39,6 @@ end
 local members = {}
 for i, id in ipairs(sorted_keys(brokers)) do
   local broker = brokers[id]
-  members[i] = {id, broker.incarnation, unpack(broker.address)}
+  members[i] = {id, broker.incarnation, broker.serves, unpack(broker.address)}
 end
 return cmsgpack.pack({'ok', wanted, members})
