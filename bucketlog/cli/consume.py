@@ -3,19 +3,18 @@
 import select
 import sys
 from collections.abc import Callable
-from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from bucketlog.cli.lines import to_json_line
-from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
+from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, position
 from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.client.consumer import Consumer
-    from bucketlog.client.partition_consumer import Start
+    from bucketlog.client.group_consumer import GroupStart
     from bucketlog.client.topic import Record
 
 BATCH_RECORDS = 1000
@@ -43,6 +42,15 @@ def consume(
     partition: Annotated[
         list[int] | None, typer.Option("--partition", "-p", min=0, help="Default: all.")
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            "-g",
+            metavar="NAME",
+            help="As a member of this group, from what it committed; --from is for the rest.",
+        ),
+    ] = None,
     key_separator: Annotated[
         str | None,
         typer.Option("--key-separator", "-K", metavar="TEXT", help="raw: KEY<TEXT>VALUE."),
@@ -53,8 +61,15 @@ def consume(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Print records, a line each; goes on until stopped unless -n or --until-end is given."""
-    where = _start(start)
-    if until_end and where == "latest":
+    where = position(start, "--from")
+    if group is not None and isinstance(where, int):
+        raise ConfigurationError(
+            f"--from {start} with --group",
+            remedy=f"`bucketlog group reset {group} --topic {topic} --to {start}` sets its offsets",
+        )
+    if group is not None and partition:
+        raise ConfigurationError("--partition with --group", remedy="the group shares them out")
+    if until_end and where == "latest" and group is None:
         raise ConfigurationError(
             "--until-end from the end has nothing to print", remedy="add --from start"
         )
@@ -65,13 +80,18 @@ def consume(
         show: Callable[[Record[bytes, bytes]], bytes] = _json
     else:
         show = _raw(key_separator)
-    with (
-        connect(bootstrap) as log,
-        log.consumer(
-            Topic(topic), start=where, partitions=partition, until="end" if until_end else None
-        ) as consumer,
-    ):
-        _print(consumer, show, count)
+    until: Literal["end"] | None = "end" if until_end else None
+    with connect(bootstrap) as log:
+        if group is None:
+            consumer: Consumer[bytes, bytes] = log.consumer(
+                Topic(topic), start=where, partitions=partition, until=until
+            )
+        else:
+            consumer = log.consumer(
+                Topic(topic), group=group, start=cast("GroupStart", where), until=until
+            )
+        with consumer:
+            _print(consumer, show, count)
 
 
 def _print(
@@ -101,23 +121,6 @@ def _reader_is_gone() -> bool:
     except (AttributeError, OSError, ValueError):
         return False  # no poll(2) on this system, or no file behind it
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in watched.poll(0))
-
-
-def _start(text: str) -> "Start":
-    match text:
-        case "start" | "earliest":
-            return "earliest"
-        case "end" | "latest":
-            return "latest"
-        case digits if digits.isdecimal():
-            return int(digits)
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigurationError(
-            f"--from {text}", remedy="start, end, an offset, or a time as 2026-01-31T12:00"
-        ) from None
-    return when if when.tzinfo else when.astimezone()
 
 
 def _json(record: "Record[bytes, bytes]") -> bytes:

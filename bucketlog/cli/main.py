@@ -10,6 +10,7 @@ from bucketlog.cli.broker import broker
 from bucketlog.cli.consume import consume
 from bucketlog.cli.demo import demo
 from bucketlog.cli.dev import dev
+from bucketlog.cli.group import app as group_app
 from bucketlog.cli.output import (
     EXIT_BROKEN_PIPE,
     EXIT_CODES,
@@ -37,6 +38,7 @@ app.command("broker")(broker)
 app.add_typer(topic_app, name="topic")
 app.command("produce")(produce)
 app.command("consume")(consume)
+app.add_typer(group_app, name="group")
 app.add_typer(segment_app, name="segment")
 app.command("demo")(demo)
 

@@ -1,10 +1,12 @@
 """Options that several commands share."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 
 import typer
 
 from bucketlog.cli.output import Output
+from bucketlog.errors import ConfigurationError
 
 Bootstrap = Annotated[
     str,
@@ -29,3 +31,21 @@ BucketUrl = Annotated[
         help="s3://bucket/prefix or file:///folder",
     ),
 ]
+
+
+def position(text: str, option: str) -> Literal["earliest", "latest"] | int | datetime:
+    """Where in a partition, as `option` gives it: an end, an offset, a time (local if no zone)."""
+    match text:
+        case "start" | "earliest":
+            return "earliest"
+        case "end" | "latest":
+            return "latest"
+        case digits if digits.isdecimal():
+            return int(digits)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigurationError(
+            f"{option} {text}", remedy="start, end, an offset, or a time as 2026-01-31T12:00"
+        ) from None
+    return when if when.tzinfo else when.astimezone()

@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
+import typer
+
+from bucketlog.errors import ConfigurationError
+
 T = TypeVar("T")
 
 EXIT_OK = 0
@@ -19,6 +23,7 @@ EXIT_BROKEN_PIPE = 141
 IDENTIFIERS = frozenset(
     {
         *("partition", "earliest", "latest", "base_offset", "hw_stamp", "position"),
+        *("committed", "before", "after"),
         *("max_timestamp", "producer_id", "producer_epoch", "base_sequence", "attributes"),
     }
 )
@@ -81,6 +86,16 @@ def counted(number: int, noun: str) -> str:
 def note(message: str) -> None:
     """A remark for a person: stderr, whether or not it is a terminal."""
     print(message, file=sys.stderr, flush=True)
+
+
+def confirm(question: str) -> None:
+    """Only a yes goes on. Asked on stderr alone: stdout is for data."""
+    print(f"{question} [y/N]: ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
+    if not answer:
+        raise ConfigurationError("nobody answered", remedy="add --yes")
+    if answer.strip().lower() not in ("y", "yes"):
+        raise typer.Abort
 
 
 class Progress(Protocol):

@@ -1,12 +1,11 @@
 """`bucketlog topic`: create, list, describe, delete."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
-from bucketlog.cli.output import Output, counted, note, print_rows
+from bucketlog.cli.output import Output, confirm, counted, note, print_rows
 from bucketlog.errors import ConfigurationError
 
 app = typer.Typer(
@@ -103,16 +102,6 @@ def delete(
 
     with connect(bootstrap) as log:
         if not yes:
-            _confirm(f"Delete topic {name} and all its records?")
+            confirm(f"Delete topic {name} and all its records?")
         log.topics.delete(name)
     note(f"topic {name} is deleted")
-
-
-def _confirm(question: str) -> None:
-    """Only a yes goes on. Asked on stderr alone: stdout is for data."""
-    print(f"{question} [y/N]: ", end="", file=sys.stderr, flush=True)
-    answer = sys.stdin.readline()
-    if not answer:
-        raise ConfigurationError("nobody answered", remedy="add --yes")
-    if answer.strip().lower() not in ("y", "yes"):
-        raise typer.Abort

@@ -20,6 +20,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import TopicPartition as KafkaPartition
 
+from bucketlog.client.bounded import bounded
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.decoding import spot_of
 from bucketlog.client.kafka_errors import log_error
@@ -38,6 +39,8 @@ HEARTBEAT_S_MAX = 1.0
 HEARTBEATS_IN_SESSION = 3
 SERVE_S = 0.1
 """How often librdkafka is asked for news while there are records to hand out."""
+CLOSE_S_MIN = 1.0
+"""What leaving may take where committing used up the time."""
 _COMMIT_PAUSE_S = 0.05
 
 _logger = logging.getLogger("bucketlog.kafka")
@@ -122,8 +125,6 @@ class GroupConsumer(Consumer[K, V]):
         self._fatal: KafkaError | None = None
         ours = {
             **membership.kafka_config(),
-            # also bounds how long a commit waits for a coordinator that cannot be found
-            "coordinator.query.interval.ms": max(1, int(timeout_s * 1000)),
             "on_commit": self._commit_answered,
             "error_cb": self._client_failed,
         }
@@ -167,12 +168,17 @@ class GroupConsumer(Consumer[K, V]):
         if self._closed:
             return
         self._closed = True
+        deadline = time.monotonic() + self._timeout_s
         try:
             if self._membership.auto_commit:
                 self._store()
                 self._commit_stored()
         finally:
-            self._kafka.close()
+            left_s = max(CLOSE_S_MIN, deadline - time.monotonic())
+            try:
+                bounded(self._kafka.close, left_s)
+            except KafkaException as error:
+                raise self._error(error.args[0], "leaving the group") from error
 
     def __exit__(
         self,
@@ -231,7 +237,7 @@ class GroupConsumer(Consumer[K, V]):
 
     def _try_commit(self) -> KafkaError | None:
         try:
-            rows = self._kafka.commit(asynchronous=False)
+            rows = bounded(lambda: self._kafka.commit(asynchronous=False), self._timeout_s)
         except KafkaException as error:
             failure: KafkaError = error.args[0]
             return None if failure.code() == KafkaError._NO_OFFSET else failure
@@ -373,6 +379,8 @@ class GroupConsumer(Consumer[K, V]):
 
     def _error(self, error: KafkaError, what: str) -> LogError:
         """Once something fatal has happened, all that fails names that."""
+        if error.code() == KafkaError.FENCED_INSTANCE_ID:
+            self._fatal = error
         is_fatal = error.code() == KafkaError._FATAL
         return log_error(self._fatal or error if is_fatal else error, self._doing(what))
 

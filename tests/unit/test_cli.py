@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.components import Components
 
 Capture = pytest.CaptureFixture[str]
-COMMANDS = {"dev", "broker", "topic", "produce", "consume", "segment", "demo"}
+COMMANDS = {"dev", "broker", "topic", "produce", "consume", "group", "segment", "demo"}
 
 
 @pytest.fixture
@@ -56,6 +56,13 @@ def test_help_names_every_command(capsys: Capture) -> None:
         ["consume", "t", "--from", "yesterday"],
         ["consume", "t", "--until-end"],
         ["consume", "t", "-o", "xml"],
+        ["consume", "t", "--group", "g", "--from", "5"],
+        ["consume", "t", "--group", "g", "-p", "0"],
+        ["group"],
+        ["group", "reset", "g"],
+        ["group", "reset", "g", "--to", "start", "--shift", "1"],
+        ["group", "reset", "g", "--to", "yesterday"],
+        ["group", "reset", "g", "--to", "start", "-p", "0"],
         ["produce", "t", "--jsonl", "-K", ","],
         ["produce", "t", "-K", ""],
         ["produce", "t", "--compression", "rar"],
@@ -80,6 +87,10 @@ def test_wrong_usage_is_code_2_and_says_why(arguments: list[str], capsys: Captur
         ["topic", "describe", "x"],
         ["topic", "delete", "x", "-y"],
         ["consume", "x", "--from", "start"],
+        ["group", "list"],
+        ["group", "describe", "x"],
+        ["group", "reset", "x", "--to", "start"],
+        ["group", "delete", "x"],
     ],
 )
 def test_no_broker_is_one_line_and_code_1(arguments: list[str], capsys: Capture) -> None:
