@@ -143,9 +143,9 @@ class Groups:
     ) -> tuple[Reset, ...]:
         """Move the group's committed offsets, in `topic` or in all that it has offsets in.
 
-        `to` is where, or `shift` by how much (negative: back). What lies outside of a partition's
-        offsets becomes its earliest or latest one. `dry_run` changes nothing. Returns what was,
-        or would be, done. Raises `LogError` NON_EMPTY_GROUP while the group has members.
+        `to` is where, or `shift` by how much from what is committed (negative: back). What lies
+        outside of a partition's offsets becomes its earliest or latest one. `dry_run` changes
+        nothing. Returns what was, or would be, done. Raises `LogError` NON_EMPTY_GROUP while the group has members.
         """
         if (to is None) == (shift is None):
             raise ConfigurationError("a reset needs a target", remedy="give either to or shift")
@@ -159,7 +159,8 @@ class Groups:
         plan: tuple[Reset, ...] = ()
         for name in names:
             mine = {part: offset for (at, part), offset in committed.items() if at == name}
-            chosen = self._chosen(name, partitions, to)
+            named = mine if shift is not None and partitions is None else partitions
+            chosen = self._chosen(name, named, to)
             targets = self._targets(name, chosen, mine, to, shift, doing)
             plan = (*plan, *(Reset(name, part, mine.get(part), targets[part]) for part in chosen))
         if not dry_run:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +12,13 @@ from typing import Any
 from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, note, print_rows, progress
 from bucketlog.client.log import Log, connect
 from bucketlog.demo.flights import FLIGHTS, flights_topic, read_flights
+from bucketlog.demo.readers import GROUP, Readers, Share
 from bucketlog.demo.tally import Tally
 from bucketlog.embedded import EmbeddedCluster
 from bucketlog.errors import ConfigurationError
 
 MISMATCHES_SHOWN = 10
+SHARE_COLUMNS = ("member", "partitions", "records")
 COLUMNS = ("carrier", "partition", "source", "consumed", "replayed", "checksum")
 
 
@@ -28,6 +30,8 @@ class Report:
         self.objects = 0
         self.object_bytes = 0
         self.replayed: dict[str, tuple[int, int]] | None = None
+        self.shares: Sequence[Share] = ()
+        self.lag = 0
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -63,8 +67,15 @@ def _run(data: Path, options: DemoOptions) -> int:
         cluster.start()
     try:
         with connect(cluster.bootstrap) as log:
+            _create_topic(log, options)
+            readers = Readers(log, options.partitions)
+            with report.step("join"):
+                readers.join()
             _produce(log, report, tally, options)
-            _consume(log, report, tally)
+            with report.step("consume"), progress("consume and compare", tally.produced) as bar:
+                readers.consume(tally, bar)
+            report.shares = readers.shares
+            report.lag = log.groups.describe(GROUP).lag
         _measure(cluster.bucket_url, report)
         complete = not options.with_spark or _replay(cluster.bucket_url, data, report)
     finally:
@@ -72,7 +83,7 @@ def _run(data: Path, options: DemoOptions) -> int:
     return _print(report, tally, complete=complete, bucket_url=cluster.bucket_url)
 
 
-def _produce(log: Log, report: Report, tally: Tally, options: DemoOptions) -> None:
+def _create_topic(log: Log, options: DemoOptions) -> None:
     flights = flights_topic()
     if any(info.name == flights.name for info in log.topics.list()):
         raise ConfigurationError(
@@ -80,6 +91,10 @@ def _produce(log: Log, report: Report, tally: Tally, options: DemoOptions) -> No
             remedy="give the demo an empty --data, or another prefix in --bucket",
         )
     log.topics.create(flights, partitions=options.partitions)
+
+
+def _produce(log: Log, report: Report, tally: Tally, options: DemoOptions) -> None:
+    flights = flights_topic()
     expected = tally.expecting(read_flights(options.limit), flights.value_format.encode)
     with (
         report.step("produce"),
@@ -87,17 +102,6 @@ def _produce(log: Log, report: Report, tally: Tally, options: DemoOptions) -> No
         log.producer(compression="lz4") as producer,
     ):
         producer.send_many(flights, bar.over(expected), key=lambda flight: flight.carrier)
-
-
-def _consume(log: Log, report: Report, tally: Tally) -> None:
-    with (
-        report.step("consume"),
-        progress("consume and compare", tally.produced) as bar,
-        log.consumer(flights_topic(), start="earliest", until="end") as consumer,
-    ):
-        for batch in consumer.batches():
-            tally.compare(batch)
-            bar.advance(len(batch))
 
 
 def _measure(bucket_url: str, report: Report) -> None:
@@ -128,6 +132,8 @@ def _print(report: Report, tally: Tally, *, complete: bool, bucket_url: str) -> 
     replayed = None if report.replayed is None else tally.compare_replay(report.replayed)
     if tally.consumed != tally.produced:
         tally.mismatches.append(f"{tally.produced} produced, {tally.consumed} consumed")
+    if report.lag:
+        tally.mismatches.append(f"{report.lag} records are not committed")
     by_carrier = report.replayed or {}
     rows = [
         {
@@ -142,6 +148,12 @@ def _print(report: Report, tally: Tally, *, complete: bool, bucket_url: str) -> 
     ]
     print_rows(rows, COLUMNS, Output.TABLE)
     print()
+    shares = [
+        {"member": at, "partitions": share.partitions_in_short, "records": share.records}
+        for at, share in enumerate(report.shares)
+    ]
+    print_rows(shares, SHARE_COLUMNS, Output.TABLE)
+    print()
     for mismatch in tally.mismatches[:MISMATCHES_SHOWN]:
         note(f"MISMATCH {mismatch}")
     summary: dict[str, Any] = {
@@ -149,6 +161,7 @@ def _print(report: Report, tally: Tally, *, complete: bool, bucket_url: str) -> 
         "produced": tally.produced,
         "consumed": tally.consumed,
         "replayed": replayed,
+        "members": [share.records for share in report.shares],
         "mismatches": len(tally.mismatches),
         "seconds": report.seconds,
         "objects": report.objects,
