@@ -166,6 +166,7 @@ class Broker:
                 settings.zone,
             ),
             session_timeout_ms=settings.session_timeout_ms,
+            role_timeout_ms=settings.role_timeout_effective_ms,
             health=self._health,
         )
         await membership.join()

@@ -145,7 +145,7 @@ class EpochWork:
             health=self._health,
             silent_ms=settings.session_timeout_ms,
             pending_ms=settings.reservation_limit_ms,
-            round_ms=settings.heartbeat_interval_ms,
+            round_ms=max(1, settings.heartbeat_interval_ms // 2),
         )
         spawn(self._watch_state(), "the state's watch")
         spawn(self.feed.run(), "the view's feed")

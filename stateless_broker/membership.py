@@ -55,6 +55,7 @@ class Membership:
         node_id: int | None,
         address: BrokerAddress,
         session_timeout_ms: int,
+        role_timeout_ms: int,
         health: Health,
     ) -> None:
         self.cluster_id = cluster_id
@@ -65,6 +66,7 @@ class Membership:
         self._wanted_node_id = node_id
         self._address = address
         self._session_timeout_ms = session_timeout_ms
+        self._role_timeout_ms = role_timeout_ms
         self._health = health
         self._me: Member | None = None
         self._serves = False
@@ -119,9 +121,9 @@ class Membership:
 
     @property
     def is_heard(self) -> bool:
-        """Whether the others can take this broker for alive: it was heard a session ago at most."""
+        """Whether the others leave this broker its roles: it was heard lately."""
         silent_s = asyncio.get_running_loop().time() - self._heard_at
-        return silent_s < self._session_timeout_ms / 1000
+        return silent_s < self._role_timeout_ms / 1000
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Called when roles may have moved: other members, or this broker was not heard for too
@@ -198,6 +200,7 @@ class Membership:
             address=self._address,
             writer=self.writer,
             session_timeout_ms=self._session_timeout_ms,
+            role_timeout_ms=self._role_timeout_ms,
             serves=self._serves,
         )
         if isinstance(answer, NodeIdTaken):

@@ -148,8 +148,13 @@ class BrokerSettings(BaseSettings):
 
     redis_timeout_ms: Positive = Field(5000, description="How long a call to Redis may take.")
     heartbeat_interval_ms: Positive = Field(500, description="How often the broker says it lives.")
+    role_timeout_ms: Positive | None = Field(
+        None,
+        description="After so long without, others lead its partitions and its groups. Default: "
+        "half of session_timeout_ms.",
+    )
     session_timeout_ms: Positive = Field(
-        3000, description="After so long without, it is dead: others lead its partitions."
+        3000, description="After so long without, it is dead: others close its chain."
     )
     claim_wait_ms: NotNegative = Field(
         30_000, description="How long a live broker's claim of an epoch is waited for."
@@ -164,8 +169,10 @@ class BrokerSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _timeouts_fit(self) -> "BrokerSettings":
-        if self.heartbeat_interval_ms * 2 > self.session_timeout_ms:
-            raise ValueError("session_timeout_ms must be at least twice heartbeat_interval_ms")
+        if self.heartbeat_interval_ms * 2 > self.role_timeout_effective_ms:
+            raise ValueError("role_timeout_ms must be at least twice heartbeat_interval_ms")
+        if self.role_timeout_effective_ms > self.session_timeout_ms:
+            raise ValueError("session_timeout_ms must be at least role_timeout_ms")
         if self.put_give_up_ms >= self.reservation_limit_ms:
             raise ValueError("reservation_limit_ms must be more than put_give_up_ms")
         if self.group_session_timeout_ms_min > self.group_session_timeout_ms_max:
@@ -173,6 +180,10 @@ class BrokerSettings(BaseSettings):
                 "group_session_timeout_ms_max must be at least group_session_timeout_ms_min"
             )
         return self
+
+    @property
+    def role_timeout_effective_ms(self) -> int:
+        return self.role_timeout_ms or self.session_timeout_ms // 2
 
     @property
     def flush_interval_effective_ms(self) -> int:

@@ -206,6 +206,7 @@ class Rig:
             node_id=None,
             address=BrokerAddress("127.0.0.1", 1, ""),
             session_timeout_ms=self.settings.session_timeout_ms,
+            role_timeout_ms=self.settings.role_timeout_effective_ms,
             health=self.health,
         )
         await self.membership.join()

@@ -122,6 +122,7 @@ class Sequencer(GroupVerbs):
         address: BrokerAddress,
         writer: WriterId | None,
         session_timeout_ms: int,
+        role_timeout_ms: int,
         serves: bool,
     ) -> Membership | NodeIdTaken:
         """Join or stay, and say that `writer` lives. Without a node id the lowest free one is given
@@ -135,6 +136,7 @@ class Sequencer(GroupVerbs):
             writer or "",
             session_timeout_ms,
             int(serves),
+            role_timeout_ms,
         )
         if status == "taken":
             return NodeIdTaken(*rest)

@@ -171,7 +171,8 @@ class BrokerAddress(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A live broker. It `serves` once it listens, until it begins to leave."""
+    """A live broker. It `serves` once it listens, until it begins to leave or is silent for so
+    long that clients had better go elsewhere."""
 
     node_id: int
     incarnation: str

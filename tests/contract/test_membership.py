@@ -16,6 +16,7 @@ from metadata.sequencer.requests import (
 from tests.sequencing import Sequencing, plain
 
 TIMEOUT_MS = 100
+ROLE_TIMEOUT_MS = 40
 
 
 def address(incarnation: str) -> BrokerAddress:
@@ -44,6 +45,7 @@ async def beat(
         address=address(incarnation),
         writer=writer,
         session_timeout_ms=TIMEOUT_MS,
+        role_timeout_ms=ROLE_TIMEOUT_MS,
         serves=serves,
     )
 
@@ -64,6 +66,13 @@ async def test_whether_a_broker_serves_is_told_to_all(fresh: Sequencing) -> None
     assert serving(await beat(fresh, "b", 1)) == ["b"]
     assert serving(await beat(fresh, "a", 0)) == ["a", "b"]
     assert serving(await beat(fresh, "b", 1, serves=False)) == ["a"]
+    fresh.now_ms += ROLE_TIMEOUT_MS - 1
+    assert serving(await beat(fresh, "b", 1)) == ["a", "b"]
+    fresh.now_ms += 1
+    silent = await beat(fresh, "b", 1)
+    assert serving(silent) == ["b"]
+    assert isinstance(silent, Membership)
+    assert len(silent.members) == 2
 
 
 async def test_the_lowest_free_node_id_is_given_and_kept(fresh: Sequencing) -> None:
@@ -96,7 +105,9 @@ async def test_a_node_id_is_taken_until_its_broker_is_silent(fresh: Sequencing) 
 async def test_silent_brokers_are_dropped(fresh: Sequencing) -> None:
     await beat(fresh, "a", 0)
     fresh.now_ms += TIMEOUT_MS - 1
-    assert await beat(fresh, "b", 1) == members(1, a=0, b=1)
+    silent = await beat(fresh, "b", 1)
+    assert isinstance(silent, Membership)
+    assert [member.incarnation for member in silent.members] == ["a", "b"]
     fresh.now_ms += 1
     assert await beat(fresh, "b", 1) == members(1, b=1)
     assert await beat(fresh, "a", 0) == members(0, a=0, b=1)
@@ -158,6 +169,7 @@ async def test_ages_are_measured_by_the_servers_clock(sequencing: Sequencing) ->
         address=address("a"),
         writer=None,
         session_timeout_ms=TIMEOUT_MS,
+        role_timeout_ms=ROLE_TIMEOUT_MS,
         serves=True,
     )
     after = await sequencing.redis.time()

@@ -42,6 +42,7 @@ async def membership_of(
         node_id=None,
         address=BrokerAddress("h", 1, ""),
         session_timeout_ms=session_timeout_ms,
+        role_timeout_ms=session_timeout_ms,
         health=Health(),
     )
     await membership.join()

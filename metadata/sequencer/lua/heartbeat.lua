@@ -1,6 +1,7 @@
 -- PURPOSE  A broker joins, or says that it and its writer live; it learns who else does.
 -- ARGV     1 node id or '' (any), 2 incarnation, 3 clock or '', 4 packed address {host, port, zone},
---          5 writer or '', 6 session timeout (ms), 7 '1' if it serves clients
+--          5 writer or '', 6 session timeout (ms), 7 '1' if it serves clients,
+--          8 role timeout (ms): who is silent for so long is not said to serve
 -- RETURNS  packed {'ok', node id, [[node id, incarnation, serves, host, port, zone], …]}
 --          | {'taken', node id, incarnation, milliseconds since its heartbeat}
 -- INVARIANTS  A node id belongs to one incarnation until that is silent for the session timeout; an
@@ -8,7 +9,8 @@
 --          A writer that is not registered is not made here.
 
 local keys = keys_by_name(KEYS)
-local incarnation, now, timeout = ARGV[2], clock_ms(ARGV[3]), tonumber(ARGV[6])
+local incarnation, now = ARGV[2], clock_ms(ARGV[3])
+local timeout, role_timeout = tonumber(ARGV[6]), tonumber(ARGV[8])
 local wanted = tonumber(ARGV[1])
 local brokers, own = {}, nil
 local all = redis.call('HGETALL', keys.brokers)
@@ -39,6 +41,7 @@ end
 local members = {}
 for i, id in ipairs(sorted_keys(brokers)) do
   local broker = brokers[id]
-  members[i] = {id, broker.incarnation, broker.serves, unpack(broker.address)}
+  local serves = broker.serves and now - broker.heartbeat < role_timeout
+  members[i] = {id, broker.incarnation, serves, unpack(broker.address)}
 end
 return cmsgpack.pack({'ok', wanted, members})
