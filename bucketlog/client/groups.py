@@ -105,7 +105,8 @@ class Groups:
         return sorted(rows, key=lambda row: row.group)
 
     def describe(self, group: str) -> GroupDetails:
-        """Members and positions: of every partition that has an offset or a reader."""
+        """Members and positions: of every partition of the topics that it has offsets or readers
+        in."""
         doing = f"describing group {group!r}"
         found = self._description(group, doing)
         members = tuple(
@@ -145,7 +146,8 @@ class Groups:
 
         `to` is where, or `shift` by how much from what is committed (negative: back). What lies
         outside of a partition's offsets becomes its earliest or latest one. `dry_run` changes
-        nothing. Returns what was, or would be, done. Raises `LogError` NON_EMPTY_GROUP while the group has members.
+        nothing. Returns what was, or would be, done. Raises `LogError` NON_EMPTY_GROUP while the
+        group has members.
         """
         if (to is None) == (shift is None):
             raise ConfigurationError("a reset needs a target", remedy="give either to or shift")
@@ -198,10 +200,9 @@ class Groups:
         readers: Mapping[tuple[str, int], str],
         doing: str,
     ) -> tuple[GroupPosition, ...]:
-        spots = sorted(committed.keys() | readers.keys())
         positions: list[GroupPosition] = []
-        for name in dict.fromkeys(topic for topic, _ in spots):
-            mine = [part for topic, part in spots if topic == name]
+        for name in sorted({topic for topic, _ in committed.keys() | readers.keys()}):
+            mine = range(self._topics.partition_count(name))
             fresh = [part for part in mine if (name, part) not in committed]
             earliest = self._admin.offsets(name, fresh, EARLIEST, doing)
             latest = self._admin.offsets(name, mine, LATEST, doing)
