@@ -41,6 +41,7 @@ SERVE_S = 0.1
 """How often librdkafka is asked for news while there are records to hand out."""
 CLOSE_S_MIN = 1.0
 """What leaving may take where committing used up the time."""
+_REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
 _COMMIT_PAUSE_S = 0.05
 
 _logger = logging.getLogger("bucketlog.kafka")
@@ -200,6 +201,7 @@ class GroupConsumer(Consumer[K, V]):
     def _more_wanted(self) -> None:
         if self._membership.auto_commit:
             self._finish()
+            self._store()  # at once: the next record may take long
         if self._ready and time.monotonic() - self._served_s > SERVE_S:
             self._fill(1, 0)  # a slow loop body must not keep the group waiting
 
@@ -213,6 +215,8 @@ class GroupConsumer(Consumer[K, V]):
 
     def _store(self) -> None:
         """Tell librdkafka what may be committed."""
+        if not self._done:
+            return
         name = self.topic.name
         spots = [
             KafkaPartition(name, partition, offset)
@@ -227,11 +231,11 @@ class GroupConsumer(Consumer[K, V]):
                 raise log_error(error.args[0], self._doing("committing offsets")) from error
 
     def _commit_stored(self) -> None:
-        """A rebalance's end is waited for: the broker refuses commits shortly before it."""
+        """A rebalance's end is waited for: the broker refuses commits shortly before it, and those
+        of the generation before, until this member, which still has its partitions, knows."""
         deadline = time.monotonic() + self._timeout_s
         while (failure := self._try_commit()) is not None:
-            is_passing = failure.code() == KafkaError.REBALANCE_IN_PROGRESS
-            if not is_passing or time.monotonic() > deadline:
+            if failure.code() not in _REBALANCING or time.monotonic() > deadline:
                 raise self._error(failure, "committing offsets")
             time.sleep(_COMMIT_PAUSE_S)
 
@@ -246,7 +250,6 @@ class GroupConsumer(Consumer[K, V]):
     # Reading ---------------------------------------------------------------------------------
 
     def _fill(self, max_records: int, timeout_s: float) -> None:
-        self._store()
         self._place()
         super()._fill(max_records, timeout_s)
 
