@@ -14,7 +14,7 @@ from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.client.consumer import Consumer
-    from bucketlog.client.group_consumer import GroupStart
+    from bucketlog.client.membership import GroupStart
     from bucketlog.client.topic import Record
 
 BATCH_RECORDS = 1000

@@ -10,11 +10,10 @@ which offsets are stored for it.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message
 from confluent_kafka import Consumer as KafkaConsumer
@@ -24,78 +23,23 @@ from bucketlog.client.bounded import bounded
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.decoding import spot_of
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.membership import Membership
 from bucketlog.client.topic import Topic
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.errors import LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-GroupStart: TypeAlias = Literal["earliest", "latest"] | datetime
-"""Where a group begins in a partition of which it has committed nothing."""
-Assignor: TypeAlias = Literal["cooperative-sticky", "range", "roundrobin"]
-OnPartitions: TypeAlias = Callable[[tuple[int, ...]], None]
-
-HEARTBEAT_S_MAX = 1.0
-HEARTBEATS_IN_SESSION = 3
 SERVE_S = 0.1
 """How often librdkafka is asked for news while there are records to hand out."""
+PLACE_S = 1.0
+"""How long looking up where to begin may take before other partitions are read on."""
 CLOSE_S_MIN = 1.0
 """What leaving may take where committing used up the time."""
 _REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
 _COMMIT_PAUSE_S = 0.05
 
 _logger = logging.getLogger("bucketlog.kafka")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
-    """How a consumer takes part in its group. Raises `ConfigurationError`."""
-
-    group: str
-    start: GroupStart = "latest"
-    auto_commit: bool = True
-    commit_interval_s: float = 5.0
-    assignor: Assignor = "cooperative-sticky"
-    instance_id: str | None = None
-    session_timeout_s: float = 45.0
-    max_poll_interval_s: float = 300.0
-    on_assigned: OnPartitions | None = None
-    on_revoked: OnPartitions | None = None
-
-    def __post_init__(self) -> None:
-        if not self.group:
-            raise ConfigurationError("the group has no name", remedy='as in group="billing"')
-        if self.start not in ("earliest", "latest") and not isinstance(self.start, datetime):
-            raise ConfigurationError(
-                f"a group does not start at {self.start!r}",
-                remedy='log.groups.reset(group, topic, to=...) sets offsets; start="earliest", '
-                '"latest" or a datetime is for where nothing is committed',
-            )
-        for name in ("commit_interval_s", "session_timeout_s", "max_poll_interval_s"):
-            if getattr(self, name) <= 0:
-                raise ConfigurationError(
-                    f"{name} is {getattr(self, name)}", remedy="make it positive"
-                )
-
-    @property
-    def is_cooperative(self) -> bool:
-        return self.assignor == "cooperative-sticky"
-
-    def kafka_config(self) -> dict[str, Any]:
-        heartbeat_s = min(HEARTBEAT_S_MAX, self.session_timeout_s / HEARTBEATS_IN_SESSION)
-        config: dict[str, Any] = {
-            "group.id": self.group,
-            "partition.assignment.strategy": self.assignor,
-            "enable.auto.commit": self.auto_commit,
-            "auto.commit.interval.ms": max(1, int(self.commit_interval_s * 1000)),
-            "enable.auto.offset.store": False,
-            "session.timeout.ms": int(self.session_timeout_s * 1000),
-            "heartbeat.interval.ms": max(1, int(heartbeat_s * 1000)),
-            "max.poll.interval.ms": int(self.max_poll_interval_s * 1000),
-        }
-        if self.instance_id is not None:
-            config["group.instance.id"] = self.instance_id
-        return config
 
 
 class GroupConsumer(Consumer[K, V]):
@@ -121,6 +65,7 @@ class GroupConsumer(Consumer[K, V]):
         self._done: dict[int, int] = {}
         """The same after what the caller is done with and librdkafka was not told yet."""
         self._served_s = time.monotonic()
+        self._place_at_s = 0.0
         self._interrupted = False
         self._closed = False
         self._fatal: KafkaError | None = None
@@ -201,7 +146,12 @@ class GroupConsumer(Consumer[K, V]):
     def _more_wanted(self) -> None:
         if self._membership.auto_commit:
             self._finish()
-            self._store()  # at once: the next record may take long
+            try:
+                self._store()  # at once: the next record may take long
+            except LogError as error:
+                if error.kafka_code != KafkaError._STATE:
+                    raise
+                # The partition is lost: its records come again, and `consume` tells why.
         if self._ready and time.monotonic() - self._served_s > SERVE_S:
             self._fill(1, 0)  # a slow loop body must not keep the group waiting
 
@@ -296,7 +246,7 @@ class GroupConsumer(Consumer[K, V]):
 
     def _place(self) -> None:
         """Begin to read the partitions that came: at what is committed, else at `start`."""
-        if not self._unplaced:
+        if not self._unplaced or time.monotonic() < self._place_at_s:
             return
         names = tuple(sorted(self._unplaced))
         try:
@@ -314,6 +264,10 @@ class GroupConsumer(Consumer[K, V]):
                 self._ends.update(ends)
                 self._kafka.pause([spot for spot in begin if spot.partition not in ends])
         except KafkaException as error:
+            if error.args[0].code() == KafkaError._TIMED_OUT:
+                # behind a join that waits for the others, on the same connection: not lost
+                self._place_at_s = time.monotonic() + PLACE_S
+                return
             raise log_error(error.args[0], self._doing("finding where to begin")) from error
         if self._membership.on_assigned is not None:
             self._membership.on_assigned(names)
@@ -324,7 +278,7 @@ class GroupConsumer(Consumer[K, V]):
         """Where to begin in all of them, and, of these, where nothing is committed yet."""
         topic = self.topic.name
         asked = [KafkaPartition(topic, name) for name in names]
-        found = self._kafka.committed(asked, self._timeout_s)
+        found = self._kafka.committed(asked, PLACE_S)
         for spot in found:
             if spot.error is not None:
                 raise log_error(spot.error, self._doing("reading committed offsets"))
@@ -385,6 +339,11 @@ class GroupConsumer(Consumer[K, V]):
         if error.code() == KafkaError.FENCED_INSTANCE_ID:
             self._fatal = error
         is_fatal = error.code() == KafkaError._FATAL
+        if is_fatal and self._fatal is None:
+            try:
+                self._kafka.consume(1, 0)  # it waits there to be told to `_client_failed`
+            except (KafkaException, RuntimeError) as unserved:
+                _logger.debug("%s", unserved)
         return log_error(self._fatal or error if is_fatal else error, self._doing(what))
 
     def _doing(self, what: str) -> str:

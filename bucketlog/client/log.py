@@ -9,15 +9,10 @@ from typing import Any, Literal, Self, TypeVar, overload
 
 from bucketlog.client.admin import Admin
 from bucketlog.client.consumer import Consumer
-from bucketlog.client.group_consumer import (
-    Assignor,
-    GroupConsumer,
-    GroupStart,
-    Membership,
-    OnPartitions,
-)
+from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.groups import Groups
 from bucketlog.client.kafka_errors import ADVICE
+from bucketlog.client.membership import Assignor, GroupStart, Membership, OnPartitions
 from bucketlog.client.partition_consumer import PartitionConsumer, Start
 from bucketlog.client.producer import Producer
 from bucketlog.client.topic import Topic

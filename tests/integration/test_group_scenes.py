@@ -10,7 +10,7 @@ import pytest
 
 import bucketlog
 from bucketlog import Log, Record, Topic
-from bucketlog.client.group_consumer import Assignor
+from bucketlog.client.membership import Assignor
 from bucketlog.embedded import EmbeddedCluster
 from tests.group_members import (
     PATIENCE_S,

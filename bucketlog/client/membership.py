@@ -1,0 +1,67 @@
+"""How a consumer takes part in its group: the settings of a member, checked, as librdkafka's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from bucketlog.errors import ConfigurationError
+
+GroupStart: TypeAlias = Literal["earliest", "latest"] | datetime
+"""Where a group begins in a partition of which it has committed nothing."""
+Assignor: TypeAlias = Literal["cooperative-sticky", "range", "roundrobin"]
+OnPartitions: TypeAlias = Callable[[tuple[int, ...]], None]
+
+HEARTBEAT_S_MAX = 1.0
+HEARTBEATS_IN_SESSION = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """How a consumer takes part in its group. Raises `ConfigurationError`."""
+
+    group: str
+    start: GroupStart = "latest"
+    auto_commit: bool = True
+    commit_interval_s: float = 5.0
+    assignor: Assignor = "cooperative-sticky"
+    instance_id: str | None = None
+    session_timeout_s: float = 45.0
+    max_poll_interval_s: float = 300.0
+    on_assigned: OnPartitions | None = None
+    on_revoked: OnPartitions | None = None
+
+    def __post_init__(self) -> None:
+        if not self.group:
+            raise ConfigurationError("the group has no name", remedy='as in group="billing"')
+        if self.start not in ("earliest", "latest") and not isinstance(self.start, datetime):
+            raise ConfigurationError(
+                f"a group does not start at {self.start!r}",
+                remedy='log.groups.reset(group, topic, to=...) sets offsets; start="earliest", '
+                '"latest" or a datetime is for where nothing is committed',
+            )
+        for name in ("commit_interval_s", "session_timeout_s", "max_poll_interval_s"):
+            if getattr(self, name) <= 0:
+                raise ConfigurationError(
+                    f"{name} is {getattr(self, name)}", remedy="make it positive"
+                )
+
+    @property
+    def is_cooperative(self) -> bool:
+        return self.assignor == "cooperative-sticky"
+
+    def kafka_config(self) -> dict[str, Any]:
+        heartbeat_s = min(HEARTBEAT_S_MAX, self.session_timeout_s / HEARTBEATS_IN_SESSION)
+        config: dict[str, Any] = {
+            "group.id": self.group,
+            "partition.assignment.strategy": self.assignor,
+            "enable.auto.commit": self.auto_commit,
+            "auto.commit.interval.ms": max(1, int(self.commit_interval_s * 1000)),
+            "enable.auto.offset.store": False,
+            "session.timeout.ms": int(self.session_timeout_s * 1000),
+            "heartbeat.interval.ms": max(1, int(heartbeat_s * 1000)),
+            "max.poll.interval.ms": int(self.max_poll_interval_s * 1000),
+        }
+        if self.instance_id is not None:
+            config["group.instance.id"] = self.instance_id
+        return config
