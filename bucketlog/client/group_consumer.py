@@ -72,7 +72,6 @@ class GroupConsumer(Consumer[K, V]):
         ours = {
             **membership.kafka_config(),
             "on_commit": self._commit_answered,
-            "error_cb": self._client_failed,
         }
         super().__init__({**config, **ours}, topic, until_end=until_end, timeout_s=timeout_s)
         self._kafka.subscribe(
@@ -330,20 +329,13 @@ class GroupConsumer(Consumer[K, V]):
         if failure is not None and failure.code() != KafkaError._NO_OFFSET:
             _logger.warning("%s", log_error(failure, self._doing("committing offsets")))
 
-    def _client_failed(self, error: KafkaError) -> None:
-        if error.fatal():
-            self._fatal = error
-
     def _error(self, error: KafkaError, what: str) -> LogError:
         """Once something fatal has happened, all that fails names that."""
         if error.code() == KafkaError.FENCED_INSTANCE_ID:
             self._fatal = error
         is_fatal = error.code() == KafkaError._FATAL
-        if is_fatal and self._fatal is None:
-            try:
-                self._kafka.consume(1, 0)  # it waits there to be told to `_client_failed`
-            except (KafkaException, RuntimeError) as unserved:
-                _logger.debug("%s", unserved)
+        if is_fatal and "group.instance.id" in error.str():  # librdkafka names it in words alone
+            self._fatal = KafkaError(KafkaError.FENCED_INSTANCE_ID, error.str())
         return log_error(self._fatal or error if is_fatal else error, self._doing(what))
 
     def _doing(self, what: str) -> str:
