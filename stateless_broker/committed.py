@@ -68,4 +68,6 @@ def told_index(entry: VisibleSegment) -> SegmentIndex:
     index = decode_footer(key, entry.footer, entry.object_size_bytes)
     if isinstance(index, int):
         raise CorruptObjectError(key, 0, "the stream's footer of it is cut short")
+    if index.segment != entry.segment:
+        raise CorruptObjectError(key, 0, f"the stream's footer of it is that of {index.segment}")
     return index

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from bucketlog.errors import ClusterInUseError, SequencerLostError
+from bucketlog.errors import ClusterInUseError, CorruptObjectError, SequencerLostError
 from bucketlog.model import SegmentIndex, WriterId
 from metadata.sequencer.client import Sequencer
 from stateless_broker.activation import EpochStarter
@@ -72,7 +72,11 @@ async def _told(epoch: int, until: int, sequencer: Sequencer) -> dict[str, Segme
         entries = await sequencer.read_visible(epoch, last, block_ms=STREAM_WAIT_MS)
         if not entries or entries[-1].epoch != epoch:
             break
-        told |= {keys.segment(entry.segment): told_index(entry) for entry in entries}
+        for entry in entries:
+            try:
+                told[keys.segment(entry.segment)] = told_index(entry)
+            except CorruptObjectError as error:
+                logger.warning("the stream is damaged, the bucket is read instead: %s", error)
         last = entries[-1].number
     return told
 

@@ -2,11 +2,14 @@
 
 import asyncio
 from functools import partial
+from typing import Any, cast
 
 import pytest
 from kio.schema.errors import ErrorCode
+from redis import Redis
 
 from bucketlog.errors import ClusterInUseError
+from metadata.sequencer.redis_keys import key_prefix
 from metadata.sequencer.scripts import Verb as Ask
 from tests.rig import HELD, OwnValkey, Rig, create_topic, end_of, outcome, produce, send, until
 from tests.several_brokers import QUICK, Brokers, come_back, fall_silent, stored
@@ -125,6 +128,22 @@ async def test_footers_come_by_the_stream_where_it_has_them(brokers: Brokers, ke
     assert {key for key in read if key.startswith(keys.LOG)} == set(a.segment_keys()) - told
     assert await stored(b) == [(at, b"%d" % at) for at in range(SEGMENTS)]
     assert (len(told) < SEGMENTS) == (kept == 1)
+
+
+@pytest.mark.parametrize("footer", [b"no footer", b""])
+async def test_a_footer_that_the_stream_has_damaged_is_read_from_the_bucket(
+    brokers: Brokers, valkey: OwnValkey, footer: bytes
+) -> None:
+    a = await brokers.start()
+    await create_topic(a, "t")
+    assert await produce(a, b"kept") == (NONE, 0)
+    stream = key_prefix(brokers.cluster_id, 0) + "visible"
+    with Redis(unix_socket_path=str(valkey.path)) as redis:
+        ((last, fields),) = cast(Any, redis.xrevrange(stream, count=1))
+        redis.delete(stream)
+        redis.xadd(stream, fields | {b"index": footer}, id=last)
+    b = await brokers.start()
+    assert await stored(b) == [(0, b"kept")]
 
 
 async def test_what_is_open_when_a_broker_joins_comes_by_the_stream(brokers: Brokers) -> None:
