@@ -198,11 +198,10 @@ class LogState:
         del kept[:-PRODUCER_BATCHES_KEPT]
 
 
-def fold(
-    segments: Iterable[SegmentIndex], *, keep_producers: bool = True, keep_groups: bool = True
-) -> LogState:
-    """The state after all `segments`, in whatever order they come. Raises `InvalidDataError`."""
-    state = LogState(keep_producers=keep_producers, keep_groups=keep_groups)
+def fold(segments: Iterable[SegmentIndex], *, onto: LogState | None = None) -> LogState:
+    """The state after all `segments`, in whatever order they come; where a checkpoint is before
+    them, `onto` is its state, which changes. Raises `InvalidDataError`."""
+    state = LogState() if onto is None else onto
     last: SegmentIndex | None = None
     for index in sorted(segments, key=lambda index: index.ticket):
         if last is not None and index.ticket == last.ticket:

@@ -8,8 +8,10 @@ are in offset order, so every look-up is a bisection.
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
+from bucketlog.checkpoint import Checkpoint
 from bucketlog.model import (
     NO_TIMESTAMP,
     BatchIndex,
@@ -18,6 +20,7 @@ from bucketlog.model import (
     TopicId,
     TopicPartition,
 )
+from metadata.checkpoint import restored
 from metadata.facts import Fact, TopicDeleted, topic_id_of
 from metadata.fold import CommittedOffset, LogState, Topic
 
@@ -59,6 +62,34 @@ class PartitionLog:
         """Hold what `other` holds, and share it."""
         for column in self.__slots__:
             setattr(self, column, getattr(other, column))
+
+    @classmethod
+    def of_checkpoint(cls, checkpoint: Checkpoint, partition: TopicPartition) -> "PartitionLog":
+        log = cls()
+        found = checkpoint.partitions.get(partition)
+        if found is not None:
+            bases, positions, lengths, _, spans, timestamps, *_ = found.batches.columns
+            log._bases = bases[:]
+            log._nexts = array(
+                "q", (base + span + 1 for base, span in zip(bases, spans, strict=True))
+            )
+            log._positions = positions[:]
+            log._lengths = array("q", lengths)
+            log._max_timestamps = array("q", accumulate(timestamps, max))
+            log._segments = list(checkpoint.segments_of(partition))
+        return log
+
+    def begins_with(self, other: "PartitionLog") -> bool:
+        """The batches of `other` come first here."""
+        count = len(other._bases)
+        return all(
+            getattr(self, column)[:count] == getattr(other, column) for column in self.__slots__
+        )
+
+    def segment_after(self, other: "PartitionLog") -> SegmentId | None:
+        """Where the first batch stands that comes after those of `other` here."""
+        count = len(other._bases)
+        return self._segments[count] if count < len(self._segments) else None
 
     def append(self, segment: SegmentId, row: BatchIndex) -> None:
         highest = self._max_timestamps[-1] if self._max_timestamps else NO_TIMESTAMP
@@ -142,12 +173,17 @@ class View:
                 touched.append(part.partition)
         return Change(facts, touched)
 
-    def rebuild(self, segments: Iterable[SegmentIndex]) -> None:
-        """Begin again, with the visible segments in ticket order. Whoever holds a partition's log
-        sees it grow."""
+    def rebuild(
+        self, segments: Iterable[SegmentIndex], checkpoint: Checkpoint | None = None
+    ) -> None:
+        """Begin again, with the visible segments after `checkpoint` in ticket order. Whoever holds
+        a partition's log sees it grow. Raises `InvalidDataError`."""
         held = self._logs
-        self._state = LogState(keep_producers=False)
+        self._state = restored(checkpoint, keep_producers=False)
         self._logs = {}
+        if checkpoint is not None:
+            for partition in checkpoint.partitions:
+                self._logs[partition] = PartitionLog.of_checkpoint(checkpoint, partition)
         for index in segments:
             self.apply(index)
         for partition in held.keys() & self._logs.keys():

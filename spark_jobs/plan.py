@@ -164,13 +164,12 @@ def _offset(bound: Bound, topic: str, number: int, first: int, last: int) -> int
 def plan_tasks(
     ranges: Iterable[OffsetRange],
     readable: Mapping[TopicPartition, ReadablePartition],
-    tickets: Mapping[SegmentId, Ticket],
     *,
     max_partition_bytes: int,
     min_partitions: int | None,
 ) -> list[tuple[Piece, ...]]:
     """Tasks of about equal bytes; empty where there is nothing to read."""
-    wanted = sorted(_wanted(ranges, readable, tickets), key=lambda batch: batch.order)
+    wanted = sorted(_wanted(ranges, readable), key=lambda batch: batch.order)
     total = sum(batch.row.length for batch in wanted)
     if not total:
         return []
@@ -197,7 +196,7 @@ def count_records(
     count = 0
     for wanted in ranges:
         found = readable.get(wanted.partition)
-        for _, row in found.batches if found is not None else ():
+        for _, _, row in found.batches if found is not None else ():
             if row.base_offset < wanted.end and row.next_offset > wanted.start:
                 if row.base_offset < wanted.start or row.next_offset > wanted.end:
                     return None
@@ -208,13 +207,12 @@ def count_records(
 def _wanted(
     ranges: Iterable[OffsetRange],
     readable: Mapping[TopicPartition, ReadablePartition],
-    tickets: Mapping[SegmentId, Ticket],
 ) -> Iterator[_Wanted]:
     for wanted in ranges:
         found = readable.get(wanted.partition)
-        for segment, row in found.batches if found is not None else ():
+        for segment, ticket, row in found.batches if found is not None else ():
             if row.base_offset < wanted.end and row.next_offset > wanted.start:
-                yield _Wanted((tickets[segment], row.position), segment, wanted, row)
+                yield _Wanted((ticket, row.position), segment, wanted, row)
 
 
 def _pieces(batches: Sequence[_Wanted]) -> Iterator[Piece]:

@@ -4,9 +4,9 @@
     spark.read.format("bucketlog").option("subscribe", "orders").load("s3://bucket/prefix")
 
 Columns are those of Spark's Kafka source; options are in `spark_jobs.options`. The driver reads the
-log once per query (two listings, the footers) and hands byte ranges to tasks, which read objects
-and nothing else. A schema given by `.schema(...)` chooses columns: what is not asked for is not
-decoded. Written to the Python data source API of Spark 4.0.
+log once per query (a checkpoint, two listings, footers) and hands byte ranges to tasks, which read
+objects and nothing else. A schema given by `.schema(...)` chooses columns: what is not asked for is
+not decoded. Written to the Python data source API of Spark 4.0.
 """
 
 import json
@@ -19,7 +19,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from bucketlog.errors import ConfigurationError
-from bucketlog.model import SegmentId, Ticket, TopicPartition
+from bucketlog.model import TopicPartition
+from metadata.checkpoint import restored
 from metadata.fold import LogState, fold
 from spark_jobs.options import ReadOptions, parse_options
 from spark_jobs.plan import Piece, count_records, plan_tasks, resolve_ranges
@@ -125,7 +126,6 @@ def pin(options: Mapping[str, str]) -> Pinned:
 class _View:
     state: LogState
     batches: Mapping[TopicPartition, ReadablePartition]
-    tickets: Mapping[SegmentId, Ticket]
 
 
 def _read(options: ReadOptions) -> _View:
@@ -134,16 +134,13 @@ def _read(options: ReadOptions) -> _View:
         snapshot = read_log(bucket)
     finally:
         bucket.close()
-    if snapshot.cut is None:
+    if snapshot.is_empty:
         raise ConfigurationError(
             f"there is no log at {options.url}, or it is empty",
             remedy="check the path; `bucketlog dev --data DIR` keeps its bucket in DIR/bucket",
         )
-    return _View(
-        fold(snapshot.segments, keep_producers=False, keep_groups=False),
-        readable(snapshot),
-        {index.segment: index.ticket for index in snapshot.segments},
-    )
+    before = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
+    return _View(fold(snapshot.segments, onto=before), readable(snapshot))
 
 
 def _plan(options: ReadOptions) -> list[tuple[Piece, ...]]:
@@ -151,7 +148,6 @@ def _plan(options: ReadOptions) -> list[tuple[Piece, ...]]:
     return plan_tasks(
         resolve_ranges(options, view.state, view.batches),
         view.batches,
-        view.tickets,
         max_partition_bytes=options.max_partition_bytes,
         min_partitions=options.min_partitions,
     )

@@ -1,9 +1,10 @@
 """Starting an epoch: claim, seal, fold, activate (commit protocol, "A new sequencer epoch").
 
 Invariants: the claim is create-only and comes before the writers are listed; every writer of an
-earlier epoch is sealed at the end of its chain before its chain is folded; the activation names the
-very server, with a nonce that it has and uses up. A broker that dies anywhere in here has changed
-nothing that was acknowledged.
+earlier epoch is sealed at the end of its chain before its chain is folded; a checkpoint that is
+written meanwhile may lie beyond a seal only where its writer is sealed again from there; the
+activation names the very server, with a nonce that it has and uses up. A broker that dies anywhere
+in here has changed nothing that was acknowledged.
 """
 
 import asyncio
@@ -12,8 +13,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bucketlog.errors import BucketlogError, ClusterInUseError
+from bucketlog.checkpoint import Checkpoint
+from bucketlog.errors import BucketlogError, ClusterInUseError, SequencerLostError
 from bucketlog.model import SegmentId, SegmentIndex, WallClock, WriterId
+from metadata.checkpoint import restored
 from metadata.fold import fold
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import Activation, Identity
@@ -34,6 +37,15 @@ class Claim:
 
     epoch: int
     claimed_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class SealedLog:
+    """All that was committed before an epoch: what `checkpoint` covers, and the segments after it,
+    by ticket."""
+
+    checkpoint: Checkpoint | None
+    segments: list[SegmentIndex]
 
 
 class EpochStarter:
@@ -62,8 +74,8 @@ class EpochStarter:
         body = await self._bucket.get(keys.epoch_claim(epoch))
         return Claim(epoch, str(json.loads(bytes(body.data)).get("incarnation", "")))
 
-    async def start(self, epoch: int) -> list[SegmentIndex] | None:
-        """Claim and activate `epoch`, the next one; the committed segments it begins with.
+    async def start(self, epoch: int) -> SealedLog | None:
+        """Claim and activate `epoch`, the next one; what it begins with.
 
         None where somebody else has claimed it. Raises `SequencerLostError` where the claim is
         wasted: a higher epoch is active by now, or the server is not the one it was claimed for.
@@ -74,14 +86,17 @@ class EpochStarter:
         if not await self._claim(epoch, identity, nonce):
             return None
         logger.info("epoch %d is claimed", epoch)
-        chains = await self._seal_earlier(epoch)
-        segments = await self._committed.segments(chains)
-        state = fold(segments, keep_groups=False)
+        log = await self._sealed_log(epoch)
+        state = fold(log.segments, onto=restored(log.checkpoint, keep_groups=False))
         await self._sequencer.activate(Activation(epoch, nonce, identity, state))
         logger.info(
-            "epoch %d is active: %d segments, %d topics", epoch, len(segments), len(state.topics)
+            "epoch %d is active: %d segments after %s, %d topics",
+            epoch,
+            len(log.segments),
+            "the checkpoint" if log.checkpoint is not None else "none",
+            len(state.topics),
         )
-        return segments
+        return log
 
     async def register_writer(self, epoch: int) -> WriterId:
         """A fresh writer of `epoch`: registered, and only then checked against higher claims.
@@ -122,22 +137,24 @@ class EpochStarter:
         ).encode()
         return await self._bucket.create(keys.epoch_claim(epoch), [content])
 
-    async def _seal_earlier(self, epoch: int) -> list[Chain]:
-        """Seal every writer of earlier epochs; returns their chains."""
-        writers = []
-        async for info in self._bucket.list(keys.WRITERS):
-            registered_in, writer = keys.parse_writer_registration(info.key)
-            if registered_in < epoch:
-                writers.append(writer)
-        found = await self._committed.chains()
-        return list(
-            await asyncio.gather(
-                *(
-                    self._seal(found.get(writer) or Chain(writer, 0, (), 0, False, ()), epoch)
-                    for writer in writers
+    async def _sealed_log(self, epoch: int) -> SealedLog:
+        """Seal every writer of earlier epochs. Checkpoints are listed again then: chains before a
+        newer one may be gone, and a seal among them would not bind."""
+        checkpoint = await self._committed.checkpoint()
+        while True:
+            if checkpoint is not None and checkpoint.ticket.epoch >= epoch:
+                raise SequencerLostError(
+                    f"epoch {checkpoint.ticket.epoch} is active already, the claim of {epoch} came "
+                    "too late"
                 )
+            tails = (await self._committed.tails(checkpoint)).values()
+            chains = await asyncio.gather(
+                *(self._seal(tail.chain, epoch) for tail in tails if tail.epoch < epoch)
             )
-        )
+            newer = await self._committed.checkpoint()
+            if newer is None or (checkpoint is not None and newer.ticket <= checkpoint.ticket):
+                return SealedLog(checkpoint, await self._committed.segments(chains))
+            checkpoint = newer
 
     async def _seal(self, chain: Chain, epoch: int) -> Chain:
         """Whoever creates the next key of the chain decides it: we, or a PUT on its way."""

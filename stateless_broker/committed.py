@@ -1,31 +1,63 @@
 """The committed segments of a bucket, as a broker reads them when it starts or lost its place.
 
-Invariant: chains are listed anew for each call; a footer is believed only under its own key.
+Invariant: tails are listed anew for each call; a footer is believed only under its own key. A
+checkpoint that is damaged is passed over, loudly.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from bucketlog.errors import CorruptObjectError
+from bucketlog.checkpoint import Checkpoint
+from bucketlog.errors import CorruptObjectError, ObjectNotFoundError
 from bucketlog.model import SegmentIndex, WriterId
 from metadata.sequencer.requests import VisibleSegment
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo, Suffix
-from tiered_storage.chains import Chain, read_chains
+from tiered_storage.chains import Chain
+from tiered_storage.checkpoint import decode_checkpoint, newest_first
 from tiered_storage.segment import decode_footer
+from tiered_storage.tails import Tail, TailStart, registered_after, tail_starts, whole_log
+
+logger = logging.getLogger(__name__)
 
 FOOTER_GUESS_BYTES = 16 * 1024
 
 
 class CommittedLog:
-    """`footer_reads_in_flight` bounds the requests of all calls together."""
+    """`footer_reads_in_flight` bounds the reads and listings of all calls together."""
 
     def __init__(self, bucket: Bucket, *, footer_reads_in_flight: int) -> None:
         self._bucket = bucket
         self._reads = asyncio.Semaphore(footer_reads_in_flight)
 
-    async def chains(self) -> dict[WriterId, Chain]:
-        return read_chains([info async for info in self._bucket.list(keys.LOG)])
+    async def checkpoint(self) -> Checkpoint | None:
+        """The newest that is sound. Raises `InvalidDataError` and the bucket's errors."""
+        for key in newest_first(await self._list(keys.CHECKPOINTS)):
+            try:
+                return decode_checkpoint(key, (await self._bucket.get(key)).data)
+            except ObjectNotFoundError:
+                logger.info("%s was replaced by a newer one", key)
+            except CorruptObjectError as error:
+                logger.error("%s; the one before it is read", error)
+        return None
+
+    async def tails(self, checkpoint: Checkpoint | None) -> dict[WriterId, Tail]:
+        """What stands in the chains after `checkpoint`. Raises `InvalidDataError`,
+        `CorruptObjectError` and the bucket's errors."""
+        if checkpoint is None:
+            return whole_log(await self._list(keys.LOG), await self._list(keys.WRITERS))
+        registered = await self._list(keys.WRITERS, registered_after(checkpoint))
+        starts = tail_starts(checkpoint, registered)
+        tails = await asyncio.gather(*map(self._tail, starts))
+        return {start.writer: tail for start, tail in zip(starts, tails, strict=True)}
+
+    async def _tail(self, start: TailStart) -> Tail:
+        async with self._reads:
+            return start.read(await self._list(start.prefix, start.start_after))
+
+    async def _list(self, prefix: str, start_after: str = "") -> list[ObjectInfo]:
+        return [info async for info in self._bucket.list(prefix, start_after=start_after)]
 
     async def segments(
         self,

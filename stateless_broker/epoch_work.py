@@ -60,7 +60,7 @@ class EpochWork:
         self._supervisor = supervisor
         self._now_ms = now_ms
         self.view = View()
-        self.view.rebuild(joined.log.segments)
+        self.view.rebuild(joined.log.segments, joined.log.checkpoint)
         self.watchers = Watchers()
         self._sealer = Sealer(
             epoch=self._epoch,
@@ -153,7 +153,8 @@ class EpochWork:
         spawn(overdue.run(spawn), "the watch over other writers")
         self.groups.start(on_failure=on_failure, supervisor=self._supervisor)
         if self._joined.claimed_here:
-            committer.request_stamps(stalled_partitions(self._joined.log.segments))
+            log = self._joined.log
+            committer.request_stamps(stalled_partitions(log.segments, log.checkpoint))
         return commit_path
 
     async def _watch_state(self) -> None:

@@ -117,11 +117,10 @@ class ViewFeed:
         """The stream has lost what this view needs next: it was away for long."""
         logger.warning("the view lags behind the stream: it is read from the bucket anew")
         log = await self._read_anew()
-        shown = {index.segment for index in log.segments}
-        self._view.rebuild(log.segments)
+        self._view.rebuild(log.segments, log.checkpoint)
         self._last = log.number
         for segment in self._committer.awaited():
-            if segment in shown:
+            if log.shows(segment):
                 self._committer.became_visible(segment)
         self._watchers.notify_all()
 

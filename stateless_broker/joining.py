@@ -9,8 +9,9 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
+from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import ClusterInUseError, CorruptObjectError, SequencerLostError
-from bucketlog.model import SegmentIndex, WriterId
+from bucketlog.model import SegmentId, SegmentIndex, Ticket, WriterId
 from metadata.sequencer.client import Sequencer
 from stateless_broker.activation import EpochStarter
 from stateless_broker.committed import CommittedLog, told_index
@@ -27,10 +28,18 @@ STREAM_WAIT_MS = 1
 
 @dataclass(frozen=True, slots=True)
 class VisibleLog:
-    """The segments visible when the stream's last entry was number `number`, by ticket."""
+    """What was visible when the stream's last entry was number `number`: all that `checkpoint`
+    covers, and the segments after it, by ticket."""
 
     number: int
+    checkpoint: Checkpoint | None
     segments: list[SegmentIndex]
+
+    def shows(self, segment: SegmentId) -> bool:
+        """Of a writer of the epoch in which this was read."""
+        return (self.checkpoint is not None and self.checkpoint.covers(segment)) or any(
+            index.segment == segment for index in self.segments
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +55,19 @@ async def read_visible_log(
     epoch: int, *, sequencer: Sequencer, committed: CommittedLog
 ) -> VisibleLog:
     """What is visible now. Every visible segment is in the bucket when it becomes visible, so the
-    bucket is read after the sequencer: what is open or came later is left to the stream."""
+    chains are read after the sequencer: what is open or came later is left to the stream. A
+    checkpoint is read before it, since all that one covers was visible before it was written.
+
+    Raises `SequencerLostError` where the sequencer knows less than the checkpoint."""
+    checkpoint = await committed.checkpoint()
     position = await sequencer.position(epoch)
+    settled = min(position.open_tickets, default=position.next_ticket)
+    if checkpoint is not None and checkpoint.ticket > Ticket(epoch, settled):
+        raise SequencerLostError(
+            f"ticket {settled} of epoch {epoch} is open, and yet covered by the checkpoint of "
+            f"{checkpoint.ticket.epoch}/{checkpoint.ticket.number}: the sequencer went back",
+            remedy="a new epoch is needed",
+        )
 
     def was_visible(index: SegmentIndex) -> bool:
         ticket = index.ticket
@@ -58,9 +78,11 @@ async def read_visible_log(
         )
 
     told = await _told(epoch, position.visible, sequencer)
-    chains = await committed.chains()
-    segments = await committed.segments(chains.values(), keep=was_visible, known=told)
-    return VisibleLog(position.visible, segments)
+    tails = await committed.tails(checkpoint)
+    segments = await committed.segments(
+        (tail.chain for tail in tails.values()), keep=was_visible, known=told
+    )
+    return VisibleLog(position.visible, checkpoint, segments)
 
 
 async def _told(epoch: int, until: int, sequencer: Sequencer) -> dict[str, SegmentIndex]:
@@ -128,11 +150,12 @@ class Joiner:
         if claim_is_open and await self._activated_by_its_claimant(claim.epoch, claim.claimed_by):
             return None
         started = max(claim.epoch, epoch or 0) + 1
-        segments = await self._starter.start(started)
-        if segments is None:
+        sealed = await self._starter.start(started)
+        if sealed is None:
             return None
         writer = await self._register_writer(started)
-        return Joined(started, writer, VisibleLog(0, segments), claimed_here=True)
+        log = VisibleLog(0, sealed.checkpoint, sealed.segments)
+        return Joined(started, writer, log, claimed_here=True)
 
     async def _register_writer(self, epoch: int) -> WriterId:
         """It has a heartbeat from now on, however long the view takes."""

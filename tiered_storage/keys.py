@@ -71,3 +71,9 @@ def parse_writer_registration(key: str) -> tuple[int, WriterId]:
 def parse_segment(key: str) -> SegmentId:
     writer, seq = _parts(key, LOG, 2)
     return SegmentId(WriterId(writer), _number(seq, key))
+
+
+def parse_checkpoint(key: str) -> Ticket:
+    (name,) = _parts(key, CHECKPOINTS, 1)
+    epoch, _, at = name.partition("-")
+    return Ticket(_number(epoch, key), _number(at, key))

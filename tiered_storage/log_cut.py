@@ -28,15 +28,18 @@ A stamp of a segment committed in pass 1 says that below it everything was visib
 pass 2 began: a gap is crossed only where such a stamp reaches its end; else reading stops there.
 Stamps of segments that are not committed may come from a sequencer that was rolled back: they count
 for nothing, and so do stamps that only pass 2 saw.
+
+Checkpoints. A reader that begins with one reads the tails alone. All that stands below the
+checkpoint's ticket is in it, so that the argument above holds for what X builds on there, too; its
+high watermarks count as stamps, since nothing open is below its ticket.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
+from bucketlog.checkpoint import Checkpoint, StoredBatch
 from bucketlog.errors import CorruptObjectError, InvalidDataError
 from bucketlog.model import (
-    BatchIndex,
     SegmentId,
     SegmentIndex,
     Ticket,
@@ -52,17 +55,18 @@ _RESTORE = "restore it from a version or a copy of the bucket; nothing may delet
 
 @dataclass(frozen=True, slots=True)
 class LogSnapshot:
-    """A closed part of the log. `segments` are in ticket order, all at or below `cut` (None: there
-    is none yet). `hw_stamps` are the highest of pass 1, by partition."""
+    """A closed part of the log: what `checkpoint` covers, and the `segments` after it in ticket
+    order, all at or below `cut` (None: there is none yet). `hw_stamps` are the highest of pass 1,
+    by partition."""
 
+    checkpoint: Checkpoint | None
     cut: Ticket | None
     segments: tuple[SegmentIndex, ...]
     hw_stamps: Mapping[TopicPartition, int]
 
-
-class StoredBatch(NamedTuple):
-    segment: SegmentId
-    row: BatchIndex
+    @property
+    def is_empty(self) -> bool:
+        return self.checkpoint is None and self.cut is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +103,10 @@ def cut_log(
     first: Mapping[WriterId, Chain],
     second: Mapping[WriterId, Chain],
     footers: Mapping[SegmentId, SegmentIndex],
+    checkpoint: Checkpoint | None = None,
 ) -> LogSnapshot:
-    """Keep of pass 2 what pass 1 vouches for. `footers` has those of `wanted_footers(second)`.
+    """Keep of pass 2 what pass 1 vouches for. `footers` has those of `wanted_footers(second)`; both
+    passes list what is after `checkpoint`.
 
     Raises `CorruptObjectError` where an object that must exist is gone, `InvalidDataError` where
     two segments have one ticket.
@@ -133,7 +139,14 @@ def cut_log(
         key=lambda index: index.ticket,
     )
     _check_tickets(kept)
-    return LogSnapshot(cut, tuple(kept), _highest_stamps(vouching))
+    if checkpoint is not None and kept and kept[0].ticket < checkpoint.ticket:
+        raise CorruptObjectError(
+            keys.checkpoint(checkpoint.ticket),
+            0,
+            f"it lacks {keys.segment(kept[0].segment)!r}, which is below its ticket",
+            remedy="delete it: it is written anew from the log",
+        )
+    return LogSnapshot(checkpoint, cut, tuple(kept), _highest_stamps(vouching))
 
 
 def _check_still_there(before: Chain, now: Chain | None) -> None:
@@ -173,29 +186,54 @@ def readable(snapshot: LogSnapshot) -> dict[TopicPartition, ReadablePartition]:
 
     Raises `InvalidDataError` where offsets overlap.
     """
+    found = _walk_tails(snapshot)
+    if snapshot.checkpoint is not None:
+        for partition, part in snapshot.checkpoint.partitions.items():
+            covered = tuple(snapshot.checkpoint.batches(partition))
+            tail = found.get(partition)
+            if tail is not None:
+                found[partition] = replace(tail, batches=covered + tail.batches)
+            elif covered:
+                end = part.high_watermark
+                found[partition] = ReadablePartition(partition, covered, end, withheld=0)
+    return found
+
+
+def _walk_tails(snapshot: LogSnapshot) -> dict[TopicPartition, ReadablePartition]:
+    """As `readable`, of the partitions that have batches after the checkpoint, and those alone."""
     stored: dict[TopicPartition, list[StoredBatch]] = {}
     for index in snapshot.segments:
         for part in index.partitions:
             if part.batches:
                 stored.setdefault(part.partition, []).extend(
-                    StoredBatch(index.segment, row) for row in part.batches
+                    StoredBatch(index.segment, index.ticket, row) for row in part.batches
                 )
+    covered = snapshot.checkpoint.partitions if snapshot.checkpoint is not None else {}
     return {
-        partition: _walk(partition, batches, snapshot.hw_stamps.get(partition, 0))
+        partition: _walk(
+            partition,
+            batches,
+            covered[partition].high_watermark if partition in covered else 0,
+            snapshot.hw_stamps.get(partition, 0),
+        )
         for partition, batches in stored.items()
     }
 
 
-def stalled_partitions(segments: Sequence[SegmentIndex]) -> list[TopicPartition]:
+def stalled_partitions(
+    segments: Sequence[SegmentIndex], checkpoint: Checkpoint | None = None
+) -> list[TopicPartition]:
     """Where readers of the bucket alone would stop before the end although nothing is in flight:
-    behind a void reservation that no stamp reaches past. `segments` are all committed ones."""
-    log = LogSnapshot(None, tuple(segments), _highest_stamps(segments))
-    return [partition for partition, part in readable(log).items() if part.withheld]
+    behind a void reservation that no stamp reaches past. `segments` are all committed ones after
+    `checkpoint`."""
+    log = LogSnapshot(checkpoint, None, tuple(segments), _highest_stamps(segments))
+    return [partition for partition, part in _walk_tails(log).items() if part.withheld]
 
 
-def _walk(partition: TopicPartition, batches: list[StoredBatch], stamp: int) -> ReadablePartition:
-    """`batches` in ticket order, which is offset order."""
-    end = 0
+def _walk(
+    partition: TopicPartition, batches: list[StoredBatch], end: int, stamp: int
+) -> ReadablePartition:
+    """`batches` from offset `end` on, in ticket order, which is offset order."""
     count = 0
     for batch in batches:
         base = batch.row.base_offset

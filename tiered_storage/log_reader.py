@@ -1,20 +1,25 @@
 """Reading the log from the bucket alone, without Redis and without a broker: the requests.
 
 What is believed of the answers is decided in `tiered_storage.log_cut`. Invariant kept here: pass 2
-lists after pass 1 has ended. Footers are of immutable objects, so that when they are fetched does
-not matter; registrations are listed last, since a writer registers before its first segment.
+lists after pass 1 has ended. Footers and checkpoints are of immutable objects, so that when they
+are fetched does not matter. A checkpoint that is damaged is passed over, loudly.
 """
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
+from bucketlog.checkpoint import Checkpoint
+from bucketlog.errors import CorruptObjectError, ObjectNotFoundError
 from bucketlog.model import SegmentId, SegmentIndex, WriterId
 from tiered_storage import keys
 from tiered_storage.bucket import Suffix, SyncBucket
-from tiered_storage.chains import read_chains
+from tiered_storage.checkpoint import decode_checkpoint, newest_first
 from tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footers
 from tiered_storage.segment import decode_footer
+from tiered_storage.tails import Tail, chains_of, registered_after, tail_starts, whole_log
+
+logger = logging.getLogger(__name__)
 
 FOOTER_GUESS_BYTES = 16 * 1024
 REQUESTS_IN_FLIGHT = 16
@@ -31,26 +36,52 @@ def read_log(
     `footer_guess_bytes` of each segment's end are fetched first; a longer footer costs a second
     GET. Raises `CorruptObjectError`, `InvalidDataError` and the bucket's errors.
     """
-    first = read_chains(bucket.list(keys.LOG))
-    second = read_chains(bucket.list(keys.LOG))
-    _check_registered(second, bucket)
+    checkpoint = read_checkpoint(bucket)
+    first, second = (
+        chains_of(read_tails(bucket, checkpoint, requests_in_flight=requests_in_flight))
+        for _ in range(2)
+    )
     footers = read_footers(
         bucket,
         wanted_footers(second),
         requests_in_flight=requests_in_flight,
         guess_bytes=footer_guess_bytes,
     )
-    return cut_log(first, second, {index.segment: index for index in footers})
+    return cut_log(first, second, {index.segment: index for index in footers}, checkpoint)
 
 
-def _check_registered(chains: Iterable[WriterId], bucket: SyncBucket) -> None:
-    registered = {keys.parse_writer_registration(info.key)[1] for info in bucket.list(keys.WRITERS)}
-    for writer in chains:
-        if writer not in registered:
-            raise InvalidDataError(
-                f"{keys.chain(writer)!r} holds the chain of a writer that never registered",
-                remedy="keep other objects out of the log, and restore a bucket as a whole",
-            )
+def read_checkpoint(bucket: SyncBucket) -> Checkpoint | None:
+    """The newest that is sound. Raises `InvalidDataError` and the bucket's errors."""
+    for key in newest_first(bucket.list(keys.CHECKPOINTS)):
+        try:
+            return decode_checkpoint(key, bucket.get(key).data)
+        except ObjectNotFoundError:
+            logger.info("%s was replaced by a newer one", key)
+        except CorruptObjectError as error:
+            logger.error("%s; the one before it is read", error)
+    return None
+
+
+def read_tails(
+    bucket: SyncBucket,
+    checkpoint: Checkpoint | None,
+    *,
+    requests_in_flight: int = REQUESTS_IN_FLIGHT,
+) -> dict[WriterId, Tail]:
+    """One listing of what stands after `checkpoint`. Raises `InvalidDataError`,
+    `CorruptObjectError` and the bucket's errors."""
+    if checkpoint is None:
+        return whole_log(list(bucket.list(keys.LOG)), bucket.list(keys.WRITERS))
+    registered = bucket.list(keys.WRITERS, start_after=registered_after(checkpoint))
+    starts = tail_starts(checkpoint, registered)
+    if not starts:
+        return {}
+    with ThreadPoolExecutor(min(requests_in_flight, len(starts))) as pool:
+        tails = pool.map(
+            lambda start: start.read(bucket.list(start.prefix, start_after=start.start_after)),
+            starts,
+        )
+        return {start.writer: tail for start, tail in zip(starts, tails, strict=True)}
 
 
 def read_footers(

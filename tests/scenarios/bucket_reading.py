@@ -2,6 +2,7 @@
 
 from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import decode_records
+from metadata.checkpoint import restored
 from metadata.fold import fold
 from tests.scenarios.crash import sent_of
 from tests.scenarios.history import Log, Sent
@@ -16,14 +17,15 @@ def records_in_bucket(bucket: SyncBucket, topic: str) -> Log:
     """Raises `AssertionError` where a batch is withheld: nothing is in flight at the end of a
     scenario, so that a reader must reach the end of each partition."""
     snapshot = read_log(bucket)
-    topic_id = fold(snapshot.segments, keep_producers=False).names[topic]
+    state = fold(snapshot.segments, onto=restored(snapshot.checkpoint))
+    topic_id = state.names[topic]
     rows: dict[int, list[tuple[int, Sent]]] = {}
     for partition, part in readable(snapshot).items():
         if partition.topic_id != topic_id:
             continue
         assert not part.withheld, f"{part.withheld} batches of {partition} are behind a gap"
         rows[partition.partition] = mine = []
-        for segment, row in part.batches:
+        for segment, _, row in part.batches:
             key = keys.segment(segment)
             batch = bucket.get(key, Span(row.position, row.length)).data
             check_batch(key, batch, row)

@@ -103,7 +103,9 @@ def test_the_last_five_batches_of_a_producer_are_kept() -> None:
         7: [ProducedBatch(n // 4, n, n, n) for n in range(2, 7)],
         8: [ProducedBatch(0, 0, 0, 20)],
     }
-    assert fold(segments, keep_producers=False).partitions[partition(1)].producers == {}
+    assert (
+        fold(segments, onto=LogState(keep_producers=False)).partitions[partition(1)].producers == {}
+    )
 
 
 @pytest.mark.parametrize(

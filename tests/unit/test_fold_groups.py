@@ -83,6 +83,7 @@ def test_whoever_needs_no_groups_does_not_even_decode_their_facts() -> None:
         fold([damaged])
     facts = LogState(keep_groups=False).apply(damaged)
     assert [type(fact) for fact in facts] == [TopicCreated]
-    kept = fold([segment(0, {}, create(1), commit("g", {partition(1): 1}))], keep_groups=False)
+    segments = [segment(0, {}, create(1), commit("g", {partition(1): 1}))]
+    kept = fold(segments, onto=LogState(keep_groups=False))
     assert kept.groups == {}
     assert len(kept.topics) == 1

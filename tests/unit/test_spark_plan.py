@@ -119,7 +119,6 @@ def tasks(log: WrittenLog, wanted: list[OffsetRange], **limits: int) -> list[tup
     return plan_tasks(
         wanted,
         readable(snapshot),
-        {index.segment: index.ticket for index in snapshot.segments},
         max_partition_bytes=limits.get("max_partition_bytes", 1 << 30),
         min_partitions=limits.get("min_partitions"),
     )

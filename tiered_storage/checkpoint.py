@@ -1,0 +1,199 @@
+"""The checkpoint's bytes: a pure writer and a pure reader.
+
+Format: docs/format/checkpoint.md. Invariants: every byte is covered by a checksum; counts are held
+against the bytes that are there before anything is built; a checkpoint is believed only under the
+key of its own ticket. Batches stand column by column, and a column as planes of its bytes, most
+significant first: neighbours are alike then, and compress well.
+"""
+
+import struct
+import sys
+from array import array
+from collections.abc import Iterable, Iterator
+from uuid import UUID
+
+from crc32c import crc32c
+
+from bucketlog.checkpoint import (
+    COLUMN_TYPES,
+    BatchColumns,
+    Checkpoint,
+    CoveredPartition,
+    CoveredWriter,
+)
+from bucketlog.errors import CorruptObjectError, InvalidDataError
+from bucketlog.model import Buffer, Ticket, TopicId, TopicPartition, WriterId
+from bucketlog.wire.batch import Codec
+from bucketlog.wire.compression import compress, decompress
+from tiered_storage import keys
+from tiered_storage.bucket import ObjectInfo
+
+FORMAT_VERSION = 1
+MAGIC = b"bktlogcp"
+
+_HEADER = struct.Struct(">8sHHQQqQQ4xI")
+_CRC = struct.Struct(">I")
+_HEAD = struct.Struct(">IIIQQ")
+_WRITER = struct.Struct(">16sQQB")
+_PARTITION = struct.Struct(">IIqQ")
+_WIDTHS = {"q": 8, "I": 4, "i": 4, "h": 2}
+_ROW_BYTES = sum(_WIDTHS[kind] for kind in COLUMN_TYPES)
+HEADER_BYTES = _HEADER.size + _CRC.size
+
+
+def newest_first(listed: Iterable[ObjectInfo]) -> list[str]:
+    """The checkpoints' keys. Raises `InvalidDataError` for a key that is none."""
+    found = [info.key for info in listed]
+    return sorted(found, key=keys.parse_checkpoint, reverse=True)
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
+    topics = sorted({partition.topic_id for partition in checkpoint.partitions})
+    rows = {topic_id: row for row, topic_id in enumerate(topics)}
+    listed = sorted(checkpoint.partitions.items())
+    columns = [part.batches.columns for _, part in listed]
+    pieces = [
+        _HEAD.pack(
+            len(checkpoint.writers),
+            len(topics),
+            len(listed),
+            sum(len(part.batches) for _, part in listed),
+            len(checkpoint.state),
+        )
+    ]
+    pieces += [
+        _WRITER.pack(UUID(hex=writer).bytes, epoch, end, closed)
+        for writer, epoch, end, closed in checkpoint.writers
+    ]
+    pieces += topics
+    pieces += [
+        _PARTITION.pack(
+            rows[partition.topic_id], partition.partition, part.high_watermark, len(part.batches)
+        )
+        for partition, part in listed
+    ]
+    for at, kind in enumerate(COLUMN_TYPES):
+        joined = b"".join(each[at].tobytes() for each in columns)
+        pieces += [joined[place :: _WIDTHS[kind]] for place in _planes(kind)]
+    pieces.append(checkpoint.state)
+    body = b"".join(pieces)
+    stored = compress(Codec.ZSTD, body)
+    header = _HEADER.pack(
+        MAGIC,
+        FORMAT_VERSION,
+        0,
+        checkpoint.ticket.epoch,
+        checkpoint.ticket.number,
+        checkpoint.created_ms,
+        checkpoint.segments,
+        len(body),
+        crc32c(stored),
+    )
+    return header + _CRC.pack(crc32c(header)) + stored
+
+
+def _planes(kind: str) -> Iterable[int]:
+    """Places of a value's bytes in this machine's memory, the most significant first."""
+    places = range(_WIDTHS[kind])
+    return reversed(places) if sys.byteorder == "little" else places
+
+
+def decode_checkpoint(key: str, data: Buffer) -> Checkpoint:
+    """Raises `CorruptObjectError`, and `InvalidDataError` for a version that is not known."""
+    view = memoryview(data)
+    if len(view) < HEADER_BYTES:
+        raise CorruptObjectError(key, 0, f"{len(view)} bytes are no checkpoint")
+    magic, version, flags, epoch, number, created_ms, segments, length, crc = _HEADER.unpack_from(
+        view
+    )
+    (header_crc,) = _CRC.unpack_from(view, _HEADER.size)
+    if magic != MAGIC or header_crc != crc32c(view[: _HEADER.size]):
+        raise CorruptObjectError(key, 0, "its header does not hold")
+    if version != FORMAT_VERSION or flags or any(view[_HEADER.size - 8 : _HEADER.size - 4]):
+        raise InvalidDataError(
+            f"{key!r} is a checkpoint of version {version}",
+            remedy="a newer bucketlog wrote it: upgrade this one",
+        )
+    if keys.checkpoint(Ticket(epoch, number)) != key:
+        raise CorruptObjectError(key, 0, f"it says that it is that of {epoch}/{number}")
+    stored = view[HEADER_BYTES:]
+    if crc != crc32c(stored):
+        raise CorruptObjectError(key, HEADER_BYTES, "its checksum does not hold")
+    try:
+        body = decompress(Codec.ZSTD, stored, max_bytes=length)
+    except InvalidDataError as error:
+        raise CorruptObjectError(key, HEADER_BYTES, error.message) from error
+    if len(body) != length:
+        raise CorruptObjectError(key, HEADER_BYTES, f"{len(body)} bytes, not {length}")
+    reader = _Reader(key, memoryview(body))
+    writers, partitions, state = _decode_body(reader)
+    return Checkpoint(Ticket(epoch, number), created_ms, segments, writers, partitions, state)
+
+
+class _Reader:
+    """Takes counted rows from the front of the body. Raises `CorruptObjectError`."""
+
+    def __init__(self, key: str, body: memoryview) -> None:
+        self._key = key
+        self._body = body
+        self._at = 0
+
+    def bytes(self, length: int) -> memoryview:
+        if length > len(self._body) - self._at:
+            raise self.wrong("it is cut short")
+        self._at += length
+        return self._body[self._at - length : self._at]
+
+    def rows(self, row: struct.Struct, count: int) -> Iterator[tuple[int, ...]]:
+        return row.iter_unpack(self.bytes(row.size * count))
+
+    def end(self) -> None:
+        if self._at != len(self._body):
+            raise self.wrong("bytes after its end")
+
+    def wrong(self, reason: str) -> CorruptObjectError:
+        return CorruptObjectError(self._key, HEADER_BYTES, f"byte {self._at} of its body: {reason}")
+
+
+def _decode_body(
+    reader: _Reader,
+) -> tuple[tuple[CoveredWriter, ...], dict[TopicPartition, CoveredPartition], bytes]:
+    ((writers, topics, partitions, batches, state),) = reader.rows(_HEAD, 1)
+    listed = tuple(
+        CoveredWriter(WriterId(writer.hex()), epoch, end, bool(closed))
+        for writer, epoch, end, closed in _WRITER.iter_unpack(reader.bytes(_WRITER.size * writers))
+    )
+    topic_ids = reader.bytes(16 * topics)
+    rows = list(reader.rows(_PARTITION, partitions))
+    if sum(row[3] for row in rows) != batches or any(row[0] >= topics for row in rows):
+        raise reader.wrong("its partitions do not agree with its topics and batches")
+    columns = _decode_columns(reader, batches)
+    if any(at >= writers for at in columns[-3]):
+        raise reader.wrong("a batch names a writer that is not listed")
+    found: dict[TopicPartition, CoveredPartition] = {}
+    start = 0
+    for topic, number, high_watermark, count in rows:
+        partition = TopicPartition(TopicId(bytes(topic_ids[16 * topic : 16 * topic + 16])), number)
+        mine = tuple(column[start : start + count] for column in columns)
+        start += count
+        if partition in found:
+            raise reader.wrong("a partition stands in it twice")
+        found[partition] = CoveredPartition(high_watermark, BatchColumns(mine))
+    body_state = bytes(reader.bytes(state))
+    reader.end()
+    return listed, found, body_state
+
+
+def _decode_columns(reader: _Reader, batches: int) -> "tuple[array[int], ...]":
+    columns = []
+    planes = reader.bytes(_ROW_BYTES * batches)
+    at = 0
+    for kind in COLUMN_TYPES:
+        raw = bytearray(_WIDTHS[kind] * batches)
+        for place in _planes(kind):
+            raw[place :: _WIDTHS[kind]] = planes[at : at + batches]
+            at += batches
+        column = array(kind)
+        column.frombytes(raw)
+        columns.append(column)
+    return tuple(columns)

@@ -1,0 +1,85 @@
+"""Tails: what stands in the writers' chains after a checkpoint, or all of them without one. Pure.
+
+Invariant: a writer that may still have segments which the checkpoint does not cover has a tail,
+if it was registered when the registrations were listed. Without a checkpoint the whole log is
+one listing, and the registrations are listed after it; with one they are listed first, and then
+each open writer's chain from the checkpoint's position on.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from bucketlog.checkpoint import Checkpoint
+from bucketlog.errors import InvalidDataError
+from bucketlog.model import SegmentId, WriterId
+from tiered_storage import keys
+from tiered_storage.bucket import ObjectInfo
+from tiered_storage.chains import Chain, read_chain, read_chains
+
+
+class Tail(NamedTuple):
+    """A chain from where it is not covered, and the epoch that its writer is registered in."""
+
+    epoch: int
+    chain: Chain
+
+
+class TailStart(NamedTuple):
+    """`prefix` and `start_after` are what to list for the tail of an open writer."""
+
+    writer: WriterId
+    epoch: int
+    seq: int
+
+    @property
+    def prefix(self) -> str:
+        return keys.chain(self.writer)
+
+    @property
+    def start_after(self) -> str:
+        return keys.segment(SegmentId(self.writer, self.seq - 1)) if self.seq else ""
+
+    def read(self, listed: Iterable[ObjectInfo]) -> Tail:
+        return Tail(self.epoch, read_chain(self.writer, listed, self.seq))
+
+
+def registered_after(checkpoint: Checkpoint) -> str:
+    """Writers of earlier epochs are closed: their registrations stand before this key."""
+    return f"{keys.WRITERS}{keys.number(checkpoint.ticket.epoch)}"
+
+
+def tail_starts(checkpoint: Checkpoint, registrations: Iterable[ObjectInfo]) -> list[TailStart]:
+    """Where the tails of those registered begin; closed chains have none."""
+    covered = {row.writer: row for row in checkpoint.writers}
+    starts = []
+    for info in registrations:
+        epoch, writer = keys.parse_writer_registration(info.key)
+        row = covered.get(writer)
+        if epoch >= checkpoint.ticket.epoch and not (row is not None and row.closed):
+            starts.append(TailStart(writer, epoch, row.end if row is not None else 0))
+    return starts
+
+
+def whole_log(
+    listed: Iterable[ObjectInfo], registrations: Iterable[ObjectInfo]
+) -> dict[WriterId, Tail]:
+    """All chains from their beginnings. Raises `InvalidDataError`."""
+    chains = read_chains(listed)
+    epochs = {
+        writer: epoch
+        for epoch, writer in (keys.parse_writer_registration(info.key) for info in registrations)
+    }
+    for writer in chains:
+        if writer not in epochs:
+            raise InvalidDataError(
+                f"{keys.chain(writer)!r} holds the chain of a writer that never registered",
+                remedy="keep other objects out of the log, and restore a bucket as a whole",
+            )
+    return {
+        writer: Tail(epoch, chains.get(writer) or read_chain(writer, ()))
+        for writer, epoch in epochs.items()
+    }
+
+
+def chains_of(tails: Mapping[WriterId, Tail]) -> dict[WriterId, Chain]:
+    return {writer: tail.chain for writer, tail in tails.items()}
