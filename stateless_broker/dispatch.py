@@ -50,9 +50,9 @@ Handler = Callable[[Request, Any], Awaitable[Values | bytes]]
 @dataclass(frozen=True, slots=True)
 class Api:
     """`min_version` is what is advertised, `served_from` what is answered (KAFKA-18659).
-    `large_answers` are encoded beside the event loop. An answer that `waits` for other clients
-    holds back the connection's later requests, as every request does in Kafka, and is given up when
-    the connection ends."""
+    `large_answers` are encoded beside the event loop, and hold back later requests of the
+    connection, as every request does in Kafka. So does an answer that `waits` for other clients; it
+    is given up when the connection ends."""
 
     key: int
     min_version: int
@@ -79,6 +79,7 @@ class Dispatcher:
         fetch_handler: FetchHandler,
         supervisor: Supervisor,
         on_request: Callable[[int], None],
+        request_items_max: int,
     ) -> None:
         own = [
             Api(produce.API_KEY, 0, produce.MAX_VERSION, served_from=produce.MIN_VERSION),
@@ -90,6 +91,7 @@ class Dispatcher:
         self._fetch_handler = fetch_handler
         self._supervisor = supervisor
         self._on_request = on_request
+        self._request_items_max = request_items_max
 
     def handle(self, connection: Connection, frame: Frame, answer: Answer) -> None:
         """Take one request. Raises `MalformedRequestError`: the connection then ends."""
@@ -124,8 +126,9 @@ class Dispatcher:
                 answer.hold_back_later_requests()
                 work = self._fetch(request, fetch.read_request(view, reader.at, version), answer)
             else:
-                message = read_message(api_key, version, view, reader.at)
-                if api.waits:
+                limit = self._request_items_max
+                message = read_message(api_key, version, view, reader.at, items_max=limit)
+                if api.waits or api.large_answers:
                     answer.hold_back_later_requests()
                 work = self._serve(api, request, message, answer)
         finally:

@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 JOIN_PAUSE_S = 0.25
 LEADERS_KEPT = 100_000
+NAME_CHARS_KEPT = 256
+"""Clients say which zone they are in and which group they ask for: longer names are not kept."""
 _ZONE = "zone="
 
 
@@ -105,7 +107,7 @@ class Membership:
             near = [member for member in self.serving if member.address.zone == zone]
             what = topic_id + partition.to_bytes(4, "big")
             found = by_preference(near or self.serving, what)[0]
-            if len(self._leaders) < LEADERS_KEPT:
+            if len(self._leaders) < LEADERS_KEPT and len(zone) <= NAME_CHARS_KEPT:
                 self._leaders[topic_id, partition, zone] = found
         return found
 
@@ -115,7 +117,7 @@ class Membership:
         if found is None:
             what = b"group:" + group.encode()
             found = max(self.serving, key=lambda member: _weight(member.node_id, what))
-            if len(self._coordinators) < LEADERS_KEPT:
+            if len(self._coordinators) < LEADERS_KEPT and len(group) <= NAME_CHARS_KEPT:
                 self._coordinators[group] = found
         return found
 
@@ -189,6 +191,8 @@ class Membership:
                 continue
             if taken is not None:
                 self._health.degrade("heartbeat", f"node id {taken.node_id} is another broker's")
+                if not self.is_heard:
+                    self._notify()
                 continue
             self._health.recover("heartbeat")
 

@@ -2,8 +2,9 @@
 
 kio's own reader trusts: a count of 2^31 in a frame of 30 bytes makes it allocate the array and ends
 the process, and it refuses tagged fields that it does not know. This one goes by kio's schemas and
-keeps `FrameReader`'s invariant: every count is held against the bytes that are there. Tagged fields
-that are not known are skipped (KIP-482).
+keeps `FrameReader`'s invariant: every count is held against the bytes that are there. What they
+may be is bounded, too: a megabyte of the smallest items would keep the event loop busy for seconds,
+and the broker from saying that it lives. Tagged fields that are not known are skipped (KIP-482).
 """
 
 import datetime
@@ -19,7 +20,18 @@ from kio.static.protocol import Entity
 
 from bucketlog.wire.frames import FrameReader, MalformedRequestError
 
-Read = Callable[[FrameReader], Any]
+
+class _MessageReader(FrameReader):
+    """`items_left`: so many more may all arrays of the message have together."""
+
+    __slots__ = ("items_left",)
+
+    def __init__(self, data: memoryview, at: int, *, flexible: bool, items_max: int) -> None:
+        super().__init__(data, at, flexible=flexible)
+        self.items_left = items_max
+
+
+Read = Callable[[_MessageReader], Any]
 
 _NO_UUID = bytes(16)
 LONGEST_MS = 10**15
@@ -75,7 +87,7 @@ class _Message:
     tagged: dict[int, tuple[str, Read]]
     bytes_min: int
 
-    def read(self, reader: FrameReader) -> Any:
+    def read(self, reader: _MessageReader) -> Any:
         values = {name: read(reader) for name, read in self.fields}
         if reader.flexible:
             for _ in range(reader.uvarint()):
@@ -123,21 +135,29 @@ def _field(hint: Any, kafka_type: str | None) -> tuple[Read, int]:
 
 
 def _array(item: Read, bytes_min: int, *, nullable: bool) -> Read:
-    def read(reader: FrameReader) -> tuple[Any, ...] | None:
+    def read(reader: _MessageReader) -> tuple[Any, ...] | None:
         length = reader.nullable_array_length(bytes_min)
-        if length is None and not nullable:
-            raise MalformedRequestError("an array that may not be null is null")
-        return None if length is None else tuple(item(reader) for _ in range(length))
+        if length is None:
+            if not nullable:
+                raise MalformedRequestError("an array that may not be null is null")
+            return None
+        if length > reader.items_left:
+            raise MalformedRequestError(
+                f"{length} items where request_items_max leaves {reader.items_left}: ask for less"
+            )
+        reader.items_left -= length
+        return tuple(item(reader) for _ in range(length))
 
     return read
 
 
-def read_message(api_key: int, version: int, frame: memoryview, at: int) -> Any:
+def read_message(api_key: int, version: int, frame: memoryview, at: int, *, items_max: int) -> Any:
     """The request whose body begins at `at`, as kio's class of that version; as in Kafka, bytes
-    after its end are not looked at.
+    after its end are not looked at. All its arrays together have `items_max` items at most.
 
     Raises `MalformedRequestError`, and nothing else, for whatever is no such request.
     """
     message = _message(load_request_schema(api_key, version))
-    reader = FrameReader(frame, at, flexible=bool(message.schema.__flexible__))
+    flexible = bool(message.schema.__flexible__)
+    reader = _MessageReader(frame, at, flexible=flexible, items_max=items_max)
     return message.read(reader)

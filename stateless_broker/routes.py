@@ -105,6 +105,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         ),
         supervisor=parts.supervisor,
         on_request=on_request,
+        request_items_max=settings.request_items_max,
     )
 
 
@@ -118,13 +119,13 @@ def _group_apis(parts: Parts) -> list[Api]:
     )
     return [
         Api(8, 2, 10, offsets.commit),
-        Api(9, 1, 10, offsets.fetch),
+        Api(9, 1, 10, offsets.fetch, large_answers=True),
         Api(11, 0, 9, groups.join, waits=True),
         Api(12, 0, 4, groups.heartbeat),
         Api(13, 0, 5, groups.leave),
         Api(14, 0, 5, groups.sync, waits=True),
-        Api(15, 0, 6, groups.describe),
-        Api(16, 0, 5, groups.list),
+        Api(15, 0, 6, groups.describe, large_answers=True),
+        Api(16, 0, 5, groups.list, large_answers=True),
         Api(42, 0, 2, groups.delete),
         Api(47, 0, 0, offsets.delete),
     ]

@@ -71,6 +71,11 @@ class BrokerSettings(BaseSettings):
     other_request_bytes_max: Positive = Field(
         4 * MIB, description="The largest request of any API but Produce."
     )
+    request_items_max: Positive = Field(
+        200_000,
+        description="Topics, partitions, members and the like that one request of any API but "
+        "Produce and Fetch may name.",
+    )
     request_receive_ms_max: Positive = Field(
         30_000, description="How long the bytes of one large request may take to arrive."
     )

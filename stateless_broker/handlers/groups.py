@@ -138,12 +138,13 @@ class GroupsHandler:
         return list_groups.write_response(version, ErrorCode.none.value, rows)
 
     async def describe(self, request: Request, message: Any) -> Values:
-        found = await each_in_turn(self._coordinator.describe, message.groups)
+        names = list(dict.fromkeys(message.groups))  # each once: an answer can be large
+        found = await each_in_turn(self._coordinator.describe, names)
         version = request.header.api_version
         return {
             "groups": [
                 _described(group_id, each, version)
-                for group_id, each in zip(message.groups, found, strict=True)
+                for group_id, each in zip(names, found, strict=True)
             ]
         }
 

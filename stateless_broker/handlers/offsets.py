@@ -3,9 +3,14 @@
 Translators between Kafka's messages and committed offsets. Source: Kafka's messages of these
 names, OffsetMetadataManager and KafkaApis; KIP-447 (stable offsets), KIP-496 (OffsetDelete),
 KIP-709 (many groups at once), KIP-1188 (topic ids).
+
+Invariant: a fetch shows the commits that its connection asked for before, as in Kafka, which takes
+a connection's requests one after another; here later ones do not wait for a commit to be durable.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +22,7 @@ from consumers.offsets import GroupOffsets
 from metadata.facts import OffsetRow
 from metadata.fold import CommittedOffset, Topic
 from metadata.view import View
+from stateless_broker.connection import Connection
 from stateless_broker.dispatch import Request
 from stateless_broker.in_turn import each_in_turn
 from stateless_broker.messages import Values
@@ -34,6 +40,8 @@ class OffsetsHandler:
         self._offsets = offsets
         self._view = view
         self._metadata_bytes_max = metadata_bytes_max
+        self._committing: dict[Connection, set[asyncio.Future[None]]] = {}
+        """Commits under way, by who asked."""
 
     def _topic(self, entry: Any) -> tuple[Topic | None, ErrorCode]:
         """By id where the request goes by ids; the error for where it does not exist."""
@@ -54,7 +62,10 @@ class OffsetsHandler:
             [self._check(entry, each, rows) for each in entry.partitions]
             for entry in message.topics
         ]
-        outcome = await self._commit(message, rows, version) if rows else ErrorCode.none
+        outcome = ErrorCode.none
+        if rows:
+            with self._under_way(request.connection):
+                outcome = await self._commit(message, rows, version)
         return {
             "topics": [
                 {
@@ -70,6 +81,19 @@ class OffsetsHandler:
                 for entry, found in zip(message.topics, errors, strict=True)
             ]
         }
+
+    @contextmanager
+    def _under_way(self, connection: Connection) -> Iterator[None]:
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        mine = self._committing.setdefault(connection, set())
+        mine.add(over)
+        try:
+            yield
+        finally:
+            over.set_result(None)
+            mine.discard(over)
+            if not mine:
+                del self._committing[connection]
 
     def _check(self, entry: Any, wanted: Any, rows: list[OffsetRow]) -> ErrorCode:
         """Adds a row where the partition and the metadata are as they have to be."""
@@ -109,8 +133,18 @@ class OffsetsHandler:
 
     async def fetch(self, request: Request, message: Any) -> Values:
         stable = getattr(message, "require_stable", False)
+        if before := self._committing.get(request.connection):
+            await asyncio.wait(set(before))
         if request.header.api_version >= MANY_GROUPS_FROM:
-            found = await each_in_turn(lambda each: self._fetch(each, stable), message.groups)
+            first = {each.group_id: each for each in reversed(message.groups)}
+            found = await each_in_turn(
+                lambda each: (
+                    self._fetch(each, stable)
+                    if first[each.group_id] is each
+                    else _refused_again(each.group_id)
+                ),
+                message.groups,
+            )
             return {"groups": found}
         found_here = await self._fetch(message, stable)
         error = found_here["error_code"]
@@ -188,6 +222,11 @@ class OffsetsHandler:
             }
             for each in entry.partitions
         ]
+
+
+async def _refused_again(group_id: str) -> Values:
+    """A group that the request has named before: a small request could ask for a vast answer."""
+    return {"group_id": group_id, "error_code": ErrorCode.invalid_request, "topics": ()}
 
 
 def _name_of(entry: Any) -> Values:

@@ -20,6 +20,7 @@ from tests.scenarios.frames import Corpus, frames
 from tests.wire_client import decode_response, encode_request
 
 METADATA, INIT_PRODUCER_ID = 3, 22
+ITEMS_MAX = 5
 CONNECTION = cast(Connection, None)
 """Handlers here do not ask who calls."""
 
@@ -61,6 +62,7 @@ class Desk:
             fetch_handler=self._fetch,
             supervisor=self.supervisor,
             on_request=self.counted.append,
+            request_items_max=ITEMS_MAX,
         )
 
     def _answering(self, values: Values) -> Callable[[Request, Any], Awaitable[Values]]:

@@ -1,5 +1,6 @@
 """Who leads what: rendezvous hashing, zones, and what a client's id says of its zone."""
 
+import asyncio
 from collections import Counter
 from uuid import UUID
 
@@ -211,3 +212,15 @@ def test_preference_does_not_depend_on_the_order_given() -> None:
 )
 def test_the_zone_in_a_client_id(client_id: str, zone: str) -> None:
     assert zone_of_client(client_id) == zone
+
+
+async def test_whoever_lost_its_node_id_is_told_that_it_has_no_roles_any_more() -> None:
+    """It was silent for so long that another broker took the id: waiting members are let go."""
+    membership, sequencer = await membership_of(0, member(0), session_timeout_ms=20)
+    told: list[bool] = []
+    membership.on_change(lambda: told.append(membership.is_heard))
+    sequencer.answer = NodeIdTaken(0, "another incarnation", 1)
+    heartbeats = asyncio.create_task(membership.run(5))
+    await until(lambda: bool(told))
+    heartbeats.cancel()
+    assert not told[0]

@@ -16,9 +16,10 @@ from kio.serial import entity_reader
 
 from bucketlog.wire.frames import MalformedRequestError
 from metadata.view import View
+from stateless_broker import message_reader
 from stateless_broker.dispatch import Api
 from stateless_broker.health import Health
-from stateless_broker.message_reader import LONGEST_MS, read_message
+from stateless_broker.message_reader import LONGEST_MS
 from stateless_broker.messages import Values, is_flexible, write_message
 from stateless_broker.routes import Parts, make_dispatcher
 from stateless_broker.settings import BrokerSettings
@@ -26,6 +27,11 @@ from tests.scenarios.frames import Corpus, frames
 from tests.wire_client import API_KEYS, build, decode_response, encode_entity, request_schema
 
 OWN_CODEC = (0, 1)
+ITEMS_MAX = 10_000
+
+
+def read_message(api_key: int, version: int, frame: memoryview, at: int) -> Any:
+    return message_reader.read_message(api_key, version, frame, at, items_max=ITEMS_MAX)
 
 
 def offered() -> dict[int, Api]:
@@ -117,6 +123,20 @@ def test_a_count_that_the_frame_does_not_hold_is_refused(count: int) -> None:
     body = struct.pack(">i", count) + b"\0\1t" * 5
     with pytest.raises(MalformedRequestError):
         read_message(API_KEYS["metadata"], 1, memoryview(body), 0)
+
+
+def test_all_items_of_a_request_are_counted_together() -> None:
+    topic = {"name": "t", "partition_indexes": (1, 2, 3)}
+    schema = request_schema("offset_fetch", 5)
+    body = encode_entity(build(schema, {"group_id": "g", "topics": [topic, topic]}))
+
+    def read(items_max: int) -> Any:
+        key, frame = API_KEYS["offset_fetch"], memoryview(body)
+        return message_reader.read_message(key, 5, frame, 0, items_max=items_max)
+
+    assert len(read(8).topics) == 2
+    with pytest.raises(MalformedRequestError, match="request_items_max"):
+        read(7)
 
 
 def test_null_where_it_may_not_be_is_refused() -> None:

@@ -1,0 +1,104 @@
+"""Requests about groups that are hostile, or only hasty: none costs more than it is worth."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from bucketlog.embedded import EmbeddedCluster
+from stateless_broker.membership import NAME_CHARS_KEPT
+from tests.integration.conftest import MakeTopic
+from tests.rig import Rig
+from tests.wire_client import WireClient
+
+FRESH = itertools.count()
+
+
+@pytest.fixture
+def group() -> str:
+    return f"pressed-{next(FRESH)}"
+
+
+@pytest.fixture
+def other(broker: EmbeddedCluster) -> Iterator[WireClient]:
+    with WireClient(broker.bootstrap) as connection:
+        yield connection
+
+
+def commit_values(group: str, topic: str, offset: int) -> dict[str, Any]:
+    row = {
+        "partition_index": 0,
+        "committed_offset": offset,
+        "committed_leader_epoch": -1,
+        "committed_metadata": "",
+    }
+    return {
+        "group_id": group,
+        "generation_id_or_member_epoch": -1,
+        "member_id": "",
+        "topics": [{"name": topic, "partitions": [row]}],
+    }
+
+
+def wanted_of(group: str) -> dict[str, Any]:
+    return {"group_id": group, "topics": None}
+
+
+def test_a_fetch_shows_the_commits_that_its_connection_sent_before(
+    client: WireClient, make_topic: MakeTopic, group: str
+) -> None:
+    """Without waiting for their answers, and without asking for stable offsets."""
+    topic = make_topic()
+    for offset in range(1, 20):
+        client.send("offset_commit", 8, **commit_values(group, topic, offset))
+        client.send("offset_fetch", 8, groups=[wanted_of(group)], require_stable=False)
+        answer = client.receive("offset_commit", 8)
+        assert answer.topics[0].partitions[0].error_code is ErrorCode.none
+        found = client.receive("offset_fetch", 8).groups[0]
+        assert found.topics[0].partitions[0].committed_offset == offset
+
+
+def test_a_group_is_described_once_however_often_it_is_named(
+    client: WireClient, group: str
+) -> None:
+    other = f"{group}-other"
+    found = client.call(
+        "describe_groups", 5, include_authorized_operations=False, groups=[group, other] * 50
+    )
+    assert [each.group_id for each in found.groups] == [group, other]
+
+
+def test_offsets_of_a_group_are_fetched_once_by_a_request(
+    client: WireClient, make_topic: MakeTopic, group: str
+) -> None:
+    topic = make_topic()
+    client.call("offset_commit", 8, **commit_values(group, topic, 3))
+    groups = [wanted_of(group), wanted_of("nobody"), wanted_of(group)]
+    found = client.call("offset_fetch", 8, groups=groups, require_stable=False).groups
+    assert [each.group_id for each in found] == [group, "nobody", group]
+    errors = [each.error_code for each in found]
+    assert errors == [ErrorCode.none, ErrorCode.none, ErrorCode.invalid_request]
+    assert [len(each.topics) for each in found] == [1, 0, 0]
+
+
+def test_a_request_of_too_many_items_ends_its_connection_alone(
+    client: WireClient, other: WireClient, group: str
+) -> None:
+    """They would keep the broker busy for longer than others take it for alive."""
+    members = [{"member_id": ""}] * 200_001
+    client.send("leave_group", 3, group_id=group, members=members)
+    assert client.read_frame() is None
+    assert other.call("list_groups", 0).error_code is ErrorCode.none
+
+
+async def test_long_names_are_not_kept(rig: Rig) -> None:
+    """Clients make them up: group ids they ask the coordinator of, zones in their ids."""
+    membership = rig.membership
+    long = "n" * (NAME_CHARS_KEPT + 1)
+    membership.coordinator_of(long[1:])
+    membership.leader(bytes(16), 0, long[1:])
+    kept = len(membership._coordinators), len(membership._leaders)
+    assert membership.coordinator_of(long) == membership.leader(bytes(16), 0, long)
+    assert (len(membership._coordinators), len(membership._leaders)) == kept
