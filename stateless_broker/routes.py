@@ -79,9 +79,9 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
     )
     return Dispatcher(
         apis=[
-            Api(2, 1, 8, list_offsets),
+            Api(2, 1, 8, list_offsets, large_answers=True),
             Api(3, 0, 12, metadata, large_answers=True),
-            Api(10, 0, 6, coordination.find_coordinator),
+            Api(10, 0, 6, coordination.find_coordinator, large_answers=True),
             Api(19, 2, 7, topics.create_topics),
             Api(20, 1, 6, topics.delete_topics),
             Api(22, 0, 5, coordination.init_producer_id),

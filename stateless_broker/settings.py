@@ -72,7 +72,7 @@ class BrokerSettings(BaseSettings):
         4 * MIB, description="The largest request of any API but Produce."
     )
     request_items_max: Positive = Field(
-        200_000,
+        100_000,
         description="Topics, partitions, members and the like that one request of any API but "
         "Produce and Fetch may name.",
     )

@@ -5,7 +5,8 @@ Source: Kafka's ReplicationControlManager (createTopic, createPartitions, delete
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -52,6 +53,7 @@ class TopicChanges:
         self._partitions_default = partitions_default
         self._partitions_max = partitions_max
         self._cluster_partitions_max = cluster_partitions_max
+        self._partitions_on_their_way = 0
 
     async def create(
         self,
@@ -80,7 +82,8 @@ class TopicChanges:
         if validate_only:
             return Result(ErrorCode.none, None, topic)
         wanted = WantedTopicChange("create", name, topic.topic_id, count)
-        return await self._commit(fact, wanted, topic, deadline)
+        with self._on_their_way(count):
+            return await self._commit(fact, wanted, topic, deadline)
 
     def _problem(self, name: str, partitions: int, replication_factor: int) -> Result | None:
         try:
@@ -111,7 +114,17 @@ class TopicChanges:
         return None
 
     def _total_partitions(self) -> int:
-        return sum(topic.partitions for topic in self._view.topics())
+        """Those that are being made count: many topics may be asked for at once."""
+        shown = sum(topic.partitions for topic in self._view.topics())
+        return shown + self._partitions_on_their_way
+
+    @contextmanager
+    def _on_their_way(self, partitions: int) -> Iterator[None]:
+        self._partitions_on_their_way += partitions
+        try:
+            yield
+        finally:
+            self._partitions_on_their_way -= partitions
 
     def _too_many(self) -> Result:
         return Result(
@@ -148,9 +161,9 @@ class TopicChanges:
         fact = PartitionsAdded(
             topic_id=UUID(bytes=topic.topic_id), name=name, partitions=partitions
         )
-        return await self._commit(
-            fact, WantedTopicChange("grow", name, topic.topic_id, partitions), grown, deadline
-        )
+        wanted = WantedTopicChange("grow", name, topic.topic_id, partitions)
+        with self._on_their_way(added):
+            return await self._commit(fact, wanted, grown, deadline)
 
     async def delete(self, topic: Topic, *, deadline: float | None = None) -> Result:
         fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name)

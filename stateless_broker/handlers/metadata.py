@@ -6,7 +6,7 @@ created automatically is answered LEADER_NOT_AVAILABLE, and clients ask again.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 ALL_IF_EMPTY_UNTIL = 0
 AUTO_CREATE_FLAG_FROM = 4
 NO_OPERATIONS_KNOWN = -(2**31)
+CREATED_AT_ONCE = 100
+"""Topics that are being created because they were asked for; whoever wants more asks again."""
 
 
 class MetadataHandler:
@@ -59,7 +61,8 @@ class MetadataHandler:
             may_create = self._auto_create_topics and (
                 version < AUTO_CREATE_FLAG_FROM or message.allow_auto_topic_creation
             )
-            topics = [self._answer(entry, may_create, zone) for entry in wanted]
+            tries = iter(range(CREATED_AT_ONCE)) if may_create else None
+            topics = [self._answer(entry, tries, zone) for entry in wanted]
         return {
             "brokers": [
                 {
@@ -76,7 +79,8 @@ class MetadataHandler:
             "cluster_authorized_operations": NO_OPERATIONS_KNOWN,
         }
 
-    def _answer(self, entry: Any, may_create: bool, zone: str) -> Values:
+    def _answer(self, entry: Any, tries: Iterator[int] | None, zone: str) -> Values:
+        """`tries`: so many topics may be created for the request; None: no topic may."""
         topic_id: UUID | None = getattr(entry, "topic_id", None)
         if entry.name is None or (topic_id is not None and topic_id.int):
             found = self._view.topic_by_id(TopicId(topic_id.bytes)) if topic_id else None
@@ -87,9 +91,9 @@ class MetadataHandler:
         topic = self._view.topic(name)
         if topic is not None:
             return self._describe(topic, zone)
-        if not may_create:
+        if tries is None:
             return _failed(name, None, self._why_missing(name))
-        return _failed(name, None, self._create(name))
+        return _failed(name, None, self._create(name, tries))
 
     @staticmethod
     def _why_missing(name: str) -> ErrorCode:
@@ -99,11 +103,13 @@ class MetadataHandler:
             return ErrorCode.invalid_topic_exception
         return ErrorCode.unknown_topic_or_partition
 
-    def _create(self, name: str) -> ErrorCode:
+    def _create(self, name: str, tries: Iterator[int]) -> ErrorCode:
         try:
             check_topic_name(name)
         except InvalidDataError:
             return ErrorCode.invalid_topic_exception
+        if len(self._creating) >= CREATED_AT_ONCE or next(tries, None) is None:
+            return ErrorCode.leader_not_available
         if colliding_name(name, {topic.name: topic for topic in self._view.topics()}):
             return ErrorCode.invalid_topic_exception
         if name not in self._creating:
