@@ -45,7 +45,7 @@ class GroupListing:
         stored = await self._others()
         simple = set(with_offsets)
         rows = [  # what is held is this broker's until it is resigned
-            ListedGroup(group_id, held.group.protocol_type or "", held.group.state)
+            held.listed()
             for group_id, held in self._held.items()
             if group_id in simple or held.was_anything
         ]

@@ -13,6 +13,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.model import TopicPartition
 from consumers.group import Group
 from consumers.group_messages import GroupState
+from consumers.group_store import ListedGroup
 from metadata.fold import CommittedOffset
 
 Tell = Callable[[bool], None]
@@ -39,6 +40,15 @@ class HeldGroup:
         self.promised: dict[TopicPartition, CommittedOffset] = {}
         """Offsets that were acknowledged before they were visible."""
         self._withheld: deque[tuple[int, Tell]] = deque()
+        self._listed: tuple[int, ListedGroup] | None = None
+
+    def listed(self) -> ListedGroup:
+        """Made once for each revision: thousands are asked for at once."""
+        machine = self.group.machine
+        if self._listed is None or self._listed[0] != machine.revision:
+            row = ListedGroup(self.group_id, machine.protocol_type or "", machine.state)
+            self._listed = machine.revision, row
+        return self._listed[1]
 
     @property
     def group_id(self) -> str:

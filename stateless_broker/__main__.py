@@ -15,6 +15,7 @@ import uvloop
 
 from stateless_broker.allocator import keep_buffers_on_one_heap
 from stateless_broker.broker import Broker
+from stateless_broker.collector import collect_seldom
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.start_up import exit_code, load_settings
 
@@ -51,6 +52,7 @@ async def serve(settings: BrokerSettings) -> None:
 
 def run() -> int:
     keep_buffers_on_one_heap()
+    collect_seldom()
 
     def serve_until_stopped() -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

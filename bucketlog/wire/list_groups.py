@@ -3,7 +3,7 @@
 Source: Kafka's ListGroupsResponse.json, versions 0 to 5.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bucketlog.wire.frames import FrameWriter
@@ -12,40 +12,50 @@ THROTTLE_FROM = 1
 FLEXIBLE_FROM = 3
 STATE_FROM = 4
 TYPE_FROM = 5
+ONE_BYTE_UNTIL = 127
+"""Shorter ids have a length of one byte."""
 
 
 class ListedRow(NamedTuple):
     group_id: str
     protocol_type: str
     state: str
-    group_type: str
 
 
-def write_response(version: int, error: int, rows: Iterable[ListedRow]) -> bytes:
-    out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
+def write_response(
+    version: int, error: int, rows: Sequence[tuple[str, str, str]], *, group_type: str
+) -> bytes:
+    """`rows` as `ListedRow`; all groups are of the one type."""
+    flexible = version >= FLEXIBLE_FROM
+    out = FrameWriter(flexible=flexible)
     if version >= THROTTLE_FROM:
         out.int32(0)
     out.int16(error)
-    listed = list(rows)
-    out.array_length(len(listed))
-    ends: dict[tuple[str, ...], bytes] = {}  # what follows the id: few groups differ in it
-    for row in listed:
-        rest = row[1:]
+    out.array_length(len(rows))
+    data = out.data
+    ends: dict[tuple[str, str], bytes] = {}  # what follows the id: few groups differ in it
+    for group_id, protocol_type, state in rows:
+        rest = protocol_type, state
         end = ends.get(rest)
         if end is None:
-            end = ends[rest] = _end_of(row, version)
-        out.nullable_string(row[0])
-        out.data += end
+            end = ends[rest] = _end_of(ListedRow("", *rest), group_type, version)
+        name = group_id.encode()
+        if flexible and len(name) < ONE_BYTE_UNTIL:
+            data.append(len(name) + 1)
+            data += name
+        else:
+            out.nullable_string(group_id)
+        data += end
     out.tags()
-    return bytes(out.data)
+    return bytes(data)
 
 
-def _end_of(row: ListedRow, version: int) -> bytes:
+def _end_of(row: ListedRow, group_type: str, version: int) -> bytes:
     out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
     out.nullable_string(row.protocol_type)
     if version >= STATE_FROM:
         out.nullable_string(row.state)
     if version >= TYPE_FROM:
-        out.nullable_string(row.group_type)
+        out.nullable_string(group_type)
     out.tags()
     return bytes(out.data)

@@ -125,17 +125,14 @@ class GroupsHandler:
         version = request.header.api_version
         listed = await self._coordinator.list(self._view.groups())
         if isinstance(listed, ErrorCode):
-            return list_groups.write_response(version, listed.value, ())
+            return list_groups.write_response(version, listed.value, (), group_type=CLASSIC)
         states = {each.lower() for each in getattr(message, "states_filter", ())}
         kinds = {each.lower() for each in getattr(message, "types_filter", ())}
         if kinds and CLASSIC.lower() not in kinds:
             listed = ()
-        rows = (
-            list_groups.ListedRow(each.group_id, each.protocol_type, each.state.value, CLASSIC)
-            for each in listed
-            if not states or each.state.lower() in states
-        )
-        return list_groups.write_response(version, ErrorCode.none.value, rows)
+        if states:
+            listed = [each for each in listed if each.state.lower() in states]
+        return list_groups.write_response(version, ErrorCode.none.value, listed, group_type=CLASSIC)
 
     async def describe(self, request: Request, message: Any) -> Values:
         names = list(dict.fromkeys(message.groups))  # each once: an answer can be large

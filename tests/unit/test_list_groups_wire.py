@@ -6,18 +6,19 @@ from bucketlog.wire.list_groups import FLEXIBLE_FROM, ListedRow, write_response
 from tests.wire_client import decode_response
 
 ROWS = [
-    ListedRow("g", "consumer", "Stable", "Classic"),
-    ListedRow("", "", "Empty", "Classic"),
-    ListedRow("ä" * 200, "connect", "PreparingRebalance", "Classic"),
+    ListedRow("g", "consumer", "Stable"),
+    ListedRow("", "", "Empty"),
+    ListedRow("ä" * 200, "connect", "PreparingRebalance"),
+    *(ListedRow("x" * length, "consumer", "Dead") for length in (125, 126, 127, 128)),
 ]
 
 
 @pytest.mark.parametrize("version", range(6))
-@pytest.mark.parametrize("count", [0, 3, 1000])
+@pytest.mark.parametrize("count", [0, 3, 7, 1000])
 def test_every_version(version: int, count: int) -> None:
-    rows = (ROWS * 400)[:count]
+    rows = (ROWS * 200)[:count]
     header = b"\0\0\0\x07" + (b"\0" if version >= FLEXIBLE_FROM else b"")
-    body = write_response(version, 15, rows)
+    body = write_response(version, 15, rows, group_type="Classic")
     _, answer = decode_response("list_groups", version, header + body)
     assert answer.error_code == 15
     assert [(each.group_id, each.protocol_type) for each in answer.groups] == [
