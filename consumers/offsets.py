@@ -28,6 +28,8 @@ from metadata.sequencer.requests import ControlStatus, Position, WantedGroupEntr
 logger = logging.getLogger(__name__)
 
 LOOK_AGAIN_S = 0.02
+METADATA_BYTES_A_ROW = 128
+"""So much metadata costs as much memory as one more offset."""
 
 
 class OffsetView(Protocol):
@@ -107,7 +109,7 @@ class GroupOffsets:
             error = held.group.check_commit(identity, self._now_ms())
             if error is not ErrorCode.none:
                 return error if await held.stored() else ErrorCode.not_coordinator
-            if 0 < self._rows_in_flight > self._settings.rows_in_flight - len(rows):
+            if 0 < self._rows_in_flight > self._settings.rows_in_flight - _rows_in_memory(rows):
                 return ErrorCode.coordinator_load_in_progress  # it is to be tried again here
             now_ms = self._wall_ms()
             fact = OffsetsCommitted(
@@ -276,6 +278,8 @@ class GroupOffsets:
         is committed later comes after it."""
         outcome: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         held.on_their_way.add(outcome)
+        if isinstance(fact, OffsetsCommitted):
+            self._rows_in_flight += _rows_in_memory(fact.offsets)
         self._spawn(self._bring(held, fact, outcome), f"offsets of group {held.group_id!r}")
         await asyncio.wait([outcome], timeout=self._settings.commit_timeout_ms / 1000)
         return outcome.result() if outcome.done() else ErrorCode.coordinator_not_available
@@ -284,8 +288,6 @@ class GroupOffsets:
         self, held: HeldGroup, fact: GroupFact, outcome: asyncio.Future[ErrorCode]
     ) -> None:
         early = self._settings.ack_when_reserved and isinstance(fact, OffsetsCommitted)
-        rows = len(fact.offsets) if isinstance(fact, OffsetsCommitted) else 0
-        self._rows_in_flight += rows
         error = ErrorCode.coordinator_not_available
         wanted = WantedGroupEntry(held.group_id, held.term)
         if isinstance(fact, OffsetsForgotten):
@@ -300,11 +302,16 @@ class GroupOffsets:
         except SequencerError as reason:
             logger.info("offsets of group %r are not committed: %s", held.group_id, reason)
         finally:
-            self._rows_in_flight -= rows
+            if isinstance(fact, OffsetsCommitted):
+                self._rows_in_flight -= _rows_in_memory(fact.offsets)
             held.on_their_way.discard(outcome)
             outcome.set_result(error)
         if error is ErrorCode.not_coordinator:
             self._coordinator.resign(held)
+
+
+def _rows_in_memory(rows: Sequence[OffsetRow]) -> int:
+    return sum(1 + len(row.metadata) // METADATA_BYTES_A_ROW for row in rows)
 
 
 def _partitions(fact: OffsetsForgotten) -> list[TopicPartition]:

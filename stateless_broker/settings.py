@@ -143,7 +143,9 @@ class BrokerSettings(BaseSettings):
     )
     offset_commit_timeout_ms: Positive = Field(5_000, description="offsets.commit.timeout.ms")
     offset_rows_in_flight: Positive = Field(
-        500_000, description="Offsets of partitions that are being committed at once."
+        500_000,
+        description="Offsets of partitions that are being committed at once; each 128 bytes of "
+        "metadata count as one more.",
     )
     offset_metadata_bytes_max: NotNegative = Field(4_096, description="offset.metadata.max.bytes")
     offsets_retention_minutes: Positive = Field(10_080, description="offsets.retention.minutes")

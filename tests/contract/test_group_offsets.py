@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -10,6 +11,7 @@ from kio.schema.errors import ErrorCode
 from consumers.group_messages import ANYBODY, GroupDescription, GroupState, Identity, LeavingMember
 from consumers.group_store import ListedGroup
 from consumers.offset_expiry import expired_offsets
+from metadata.facts import OffsetRow
 from tests.coordinators import DAY_MS, OFFSETS, Seat, seats
 from tests.groups import SESSION_MS, asks
 from tests.rig import until
@@ -133,6 +135,29 @@ async def test_commits_that_pile_up_are_put_off(sequencing: Sequencing) -> None:
         assert await first.commit(3, member) is ErrorCode.coordinator_load_in_progress
         first.log.let_go()
         assert [await each for each in waiting] == [ErrorCode.none, ErrorCode.none]
+        assert await first.commit(3, member) is ErrorCode.none
+
+
+async def test_commits_that_come_together_are_bounded_together(sequencing: Sequencing) -> None:
+    narrow = replace(OFFSETS, rows_in_flight=2)
+    async with seats(sequencing, offset_settings=narrow) as (first, _):
+        member = (await first.form("a"))["a"]
+        errors = await asyncio.gather(*(first.commit(offset, member) for offset in range(5)))
+        refused = ErrorCode.coordinator_load_in_progress
+        assert errors == [ErrorCode.none] * 2 + [refused] * 3
+
+
+async def test_much_metadata_counts_as_many_offsets(sequencing: Sequencing) -> None:
+    narrow = replace(OFFSETS, rows_in_flight=10)
+    async with seats(sequencing, offset_settings=narrow) as (first, _):
+        member = (await first.form("a"))["a"]
+        first.log.hold()
+        row = OffsetRow(UUID(bytes=first.partition().topic_id), 0, 1, -1, "m" * 2000)
+        waiting = asyncio.create_task(first.offsets.commit("g", member, [row]))
+        await until(lambda: first.log.reserved == 1)
+        assert await first.commit(3, member) is ErrorCode.coordinator_load_in_progress
+        first.log.let_go()
+        assert await waiting is ErrorCode.none
         assert await first.commit(3, member) is ErrorCode.none
 
 
