@@ -6,7 +6,8 @@ checkpoint that is damaged is passed over, loudly.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import ParamSpec, Protocol, TypeVar
 
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import CorruptObjectError, ObjectNotFoundError
@@ -22,6 +23,20 @@ from tiered_storage.tails import Tail, TailStart, registered_after, tail_starts,
 logger = logging.getLogger(__name__)
 
 FOOTER_GUESS_BYTES = 16 * 1024
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Aside(Protocol):
+    """Where long work is done: `asyncio.to_thread` where others would wait for it."""
+
+    def __call__(
+        self, work: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
+    ) -> Awaitable[_T]: ...
+
+
+async def at_once(work: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    return work(*args, **kwargs)
 
 
 class CommittedLog:
@@ -31,11 +46,13 @@ class CommittedLog:
         self._bucket = bucket
         self._reads = asyncio.Semaphore(footer_reads_in_flight)
 
-    async def checkpoint(self) -> Checkpoint | None:
-        """The newest that is sound. Raises `InvalidDataError` and the bucket's errors."""
+    async def checkpoint(self, *, aside: Aside = at_once) -> Checkpoint | None:
+        """The newest that is sound; it is decoded `aside`. Raises `InvalidDataError` and the
+        bucket's errors."""
         for key in newest_first(await self._list(keys.CHECKPOINTS)):
             try:
-                return decode_checkpoint(key, (await self._bucket.get(key)).data)
+                body = await self._bucket.get(key)
+                return await aside(decode_checkpoint, key, body.data)
             except ObjectNotFoundError:
                 logger.info("%s was replaced by a newer one", key)
             except CorruptObjectError as error:

@@ -13,6 +13,7 @@ from bucketlog.model import WallClock, WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
 from stateless_broker.activation import EpochStarter
+from stateless_broker.checkpointing import DUTY, Checkpointer, CheckpointSettings
 from stateless_broker.commit import CommitSettings, Committer
 from stateless_broker.committed import CommittedLog
 from stateless_broker.consumer_groups import ConsumerGroups
@@ -96,6 +97,25 @@ class EpochWork:
             wall_ms=now_ms,
         )
 
+        self.checkpointer = self._make_checkpointer()
+
+    def _make_checkpointer(self) -> Checkpointer:
+        settings = self._settings
+        return Checkpointer(
+            epoch=self._epoch,
+            bucket=self._bucket,
+            committed=self._committed,
+            view=self.view,
+            catch_up=self.feed.catch_up,
+            visible=lambda: self.feed.visible,
+            place_in_line=self._membership.place_in_line,
+            health=self._health,
+            settings=CheckpointSettings(
+                interval_ms=settings.checkpoint_interval_ms, segments=settings.checkpoint_segments
+            ),
+            now_ms=self._now_ms,
+        )
+
     def _make_committer(self, write_bucket: Bucket) -> Committer:
         settings = self._settings
         until_answered = UntilAnswered(self._health, longest_pause_ms=settings.put_retry_ms)
@@ -151,6 +171,12 @@ class EpochWork:
         spawn(self.feed.run(), "the view's feed")
         commit_path = spawn(committer.run(), "the commit path")
         spawn(overdue.run(spawn), "the watch over other writers")
+        if settings.checkpoint_interval_ms:
+            self._supervisor.spawn(
+                self.checkpointer.run(),
+                DUTY,
+                on_failure=lambda e: self._health.degrade(DUTY, repr(e)),
+            )
         self.groups.start(on_failure=on_failure, supervisor=self._supervisor)
         if self._joined.claimed_here:
             log = self._joined.log

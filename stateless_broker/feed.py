@@ -75,6 +75,11 @@ class ViewFeed:
         self._read_anew = read_anew
         self._advanced = asyncio.Event()
 
+    @property
+    def visible(self) -> int:
+        """The number of the last segment that the view shows."""
+        return self._last
+
     async def catch_up(self, timeout_ms: int) -> bool:
         """Until the view shows all that was visible when this was called. False where that cannot
         be told in time: the sequencer does not answer."""

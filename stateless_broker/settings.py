@@ -172,6 +172,12 @@ class BrokerSettings(BaseSettings):
     stream_segments_max: Positive = Field(
         5000, description="Visible segments kept in Redis for the brokers' views."
     )
+    checkpoint_interval_ms: NotNegative = Field(
+        60_000, description="A checkpoint is written so often, if there is news; 0: never."
+    )
+    checkpoint_segments: Positive = Field(
+        10_000, description="And early when so many segments have become visible."
+    )
     footer_reads_in_flight: Positive = Field(32, description="Footers read at once at start-up.")
 
     @model_validator(mode="after")

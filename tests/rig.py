@@ -249,6 +249,7 @@ class Rig:
         self.view = work.view
         self.committer = work.committer
         self.groups = work.groups
+        self.checkpointer = work.checkpointer
         self.commit_loop = work.start(on_failure=self._failed)
         await self.membership.serve()
         self.health.started = True

@@ -1,0 +1,93 @@
+"""Is a checkpoint, folded from the bucket, what a view shows, which was fed by the sequencer? Pure.
+
+The view goes on while it is compared. What it shows more than the checkpoint is explained by the
+segments after it: whoever compares lists them *after* the last step, so that all that the view
+showed in any step is among them. Invariant: what no segment after the checkpoint touches is the
+same in both, or named.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from bucketlog.checkpoint import Checkpoint
+from bucketlog.model import SegmentId, SegmentIndex, TopicId, TopicPartition
+from metadata.checkpoint import restored
+from metadata.facts import OffsetsCommitted, OffsetsForgotten, decode_fact, topic_id_of
+from metadata.view import PartitionLog, View
+
+SHOWN_MAX = 5
+"""So many differences are named."""
+
+
+class ViewComparison:
+    """Go through `steps`, then ask what is `unexplained`. The view has caught up with all that the
+    checkpoint covers. To make one takes long and leaves the view alone: a thread may do it."""
+
+    def __init__(self, view: View, checkpoint: Checkpoint) -> None:
+        self._view = view
+        self._state = restored(checkpoint, keep_producers=False)
+        self._logs = {
+            partition: PartitionLog.of_checkpoint(checkpoint, partition)
+            for partition in self._state.partitions
+        }
+        self._topics: set[TopicId] = set()
+        self._groups: dict[str, set[TopicPartition]] = {}
+        """Committed offsets that differ, by group."""
+        self._partitions: list[TopicPartition] = []
+        self._beyond: dict[SegmentId, TopicPartition] = {}
+
+    def steps(self) -> Iterator[None]:
+        """Little work each; others may have their turn in between."""
+        for topic_id in self._state.topics.keys() | {t.topic_id for t in self._view.topics()}:
+            if self._view.topic_by_id(topic_id) != self._state.topics.get(topic_id):
+                self._topics.add(topic_id)
+        yield
+        for partition in self._state.partitions:
+            self._compare_partition(partition)
+            yield
+        for group in self._state.groups.keys() | set(self._view.groups()):
+            shown, expected = self._view.offsets(group), self._state.groups.get(group, {})
+            rows = shown.keys() | expected.keys()
+            differing = {row for row in rows if shown.get(row) != expected.get(row)}
+            if differing:
+                self._groups[group] = differing
+            yield
+
+    def _compare_partition(self, partition: TopicPartition) -> None:
+        shown = self._view.log(partition)
+        if shown is None:
+            self._topics.add(partition.topic_id)
+            return
+        expected = self._logs[partition]
+        if not shown.begins_with(expected):
+            self._partitions.append(partition)
+        after = shown.segment_after(expected)
+        if after is not None:
+            self._beyond[after] = partition
+
+    def unexplained(self, after: Iterable[SegmentIndex]) -> list[str]:
+        """What differs though nothing in the segments after the checkpoint says so."""
+        topics: set[TopicId] = set()
+        groups: set[str] = set()
+        segments: set[SegmentId] = set()
+        for index in after:
+            segments.add(index.segment)
+            for fact in map(decode_fact, index.control):
+                if isinstance(fact, OffsetsCommitted | OffsetsForgotten):
+                    groups.add(fact.group)
+                elif fact is not None:
+                    topics.add(topic_id_of(fact))
+        found = [f"topic {topic_id.hex()}" for topic_id in sorted(self._topics - topics)]
+        found += [
+            f"batches of partition {partition.partition} of topic {partition.topic_id.hex()}"
+            for partition in (
+                *self._partitions,
+                *(where for segment, where in self._beyond.items() if segment not in segments),
+            )
+        ]
+        found += [
+            f"committed offsets of group {group!r}"
+            for group, rows in self._groups.items()
+            if group not in groups and any(row.topic_id not in topics for row in rows)
+        ]
+        more = len(found) - SHOWN_MAX
+        return found[:SHOWN_MAX] + ([f"{more} more"] if more > 0 else [])

@@ -1,0 +1,181 @@
+"""The duty of writing checkpoints: one broker at a time, from the bucket, held against the view.
+
+Invariants: a checkpoint is folded from the last sound one and what the chains hold after it, never
+from the view; nothing is written that the view contradicts, and the contradiction is told until it
+is gone. A checkpoint goes only when two newer sound ones are there. Whatever goes wrong here loses
+nothing: the chains are all there.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from bucketlog.checkpoint import Checkpoint
+from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
+from bucketlog.model import SegmentIndex, Ticket, WallClock, WriterId
+from metadata.checkpoint import extended
+from metadata.view import View
+from metadata.view_comparison import ViewComparison
+from stateless_broker.committed import CommittedLog
+from stateless_broker.health import Health
+from tiered_storage import keys
+from tiered_storage.bucket import Bucket
+from tiered_storage.checkpoint import encode_checkpoint, newest_first
+from tiered_storage.checkpoint_cut import cut_prefix, low_ticket
+from tiered_storage.segment import body_crc32c
+from tiered_storage.tails import Tail
+
+logger = logging.getLogger(__name__)
+
+DUTY = "checkpoints"
+SHARE_OF_TIME = 20
+"""Writing one takes at most one part of so many of the time, however large it has become."""
+STEPS_AT_ONCE = 50
+ROUNDS_A_PLACE = 5
+CATCH_UP_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSettings:
+    """A checkpoint is due after `interval_ms` or `segments`, whichever comes first."""
+
+    interval_ms: int
+    segments: int
+
+
+class Turns:
+    """The broker that is first in line writes; the others step in where there has been no newer
+    checkpoint for long: `ROUNDS_A_PLACE` rounds for each that is before them."""
+
+    def __init__(self) -> None:
+        self._newest = ""
+        self._rounds = 0
+
+    def is_next(self, newest: str, place: int) -> bool:
+        """Once a round: `newest` is the newest checkpoint's key, `place` one's own in line."""
+        self._rounds = self._rounds + 1 if newest == self._newest else 0
+        self._newest = newest
+        return self._rounds >= place * ROUNDS_A_PLACE
+
+
+class Checkpointer:
+    """`catch_up` waits, for so many ms, until the view shows all that was visible when it is
+    called, and says whether it does; `visible` is the number of the last segment that it shows."""
+
+    def __init__(
+        self,
+        *,
+        epoch: int,
+        bucket: Bucket,
+        committed: CommittedLog,
+        view: View,
+        catch_up: Callable[[int], Awaitable[bool]],
+        visible: Callable[[], int],
+        place_in_line: Callable[[str], int],
+        health: Health,
+        settings: CheckpointSettings,
+        now_ms: WallClock,
+    ) -> None:
+        self._epoch = epoch
+        self._bucket = bucket
+        self._committed = committed
+        self._view = view
+        self._catch_up = catch_up
+        self._visible = visible
+        self._place_in_line = place_in_line
+        self._health = health
+        self._settings = settings
+        self._now_ms = now_ms
+        self._turns = Turns()
+
+    async def run(self) -> None:
+        """For the epoch's life; only where it is this broker's turn is one written."""
+        self._health.recover(DUTY)
+        loop = asyncio.get_running_loop()
+        pause_s = 0.0
+        while self._health.stopped is None:
+            await self._until_due(pause_s)
+            began = loop.time()
+            try:
+                if await self._is_next():
+                    await self.write()
+            except BucketError as error:
+                logger.warning("no checkpoint now: %s", error)
+            except (CorruptObjectError, InvalidDataError) as error:
+                self._health.degrade(DUTY, str(error))
+            pause_s = (loop.time() - began) * SHARE_OF_TIME
+
+    async def _until_due(self, pause_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        interval_s = self._settings.interval_ms / 1000
+        began, before = loop.time(), self._visible()
+        while True:
+            await asyncio.sleep(min(1.0, interval_s))
+            waited_s = loop.time() - began
+            many = self._visible() - before >= self._settings.segments
+            if waited_s >= pause_s and (many or waited_s >= interval_s):
+                return
+
+    async def _is_next(self) -> bool:
+        newest = max([info.key async for info in self._bucket.list(keys.CHECKPOINTS)], default="")
+        return self._turns.is_next(newest, self._place_in_line(DUTY))
+
+    async def write(self) -> Checkpoint | None:
+        """Write the next one, if there is anything to cover. Raises `BucketError`,
+        `CorruptObjectError`, `InvalidDataError`."""
+        base = await self._committed.checkpoint(aside=asyncio.to_thread)
+        first = await self._segments(await self._committed.tails(base), ())
+        low = low_ticket(first, active_epoch=self._epoch)
+        if low.epoch != self._epoch or (base is not None and low <= base.ticket):
+            return None
+        second = await self._committed.tails(base)
+        indexes = await self._segments(second, first)
+        prefix = cut_prefix(low, second, {index.segment: index for index in indexes})
+        if not prefix.segments or not await self._catch_up(CATCH_UP_MS):
+            return None
+        made = await asyncio.to_thread(
+            extended, base, prefix.segments, low, prefix.writers, created_ms=self._now_ms()
+        )
+        if not await self._is_what_the_view_shows(made, indexes):
+            return None
+        data = await asyncio.to_thread(encode_checkpoint, made)
+        key = keys.checkpoint(low)
+        if await self._bucket.create(key, [data], crc32c=body_crc32c([data])):
+            logger.info("%s: %d segments, %d bytes", key, made.segments, len(data))
+        self._health.recover(DUTY)
+        if base is not None:
+            await self._delete_before(low, base.ticket)
+        return made
+
+    async def _segments(
+        self, tails: Mapping[WriterId, Tail], known: Iterable[SegmentIndex]
+    ) -> list[SegmentIndex]:
+        by_key = {keys.segment(index.segment): index for index in known}
+        return await self._committed.segments((tail.chain for tail in tails.values()), known=by_key)
+
+    async def _is_what_the_view_shows(
+        self, made: Checkpoint, known: Iterable[SegmentIndex]
+    ) -> bool:
+        comparison = await asyncio.to_thread(ViewComparison, self._view, made)
+        for step, _ in enumerate(comparison.steps()):
+            if step % STEPS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        after = await self._segments(await self._committed.tails(made), known)
+        differing = comparison.unexplained(after)
+        if differing:
+            reason = f"the view and the bucket differ: {', '.join(differing)}"
+            logger.error("no checkpoint of %d/%d is written: %s", *made.ticket, reason)
+            self._health.degrade(DUTY, reason)
+        return not differing
+
+    async def _delete_before(self, made: Ticket, base: Ticket) -> None:
+        """Keep the two, and what others may have written since."""
+        listed = [info async for info in self._bucket.list(keys.CHECKPOINTS)]
+        old = [
+            key
+            for key in newest_first(listed)
+            if keys.parse_checkpoint(key) < made and keys.parse_checkpoint(key) != base
+        ]
+        if old:
+            await self._bucket.delete(old)
