@@ -51,8 +51,9 @@ Handler = Callable[[Request, Any], Awaitable[Values | bytes]]
 class Api:
     """`min_version` is what is advertised, `served_from` what is answered (KAFKA-18659).
     `large_answers` are encoded beside the event loop, and hold back later requests of the
-    connection, as every request does in Kafka. So does an answer that `waits` for other clients; it
-    is given up when the connection ends."""
+    connection, as every request does in Kafka. An answer that `waits` for other clients does not:
+    a member that leaves says so behind its own JoinGroup, and may be gone before that is answered.
+    It is given up when the connection ends."""
 
     key: int
     min_version: int
@@ -128,7 +129,7 @@ class Dispatcher:
             else:
                 limit = self._request_items_max
                 message = read_message(api_key, version, view, reader.at, items_max=limit)
-                if api.waits or api.large_answers:
+                if api.large_answers:
                     answer.hold_back_later_requests()
                 work = self._serve(api, request, message, answer)
         finally:
