@@ -24,6 +24,7 @@ from bucketlog.client.consumer import Consumer
 from bucketlog.client.decoding import spot_of
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.membership import Membership
+from bucketlog.client.settled import Settlement
 from bucketlog.client.topic import Topic
 from bucketlog.errors import LogError
 
@@ -50,13 +51,14 @@ class GroupConsumer(Consumer[K, V]):
         config: Mapping[str, Any],
         topic: Topic[K, V],
         membership: Membership,
+        settlement: Settlement,
         *,
         until_end: bool,
         timeout_s: float,
     ) -> None:
         self.group = membership.group
         self._membership = membership
-        self._joined = False
+        self._settlement = settlement
         self._owned: set[int] = set()
         self._unplaced: set[int] = set()
         """Given to this member, and where to begin is not looked up yet."""
@@ -89,10 +91,13 @@ class GroupConsumer(Consumer[K, V]):
     @property
     def finished(self) -> bool:
         """With `until="end"`: every partition that this member has was read to where it ended
-        when it came to this member; a member that was given none is finished at once."""
-        if self._ends is None or self._ready or self._unplaced:
+        when it came to this member; one that has none is finished once it is settled that the
+        group has given all of them to others."""
+        if self._ends is None or self._ends or self._ready or self._unplaced:
             return False
-        return self._joined and not self._ends
+        if self._owned or self._closed:
+            return True
+        return self._settlement.gives_nothing_to(self._kafka.memberid() or "")
 
     def commit(self) -> None:
         """Commit all records handed out so far, and wait for the broker's word.
@@ -236,7 +241,7 @@ class GroupConsumer(Consumer[K, V]):
 
     def _partitions_came(self, kafka: KafkaConsumer, spots: list[KafkaPartition]) -> None:
         """Nothing is asked of the broker here, so that a failure is raised where it can be."""
-        self._joined = True
+        self._settlement.begin_anew()
         self._unplaced |= {spot.partition for spot in spots}
         if self._membership.is_cooperative:
             kafka.incremental_assign([])
@@ -307,6 +312,7 @@ class GroupConsumer(Consumer[K, V]):
         self._ready.clear()
         self._ready.extend(kept)
         self._unplaced -= gone
+        self._settlement.begin_anew()
         try:
             if self._membership.on_revoked is not None:
                 self._membership.on_revoked(tuple(sorted(gone)))

@@ -15,6 +15,7 @@ from bucketlog.client.kafka_errors import ADVICE
 from bucketlog.client.membership import Assignor, GroupStart, Membership, OnPartitions
 from bucketlog.client.partition_consumer import PartitionConsumer, Start
 from bucketlog.client.producer import Producer
+from bucketlog.client.settled import Settlement
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics
 from bucketlog.errors import ConfigurationError, LogError
@@ -72,9 +73,9 @@ class Log:
             "topic.metadata.refresh.interval.ms": 30_000,
             **(config or {}),
         }
-        admin = Admin(self._config, timeout_s=timeout_s)
-        self.topics = Topics(admin)
-        self.groups = Groups(admin)
+        self._admin = Admin(self._config, timeout_s=timeout_s)
+        self.topics = Topics(self._admin)
+        self.groups = Groups(self._admin)
         self._opened: list[Producer | Consumer[Any, Any]] = []
 
     def producer(
@@ -187,8 +188,9 @@ class Log:
                     remedy="leave out partitions, or the group",
                 )
             member = Membership(group=group, start=start, **membership)
-            self.topics.partition_count(topic)
-            consumer = GroupConsumer(config, topic, member, **bounds)
+            count = self.topics.partition_count(topic)
+            settlement = Settlement(self._admin, group, topic.name, partitions=count)
+            consumer = GroupConsumer(config, topic, member, settlement, **bounds)
         self._opened.append(consumer)
         return consumer
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,39 @@ def test_a_member_is_added(log: Log, name: str) -> None:
             fill(log, name, 4, EACH)
             poll_until(members, lambda: len(seen) >= 8 * EACH, seen)
     assert spots(seen) == everything(4, 2 * EACH)
+
+
+def test_a_newcomer_until_the_end_waits_for_its_share(log: Log, name: str) -> None:
+    """A newcomer's first cooperative assignment is empty: that is not the end."""
+    topic = fill(log, name, 4, EACH)
+    seen: Records = []
+    with log.consumer(topic, group=name, start="earliest") as first:
+        poll_until([first], lambda: len(seen) == 4 * EACH, seen)
+        with log.consumer(topic, group=name, until="end") as second:
+            poll_until([first, second], lambda: len(second.assignment) == 2, seen)
+            poll_until([first, second], lambda: second.finished, seen)
+        fill(log, name, 4, EACH)
+        with log.consumer(topic, group=name, start="earliest", until="end") as third:
+            poll_until([first, third], lambda: third.finished, seen)
+            assert len(third.assignment) == 2
+        poll_until([first], lambda: len(first.assignment) == 4, seen)
+        poll_until([first], lambda: len(seen) == 8 * EACH, seen)
+        details = log.groups.describe(name)
+        assert (details.state, len(details.members)) == ("Stable", 1)
+    assert spots(seen) == everything(4, 2 * EACH)
+
+
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", "range"])
+def test_one_too_many_until_the_end_is_finished(log: Log, name: str, assignor: Assignor) -> None:
+    topic = fill(log, name, 1, EACH)
+    seen: Records = []
+    options: dict[str, Any] = {"group": name, "start": "earliest", "assignor": assignor}
+    with log.consumer(topic, **options) as first:
+        poll_until([first], lambda: len(seen) == EACH, seen)
+        with log.consumer(topic, until="end", **options) as second:
+            poll_until([first, second], lambda: second.finished, seen)
+            assert len(first.assignment) + len(second.assignment) == 1
+    assert spots(seen) == everything(1)
 
 
 def test_a_member_is_lost(log: Log, name: str) -> None:
