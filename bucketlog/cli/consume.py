@@ -10,6 +10,7 @@ import typer
 
 from bucketlog.cli.lines import to_json_line
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, position
+from bucketlog.cli.signals import sigterm_interrupts
 from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def consume(
     else:
         show = _raw(key_separator)
     until: Literal["end"] | None = "end" if until_end else None
-    with connect(bootstrap) as log:
+    with sigterm_interrupts(), connect(bootstrap) as log:
         if group is None:
             consumer: Consumer[bytes, bytes] = log.consumer(
                 Topic(topic), start=where, partitions=partition, until=until

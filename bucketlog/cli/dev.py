@@ -1,14 +1,13 @@
 """`bucketlog dev` (a whole cluster here)."""
 
-import signal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bucketlog.cli.output import note
+from bucketlog.cli.signals import sigterm_interrupts
 
 if TYPE_CHECKING:
     from bucketlog.embedded import EmbeddedCluster
@@ -28,15 +27,12 @@ def dev(
     """Start a cluster here: Valkey, a folder as the bucket, one broker. Ctrl-C ends it."""
     from bucketlog.embedded import EmbeddedCluster
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
-    if data is not None:
-        _serve(EmbeddedCluster(data, port=port))
-        return
-    with TemporaryDirectory(prefix="bucketlog-dev-") as folder:
-        _serve(EmbeddedCluster(folder, port=port))
+    with sigterm_interrupts():
+        if data is not None:
+            _serve(EmbeddedCluster(data, port=port))
+            return
+        with TemporaryDirectory(prefix="bucketlog-dev-") as folder:
+            _serve(EmbeddedCluster(folder, port=port))
 
 
 def _serve(cluster: "EmbeddedCluster") -> None:

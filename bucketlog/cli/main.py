@@ -17,10 +17,12 @@ from bucketlog.cli.output import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
+    EXIT_TERMINATED,
     EXIT_USAGE,
 )
 from bucketlog.cli.produce import produce
 from bucketlog.cli.segment import app as segment_app
+from bucketlog.cli.signals import Terminated
 from bucketlog.cli.topic import app as topic_app
 from bucketlog.errors import BucketlogError, ConfigurationError
 
@@ -91,6 +93,8 @@ def main(arguments: list[str]) -> int:
         # The reader went away: nothing more can be said there, not even by the exit's flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return EXIT_BROKEN_PIPE
+    except Terminated:
+        return EXIT_TERMINATED
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except (_ClickError, BucketlogError, OSError) as error:

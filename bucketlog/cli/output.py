@@ -19,6 +19,7 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+EXIT_TERMINATED = 143
 
 IDENTIFIERS = frozenset(
     {
@@ -31,7 +32,8 @@ IDENTIFIERS = frozenset(
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 failed (also: damage or a mismatch was found); 2 wrong usage or "
-    "configuration; 130 interrupted; 141 the reader of the output went away."
+    "configuration; 130 interrupted; 141 the reader of the output went away; "
+    "143 consume was stopped by SIGTERM."
 )
 
 

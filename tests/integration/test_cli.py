@@ -151,6 +151,20 @@ def test_a_group_with_members(shell: Shell, name: str) -> None:
     assert json.loads(shell.ok("group", "describe", group, "-o", "json"))["lag"] == 0
 
 
+def test_sigterm_commits_and_leaves_the_group(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"one\n")
+    with shell.start("consume", name, "-g", name, "--from", "start") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"one\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT_S) == 143
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
+    details = json.loads(shell.ok("group", "describe", name, "-o", "json"))
+    assert (details["state"], details["members"], details["lag"]) == ("Empty", [], 0)
+
+
 def test_lines_there_and_back(shell: Shell, name: str) -> None:
     shell.ok("topic", "create", name)
     shell.ok("produce", name, stdin=b"one\ntwo\r\n\nno newline")
