@@ -3,19 +3,21 @@
 Checked: each object under `log/` (header, every batch's CRC and footer row, footer, trailer, seal),
 that it stands under its own key, that its writer is registered, that chains have no hole which a
 later object proves to be a loss, that no two segments have one ticket, that no two batches of a
-partition share an offset, and that the facts fold. Damage never ends the check: all is listed.
+partition share an offset, that the facts fold, and that each checkpoint says what the segments
+below its ticket come to. Damage never ends the check: all is listed.
 
 A log that is being written is checked as it stood when it was listed. An object past a hole that
 nothing proves to be a loss is a PUT in flight, or the end of a broker that crashed; the next
 epoch seals there. It is counted, not reported.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import (
     ConfigurationError,
     CorruptObjectError,
@@ -23,10 +25,12 @@ from bucketlog.errors import (
     ObjectNotFoundError,
 )
 from bucketlog.model import SegmentId, SegmentIndex, Ticket, TopicPartition, WriterId
+from metadata.checkpoint import contradiction
 from metadata.fold import LogState
 from tiered_storage import keys
 from tiered_storage.bucket import ObjectInfo, SyncBucket
 from tiered_storage.chains import Chain, read_chains
+from tiered_storage.checkpoint import decode_checkpoint
 from tiered_storage.identity import ClusterIdentity
 from tiered_storage.segment import MIN_SEGMENT_LENGTH, check_segment, decode_seal, is_seal
 
@@ -50,6 +54,7 @@ class Report:
 
     segments: int = 0
     seals: int = 0
+    checkpoints: int = 0
     batches: int = 0
     records: int = 0
     size_bytes: int = 0
@@ -73,6 +78,7 @@ def verify_log(
     once for each. Raises `ConfigurationError` where there is no log, and the bucket's errors."""
     report = Report()
     _check_identity(bucket, report)
+    checkpoints = sorted(bucket.list(keys.CHECKPOINTS))  # first: what they cover is listed then
     objects = _list_log(bucket, report)
     registered = _registered(bucket, report)
     on_checked = on_listed(len(objects))
@@ -92,7 +98,9 @@ def verify_log(
     for writer in sorted(set(chains) - registered):
         report.found(keys.chain(writer), 0, "the chain of a writer that never registered")
     _check_holes(chains, indexes, report)
-    _check_order(_committed(chains, indexes), report)
+    committed = _committed(chains, indexes)
+    _check_order(committed, report)
+    _check_checkpoints(bucket, checkpoints, chains, committed, report)
     report.damage.sort(key=lambda damage: (damage.key, damage.position))
     return report
 
@@ -239,3 +247,39 @@ def _check_offsets(
                     f"{part.partition.topic_id.hex()} was given by {keys.segment(owner)!r} already",
                 )
             ends[part.partition] = (max(end, row.next_offset), index.segment)
+
+
+def _check_checkpoints(
+    bucket: SyncBucket,
+    checkpoints: Iterable[ObjectInfo],
+    chains: Mapping[WriterId, Chain],
+    committed: Sequence[SegmentIndex],
+    report: Report,
+) -> None:
+    """Each must decode; where the log is sound, it is also held against the log."""
+    sound = not report.damage
+    for info in checkpoints:
+        try:
+            ticket = keys.parse_checkpoint(info.key)
+            checkpoint = decode_checkpoint(info.key, bucket.get(info.key).data)
+            report.checkpoints += 1
+            report.size_bytes += info.size_bytes
+            if sound:
+                below = [index for index in committed if index.ticket < ticket]
+                wrong = contradiction(checkpoint, below) or _wrongly_closed(checkpoint, chains)
+                if wrong is not None:
+                    report.found(info.key, 0, wrong)
+        except ObjectNotFoundError:  # two newer ones were written meanwhile
+            continue
+        except CorruptObjectError as error:
+            report.found(info.key, error.position, error.reason)
+        except InvalidDataError as error:
+            report.found(info.key, 0, error.message)
+
+
+def _wrongly_closed(checkpoint: Checkpoint, chains: Mapping[WriterId, Chain]) -> str | None:
+    for row in checkpoint.writers:
+        chain = chains.get(row.writer)
+        if row.closed and not (chain is not None and chain.sealed and chain.end == row.end):
+            return f"it says that {keys.chain(row.writer)!r} ends at {row.end}"
+    return None

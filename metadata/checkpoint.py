@@ -265,3 +265,32 @@ def _renumbered(
         )
         for partition, part in partitions.items()
     }
+
+
+def contradiction(checkpoint: Checkpoint, below: Sequence[SegmentIndex]) -> str | None:
+    """What the checkpoint says that is not so. `below` are all committed segments below its ticket,
+    sorted by it. Raises `InvalidDataError` where it or they do not fold."""
+    ends = {index.segment.writer: index.segment.seq + 1 for index in below}
+    epochs = {index.segment.writer: index.ticket.epoch for index in below}
+    writers = [CoveredWriter(writer, epochs[writer], end, False) for writer, end in ends.items()]
+    made = extended(None, below, checkpoint.ticket, writers, created_ms=0)
+    said = {row.writer: row.end for row in checkpoint.writers if row.end}
+    state, expected = restored(checkpoint), restored(made)
+    if checkpoint.segments != len(below):
+        return f"it covers {checkpoint.segments} segments, {len(below)} are below its ticket"
+    if any(said.get(row.writer) != row.end for row in made.writers):
+        return "its positions are not where its ticket is in the chains"
+    if any(ends.get(writer) != end for writer, end in said.items()):
+        return "it has positions in chains that do not reach there"
+    for name in ("topics", "partitions", "groups"):
+        if getattr(state, name) != getattr(expected, name):
+            return f"its {name} are not those of the log"
+    for partition in checkpoint.partitions.keys() | made.partitions.keys():
+        if list(checkpoint.batches(partition)) != list(made.batches(partition)):
+            return f"its batches of partition {partition.partition} of topic " + (
+                f"{partition.topic_id.hex()} are not those of the log"
+            )
+        marks = (each.partitions[partition].high_watermark for each in (checkpoint, made))
+        if len(set(marks)) > 1:
+            return f"its high watermark of partition {partition.partition} is not the log's"
+    return None

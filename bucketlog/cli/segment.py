@@ -146,7 +146,8 @@ def _print_report(report: "Report", output: Output) -> None:
     for damage in report.damage:
         print(f"DAMAGED {damage.key} at byte {damage.position}: {damage.reason}")
     print(
-        f"{counted(report.segments, 'segment')} and {counted(report.seals, 'seal')}, "
+        f"{counted(report.segments, 'segment')}, {counted(report.seals, 'seal')} and "
+        f"{counted(report.checkpoints, 'checkpoint')}, "
         f"{counted(report.size_bytes, 'byte')}: {counted(report.batches, 'batch')}, "
         f"{counted(report.records, 'record')} of {counted(report.partitions, 'partition')}; "
         f"{report.unfinished} unfinished, {report.void} void"

@@ -253,8 +253,9 @@ async def test_a_client_that_gave_up_is_not_written_again(brokers: Brokers) -> N
 # The feed ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("checkpointed", [False, True])
 async def test_a_view_that_the_stream_has_left_behind_is_read_from_the_bucket(
-    brokers: Brokers, valkey: OwnValkey
+    brokers: Brokers, valkey: OwnValkey, checkpointed: bool
 ) -> None:
     with SyncRedis(unix_socket_path=str(valkey.path)) as redis:
         redis.config_set("stream-node-max-entries", 1)  # trimmed to the entry
@@ -268,6 +269,10 @@ async def test_a_view_that_the_stream_has_left_behind_is_read_from_the_bucket(
     for at in range(1, 6):
         assert await produce(a, b"%d" % at) == (NONE, at)
     assert not own.done()
+    if checkpointed:
+        made = await a.checkpointer.write()
+        assert made is not None
+        assert made.covers(SegmentId(b.writer, 0))
     listed = asyncio.create_task(end_of(b))
     b.sequencer.let_stream_go()
     assert await outcome(own) == (NONE, 0)

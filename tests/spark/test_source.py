@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from bucketlog.wire.batch import Codec
 from bucketlog.wire.records import Header, Record
+from tests.checkpoints import write_checkpoint
 from tests.spark.conftest import Stored
 from tests.written_log import START_MS, some_records
 
@@ -91,6 +92,13 @@ def test_every_record_comes_back_as_it_was_written(spark: SparkSession, orders: 
     kinds = {(row["topic"], row["timestampType"]) for row in rows}
     assert kinds == {("orders", 0), ("refunds", 1)}
     assert all(row["headers"] is None or len(row["headers"]) == 2 for row in rows)
+
+
+def test_a_checkpoint_does_not_show(spark: SparkSession, orders: Stored) -> None:
+    made = write_checkpoint(orders.log.bucket)
+    assert made.segments == 8
+    rows = orders.load(spark, subscribe="orders, refunds", includeHeaders="true").collect()
+    assert as_records(rows) == orders.records
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 7, 1000])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bucketlog.errors import ConfigurationError, CorruptObjectError
+from metadata.checkpoint import restored
 from metadata.fold import fold
 from spark_jobs.fetch import READ_AHEAD, read_pieces
 from spark_jobs.options import Assign, Subscribe, SubscribePattern, parse_options
@@ -17,6 +18,7 @@ from spark_jobs.plan import (
     plan_tasks,
     resolve_ranges,
 )
+from tests.checkpoints import write_checkpoint
 from tests.written_log import WrittenLog, some_records
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.bucket import Body, Span, Suffix, SyncBucket
@@ -91,8 +93,8 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, str], message
         parse_options(options)
 
 
-@pytest.fixture
-def log() -> WrittenLog:
+@pytest.fixture(params=["no checkpoint", "checkpoint"])
+def log(request: pytest.FixtureRequest) -> WrittenLog:
     """`a` has 2 partitions with 30 records in 3 batches each, `b` one with 10, `c` none."""
     log = WrittenLog(MemoryBucket())
     log.create_topic("a", 2)
@@ -104,13 +106,17 @@ def log() -> WrittenLog:
         if number == 1:
             log.append("b", 0, some_records(10))
         log.flush()
+    if request.param == "checkpoint":
+        assert write_checkpoint(log.bucket).segments == 2
     return log
 
 
 def ranges(log: WrittenLog, **options: str) -> list[OffsetRange]:
     snapshot = read_log(log.bucket)
     return resolve_ranges(
-        parse_options({**PATH, **options}), fold(snapshot.segments), readable(snapshot)
+        parse_options({**PATH, **options}),
+        fold(snapshot.segments, onto=restored(snapshot.checkpoint)),
+        readable(snapshot),
     )
 
 

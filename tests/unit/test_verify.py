@@ -1,17 +1,23 @@
 """`verify_log` on written logs: sound ones pass, every kind of damage is found and named."""
 
+import dataclasses
+from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
 
+from bucketlog.checkpoint import BatchColumns, CoveredPartition
 from bucketlog.errors import ConfigurationError
-from bucketlog.model import SegmentId
+from bucketlog.model import SegmentId, Ticket
 from bucketlog.verify import Report, verify_log
 from bucketlog.wire.batch import Codec
 from bucketlog.wire.records import Record
+from tests.checkpoints import write_checkpoint
 from tests.written_log import WrittenLog
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
+from tiered_storage.bucket import ObjectInfo
+from tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint
 from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
 from tiered_storage.segment import Seal, encode_seal
 
@@ -222,3 +228,69 @@ class Advance:
 
     def __call__(self) -> None:
         self.seen.append(1)
+
+
+def with_checkpoints(log: WrittenLog) -> list[str]:
+    """Two, the second made on the first, and a segment after them."""
+    made = [write_checkpoint(log.bucket)]
+    log.append("t", 0, [record("f")])
+    log.flush()
+    made.append(write_checkpoint(log.bucket))
+    return [keys.checkpoint(each.ticket) for each in made]
+
+
+def test_sound_checkpoints(bucket: MemoryBucket, log: WrittenLog) -> None:
+    with_checkpoints(log)
+    report = verify_log(bucket)
+    assert not report.damage
+    assert (report.segments, report.checkpoints) == (4, 2)
+
+
+def test_a_flipped_byte_in_a_checkpoint(bucket: MemoryBucket, log: WrittenLog) -> None:
+    for key in with_checkpoints(log):
+        sound = bytes(bucket.get(key).data)
+        for position in range(0, len(sound), 7):
+            damaged = bytearray(sound)
+            damaged[position] ^= 1
+            replace(bucket, key, bytes(damaged))
+            assert [damage.key for damage in verify_log(bucket).damage] == [key]
+        replace(bucket, key, sound)
+
+
+def test_checkpoints_that_the_log_contradicts(bucket: MemoryBucket, log: WrittenLog) -> None:
+    _, key = with_checkpoints(log)
+    sound = decode_checkpoint(key, bucket.get(key).data)
+    other = WrittenLog(MemoryBucket())
+    other.create_topic("t", 2)
+    other.append("t", 0, [record("other")])
+    other.flush()
+    other.flush()
+    foreign = write_checkpoint(other.bucket)
+    (writer,) = sound.writers
+    partition, part = next(iter(sound.partitions.items()))
+    shorter = CoveredPartition(part.high_watermark, BatchColumns())
+    higher = CoveredPartition(part.high_watermark + 1, part.batches)
+    for wrong in (
+        dataclasses.replace(sound, segments=sound.segments + 1),
+        dataclasses.replace(sound, state=foreign.state),
+        dataclasses.replace(sound, state=b""),
+        dataclasses.replace(sound, writers=(writer._replace(end=writer.end + 1),)),
+        dataclasses.replace(sound, writers=(writer._replace(closed=True),)),
+        dataclasses.replace(sound, partitions={**sound.partitions, partition: shorter}),
+        dataclasses.replace(sound, partitions={**sound.partitions, partition: higher}),
+    ):
+        replace(bucket, key, encode_checkpoint(wrong))
+        assert [damage.key for damage in verify_log(bucket).damage] == [key], wrong
+
+
+def test_one_that_is_replaced_meanwhile_is_left_out(log: WrittenLog) -> None:
+    class Forgetful(MemoryBucket):
+        def list(self, prefix: str, *, start_after: str = "") -> Iterator[ObjectInfo]:
+            yield from super().list(prefix, start_after=start_after)
+            if prefix == keys.CHECKPOINTS:
+                yield ObjectInfo(keys.checkpoint(Ticket(1, 99)), 100, 0)
+
+    bucket = Forgetful()
+    for info in [*log.bucket.list("")]:
+        assert bucket.create(info.key, [bytes(log.bucket.get(info.key).data)])
+    assert not verify_log(bucket).damage
