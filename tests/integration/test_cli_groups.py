@@ -1,0 +1,91 @@
+"""Consumer groups on the command line, against a real broker."""
+
+import json
+import signal
+from itertools import count
+
+import pytest
+
+from bucketlog.embedded import EmbeddedCluster
+from tests.shell import TIMEOUT_S, Shell
+
+_numbers = count()
+
+
+@pytest.fixture
+def name() -> str:
+    return f"cli-group-{next(_numbers)}"
+
+
+@pytest.fixture
+def shell(broker: EmbeddedCluster) -> Shell:
+    return Shell(broker.bootstrap)
+
+
+def test_groups(shell: Shell, name: str) -> None:
+    group = f"{name}-readers"
+    shell.ok("topic", "create", name, "-p", "2")
+    shell.ok("produce", name, stdin=b"".join(b"%d\n" % at for at in range(10)))
+    arguments = ("consume", name, "--group", group, "--from", "start")
+    first = shell.ok(*arguments, "-n", "4").split()
+    rest = shell.ok(*arguments, "--until-end").split()
+    assert len(first) == 4
+    assert sorted(map(int, first + rest)) == list(range(10))
+    assert shell.ok(*arguments, "--until-end") == b""
+    assert {"group": group, "state": "Empty"} in json.loads(shell.ok("group", "list", "-o", "json"))
+    described = json.loads(shell.ok("group", "describe", group, "-o", "jsonl"))
+    assert (described["lag"], described["members"]) == (0, [])
+    assert sum(row["committed"] for row in described["partitions"]) == 10
+    shell.ok("group", "delete", group, "--yes")
+    assert "bucketlog group list" in shell.failing(1, "group", "describe", group)
+    assert "GROUP_ID_NOT_FOUND" in shell.failing(1, "group", "delete", group, "-y")
+
+
+def test_resetting_a_group(shell: Shell, name: str) -> None:
+    group = f"{name}-readers"
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"a\nb\nc\n")
+    reset = ("group", "reset", group, "--topic", name)
+    plan = json.loads(shell.ok(*reset, "--to", "1", "--dry-run", "-o", "jsonl"))
+    assert plan == {"topic": name, "partition": 0, "before": None, "after": 1}
+    assert shell(*reset, "--to", "1", stdin=b"n\n").returncode == 130
+    assert "nobody answered (add --yes)" in shell.failing(2, *reset, "--to", "1")
+    assert "bucketlog group list" in shell.failing(1, "group", "describe", group)
+    shell.ok(*reset, "--to", "1", stdin=b"y\n")
+    assert shell.ok("consume", name, "-g", group, "--until-end") == b"b\nc\n"
+    shell.ok("group", "reset", group, "--shift", "-1", "-y")
+    assert shell.ok("consume", name, "-g", group, "--until-end") == b"c\n"
+    shell.ok(*reset, "--to", "2000-01-01", "-y")
+    assert shell.ok("consume", name, "-g", group, "-n", "1") == b"a\n"
+
+
+def test_a_group_with_members(shell: Shell, name: str) -> None:
+    group = f"{name}-readers"
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"one\n")
+    with shell.start("consume", name, "-g", group, "--from", "start") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"one\n"
+        table = shell.ok("group", "describe", group).decode()
+        assert "Stable, cooperative-sticky, 1 member" in table
+        assert f"{name}[0]" in table
+        for verb in (("reset", group, "--to", "end", "-y"), ("delete", group, "-y")):
+            complaint = shell.failing(1, "group", *verb, *(("-t", name) if "reset" in verb else ()))
+            assert "NON_EMPTY_GROUP" in complaint
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT_S) == 130
+    assert json.loads(shell.ok("group", "describe", group, "-o", "json"))["lag"] == 0
+
+
+def test_sigterm_commits_and_leaves_the_group(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"one\n")
+    with shell.start("consume", name, "-g", name, "--from", "start") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"one\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT_S) == 143
+        assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
+    details = json.loads(shell.ok("group", "describe", name, "-o", "json"))
+    assert (details["state"], details["members"], details["lag"]) == ("Empty", [], 0)
