@@ -122,12 +122,13 @@ class Dispatcher:
         if api_key == produce.API_KEY:
             self._produce_handler(request, frame, view, reader.at, answer)
             return
+        limit = self._request_items_max
         try:
             if api_key == fetch.API_KEY:
                 answer.hold_back_later_requests()
-                work = self._fetch(request, fetch.read_request(view, reader.at, version), answer)
+                wanted = fetch.read_request(view, reader.at, version, items_max=limit)
+                work = self._fetch(request, wanted, answer)
             else:
-                limit = self._request_items_max
                 message = read_message(api_key, version, view, reader.at, items_max=limit)
                 if api.large_answers:
                     answer.hold_back_later_requests()

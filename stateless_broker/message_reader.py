@@ -20,18 +20,7 @@ from kio.static.protocol import Entity
 
 from bucketlog.wire.frames import FrameReader, MalformedRequestError
 
-
-class _MessageReader(FrameReader):
-    """`items_left`: so many more may all arrays of the message have together."""
-
-    __slots__ = ("items_left",)
-
-    def __init__(self, data: memoryview, at: int, *, flexible: bool, items_max: int) -> None:
-        super().__init__(data, at, flexible=flexible)
-        self.items_left = items_max
-
-
-Read = Callable[[_MessageReader], Any]
+Read = Callable[[FrameReader], Any]
 
 _NO_UUID = bytes(16)
 LONGEST_MS = 10**15
@@ -87,7 +76,7 @@ class _Message:
     tagged: dict[int, tuple[str, Read]]
     bytes_min: int
 
-    def read(self, reader: _MessageReader) -> Any:
+    def read(self, reader: FrameReader) -> Any:
         values = {name: read(reader) for name, read in self.fields}
         if reader.flexible:
             for _ in range(reader.uvarint()):
@@ -135,17 +124,12 @@ def _field(hint: Any, kafka_type: str | None) -> tuple[Read, int]:
 
 
 def _array(item: Read, bytes_min: int, *, nullable: bool) -> Read:
-    def read(reader: _MessageReader) -> tuple[Any, ...] | None:
+    def read(reader: FrameReader) -> tuple[Any, ...] | None:
         length = reader.nullable_array_length(bytes_min)
         if length is None:
             if not nullable:
                 raise MalformedRequestError("an array that may not be null is null")
             return None
-        if length > reader.items_left:
-            raise MalformedRequestError(
-                f"{length} items where request_items_max leaves {reader.items_left}: ask for less"
-            )
-        reader.items_left -= length
         return tuple(item(reader) for _ in range(length))
 
     return read
@@ -159,5 +143,5 @@ def read_message(api_key: int, version: int, frame: memoryview, at: int, *, item
     """
     message = _message(load_request_schema(api_key, version))
     flexible = bool(message.schema.__flexible__)
-    reader = _MessageReader(frame, at, flexible=flexible, items_max=items_max)
+    reader = FrameReader(frame, at, flexible=flexible, items_max=items_max)
     return message.read(reader)

@@ -93,7 +93,11 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
             view=view,
             commit=parts.committer.add,
             given_up=parts.committer.given_up,
-            limits=ProduceLimits(settings.batch_records_max, settings.produce_timeout_ms_max),
+            limits=ProduceLimits(
+                settings.batch_records_max,
+                settings.produce_timeout_ms_max,
+                settings.request_items_max,
+            ),
             now_ms=parts.now_ms,
         ),
         fetch_handler=FetchHandler(

@@ -73,8 +73,7 @@ class BrokerSettings(BaseSettings):
     )
     request_items_max: Positive = Field(
         100_000,
-        description="Topics, partitions, members and the like that one request of any API but "
-        "Produce and Fetch may name.",
+        description="Topics, partitions, members and the like that one request may name.",
     )
     request_receive_ms_max: Positive = Field(
         30_000, description="How long the bytes of one large request may take to arrive."

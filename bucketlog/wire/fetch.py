@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bucketlog.model import Buffer, TopicId
-from bucketlog.wire.frames import FrameReader, FrameWriter
+from bucketlog.wire.frames import ITEMS_MAX, FrameReader, FrameWriter
 
 API_KEY = 1
 MIN_VERSION = 4
@@ -61,9 +61,11 @@ class PartitionRecords(NamedTuple):
     records: list[Buffer]
 
 
-def read_request(frame: memoryview, at: int, version: int) -> FetchRequest:
+def read_request(
+    frame: memoryview, at: int, version: int, *, items_max: int = ITEMS_MAX
+) -> FetchRequest:
     """Decode the body that begins at `at`. Raises `MalformedRequestError`."""
-    reader = FrameReader(frame, at, flexible=version >= FLEXIBLE_FROM)
+    reader = FrameReader(frame, at, flexible=version >= FLEXIBLE_FROM, items_max=items_max)
     if version < _REPLICA_STATE_FROM:
         reader.int32()
     max_wait_ms = reader.int32()

@@ -21,16 +21,28 @@ class MalformedRequestError(InvalidDataError):
     code = "MALFORMED_REQUEST"
 
 
+ITEMS_MAX = 100_000
+
+
 class FrameReader:
-    """A cursor over one frame. `flexible` selects KIP-482's compact encodings and tags."""
+    """A cursor over one frame. `flexible` selects KIP-482's compact encodings and tags. All arrays
+    of the frame together have `items_max` items at most."""
 
-    __slots__ = ("at", "data", "end", "flexible")
+    __slots__ = ("at", "data", "end", "flexible", "items_left")
 
-    def __init__(self, data: memoryview, at: int = 0, *, flexible: bool = False) -> None:
+    def __init__(
+        self,
+        data: memoryview,
+        at: int = 0,
+        *,
+        flexible: bool = False,
+        items_max: int = ITEMS_MAX,
+    ) -> None:
         self.data = data
         self.at = at
         self.end = len(data)
         self.flexible = flexible
+        self.items_left = items_max
 
     def _advance(self, length: int) -> int:
         at = self.at
@@ -100,7 +112,14 @@ class FrameReader:
         length = self.uvarint() - 1 if self.flexible else self.int32()
         if length < -1 or length * item_bytes_min > self.end - self.at:
             raise MalformedRequestError(f"an array of {length} items does not fit the frame")
-        return None if length == -1 else length
+        if length == -1:
+            return None
+        if length > self.items_left:
+            raise MalformedRequestError(
+                f"{length} items where request_items_max leaves {self.items_left}: ask for less"
+            )
+        self.items_left -= length
+        return length
 
     def skip(self, length: int) -> None:
         self._advance(length)

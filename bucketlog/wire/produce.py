@@ -6,7 +6,7 @@ Source: Kafka's ProduceRequest.json and ProduceResponse.json.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bucketlog.wire.frames import FrameReader, FrameWriter
+from bucketlog.wire.frames import ITEMS_MAX, FrameReader, FrameWriter
 
 API_KEY = 0
 MIN_VERSION = 3
@@ -47,9 +47,11 @@ class PartitionResult(NamedTuple):
     error_message: str | None
 
 
-def read_request(frame: memoryview, at: int, version: int) -> ProduceRequest:
+def read_request(
+    frame: memoryview, at: int, version: int, *, items_max: int = ITEMS_MAX
+) -> ProduceRequest:
     """Decode the body that begins at `at`. Raises `MalformedRequestError`."""
-    reader = FrameReader(frame, at, flexible=version >= FLEXIBLE_FROM)
+    reader = FrameReader(frame, at, flexible=version >= FLEXIBLE_FROM, items_max=items_max)
     transactional_id = reader.nullable_string()
     acks = reader.int16()
     timeout_ms = reader.int32()

@@ -44,6 +44,7 @@ ZSTD_SINCE_VERSION = 7
 class ProduceLimits:
     batch_records_max: int
     timeout_ms_max: int
+    request_items_max: int
 
 
 class BatchTooLargeError(InvalidDataError):
@@ -182,7 +183,12 @@ class ProduceHandler:
         self, request: Request, frame: Frame, view: memoryview, at: int, answer: Answer
     ) -> None:
         try:
-            wire = produce.read_request(view, at, request.header.api_version)
+            wire = produce.read_request(
+                view,
+                at,
+                request.header.api_version,
+                items_max=self._limits.request_items_max,
+            )
         except InvalidDataError:
             frame.release()
             raise

@@ -9,6 +9,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.model import TopicId
 from bucketlog.wire import fetch
 from bucketlog.wire.fetch import PartitionRecords, WantedRange
+from bucketlog.wire.frames import MalformedRequestError
 from tests.wire_client import build, build_batch, decode_response, encode_entity, request_schema
 
 VERSIONS = range(fetch.MIN_VERSION, fetch.MAX_VERSION + 1)
@@ -88,6 +89,23 @@ def test_requests(version: int) -> None:
         )
         for name, topic_id, number, offset, max_bytes in wanted
     ]
+
+
+def test_topics_and_partitions_of_a_request_are_counted_together() -> None:
+    entity = build(request_schema("fetch", 12), request_values(12))
+    frame = memoryview(encode_entity(entity))
+    least = next(count for count in range(100) if _is_taken(frame, count))
+    assert least >= 2 + 3, "2 topics, 3 partitions"
+    with pytest.raises(MalformedRequestError, match="request_items_max"):
+        fetch.read_request(frame, 0, 12, items_max=least - 1)
+
+
+def _is_taken(frame: memoryview, items_max: int) -> bool:
+    try:
+        fetch.read_request(frame, 0, 12, items_max=items_max)
+    except MalformedRequestError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("version", VERSIONS)
