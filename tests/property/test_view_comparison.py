@@ -1,0 +1,65 @@
+"""A view that goes on while it is compared contradicts nothing; one that was fed otherwise does."""
+
+import random
+
+import pytest
+
+from bucketlog.errors import InvalidDataError
+from bucketlog.model import SegmentIndex, Ticket
+from metadata.checkpoint import extended
+from metadata.fold import fold
+from metadata.view import View
+from metadata.view_comparison import ViewComparison
+from tests.histories import RandomHistory
+
+SEEDS = range(60)
+
+
+def compared(
+    history: RandomHistory, ticket: Ticket, shown: list[SegmentIndex], coming: list[SegmentIndex]
+) -> list[str]:
+    """The view shows `shown`, and more of `coming` with every few steps."""
+    covered = [index for index in history.segments if index.ticket < ticket]
+    made = extended(None, covered, ticket, history.covered(ticket), created_ms=1)
+    view = View()
+    view.rebuild(shown)
+    comparison = ViewComparison(view, made)
+    left = iter(coming)
+    for step, _ in enumerate(comparison.steps()):
+        if step % 2 and (index := next(left, None)) is not None:
+            view.apply(index)
+    return comparison.unexplained(i for i in history.segments if i.ticket >= ticket)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_comes_later_explains_what_the_view_shows_more(seed: int) -> None:
+    history = RandomHistory(seed)
+    chance = random.Random(seed)
+    at = chance.randrange(len(history.segments))
+    shown = chance.randint(at, len(history.segments))
+    ticket = history.segments[at].ticket
+    segments = history.segments
+    assert compared(history, ticket, segments[:shown], segments[shown:]) == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_view_that_lacks_a_segment_contradicts(seed: int) -> None:
+    """Unless what was in it is of no consequence any more."""
+    history = RandomHistory(seed)
+    ticket = Ticket(9, 0)
+    tried = 0
+    for at in range(len(history.segments)):
+        without = history.segments[:at] + history.segments[at + 1 :]
+        try:
+            lacking, whole = fold(without), fold(history.segments)
+        except InvalidDataError:
+            continue  # no view could have been fed so
+        rows = history.segments[at].partitions
+        matters = (
+            lacking.topics != whole.topics
+            or lacking.groups != whole.groups
+            or any(part.partition in whole.partitions for part in rows)
+        )
+        assert bool(compared(history, ticket, without, [])) == matters
+        tried += matters
+    assert tried > 0
