@@ -98,7 +98,10 @@ class ClusterInUseError(BucketlogError):
 
 
 class LogError(BucketlogError):
-    """`kafka_code` is the number in Kafka's protocol guide, `code` its name."""
+    """`kafka_code` is the number in Kafka's protocol guide, `code` its name.
+
+    Numbers below -1 are librdkafka's own, for what no broker said: -195 is TRANSPORT.
+    """
 
     def __init__(
         self, message: str, *, code: str, kafka_code: int, retriable: bool, remedy: str = ""

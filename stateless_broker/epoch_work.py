@@ -94,7 +94,7 @@ class EpochWork:
             membership=membership,
             health=health,
             supervisor=supervisor,
-            wall_ms=now_ms,
+            wall_ms=membership.now_ms,
         )
 
         self.checkpointer = self._make_checkpointer()

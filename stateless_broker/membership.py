@@ -76,6 +76,8 @@ class Membership:
         self._leaders: dict[tuple[bytes, int, str], Member] = {}
         self._coordinators: dict[str, Member] = {}
         self._heard_at = float("-inf")
+        self._clock = (0, 0.0)
+        """The sequencer's time of day (ms) when the event loop's was that."""
         self._on_change: list[Callable[[], None]] = []
 
     @property
@@ -126,6 +128,12 @@ class Membership:
         """Whether the others leave this broker its roles: it was heard lately."""
         silent_s = asyncio.get_running_loop().time() - self._heard_at
         return silent_s < self._role_timeout_ms / 1000
+
+    def now_ms(self) -> int:
+        """The cluster's time of day: the sequencer's, as of the last heartbeat, and what has passed
+        since. Brokers whose own clocks are wrong agree about ages all the same."""
+        then_ms, then = self._clock
+        return then_ms + int((asyncio.get_running_loop().time() - then) * 1000)
 
     def on_change(self, callback: Callable[[], None]) -> None:
         """Called when roles may have moved: other members, or this broker was not heard for too
@@ -212,6 +220,7 @@ class Membership:
         if not self.is_heard:  # others may have had its roles meanwhile
             self._notify()
         self._heard_at = asked_at
+        self._clock = answer.now_ms, asyncio.get_running_loop().time()
         if answer.members != self._members:
             names = ", ".join(str(member.node_id) for member in answer.members)
             logger.info("the cluster's brokers are %s", names)

@@ -33,7 +33,8 @@ class Admin:
     @property
     def client(self) -> AdminClient:
         if self._connected is None:
-            self._connected = AdminClient(self._config)
+            # A question creates nothing.
+            self._connected = AdminClient({**self._config, "allow.auto.create.topics": False})
         return self._connected
 
     def wait(self, future: "Future[Any]", doing: str) -> Any:

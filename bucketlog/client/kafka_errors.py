@@ -19,12 +19,30 @@ class Advice(NamedTuple):
 _CHECK_ADDRESS = "check the address and that the broker runs; `bucketlog dev` starts one"
 _WAIT = "the cluster is settling: try again in a moment"
 
+_CHOOSING = "the cluster is choosing other leaders: try again in a moment"
+_WAITED_FOR_CONTROLLER = "waiting for controller"
+"""In librdkafka's reason of a timeout: the controller that it was told of does not answer."""
+
+KAFKA_NAMES = {
+    "INVALID_MSG": "CORRUPT_MESSAGE",
+    "INVALID_MSG_SIZE": "INVALID_FETCH_SIZE",
+    "MSG_SIZE_TOO_LARGE": "MESSAGE_TOO_LARGE",
+    "NOT_LEADER_FOR_PARTITION": "NOT_LEADER_OR_FOLLOWER",
+    "NO_ERROR": "NONE",
+    "STALE_CTRL_EPOCH": "STALE_CONTROLLER_EPOCH",
+    "TOPIC_EXCEPTION": "INVALID_TOPIC_EXCEPTION",
+    "UNKNOWN": "UNKNOWN_SERVER_ERROR",
+    "UNKNOWN_TOPIC_OR_PART": "UNKNOWN_TOPIC_OR_PARTITION",
+}
+"""Librdkafka's names that are not Kafka's."""
+
 ADVICE: dict[str, Advice] = {
     "BROKER_NOT_AVAILABLE": Advice(True, _WAIT),
     "CLUSTER_AUTHORIZATION_FAILED": Advice(False, "use credentials that may do this"),
     "CONCURRENT_TRANSACTIONS": Advice(True, _WAIT),
     "COORDINATOR_LOAD_IN_PROGRESS": Advice(True, _WAIT),
     "COORDINATOR_NOT_AVAILABLE": Advice(True, _WAIT),
+    "CORRUPT_MESSAGE": Advice(True, "the bytes were damaged on their way: send again"),
     "FENCED_INSTANCE_ID": Advice(
         False, "another member joined with this instance_id: give each member its own"
     ),
@@ -44,7 +62,6 @@ ADVICE: dict[str, Advice] = {
     "INVALID_COMMIT_OFFSET_SIZE": Advice(False, "commit fewer partitions at once"),
     "INVALID_CONFIG": Advice(False, "correct the topic's configs"),
     "INVALID_GROUP_ID": Advice(False, "choose another name for the group"),
-    "INVALID_MSG": Advice(True, "the bytes were damaged on their way: send again"),
     "INVALID_PARTITIONS": Advice(False, "ask for at least one partition, never for fewer"),
     "INVALID_PRODUCER_EPOCH": Advice(False, "another producer took over: open a new one"),
     "INVALID_RECORD": Advice(False, "the record breaks a rule of the topic: correct it"),
@@ -57,10 +74,11 @@ ADVICE: dict[str, Advice] = {
         "choose a session_timeout_s within the brokers' group_session_timeout_ms_min and _max",
     ),
     "INVALID_TIMESTAMP": Advice(False, "correct the record's timestamp"),
+    "INVALID_TOPIC_EXCEPTION": Advice(False, "choose another name"),
     "KAFKA_STORAGE_ERROR": Advice(True, "the bucket is unreachable: see the broker's log"),
     "LEADER_NOT_AVAILABLE": Advice(True, _WAIT),
     "MEMBER_ID_REQUIRED": Advice(True, _WAIT),
-    "MSG_SIZE_TOO_LARGE": Advice(False, "send smaller records, or raise max.message.bytes"),
+    "MESSAGE_TOO_LARGE": Advice(False, "send smaller records, or raise max.message.bytes"),
     "NETWORK_EXCEPTION": Advice(True, _WAIT),
     "NON_EMPTY_GROUP": Advice(
         False, "stop its members first: `bucketlog group describe` lists them"
@@ -68,7 +86,7 @@ ADVICE: dict[str, Advice] = {
     "NOT_CONTROLLER": Advice(True, _WAIT),
     "NOT_COORDINATOR": Advice(True, _WAIT),
     "NOT_ENOUGH_REPLICAS": Advice(True, _WAIT),
-    "NOT_LEADER_FOR_PARTITION": Advice(True, _WAIT),
+    "NOT_LEADER_OR_FOLLOWER": Advice(True, _WAIT),
     "OFFSET_METADATA_TOO_LARGE": Advice(False, "commit with shorter metadata"),
     "OFFSET_NOT_AVAILABLE": Advice(True, _WAIT),
     "OFFSET_OUT_OF_RANGE": Advice(
@@ -87,7 +105,6 @@ ADVICE: dict[str, Advice] = {
     "THROTTLING_QUOTA_EXCEEDED": Advice(True, "slow down, or ask for a larger quota"),
     "TOPIC_ALREADY_EXISTS": Advice(False, "use topics.ensure, or another name"),
     "TOPIC_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this topic"),
-    "TOPIC_EXCEPTION": Advice(False, "choose another name"),
     "UNKNOWN_MEMBER_ID": Advice(
         True, "the group went on without this member: poll again, it rejoins"
     ),
@@ -95,7 +112,7 @@ ADVICE: dict[str, Advice] = {
     "UNKNOWN_TOPIC_ID": Advice(
         True, "the topic was deleted or created anew: read its metadata again"
     ),
-    "UNKNOWN_TOPIC_OR_PART": Advice(
+    "UNKNOWN_TOPIC_OR_PARTITION": Advice(
         False, "create it: `bucketlog topic create NAME`, or log.topics.ensure(topic)"
     ),
     "UNRELEASED_INSTANCE_ID": Advice(
@@ -145,8 +162,10 @@ UNADVISED = Advice(False, "see the broker's log")
 
 def log_error(error: "KafkaError", doing: str) -> LogError:
     """`doing` is what was tried, as in "sending to topic 'orders'"."""
-    name = error.name()
+    name = KAFKA_NAMES.get(error.name(), error.name())
     advice = ADVICE.get(name, UNADVISED)
+    if _WAITED_FOR_CONTROLLER in error.str():
+        advice = Advice(True, _CHOOSING)
     return LogError(
         f"{doing}: {error.str()} [{name}]",
         code=name.removeprefix("_"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaException
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewPartitions, NewTopic
@@ -108,7 +108,7 @@ class Topics:
 
     def list(self) -> list[TopicInfo]:
         """All topics, by name."""
-        metadata = self._metadata(None)
+        metadata = self._metadata(None, "listing topics")
         return [
             TopicInfo(name, len(found.partitions))
             for name, found in sorted(metadata.topics.items())
@@ -146,18 +146,19 @@ class Topics:
         self._admin.wait(futures[name], f"deleting topic {name!r}")
 
     def _info(self, name: str) -> TopicInfo:
-        """Asked by DescribeTopics or Metadata without auto-creation: a question creates nothing."""
+        """Any broker answers, also while the cluster has no controller (DescribeTopics would wait
+        for one)."""
         doing = f"looking up topic {name!r}"
-        futures = self._admin.client.describe_topics(
-            TopicCollection([name]), request_timeout=self._admin.timeout_s
-        )
-        return TopicInfo(name, len(self._admin.wait(futures[name], doing).partitions))
+        found = self._metadata(name, doing).topics[name]
+        if found.error is not None:
+            raise log_error(found.error, doing)
+        return TopicInfo(name, len(found.partitions))
 
-    def _metadata(self, name: str | None) -> Any:
+    def _metadata(self, name: str | None, doing: str) -> Any:
         try:
             return self._admin.client.list_topics(name, timeout=self._admin.timeout_s)
         except KafkaException as error:
-            raise log_error(error.args[0], "listing topics") from error
+            raise log_error(error.args[0], doing) from error
 
 
 def name_of(topic: str | Topic[Any, Any]) -> str:

@@ -140,13 +140,14 @@ class Sequencer(GroupVerbs):
         )
         if status == "taken":
             return NodeIdTaken(*rest)
-        own, members = rest
+        own, members, now_ms = rest
         return Membership(
             own,
             tuple(
                 Member(node, broker, serves, BrokerAddress(host, port, zone))
                 for node, broker, serves, host, port, zone in members
             ),
+            now_ms,
         )
 
     async def leave(self, node_id: int, incarnation: str) -> None:

@@ -181,10 +181,11 @@ class Member(NamedTuple):
 
 
 class Membership(NamedTuple):
-    """Who lives, by node id; `node_id` is one's own."""
+    """Who lives, by node id; `node_id` is one's own. `now_ms` is the sequencer's time of day."""
 
     node_id: int
     members: tuple[Member, ...]
+    now_ms: int
 
 
 class NodeIdTaken(NamedTuple):

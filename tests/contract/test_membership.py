@@ -27,7 +27,7 @@ def members(node_id: int, **brokers: int) -> Membership:
     """The answer to `node_id`; incarnations and their node ids."""
     found = sorted((node, name) for name, node in brokers.items())
     return Membership(
-        node_id, tuple(Member(node, name, True, address(name)) for node, name in found)
+        node_id, tuple(Member(node, name, True, address(name)) for node, name in found), 0
     )
 
 
@@ -39,7 +39,7 @@ async def beat(
     *,
     serves: bool = True,
 ) -> Membership | NodeIdTaken:
-    return await fresh.sequencer.heartbeat(
+    answer = await fresh.sequencer.heartbeat(
         incarnation,
         node_id=node,
         address=address(incarnation),
@@ -48,6 +48,10 @@ async def beat(
         role_timeout_ms=ROLE_TIMEOUT_MS,
         serves=serves,
     )
+    if isinstance(answer, NodeIdTaken):
+        return answer
+    assert answer.now_ms == fresh.now_ms
+    return answer._replace(now_ms=0)
 
 
 async def test_brokers_find_each_other_before_there_is_an_epoch(fresh: Sequencing) -> None:

@@ -140,7 +140,7 @@ def test_a_wrong_partition(shell: Shell, name: str) -> None:
 
 def test_a_record_too_large_is_one_line(shell: Shell, name: str) -> None:
     shell.ok("topic", "create", name, "-c", "max.message.bytes=1000")
-    assert "MSG_SIZE_TOO_LARGE" in shell.failing(1, "produce", name, stdin=b"x" * 5000 + b"\n")
+    assert "MESSAGE_TOO_LARGE" in shell.failing(1, "produce", name, stdin=b"x" * 5000 + b"\n")
 
 
 def test_a_reader_that_goes_away(shell: Shell, name: str) -> None:

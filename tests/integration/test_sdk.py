@@ -205,7 +205,7 @@ def test_asking_for_a_topic_does_not_create_it(log: Log, name: str) -> None:
     for ask in (log.topics.describe, log.topics.partition_count, log.topics.delete):
         with pytest.raises(LogError) as caught:
             ask(name)
-        assert caught.value.code == "UNKNOWN_TOPIC_OR_PART"
+        assert caught.value.code == "UNKNOWN_TOPIC_OR_PARTITION"
         assert "topic create" in caught.value.remedy
     with pytest.raises(LogError):
         log.consumer(Topic(name))
@@ -225,7 +225,7 @@ def test_a_failed_delivery_is_raised(log: Log, name: str) -> None:
         handle = producer.send(topic, b"x" * 5000)
         with pytest.raises(LogError) as caught:
             handle.result()
-        assert caught.value.code == "MSG_SIZE_TOO_LARGE"
+        assert caught.value.code == "MESSAGE_TOO_LARGE"
         assert not caught.value.retriable
 
     def send_two() -> None:

@@ -172,7 +172,7 @@ def test_what_does_not_go_together(
 def test_a_group_of_a_topic_that_is_not_there(log: Log, name: str) -> None:
     with pytest.raises(LogError) as caught:
         log.consumer(Topic(name), group=name)
-    assert caught.value.code == "UNKNOWN_TOPIC_OR_PART"
+    assert caught.value.code == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 def test_members_that_know_no_common_assignor(log: Log, name: str) -> None:

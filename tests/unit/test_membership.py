@@ -16,6 +16,7 @@ from tests.rig import until
 
 TOPIC = TopicId(UUID(int=5).bytes)
 PARTITIONS = 1000
+NOW_MS = 1_700_000_000_000
 
 
 def member(node_id: int, zone: str = "", *, serves: bool = True) -> Member:
@@ -35,7 +36,7 @@ class Answers(Sequencer):
 async def membership_of(
     own: int, *members: Member, session_timeout_ms: int = 1000
 ) -> tuple[Membership, Answers]:
-    sequencer = Answers(Answer(own, members))
+    sequencer = Answers(Answer(own, members, NOW_MS))
     membership = Membership(
         sequencer=sequencer,
         cluster_id="c",
@@ -67,13 +68,13 @@ async def test_only_what_a_leaver_had_moves_and_a_comer_takes_from_all() -> None
     five = [member(number) for number in range(5)]
     membership, sequencer = await membership_of(0, *five)
     before = leaders(membership)
-    sequencer.answer = Answer(0, tuple(one for one in five if one.node_id != 3))
+    sequencer.answer = Answer(0, tuple(one for one in five if one.node_id != 3), NOW_MS)
     await membership.heartbeat()
     without = leaders(membership)
     assert {old for old, new in zip(before, without, strict=True) if old != new} == {3}
     moved = Counter(new for old, new in zip(before, without, strict=True) if old == 3)
     assert len(moved) == 4  # shared by all that are left
-    sequencer.answer = Answer(0, tuple(five))
+    sequencer.answer = Answer(0, tuple(five), NOW_MS)
     await membership.heartbeat()
     assert leaders(membership) == before
 
@@ -84,7 +85,7 @@ async def test_clients_are_sent_to_those_that_serve() -> None:
     membership, sequencer = await membership_of(0, member(0), *others)
     assert set(leaders(membership, "z")) == {1, 2}
     late = member(1, "z", serves=False)
-    sequencer.answer = Answer(0, (member(0), late, others[1]))
+    sequencer.answer = Answer(0, (member(0), late, others[1]), NOW_MS)
     await membership.heartbeat()
     assert membership.serving == (member(0), others[1])
     assert set(leaders(membership, "y")) == {0, 2}
@@ -93,9 +94,17 @@ async def test_clients_are_sent_to_those_that_serve() -> None:
     groups = {membership.coordinator_of(f"g{number}").node_id for number in range(PARTITIONS)}
     assert groups == {0, 2}
     assert membership.lives(late.incarnation)
-    sequencer.answer = Answer(0, (member(0), *others))
+    sequencer.answer = Answer(0, (member(0), *others), NOW_MS)
     await membership.heartbeat()
     assert set(leaders(membership, "y")) == {0, 1, 2}
+
+
+async def test_the_time_of_day_is_the_sequencers() -> None:
+    membership, sequencer = await membership_of(0, member(0))
+    assert NOW_MS <= membership.now_ms() < NOW_MS + 60_000
+    sequencer.answer = Answer(0, (member(0),), NOW_MS + 10**9)
+    await membership.heartbeat()
+    assert NOW_MS + 10**9 <= membership.now_ms() < NOW_MS + 10**9 + 60_000
 
 
 async def test_whoever_is_asked_before_it_serves_names_itself() -> None:
@@ -114,7 +123,7 @@ async def test_an_incarnation_changes_no_leader() -> None:
     membership, sequencer = await membership_of(0, member(0), member(1))
     before = leaders(membership)
     restarted = Member(1, "another incarnation", True, BrokerAddress("elsewhere", 2, ""))
-    sequencer.answer = Answer(0, (member(0), restarted))
+    sequencer.answer = Answer(0, (member(0), restarted), NOW_MS)
     await membership.heartbeat()
     assert leaders(membership) == before
     assert restarted in {membership.leader(TOPIC, number) for number in range(50)}
@@ -162,7 +171,7 @@ async def test_a_coordinator_moves_with_the_members() -> None:
     )
     await membership.heartbeat()
     assert told == [], "nothing has changed"
-    sequencer.answer = Answer(0, (member(0),))
+    sequencer.answer = Answer(0, (member(0),), NOW_MS)
     await membership.heartbeat()
     assert told == [{0}]
 

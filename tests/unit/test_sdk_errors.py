@@ -6,12 +6,14 @@ import sys
 
 import pytest
 from confluent_kafka import KafkaError
+from kio.schema.errors import ErrorCode
 
 import bucketlog
-from bucketlog.client.kafka_errors import ADVICE, UNADVISED, log_error
+from bucketlog.client.kafka_errors import ADVICE, KAFKA_NAMES, UNADVISED, log_error
 from bucketlog.errors import ConfigurationError, LogError
 
-NAMES = {KafkaError(code).name() for code in [*range(-200, 120)]}
+LIBRDKAFKA_NAMES = {KafkaError(code).name() for code in [*range(-200, 120)]}
+NAMES = {KAFKA_NAMES.get(name, name) for name in LIBRDKAFKA_NAMES}
 
 
 @pytest.mark.parametrize("name", sorted(ADVICE))
@@ -28,9 +30,28 @@ def test_every_remedy_is_a_short_line(name: str) -> None:
 
 def test_an_error_keeps_code_name_and_reason() -> None:
     error = log_error(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART), "sending to topic 'x'")
-    assert (error.code, error.kafka_code, error.retriable) == ("UNKNOWN_TOPIC_OR_PART", 3, False)
+    assert error.code == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert (error.kafka_code, error.retriable) == (3, False)
     assert str(error).startswith("sending to topic 'x': ")
     assert "topic create" in error.remedy
+
+
+@pytest.mark.parametrize("kafka", ErrorCode, ids=lambda code: code.name)
+def test_names_are_those_of_kafkas_protocol_guide(kafka: ErrorCode) -> None:
+    error = KafkaError(kafka.value)
+    if not error.name().startswith("ERR_"):  # librdkafka has no name for it
+        assert log_error(error, "x").code == kafka.name.upper()
+
+
+def test_every_name_that_is_mapped_is_librdkafkas() -> None:
+    assert set(KAFKA_NAMES) <= LIBRDKAFKA_NAMES
+
+
+def test_a_controller_that_is_gone_is_worth_another_try() -> None:
+    reason = "Failed while waiting for controller: Local: Timed out"
+    error = log_error(KafkaError(KafkaError._TIMED_OUT, reason), "x")
+    assert error.retriable
+    assert "choosing other leaders" in error.remedy
 
 
 def test_a_retriable_one_says_so() -> None:

@@ -2,7 +2,7 @@
 -- ARGV     1 node id or '' (any), 2 incarnation, 3 clock or '', 4 packed address {host, port, zone},
 --          5 writer or '', 6 session timeout (ms), 7 '1' if it serves clients,
 --          8 role timeout (ms): who is silent for so long is not said to serve
--- RETURNS  packed {'ok', node id, [[node id, incarnation, serves, host, port, zone], …]}
+-- RETURNS  packed {'ok', node id, [[node id, incarnation, serves, host, port, zone], …], now (ms)}
 --          | {'taken', node id, incarnation, milliseconds since its heartbeat}
 -- INVARIANTS  A node id belongs to one incarnation until that is silent for the session timeout; an
 --          incarnation has one node id. Needs no epoch: brokers find each other before there is one.
@@ -44,4 +44,4 @@ for i, id in ipairs(sorted_keys(brokers)) do
   local serves = broker.serves and now - broker.heartbeat < role_timeout
   members[i] = {id, broker.incarnation, serves, unpack(broker.address)}
 end
-return cmsgpack.pack({'ok', wanted, members})
+return cmsgpack.pack({'ok', wanted, members, now})
