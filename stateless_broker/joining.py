@@ -64,7 +64,7 @@ async def read_visible_log(
     settled = min(position.open_tickets, default=position.next_ticket)
     if checkpoint is not None and checkpoint.ticket > Ticket(epoch, settled):
         raise SequencerLostError(
-            f"ticket {settled} of epoch {epoch} is open, and yet covered by the checkpoint of "
+            f"ticket {settled} of epoch {epoch} is not settled, and yet below the checkpoint of "
             f"{checkpoint.ticket.epoch}/{checkpoint.ticket.number}: the sequencer went back",
             remedy="a new epoch is needed",
         )

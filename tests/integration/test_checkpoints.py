@@ -12,18 +12,22 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.checkpoint import Checkpoint
+from bucketlog.errors import SequencerLostError
 from bucketlog.model import Ticket, TopicPartition
 from metadata.checkpoint import restored
 from metadata.facts import TopicCreated, encode_fact
 from metadata.fold import fold
 from stateless_broker.checkpointing import DUTY
+from stateless_broker.committed import CommittedLog
+from stateless_broker.joining import read_visible_log
 from tests.checkpoints import indexes_of, write_checkpoint
 from tests.indexes import commit
 from tests.rig import HELD, OwnValkey, Rig, create_topic, end_of, outcome, produce, send, until
 from tests.several_brokers import QUICK, Brokers, stored
 from tiered_storage import keys
+from tiered_storage.backends.threaded import ThreadedBucket
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.checkpoint import newest_first
+from tiered_storage.checkpoint import encode_checkpoint, newest_first
 from tiered_storage.faulty import Fault, Verb
 from tiered_storage.log_reader import read_checkpoint, read_tails
 
@@ -321,3 +325,17 @@ async def test_under_load_each_is_what_is_below_it_and_no_contradiction_is_seen(
     await asyncio.gather(*(load(rig, f"u{at}") for at, rig in enumerate(rigs)))
     ended = True
     assert await checking > 5
+
+
+async def test_a_sequencer_that_knows_less_than_a_checkpoint_is_lost(rig: Rig) -> None:
+    committed = CommittedLog(ThreadedBucket(rig.memory), footer_reads_in_flight=1)
+    await produce(rig)
+    await produce(rig)
+    made = write_checkpoint(rig.memory)
+    log = await read_visible_log(rig.epoch, sequencer=rig.sequencer, committed=committed)
+    assert log.checkpoint == made
+    assert len(log.segments) == 1
+    ahead = replace(made, ticket=Ticket(1, 4))
+    assert rig.memory.create(keys.checkpoint(ahead.ticket), [encode_checkpoint(ahead)])
+    with pytest.raises(SequencerLostError, match="ticket 3 of epoch 1 is not settled"):
+        await read_visible_log(rig.epoch, sequencer=rig.sequencer, committed=committed)
