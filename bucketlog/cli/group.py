@@ -1,15 +1,17 @@
 """`bucketlog group`: list, describe, reset, delete."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat, position
 from bucketlog.cli.output import Output, confirm, counted, note, print_rows
-from bucketlog.errors import ConfigurationError
+from bucketlog.errors import ConfigurationError, LogError
 
 if TYPE_CHECKING:
-    from bucketlog.client.groups import GroupDetails
+    from bucketlog.client.groups import GroupDetails, MemberInfo
+    from bucketlog.client.log import Log
 
 app = typer.Typer(
     help="List, describe, reset and delete consumer groups.",
@@ -18,8 +20,11 @@ app = typer.Typer(
 )
 Name = Annotated[str, typer.Argument(metavar="GROUP")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-POSITION_COLUMNS = ("topic", "partition", "committed", "latest", "lag", "client")
-MEMBER_COLUMNS = ("client", "host", "instance", "partitions", "member")
+POSITION_COLUMNS = ("topic", "partition", "committed", "latest", "lag", "member")
+MEMBER_COLUMNS = ("member", "client", "host", "instance", "partitions")
+MEMBER_DIGITS = 8
+"""Of a member's id are shown, at the least."""
+RESET_COLUMNS = ("topic", "partition", "before", "after")
 
 
 @app.command("list")
@@ -43,7 +48,8 @@ def describe(
 
     with connect(bootstrap) as log:
         details = log.groups.describe(name)
-    positions, members = _positions(details), _members(details)
+    short = _short_ids(details.members) if output is Output.TABLE else {}
+    positions, members = _positions(details, short), _members(details, short)
     if output is not Output.TABLE:
         whole = {
             "group": details.group,
@@ -70,7 +76,7 @@ def describe(
         print_rows(shown, MEMBER_COLUMNS, output)
 
 
-def _positions(details: "GroupDetails") -> list[dict[str, Any]]:
+def _positions(details: "GroupDetails", short: Mapping[str, str]) -> list[dict[str, Any]]:
     clients = {member.member_id: member.client_id for member in details.members}
     return [
         {
@@ -80,23 +86,39 @@ def _positions(details: "GroupDetails") -> list[dict[str, Any]]:
             "latest": row.latest,
             "lag": row.lag,
             "client": clients.get(row.member_id or ""),
-            "member": row.member_id,
+            "member": short.get(row.member_id or "", row.member_id),
         }
         for row in details.positions
     ]
 
 
-def _members(details: "GroupDetails") -> list[dict[str, Any]]:
+def _members(details: "GroupDetails", short: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {
             "client": member.client_id,
             "host": member.host,
             "instance": member.instance_id,
             "partitions": [list(spot) for spot in member.partitions],
-            "member": member.member_id,
+            "member": short.get(member.member_id, member.member_id),
         }
         for member in details.members
     ]
+
+
+def _short_ids(members: "Sequence[MemberInfo]") -> dict[str, str]:
+    """Enough of each id to tell them apart, without the client's or the instance's name in it."""
+    rest = {
+        member.member_id: member.member_id.removeprefix(f"{member.instance_id}-").removeprefix(
+            f"{member.client_id}-"
+        )
+        for member in members
+    }
+    longest = max(map(len, rest.values()), default=0)
+    for digits in range(MEMBER_DIGITS, longest):
+        short = {member_id: text[:digits] for member_id, text in rest.items()}
+        if len(set(short.values())) == len(short):
+            return short
+    return {member_id: member_id for member_id in rest}
 
 
 def _in_short(spots: list[list[Any]]) -> str:
@@ -129,33 +151,45 @@ def reset(
     output: OutputFormat = Output.TABLE,
 ) -> None:
     """Move a group's committed offsets; it must have no members then."""
-    if (to is None) == (shift is None):
-        raise ConfigurationError("a reset needs a target", remedy="give either --to or --shift")
+    if to is None and shift is None:
+        raise ConfigurationError("a reset needs a target", remedy="give --to or --shift")
+    if to is not None and shift is not None:
+        raise ConfigurationError("--to with --shift", remedy="give --to or --shift, not both")
     if partition and topic is None:
         raise ConfigurationError("--partition of which topic?", remedy="add --topic")
     where = None if to is None else position(to, "--to")
+    from bucketlog.client.groups import in_use
     from bucketlog.client.log import connect
 
     with connect(bootstrap) as log:
-        target: dict[str, Any] = {"to": where, "shift": shift, "partitions": partition}
-        plan = log.groups.reset(name, topic, **target, dry_run=True)
-        rows = [
-            {
-                "topic": row.topic,
-                "partition": row.partition,
-                "before": row.before,
-                "after": row.after,
-            }
-            for row in plan
-        ]
+        found = _found(log, name)
+        members = 0 if found is None else len(found.members)
+        if members and not dry_run:
+            raise in_use(f"resetting group {name!r}")
+        plan = log.groups.reset(
+            name, topic, to=where, shift=shift, partitions=partition, dry_run=True
+        )
         if not dry_run:
             if not yes:
-                confirm(f"Reset {counted(len(rows), 'offset')} of group {name}?")
+                new = "" if found else ", which does not exist yet"
+                confirm(f"Reset {counted(len(plan), 'offset')} of group {name}{new}?")
             for at in dict.fromkeys(row.topic for row in plan):
                 planned = {row.partition: row.after for row in plan if row.topic == at}
                 log.groups.reset(name, at, to=planned)
-    print_rows(rows, ("topic", "partition", "before", "after"), output)
-    note(f"group {name}: {'would be reset' if dry_run else 'is reset'}")
+    rows = [{column: getattr(row, column) for column in RESET_COLUMNS} for row in plan]
+    print_rows(rows, RESET_COLUMNS, output)
+    done = "reset" if found else "created, there was none"
+    later = f", when its {counted(members, 'member')} stopped" if members else ""
+    note(f"group {name}: {'would be' if dry_run else 'is'} {done}{later}")
+
+
+def _found(log: "Log", name: str) -> "GroupDetails | None":
+    try:
+        return log.groups.describe(name)
+    except LogError as error:
+        if error.code != "GROUP_ID_NOT_FOUND":
+            raise
+        return None
 
 
 @app.command("delete")

@@ -113,7 +113,7 @@ class Groups:
             MemberInfo(
                 each.member_id,
                 each.client_id,
-                each.host,
+                each.host.removeprefix("/"),  # Java's way to write an address without a name
                 each.group_instance_id,
                 tuple(sorted((tp.topic, tp.partition) for tp in each.assignment.topic_partitions)),
             )
@@ -146,14 +146,17 @@ class Groups:
 
         `to` is where, or `shift` by how much from what is committed (negative: back). What lies
         outside of a partition's offsets becomes its earliest or latest one. `dry_run` changes
-        nothing. Returns what was, or would be, done. Raises `LogError` NON_EMPTY_GROUP while the
-        group has members.
+        nothing, and may be asked while the group has members. Returns what was, or would be, done.
+        Raises `LogError` NON_EMPTY_GROUP while the group has members, GROUP_ID_NOT_FOUND.
         """
-        if (to is None) == (shift is None):
+        if to is None and shift is None:
             raise ConfigurationError("a reset needs a target", remedy="give either to or shift")
+        if to is not None and shift is not None:
+            raise ConfigurationError("a reset has one target", remedy="give to or shift, not both")
         doing = f"resetting group {group!r}"
-        if self._description(group, doing).members:
-            raise log_error(KafkaError(KafkaError.NON_EMPTY_GROUP), doing)
+        found = self._description(group, doing)
+        if found.members and not dry_run:
+            raise in_use(doing)
         committed = self._committed(group, doing)
         names = sorted({name for name, _ in committed}) if topic is None else [name_of(topic)]
         if not names:
@@ -283,6 +286,11 @@ class Groups:
 
 def _state(state: ConsumerGroupState) -> str:
     return _STATES.get(state, "Unknown")
+
+
+def in_use(doing: str) -> LogError:
+    """The group has members, which forbids it."""
+    return log_error(KafkaError(KafkaError.NON_EMPTY_GROUP), doing)
 
 
 def _not_found(doing: str) -> LogError:

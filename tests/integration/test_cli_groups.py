@@ -48,10 +48,14 @@ def test_resetting_a_group(shell: Shell, name: str) -> None:
     reset = ("group", "reset", group, "--topic", name)
     plan = json.loads(shell.ok(*reset, "--to", "1", "--dry-run", "-o", "jsonl"))
     assert plan == {"topic": name, "partition": 0, "before": None, "after": 1}
+    assert b"would be created, there was none" in shell(*reset, "--to", "1", "--dry-run").stderr
+    assert "GROUP_ID_NOT_FOUND" in shell.failing(1, "group", "reset", group, "--to", "1")
     assert shell(*reset, "--to", "1", stdin=b"n\n").returncode == 130
     assert "nobody answered (add --yes)" in shell.failing(2, *reset, "--to", "1")
     assert "bucketlog group list" in shell.failing(1, "group", "describe", group)
-    shell.ok(*reset, "--to", "1", stdin=b"y\n")
+    made = shell(*reset, "--to", "1", stdin=b"y\n").stderr
+    assert b"which does not exist yet? [y/N]" in made
+    assert b"is created, there was none" in made
     assert shell.ok("consume", name, "-g", group, "--until-end") == b"b\nc\n"
     shell.ok("group", "reset", group, "--shift", "-1", "-y")
     assert shell.ok("consume", name, "-g", group, "--until-end") == b"c\n"
@@ -69,6 +73,13 @@ def test_a_group_with_members(shell: Shell, name: str) -> None:
         table = shell.ok("group", "describe", group).decode()
         assert "Stable, cooperative-sticky, 1 member" in table
         assert f"{name}[0]" in table
+        (member,) = json.loads(shell.ok("group", "describe", group, "-o", "json"))["members"]
+        short = member["member"].removeprefix("bucketlog-")[:8]
+        assert table.count(short) == 2, "of the partition and of the member"
+        assert (member["host"], "/" in table) == ("127.0.0.1", False)
+        planned = shell("group", "reset", group, "--to", "start", "--dry-run", "-t", name)
+        assert planned.returncode == 0
+        assert b"would be reset, when its 1 member stopped" in planned.stderr
         for verb in (("reset", group, "--to", "end", "-y"), ("delete", group, "-y")):
             complaint = shell.failing(1, "group", *verb, *(("-t", name) if "reset" in verb else ()))
             assert "NON_EMPTY_GROUP" in complaint

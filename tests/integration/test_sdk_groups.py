@@ -220,8 +220,10 @@ def test_a_reset_is_planned_then_done(log: Log, name: str) -> None:
     assert committed(log, name) == [0, 0]
     with pytest.raises(ConfigurationError, match="no partition 2"):
         log.groups.reset(name, topic, to=0, partitions=[2])
-    with pytest.raises(ConfigurationError, match="to or shift"):
+    with pytest.raises(ConfigurationError, match="either to or shift"):
         log.groups.reset(name, topic)
+    with pytest.raises(ConfigurationError, match="to or shift, not both"):
+        log.groups.reset(name, topic, to=0, shift=1)
 
 
 def test_administration_of_a_group_in_use(log: Log, name: str) -> None:
@@ -232,10 +234,12 @@ def test_administration_of_a_group_in_use(log: Log, name: str) -> None:
         details = log.groups.describe(name)
         (member,) = details.members
         assert (details.state, details.assignor) == ("Stable", "cooperative-sticky")
-        assert (member.client_id, member.host) == ("bucketlog", "/127.0.0.1")
+        assert (member.client_id, member.host) == ("bucketlog", "127.0.0.1")
         assert member.partitions == ((name, 0), (name, 1))
         assert {position.member_id for position in details.positions} == {member.member_id}
         assert details.lag == 16
+        plan = log.groups.reset(name, to="latest", dry_run=True)
+        assert [row.after for row in plan] == [10, 10]
         for change in (
             lambda: log.groups.reset(name, to="latest"),
             lambda: log.groups.delete(name),

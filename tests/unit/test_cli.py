@@ -186,3 +186,8 @@ def test_tables_align(capsys: Capture) -> None:
     assert capsys.readouterr().out.splitlines()[1] == '{"name": "long", "count": null}'
     print_rows([], ("name", "count"), Output.TABLE)
     assert capsys.readouterr().out == "NAME  COUNT\n"
+
+
+def test_two_targets_of_a_reset(capsys: Capture) -> None:
+    assert main(["group", "reset", "g", "--to", "start", "--shift", "1"]) == 2
+    assert "give --to or --shift, not both" in capsys.readouterr().err
