@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from bucketlog.checkpoint import Checkpoint
+from bucketlog.errors import InvalidDataError
 from bucketlog.model import (
     NO_TIMESTAMP,
     BatchIndex,
@@ -177,18 +178,28 @@ class View:
         self, segments: Iterable[SegmentIndex], checkpoint: Checkpoint | None = None
     ) -> None:
         """Begin again, with the visible segments after `checkpoint` in ticket order. Whoever holds
-        a partition's log sees it grow. Raises `InvalidDataError`."""
-        held = self._logs
-        self._state = restored(checkpoint, keep_producers=False)
-        self._logs = {}
+        a partition's log sees it grow. Raises `InvalidDataError`, and stays as it is then: also
+        where less would be shown than before."""
+        fresh = View()
+        fresh._state = restored(checkpoint, keep_producers=False)
         if checkpoint is not None:
             for partition in checkpoint.partitions:
-                self._logs[partition] = PartitionLog.of_checkpoint(checkpoint, partition)
+                fresh._logs[partition] = PartitionLog.of_checkpoint(checkpoint, partition)
         for index in segments:
-            self.apply(index)
-        for partition in held.keys() & self._logs.keys():
-            held[partition].become(self._logs[partition])
-            self._logs[partition] = held[partition]
+            fresh.apply(index)
+        for partition, held in self._logs.items():
+            found = fresh.log(partition)
+            if found is not None and found.high_watermark < held.high_watermark:
+                raise InvalidDataError(
+                    f"{partition} was shown up to offset {held.high_watermark}, and now ends at "
+                    f"{found.high_watermark}",
+                    remedy="objects are missing in the bucket: restore them",
+                )
+        for partition in self._logs.keys() & fresh._logs.keys():
+            held = self._logs[partition]
+            held.become(fresh._logs[partition])
+            fresh._logs[partition] = held
+        self._state, self._logs = fresh._state, fresh._logs
 
     def _forget(self, topic_id: TopicId) -> None:
         for partition in [key for key in self._logs if key.topic_id == topic_id]:

@@ -33,10 +33,17 @@ SEALS_IN_FLIGHT = 32
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The highest claimed epoch, 0 for none, and the incarnation of the broker that claimed it."""
+    """The highest claimed epoch, 0 for none: the incarnation of the broker that claimed it, the
+    server it was claimed for ('' where that is not known) and when, by the claimant's clock."""
 
     epoch: int
     claimed_by: str
+    run_id: str = ""
+    master_replid: str = ""
+    claimed_ms: int = 0
+
+    def is_for(self, identity: Identity) -> bool:
+        return (self.run_id, self.master_replid) == (identity.run_id, identity.master_replid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,14 @@ class EpochStarter:
         if not epoch:
             return Claim(0, "")
         body = await self._bucket.get(keys.epoch_claim(epoch))
-        return Claim(epoch, str(json.loads(bytes(body.data)).get("incarnation", "")))
+        content = json.loads(bytes(body.data))
+        return Claim(
+            epoch,
+            str(content.get("incarnation", "")),
+            str(content.get("run_id", "")),
+            str(content.get("master_replid", "")),
+            int(content.get("claimed_ms", 0)),
+        )
 
     async def start(self, epoch: int) -> SealedLog | None:
         """Claim and activate `epoch`, the next one; what it begins with.

@@ -19,19 +19,20 @@ from uuid import uuid4
 from bucketlog.errors import ConfigurationError, SequencerError
 from metadata.sequencer.client import Sequencer, connect_redis
 from metadata.sequencer.requests import BrokerAddress
+from metadata.view import View
 from stateless_broker.activation import EpochStarter
-from stateless_broker.commit import Committer
 from stateless_broker.committed import CommittedLog
-from stateless_broker.consumer_groups import ConsumerGroups
-from stateless_broker.epoch_work import EpochWork
+from stateless_broker.epoch_work import BrokerParts
+from stateless_broker.epochs import Epochs
+from stateless_broker.feed import Watchers
 from stateless_broker.health import Health
 from stateless_broker.http_endpoint import HttpEndpoint, application
+from stateless_broker.intake import Intake
 from stateless_broker.joining import Joiner
 from stateless_broker.listener import Listener
 from stateless_broker.membership import Membership
 from stateless_broker.memory_budget import MemoryBudget
 from stateless_broker.metrics import BrokerFigures
-from stateless_broker.routes import make_dispatcher
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from tiered_storage.bucket import Bucket
@@ -73,8 +74,7 @@ class Broker:
         self._membership: Membership | None = None
         self._sequencer: Sequencer | None = None
         self._bucket: RetryBucket | None = None
-        self._committer: Committer | None = None
-        self._groups: ConsumerGroups | None = None
+        self._epochs: Epochs | None = None
         self._listening: socket.socket | None = None
         self._listener: Listener | None = None
         self._http: HttpEndpoint | None = None
@@ -96,6 +96,27 @@ class Broker:
         cluster_id = str(identity.cluster_id)
         sequencer = await self._connect_sequencer(cluster_id)
         membership = await self._become_member(sequencer, cluster_id, port)
+        self._epochs = epochs = self._make_epochs(counting, bucket, sequencer, membership, figures)
+        epoch = await epochs.begin()
+        self._listener = Listener(
+            settings=settings, handler=epochs.handle, budget=self._budget, figures=figures
+        )
+        await self._listener.start(listening)
+        await membership.serve()
+        gc.collect()
+        gc.freeze()
+        self._health.started = True
+        return Ready(settings.host, port, self._http.port, membership.me.node_id, cluster_id, epoch)
+
+    def _make_epochs(
+        self,
+        counting: CountingBucket,
+        bucket: Bucket,
+        sequencer: Sequencer,
+        membership: Membership,
+        figures: BrokerFigures,
+    ) -> Epochs:
+        settings = self._settings
         committed = CommittedLog(bucket, footer_reads_in_flight=settings.footer_reads_in_flight)
         starter = EpochStarter(
             bucket=bucket,
@@ -105,15 +126,15 @@ class Broker:
             now_ms=wall_clock_ms,
             new_id=lambda: uuid4().hex,
         )
-        joined = await Joiner(
+        joiner = Joiner(
             sequencer=sequencer,
             committed=committed,
             starter=starter,
             membership=membership,
             claim_wait_ms=settings.claim_wait_ms,
-        ).join()
-        work = EpochWork(
-            joined=joined,
+            now_ms=wall_clock_ms,
+        )
+        parts = BrokerParts(
             settings=settings,
             write_bucket=_hedged(counting, settings),
             bucket=bucket,
@@ -123,24 +144,13 @@ class Broker:
             membership=membership,
             health=self._health,
             supervisor=self._supervisor,
+            view=View(),
+            watchers=Watchers(),
+            intake=Intake(self._health, flush_bytes=settings.flush_bytes),
+            on_failure=self._fatal,
             now_ms=wall_clock_ms,
         )
-        work.start(on_failure=self._fatal)
-        self._committer, self._groups = work.committer, work.groups
-        self._listener = Listener(
-            settings=settings,
-            dispatcher=make_dispatcher(work.parts(), on_request=figures.count_request),
-            budget=self._budget,
-            figures=figures,
-        )
-        await self._listener.start(listening)
-        await membership.serve()
-        gc.collect()
-        gc.freeze()
-        self._health.started = True
-        return Ready(
-            settings.host, port, self._http.port, membership.me.node_id, cluster_id, joined.epoch
-        )
+        return Epochs(parts, joiner, on_request=figures.count_request)
 
     async def _connect_sequencer(self, cluster_id: str) -> Sequencer:
         settings = self._settings
@@ -185,17 +195,18 @@ class Broker:
         await self._say(Membership.stop_serving)
         if self._listener is not None:
             self._listener.stop_accepting()
-        if self._groups is not None:
-            self._groups.leave()
-        if self._committer is not None and self._health.stopped is None:
+        if self._epochs is not None:
+            self._epochs.leave()
             try:
-                await asyncio.wait_for(self._committer.drained(), DRAIN_TIMEOUT_S)
+                await asyncio.wait_for(self._epochs.drained(), DRAIN_TIMEOUT_S)
             except TimeoutError:
                 logger.error("some batches were not flushed in %.0f s", DRAIN_TIMEOUT_S)
         if self._listener is not None:
             await self._listener.stop()
         if self._http is not None:
             await self._http.stop()
+        if self._epochs is not None:
+            await self._epochs.stop()
         await self._supervisor.cancel_all()
         if self._sequencer is not None:
             await self._say(Membership.leave)

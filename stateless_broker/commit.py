@@ -6,8 +6,8 @@ broker's view shows it. A PUT is retried with the same bytes under the same key 
 answers; a refusal is settled by comparing. Where a PUT does not come to an end, or somebody else
 sealed the chain, the writer is given up: the bucket decides which of its segments count, and what
 is void goes into a new writer's chain, as if it had just come. Whatever says that the sequencer's
-state was lost stops writing for good (`Health`), and outcomes that are not known are left to their
-requests' timeouts.
+state was lost ends the epoch (`EpochEnd`): nothing is settled here then any more, what is not known
+is handed over (`Held`).
 """
 
 import asyncio
@@ -15,22 +15,22 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from kio.schema.errors import ErrorCode
-
-from bucketlog.errors import SequencerError, WriterFencedError
+from bucketlog.errors import BucketlogError, CorruptObjectError, SequencerError, WriterFencedError
 from bucketlog.model import SegmentId, TopicId, TopicPartition, WallClock, WriterId
-from metadata.facts import Fact, encode_fact
+from metadata.facts import GroupFact
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import (
     BatchStatus,
     ControlStatus,
     Reservation,
-    WantedControl,
+    WantedGroupEntry,
 )
-from stateless_broker.batch_outcomes import not_written, refused
-from stateless_broker.health import Health
+from stateless_broker.batch_outcomes import refused
+from stateless_broker.epoch_end import EpochEnd
+from stateless_broker.held import Held, acknowledge
+from stateless_broker.intake import Intake
 from stateless_broker.own_chain import OwnChain
-from stateless_broker.produce_buffer import Outcome, PendingBatch, PendingFact, ProduceBuffer
+from stateless_broker.produce_buffer import PendingBatch, PendingFact
 from stateless_broker.sealing import Sealer
 from stateless_broker.segment_assembly import Assembled, Flush, assemble
 from stateless_broker.segment_writing import SegmentWriter, WriterLostError
@@ -50,12 +50,14 @@ class CommitSettings:
 
 
 class Committer:
-    """One chain after another: `writer` begins, `register_writer` makes its successors."""
+    """One chain after another: `writer` begins, `register_writer` makes its successors. All of one
+    epoch, whose end `end` is; `on_failure` is told of what nobody expected."""
 
     def __init__(
         self,
         *,
-        epoch: int,
+        end: EpochEnd,
+        intake: Intake,
         writer: WriterId,
         register_writer: Callable[[], Awaitable[WriterId]],
         topic_name: Callable[[TopicId], str | None],
@@ -63,21 +65,23 @@ class Committer:
         segment_writer: SegmentWriter,
         sealer: Sealer,
         until_answered: UntilAnswered,
-        health: Health,
         supervisor: Supervisor,
+        on_failure: Callable[[Exception], None],
         settings: CommitSettings,
         now_ms: WallClock,
     ) -> None:
-        self.buffer = ProduceBuffer()
-        self._epoch = epoch
+        self.buffer = intake.buffer
+        self._end = end
+        self._epoch = end.epoch
+        self._intake = intake
         self._register_writer = register_writer
         self._topic_name = topic_name
         self._sequencer = sequencer
         self._segment_writer = segment_writer
         self._sealer = sealer
         self._until_answered = until_answered
-        self._health = health
         self._supervisor = supervisor
+        self._on_failure = on_failure
         self._settings = settings
         self._now_ms = now_ms
         self._chain = OwnChain(writer)
@@ -89,61 +93,20 @@ class Committer:
         self._hand = asyncio.Lock()
         """Held from taking a flush until its segment has begun or its batches are back."""
         self._awaited: dict[SegmentId, Assembled] = {}
-        self._full = asyncio.Event()
         self._idle = asyncio.Event()
         self._flushes = 0
-        self._dropping = False
-        health.on_stop(self._refuse_waiting)
-
-    # What the handlers call ------------------------------------------------------------------
-
-    def add(self, batch: PendingBatch) -> None:
-        """Take a batch; its call is settled when its outcome is known."""
-        if self._health.stopped is not None:
-            batch.settle(not_written(self._health.stopped))
-            return
-        self.buffer.add(batch)
-        if self.buffer.waiting_bytes >= self._settings.flush_bytes:
-            self._full.set()
-
-    def given_up(self) -> None:
-        """A request has timed out: what of it was not taken yet is dropped, soon, in one pass for
-        all that time out together."""
-        if not self._dropping:
-            self._dropping = True
-            asyncio.get_running_loop().call_soon(self._drop_answered)
-
-    def _drop_answered(self) -> None:
-        self._dropping = False
-        self.buffer.drop_answered()
-        self._note_idle()
+        intake.on_drop(self._note_idle)
 
     async def commit_fact(
-        self, fact: Fact, wanted: WantedControl, *, when_reserved: bool = False
+        self, fact: GroupFact, wanted: WantedGroupEntry, *, when_reserved: bool = False
     ) -> ControlStatus:
-        """Bring a fact into the log; returns when it is visible here, or refused. Facts are
-        reserved in the order of the calls; one that is cancelled may get into the log still.
-
-        `when_reserved` returns as soon as the sequencer has accepted it: it goes on into the log,
-        but is lost with the sequencer's state and this broker. Raises `SequencerError` where
-        writing is stopped.
-        """
-        if self._health.stopped is not None:
-            raise SequencerError(self._health.stopped)
-        future: asyncio.Future[ControlStatus] = asyncio.get_running_loop().create_future()
-        self.buffer.add_fact(PendingFact(encode_fact(fact), wanted, future, when_reserved))
-        try:
-            return await future
-        except asyncio.CancelledError:
-            self.given_up()
-            raise
+        """As `Intake.commit_fact`, in this epoch or not at all."""
+        self._end.check()
+        return await self._intake.commit_fact(fact, wanted, when_reserved=when_reserved)
 
     def request_stamps(self, partitions: Iterable[TopicPartition]) -> None:
-        """Have the next segment carry fresh high watermarks of `partitions`: readers of the bucket
-        alone wait for them behind a void reservation."""
-        wanted = set(partitions)
-        if wanted and self._health.stopped is None:
-            self.buffer.add_stamps(wanted)
+        if self._end.reason is None:
+            self._intake.request_stamps(partitions)
 
     @property
     def writer(self) -> WriterId:
@@ -162,23 +125,27 @@ class Committer:
         assembled = self._awaited.pop(segment, None)
         if assembled is None:
             return
-        for batch, base_offset in assembled.batches:
-            batch.settle(Outcome(ErrorCode.none, base_offset))
-        for fact in assembled.facts:
-            fact.settle(ControlStatus.OK)
+        acknowledge(assembled)
         self._note_idle()
 
+    def give_up(self) -> Held:
+        """The epoch is over: what is not answered yet is its successor's to settle."""
+        held = Held(list(self._awaited.values()), self._in_hand)
+        self._awaited.clear()
+        self._in_hand = None
+        return held
+
     def _note_idle(self) -> None:
-        if self._is_idle:
+        if self.is_idle:
             self._idle.set()
 
     @property
-    def _is_idle(self) -> bool:
+    def is_idle(self) -> bool:
         return not self._awaited and not self.buffer and self._in_hand is None
 
     async def drained(self) -> None:
         """Until everything taken so far is settled."""
-        while not self._is_idle:
+        while not self.is_idle:
             self._idle.clear()
             await self._idle.wait()
 
@@ -187,7 +154,7 @@ class Committer:
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         last_flush = float("-inf")
-        while self._health.stopped is None:
+        while self._end.reason is None:
             await self.buffer.wait()
             await self._slots.acquire()
             await self._chain_works.wait()
@@ -206,9 +173,9 @@ class Committer:
         pause_s -= asyncio.get_running_loop().time()
         if pause_s <= 0 or self.buffer.waiting_bytes >= self._settings.flush_bytes:
             return
-        self._full.clear()
+        self._intake.full.clear()
         try:
-            await asyncio.wait_for(self._full.wait(), pause_s)
+            await asyncio.wait_for(self._intake.full.wait(), pause_s)
         except TimeoutError:
             pass
 
@@ -225,9 +192,9 @@ class Committer:
             self._take_back(flush)
             return False
         except SequencerError as error:
-            self._health.stop_writing(str(error))
+            self._end.tell(str(error))
             return False
-        if self._health.stopped is not None:  # meanwhile: what was in hand is refused already
+        if self._end.reason is not None:  # meanwhile: what was in hand is handed over
             return False
         if chain.lost is not None:  # what was reserved is void, or will be before the next chain
             self._take_back(flush)
@@ -248,7 +215,7 @@ class Committer:
         task = self._supervisor.spawn(
             self._write_and_publish(chain, assembled, before, published),
             f"segment {segment.seq}",
-            on_failure=lambda error: self._health.stop_writing(f"the commit path failed: {error}"),
+            on_failure=self._on_failure,
         )
         chain.tasks.add(task)
         task.add_done_callback(chain.tasks.discard)
@@ -302,13 +269,13 @@ class Committer:
             await self._segment_writer.write(assembled)
             if before is not None:
                 await asyncio.wait([before])
-            if chain.lost is None and self._health.stopped is None:
+            if chain.lost is None and self._end.reason is None:
                 await self._segment_writer.publish(assembled)
                 chain.first_unpublished = assembled.index.segment.seq + 1
         except WriterLostError as error:
             self._lose(chain, str(error))
-        except SequencerError as error:
-            self._health.stop_writing(str(error))
+        except (SequencerError, CorruptObjectError) as error:
+            self._end.tell(str(error))
         finally:
             published.set_result(None)
             self._slots.release()
@@ -316,33 +283,32 @@ class Committer:
     # Giving a writer up ----------------------------------------------------------------------
 
     def _lose(self, chain: OwnChain, reason: str) -> None:
-        if chain.lost is not None or self._health.stopped is not None:
+        if chain.lost is not None or self._end.reason is not None:
             return
         chain.lost = reason
         self._chain_works.clear()
         logger.warning("writer %s is given up: %s", chain.writer, reason)
         self._supervisor.spawn(
-            self._succeed(chain),
+            self._go_on_after(chain),
             f"the end of writer {chain.writer}",
-            on_failure=lambda error: self._health.stop_writing(
-                f"writer {chain.writer} could not be given up: {error}"
-            ),
+            on_failure=self._on_failure,
         )
+
+    async def _go_on_after(self, chain: OwnChain) -> None:
+        try:
+            await self._succeed(chain)
+        except BucketlogError as error:  # another epoch is claimed, or the chain is not as it was
+            self._end.tell(f"writer {chain.writer} could not be given up: {error}")
 
     async def _succeed(self, chain: OwnChain) -> None:
         """Have the chain decided, take back what is void, go on with a new writer."""
         closed = await self._sealer.close(SegmentId(chain.writer, chain.first_unpublished))
         await chain.abandon()
-        void = [
-            segment
-            for segment in self._awaited
-            if segment.writer == chain.writer and segment.seq >= closed.fenced_seq
-        ]
-        assembled = [self._awaited.pop(segment) for segment in sorted(void)]
         async with self._hand:  # what was being reserved came later, and must not get before these
+            void = self._take_void(chain.writer, closed.fenced_seq)
             self.buffer.put_back(
-                [batch.copy() for one in assembled for batch, _ in one.batches],
-                [fact for one in assembled for fact in one.facts],
+                [batch.copy() for one in void for batch, _ in one.batches],
+                [fact for one in void for fact in one.facts],
             )
         writer = await self._until_answered(self._register_writer, "bucket")
         self._chain = OwnChain(writer)
@@ -350,22 +316,12 @@ class Committer:
         self._chain_works.set()
         logger.info("writer %s follows; %d segments were void", writer, len(void))
 
-    def _refuse_waiting(self) -> None:
-        """Writing has stopped. What waits or is in hand will never be written; what is further may
-        be in the log or not: the next epoch decides, and a client that tries again finds out."""
-        reason = self._health.stopped or ""
-        facts = self.buffer.drain(lambda batch: batch.settle(not_written(reason)))
-        flush, self._in_hand = self._in_hand, None
-        if flush is not None:
-            facts += flush.facts
-            for _, batches in flush.groups:
-                for batch in batches:
-                    batch.settle(not_written(reason))
-        for assembled in self._awaited.values():
-            for batch, _ in assembled.batches:
-                batch.settle(Outcome(ErrorCode.request_timed_out, -1, reason))
-            facts += assembled.facts
-        self._awaited.clear()
-        for fact in facts:
-            fact.fail(SequencerError(reason))
-        self._note_idle()
+    def _take_void(self, writer: WriterId, fenced_seq: int) -> list[Assembled]:
+        """The writer's segments from `fenced_seq` on; from the moment they are taken on, they are
+        the buffer's."""
+        void = [
+            segment
+            for segment in self._awaited
+            if segment.writer == writer and segment.seq >= fenced_seq
+        ]
+        return [self._awaited.pop(segment) for segment in sorted(void)]

@@ -1,7 +1,8 @@
 """This broker's part in consumer groups: the coordinator and committed offsets, put together.
 
 Invariant: a group is this broker's only while it is the first for it among the brokers that live,
-and while the others can take it for alive; what another broker may have taken is resigned.
+and while the others can take it for alive; what another broker may have taken is resigned. All
+of it is of one epoch: after its end members find their coordinator anew, and rejoin.
 """
 
 import asyncio
@@ -20,8 +21,8 @@ from metadata.sequencer.client import Sequencer
 from metadata.view import View
 from stateless_broker.catching_up import SharedCatchUp
 from stateless_broker.commit import Committer
+from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.feed import ViewFeed
-from stateless_broker.health import Health
 from stateless_broker.membership import Membership
 from stateless_broker.settings import BrokerSettings, OffsetCommitAck
 from stateless_broker.supervisor import Supervisor
@@ -35,19 +36,18 @@ class ConsumerGroups:
     def __init__(
         self,
         *,
-        epoch: int,
+        end: EpochEnd,
         settings: BrokerSettings,
         view: View,
         feed: ViewFeed,
         committer: Committer,
         sequencer: Sequencer,
         membership: Membership,
-        health: Health,
         supervisor: Supervisor,
         wall_ms: WallClock,
     ) -> None:
         self._membership = membership
-        self._health = health
+        self._end = end
         self._leaving = False
 
         def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
@@ -57,7 +57,7 @@ class ConsumerGroups:
         store = BoundedStore(sequencer, calls_in_flight=STORE_CALLS_IN_FLIGHT)
         self.catch_up = SharedCatchUp(lambda: feed.catch_up(settings.view_wait_ms_max), spawn)
         self.coordinator = GroupCoordinator(
-            epoch=epoch,
+            epoch=end.epoch,
             incarnation=membership.incarnation,
             store=store,
             owns=self._owns,
@@ -67,13 +67,13 @@ class ConsumerGroups:
             now_ms=_monotonic_ms,
             wall_ms=wall_ms,
             spawn=spawn,
-            on_store_lost=lambda error: health.stop_writing(str(error)),
+            on_store_lost=lambda error: end.tell(str(error)),
         )
         self.offsets = GroupOffsets(
             coordinator=self.coordinator,
             view=view,
             log=committer,
-            position=lambda: store.position(epoch),
+            position=lambda: store.position(end.epoch),
             catch_up=self.catch_up,
             settings=OffsetSettings(
                 retention_ms=settings.offsets_retention_minutes * MINUTE_MS,
@@ -88,8 +88,8 @@ class ConsumerGroups:
         )
 
     def start(self, *, on_failure: Callable[[Exception], None], supervisor: Supervisor) -> None:
-        self._membership.on_change(self.coordinator.check_ownership)
-        self._health.on_stop(self.coordinator.resign_all)
+        self._end.on_end(self._membership.on_change(self.coordinator.check_ownership))
+        self._end.on_end(self.coordinator.resign_all)
         supervisor.spawn(self.coordinator.run(), "the groups' timer", on_failure=on_failure)
         supervisor.spawn(self.offsets.run(), "the offsets' expiry", on_failure=on_failure)
 
@@ -99,7 +99,7 @@ class ConsumerGroups:
         self.coordinator.resign_all()
 
     def _owns(self, group_id: str) -> ErrorCode:
-        if self._health.stopped is not None:
+        if self._end.reason is not None:
             return ErrorCode.coordinator_not_available
         mine = self._membership.coordinator_of(group_id) == self._membership.me
         if mine and self._membership.is_heard and not self._leaving:

@@ -1,11 +1,13 @@
-"""What a broker does within one epoch: its view, its commit path, and the watches over both.
+"""What a broker does within one epoch: its commit path, its view's feed, its consumer groups, and
+the watches over them.
 
-Invariant: all of it belongs to the one epoch that was joined; nothing of it outlives the epoch's
-end, which `Health` tells.
+Invariant: all of it belongs to the one epoch that was joined, and ends with it; what outlives
+epochs (`BrokerParts`) is the broker's.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from bucketlog.errors import SequencerError, SequencerUnavailableError
@@ -17,8 +19,10 @@ from stateless_broker.checkpointing import DUTY, Checkpointer, CheckpointSetting
 from stateless_broker.commit import CommitSettings, Committer
 from stateless_broker.committed import CommittedLog
 from stateless_broker.consumer_groups import ConsumerGroups
+from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.feed import ViewFeed, Watchers
 from stateless_broker.health import Health
+from stateless_broker.intake import Intake
 from stateless_broker.joining import Joined, read_visible_log
 from stateless_broker.membership import Membership
 from stateless_broker.routes import Parts
@@ -30,186 +34,192 @@ from stateless_broker.until_answered import UntilAnswered
 from tiered_storage.bucket import Bucket
 from tiered_storage.log_cut import stalled_partitions
 
+OF_AN_EPOCH = ("bucket", "redis", "sealing", "sequencer", "stream")
+"""What its work tells as degraded: nobody asks any more when it has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerParts:
+    """The parts of a broker that outlive its epochs. `bucket` retries reads and small writes;
+    `write_bucket` does not: the commit path does. `on_failure` is told of what nobody expected."""
+
+    settings: BrokerSettings
+    write_bucket: Bucket
+    bucket: Bucket
+    committed: CommittedLog
+    starter: EpochStarter
+    sequencer: Sequencer
+    membership: Membership
+    health: Health
+    supervisor: Supervisor
+    view: View
+    watchers: Watchers
+    intake: Intake
+    on_failure: Callable[[Exception], None]
+    now_ms: WallClock
+
 
 class EpochWork:
-    """`bucket` retries reads and small writes; `write_bucket` does not: the commit path does."""
+    """The broker's view shows what was joined already. `end` says when the epoch is over."""
 
-    def __init__(
-        self,
-        *,
-        joined: Joined,
-        settings: BrokerSettings,
-        write_bucket: Bucket,
-        bucket: Bucket,
-        committed: CommittedLog,
-        starter: EpochStarter,
-        sequencer: Sequencer,
-        membership: Membership,
-        health: Health,
-        supervisor: Supervisor,
-        now_ms: WallClock,
-    ) -> None:
+    def __init__(self, joined: Joined, broker: BrokerParts) -> None:
         self._joined = joined
-        self._epoch = joined.epoch
-        self._settings = settings
-        self._bucket = bucket
-        self._committed = committed
-        self._starter = starter
-        self._sequencer = sequencer
-        self._membership = membership
-        self._health = health
-        self._supervisor = supervisor
-        self._now_ms = now_ms
-        self.view = View()
-        self.view.rebuild(joined.log.segments, joined.log.checkpoint)
-        self.watchers = Watchers()
+        self._broker = broker
+        self._tasks = Supervisor()
+        self.epoch = epoch = joined.epoch
+        self.end = EpochEnd(epoch)
         self._sealer = Sealer(
-            epoch=self._epoch,
-            bucket=bucket,
-            committed=committed,
-            sequencer=sequencer,
-            health=health,
-            now_ms=now_ms,
+            epoch=epoch,
+            bucket=broker.bucket,
+            committed=broker.committed,
+            sequencer=broker.sequencer,
+            health=broker.health,
+            now_ms=broker.now_ms,
         )
-        self.committer = self._make_committer(write_bucket)
-        self.feed = ViewFeed(
-            epoch=self._epoch,
-            view=self.view,
-            sequencer=sequencer,
+        self.committer = self._make_committer()
+        self._feed = ViewFeed(
+            end=self.end,
+            view=broker.view,
+            sequencer=broker.sequencer,
             committer=self.committer,
-            health=health,
-            watchers=self.watchers,
+            health=broker.health,
+            watchers=broker.watchers,
             last=joined.log.number,
             read_anew=lambda: read_visible_log(
-                self._epoch, sequencer=sequencer, committed=committed
+                epoch, sequencer=broker.sequencer, committed=broker.committed
             ),
         )
         self.groups = ConsumerGroups(
-            epoch=self._epoch,
-            settings=settings,
-            view=self.view,
-            feed=self.feed,
+            end=self.end,
+            settings=broker.settings,
+            view=broker.view,
+            feed=self._feed,
             committer=self.committer,
-            sequencer=sequencer,
-            membership=membership,
-            health=health,
-            supervisor=supervisor,
-            wall_ms=membership.now_ms,
+            sequencer=broker.sequencer,
+            membership=broker.membership,
+            supervisor=broker.supervisor,
+            wall_ms=broker.membership.now_ms,
         )
 
         self.checkpointer = self._make_checkpointer()
 
     def _make_checkpointer(self) -> Checkpointer:
-        settings = self._settings
+        broker, settings = self._broker, self._broker.settings
         return Checkpointer(
-            epoch=self._epoch,
-            bucket=self._bucket,
-            committed=self._committed,
-            view=self.view,
-            catch_up=self.feed.catch_up,
-            visible=lambda: self.feed.visible,
-            place_in_line=self._membership.place_in_line,
-            health=self._health,
+            epoch=self.epoch,
+            bucket=broker.bucket,
+            committed=broker.committed,
+            view=broker.view,
+            catch_up=self._feed.catch_up,
+            visible=lambda: self._feed.visible,
+            place_in_line=broker.membership.place_in_line,
+            health=broker.health,
             settings=CheckpointSettings(
                 interval_ms=settings.checkpoint_interval_ms, segments=settings.checkpoint_segments
             ),
-            now_ms=self._now_ms,
+            now_ms=broker.now_ms,
         )
 
-    def _make_committer(self, write_bucket: Bucket) -> Committer:
-        settings = self._settings
-        until_answered = UntilAnswered(self._health, longest_pause_ms=settings.put_retry_ms)
+    def _make_committer(self) -> Committer:
+        broker, settings = self._broker, self._broker.settings
+        until_answered = UntilAnswered(
+            broker.health, self.end, longest_pause_ms=settings.put_retry_ms
+        )
         return Committer(
-            epoch=self._epoch,
+            end=self.end,
+            intake=broker.intake,
             writer=self._joined.writer,
             register_writer=self._register_writer,
-            topic_name=self.view.topic_name,
-            sequencer=self._sequencer,
+            topic_name=broker.view.topic_name,
+            sequencer=broker.sequencer,
             segment_writer=SegmentWriter(
-                epoch=self._epoch,
-                bucket=write_bucket,
-                sequencer=self._sequencer,
+                epoch=self.epoch,
+                bucket=broker.write_bucket,
+                sequencer=broker.sequencer,
                 until_answered=until_answered,
                 put_give_up_ms=settings.put_give_up_ms,
             ),
             sealer=self._sealer,
             until_answered=until_answered,
-            health=self._health,
-            supervisor=self._supervisor,
+            supervisor=self._tasks,
+            on_failure=broker.on_failure,
             settings=CommitSettings(
                 flush_interval_ms=settings.flush_interval_effective_ms,
                 flush_bytes=settings.flush_bytes,
                 puts_in_flight=settings.puts_in_flight,
             ),
-            now_ms=self._now_ms,
+            now_ms=broker.now_ms,
         )
 
     async def _register_writer(self) -> WriterId:
-        self._membership.writer = writer = await self._starter.register_writer(self._epoch)
+        broker = self._broker
+        broker.membership.writer = writer = await broker.starter.register_writer(self.epoch)
         return writer
 
-    def start(self, *, on_failure: Callable[[Exception], None]) -> asyncio.Task[None]:
-        """Its tasks are the supervisor's; returns the commit path's."""
-        settings, committer = self._settings, self.committer
-
-        def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-            return self._supervisor.spawn(work, name, on_failure=on_failure)
-
+    def start(self) -> None:
+        broker, settings, committer = self._broker, self._broker.settings, self.committer
         overdue = OverdueWatch(
-            epoch=self._epoch,
-            sequencer=self._sequencer,
+            end=self.end,
+            sequencer=broker.sequencer,
             sealer=self._sealer,
-            place_in_line=self._membership.place_in_line,
+            place_in_line=broker.membership.place_in_line,
             is_own=lambda writer: writer == committer.writer,
             request_stamps=committer.request_stamps,
-            health=self._health,
             silent_ms=settings.session_timeout_ms,
             pending_ms=settings.reservation_limit_ms,
             round_ms=max(1, settings.heartbeat_interval_ms // 2),
         )
-        spawn(self._watch_state(), "the state's watch")
-        spawn(self.feed.run(), "the view's feed")
-        commit_path = spawn(committer.run(), "the commit path")
-        spawn(overdue.run(spawn), "the watch over other writers")
+        self._spawn(self._watch_state(), "the state's watch")
+        self._spawn(self._feed.run(), "the view's feed")
+        self._spawn(committer.run(), "the commit path")
+        self._spawn(overdue.run(self._spawn), "the watch over other writers")
+        self.groups.start(on_failure=broker.on_failure, supervisor=self._tasks)
         if settings.checkpoint_interval_ms:
-            self._supervisor.spawn(
+            self._tasks.spawn(
                 self.checkpointer.run(),
                 DUTY,
-                on_failure=lambda e: self._health.degrade(DUTY, repr(e)),
+                on_failure=lambda error: broker.health.degrade(DUTY, repr(error)),
             )
-        self.groups.start(on_failure=on_failure, supervisor=self._supervisor)
         if self._joined.claimed_here:
             log = self._joined.log
             committer.request_stamps(stalled_partitions(log.segments, log.checkpoint))
-        return commit_path
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.spawn(work, name, on_failure=self._broker.on_failure)
+
+    async def stop(self) -> None:
+        """Until nothing of it is at work."""
+        await self._tasks.cancel_all()
+        for part in OF_AN_EPOCH:
+            self._broker.health.recover(part)
 
     async def _watch_state(self) -> None:
-        """An idle broker, too, finds out that the sequencer lost its state, and says so."""
-        while self._health.stopped is None:
-            await asyncio.sleep(self._settings.heartbeat_interval_ms / 1000)
+        """An idle broker, too, finds out that the sequencer lost its state."""
+        broker = self._broker
+        while self.end.reason is None:
+            await asyncio.sleep(broker.settings.heartbeat_interval_ms / 1000)
             try:
-                await self._sequencer.check_state(self._epoch)
+                await broker.sequencer.check_state(self.epoch)
             except SequencerUnavailableError as error:
-                self._health.degrade("sequencer", str(error))
+                broker.health.degrade("sequencer", str(error))
             except SequencerError as error:
-                self._health.stop_writing(str(error))
+                self.end.tell(str(error))
             else:
-                self._health.recover("sequencer")
+                broker.health.recover("sequencer")
 
     def parts(self) -> Parts:
         """What handlers are made of."""
+        broker = self._broker
         return Parts(
-            settings=self._settings,
-            view=self.view,
-            bucket=self._bucket,
-            sequencer=self._sequencer,
-            committer=self.committer,
-            feed=self.feed,
+            settings=broker.settings,
+            view=broker.view,
+            bucket=broker.bucket,
+            sequencer=broker.sequencer,
+            intake=broker.intake,
             groups=self.groups,
-            membership=self._membership,
-            health=self._health,
-            watchers=self.watchers,
-            supervisor=self._supervisor,
-            epoch=self._epoch,
-            now_ms=self._now_ms,
+            membership=broker.membership,
+            watchers=broker.watchers,
+            supervisor=broker.supervisor,
+            end=self.end,
+            now_ms=broker.now_ms,
         )

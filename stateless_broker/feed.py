@@ -8,13 +8,20 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
-from bucketlog.errors import BucketError, SequencerError, SequencerUnavailableError
+from bucketlog.errors import (
+    BucketError,
+    CorruptObjectError,
+    InvalidDataError,
+    SequencerError,
+    SequencerUnavailableError,
+)
 from bucketlog.model import TopicPartition
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import VisibleSegment
 from metadata.view import View
 from stateless_broker.commit import Committer
 from stateless_broker.committed import told_index
+from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.health import Health
 from stateless_broker.joining import VisibleLog
 
@@ -55,7 +62,7 @@ class ViewFeed:
     def __init__(
         self,
         *,
-        epoch: int,
+        end: EpochEnd,
         view: View,
         sequencer: Sequencer,
         committer: Committer,
@@ -65,7 +72,8 @@ class ViewFeed:
         read_anew: Callable[[], Awaitable[VisibleLog]],
     ) -> None:
         """The view shows the stream up to number `last`."""
-        self._epoch = epoch
+        self._end = end
+        self._epoch = end.epoch
         self._view = view
         self._sequencer = sequencer
         self._committer = committer
@@ -82,16 +90,18 @@ class ViewFeed:
 
     async def catch_up(self, timeout_ms: int) -> bool:
         """Until the view shows all that was visible when this was called. False where that cannot
-        be told in time: the sequencer does not answer."""
+        be told in time: the sequencer does not answer, or the epoch is over."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 number = await self._sequencer.visible_number(self._epoch)
                 while self._last < number:
                     self._advanced.clear()
                     await self._advanced.wait()
-        except (TimeoutError, SequencerError):
+        except (TimeoutError, SequencerUnavailableError):
             return False
-        return True
+        except SequencerError as error:
+            self._end.tell(str(error))
+        return self._end.reason is None
 
     async def run(self) -> None:
         while True:
@@ -106,12 +116,12 @@ class ViewFeed:
                 self._health.degrade("stream", str(error))
                 await asyncio.sleep(PAUSE_S)
                 continue
-            except SequencerError as error:
-                self._health.stop_writing(str(error))
+            except (SequencerError, CorruptObjectError, InvalidDataError) as error:
+                self._end.tell(str(error))
                 return
             self._health.recover("stream")
             for entry in entries:
-                if not self._apply(entry):
+                if self._end.reason is not None or not self._applied(entry):
                     return
             self._advanced.set()
 
@@ -129,17 +139,22 @@ class ViewFeed:
                 self._committer.became_visible(segment)
         self._watchers.notify_all()
 
-    def _apply(self, entry: VisibleSegment) -> bool:
-        """False where the stream is not this epoch's next entry: the view stays as it is."""
+    def _applied(self, entry: VisibleSegment) -> bool:
+        """False where the stream is not this epoch's next entry, or is damaged: the epoch is over,
+        and the next one's view comes from the bucket."""
         if entry.epoch != self._epoch or entry.number != self._last + 1:
-            self._health.stop_writing(
+            self._end.tell(
                 f"the stream of visible segments jumps from {self._epoch}-{self._last} to "
-                f"{entry.epoch}-{entry.number}: restart the broker, it reads the bucket anew"
+                f"{entry.epoch}-{entry.number}"
             )
             return False
         own = self._committer.shown(entry.segment)
-        index = own.index if own is not None else told_index(entry)
-        change = self._view.apply(index)
+        try:
+            index = own.index if own is not None else told_index(entry)
+            change = self._view.apply(index)
+        except (CorruptObjectError, InvalidDataError) as error:
+            self._end.tell(f"the stream of visible segments is damaged: {error}")
+            return False
         self._last = entry.number
         self._committer.became_visible(entry.segment)
         self._watchers.notify(change.partitions)

@@ -1,7 +1,8 @@
 """Whether this broker may write, and if not, why and what helps.
 
-Invariant: once stopped, a broker never writes again: what stopped it (the sequencer lost state, its
-chain was sealed) is settled by a new epoch only. Reading goes on from the view.
+Invariant: once stopped, a broker never writes again: what stopped it (a bug, damaged objects) is
+not settled by another epoch. A lost sequencer is: writing pauses between two epochs. Reading goes
+on from the view.
 """
 
 import logging
@@ -16,6 +17,10 @@ class Health:
     def __init__(self) -> None:
         self.stopped: str | None = None
         self.started = False
+        self.epoch = 0
+        """The one that this broker is in, or was in last."""
+        self.epochs_ended = 0
+        self._between_epochs: str | None = None
         self._degraded: dict[str, str] = {}
         self._on_stop: list[Callable[[], None]] = []
 
@@ -29,6 +34,14 @@ class Health:
             for callback in self._on_stop:
                 callback()
 
+    def epoch_began(self, epoch: int) -> None:
+        self.epoch = epoch
+        self._between_epochs = None
+
+    def epoch_ended(self, reason: str) -> None:
+        self.epochs_ended += 1
+        self._between_epochs = f"epoch {self.epoch} is over: {reason}; joining the next one"
+
     def degrade(self, part: str, reason: str) -> None:
         if part not in self._degraded:
             logger.warning("%s is degraded: %s", part, reason)
@@ -40,13 +53,14 @@ class Health:
 
     @property
     def ready(self) -> bool:
-        return self.started and self.stopped is None and not self._degraded
+        return not self.report()
 
     def report(self) -> dict[str, str]:
         """What keeps the broker from being ready, by part."""
         report = dict(self._degraded)
-        if self.stopped is not None:
-            report["writing"] = self.stopped
+        writing = self.stopped or self._between_epochs
+        if writing is not None:
+            report["writing"] = writing
         if not self.started:
             report["start"] = "the broker is starting"
         return report

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import ClusterInUseError, CorruptObjectError, SequencerLostError
-from bucketlog.model import SegmentId, SegmentIndex, Ticket, WriterId
+from bucketlog.model import SegmentId, SegmentIndex, Ticket, WallClock, WriterId
 from metadata.sequencer.client import Sequencer
-from stateless_broker.activation import EpochStarter
+from stateless_broker.activation import Claim, EpochStarter
 from stateless_broker.committed import CommittedLog, told_index
 from stateless_broker.membership import Membership
 from tiered_storage import keys
@@ -21,6 +21,7 @@ from tiered_storage import keys
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.2
+LONGEST_PAUSE_S = 5.0
 TRIES = 10
 STREAM_WAIT_MS = 1
 """What is wanted of the stream is there already."""
@@ -104,6 +105,8 @@ async def _told(epoch: int, until: int, sequencer: Sequencer) -> dict[str, Segme
 
 
 class Joiner:
+    """`now_ms` is the time of day, as claims have it."""
+
     def __init__(
         self,
         *,
@@ -112,23 +115,34 @@ class Joiner:
         starter: EpochStarter,
         membership: Membership,
         claim_wait_ms: int,
+        now_ms: WallClock,
     ) -> None:
         self._sequencer = sequencer
         self._committed = committed
         self._starter = starter
         self._membership = membership
         self._claim_wait_ms = claim_wait_ms
+        self._now_ms = now_ms
+        self._tried = 0
+        """The active epoch that was to be joined: where it is lost then, a higher one is needed."""
 
-    async def join(self) -> Joined:
-        """The membership has joined and keeps up its heartbeat. Raises `BucketlogError`."""
+    async def join(self, above: int = 0) -> Joined:
+        """An epoch higher than `above`. The membership has joined and keeps up its heartbeat.
+
+        Raises `BucketlogError`.
+        """
         last: Exception | None = None
+        pause_s = POLL_S
         for _ in range(TRIES):
             try:
-                joined = await self._try()
+                joined = await self._try(above)
             except (SequencerLostError, ClusterInUseError) as error:
                 logger.info("joining again: %s", error)
+                if isinstance(error, SequencerLostError):
+                    above = max(above, self._tried)
                 last = error
-                await asyncio.sleep(POLL_S)
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
                 continue
             if joined is not None:
                 return joined
@@ -137,19 +151,21 @@ class Joiner:
             remedy="see the other brokers' logs: do all use the same Redis?",
         )
 
-    async def _try(self) -> Joined | None:
+    async def _try(self, above: int) -> Joined | None:
+        await self._membership.heartbeat()  # a wiped Redis does not know who lives
         claim = await self._starter.highest_claim()
         epoch = await self._sequencer.active_epoch()
-        if epoch is not None and epoch == claim.epoch:
+        if epoch is not None and epoch == claim.epoch and epoch > above:
+            self._tried = epoch
             writer = await self._register_writer(epoch)
             log = await read_visible_log(
                 epoch, sequencer=self._sequencer, committed=self._committed
             )
             return Joined(epoch, writer, log, claimed_here=False)
-        claim_is_open = epoch is None or epoch < claim.epoch
-        if claim_is_open and await self._activated_by_its_claimant(claim.epoch, claim.claimed_by):
+        is_open = claim.epoch > max(epoch or 0, above)
+        if is_open and await self._activated_by_its_claimant(claim, after_another=above > 0):
             return None
-        started = max(claim.epoch, epoch or 0) + 1
+        started = max(claim.epoch, epoch or 0, above) + 1
         sealed = await self._starter.start(started)
         if sealed is None:
             return None
@@ -163,14 +179,25 @@ class Joiner:
         self._membership.writer = writer
         return writer
 
-    async def _activated_by_its_claimant(self, epoch: int, claimed_by: str) -> bool:
-        """Wait for a live broker that has claimed to activate. False: go on without it."""
+    async def _activated_by_its_claimant(self, claim: Claim, *, after_another: bool) -> bool:
+        """Wait for a live broker that has claimed to activate, here or a later epoch. False: go on
+        without it."""
         deadline = asyncio.get_running_loop().time() + self._claim_wait_ms / 1000
         while asyncio.get_running_loop().time() < deadline:
             await self._membership.heartbeat()
-            if claimed_by == self._membership.incarnation or not self._membership.lives(claimed_by):
-                return False
-            if await self._sequencer.active_epoch() == epoch:
+            if (await self._sequencer.active_epoch() or 0) >= claim.epoch:
                 return True
+            if claim.claimed_by == self._membership.incarnation:
+                return False
+            lives = self._membership.lives(claim.claimed_by)
+            if not lives and not (after_another and await self._is_young_elsewhere(claim)):
+                return False
             await asyncio.sleep(POLL_S)
         return False
+
+    async def _is_young_elsewhere(self, claim: Claim) -> bool:
+        """Claimed a moment ago for another server: its claimant is not seen to live here, and may
+        well have been right to go there."""
+        if self._now_ms() - claim.claimed_ms >= self._claim_wait_ms:
+            return False
+        return not claim.is_for(await self._sequencer.identity())

@@ -3,8 +3,7 @@
 import asyncio
 import socket
 
-from stateless_broker.connection import Connection, ConnectionLimits
-from stateless_broker.dispatch import Dispatcher
+from stateless_broker.connection import Connection, ConnectionLimits, RequestHandler
 from stateless_broker.memory_budget import MemoryBudget
 from stateless_broker.metrics import BrokerFigures
 from stateless_broker.settings import BrokerSettings
@@ -17,7 +16,7 @@ class Listener:
         self,
         *,
         settings: BrokerSettings,
-        dispatcher: Dispatcher,
+        handler: RequestHandler,
         budget: MemoryBudget,
         figures: BrokerFigures,
     ) -> None:
@@ -30,7 +29,7 @@ class Listener:
             other_requests_in_flight=settings.other_requests_in_flight,
             response_buffer_bytes=settings.response_buffer_bytes,
         )
-        self._dispatcher = dispatcher
+        self._handler = handler
         self._budget = budget
         self._figures = figures
         self._connections: set[Connection] = set()
@@ -42,7 +41,7 @@ class Listener:
 
     def _connect(self) -> Connection:
         return Connection(
-            handler=self._dispatcher.handle,
+            handler=self._handler,
             budget=self._budget,
             limits=self._limits,
             on_open=self._opened,

@@ -135,13 +135,14 @@ class Membership:
         then_ms, then = self._clock
         return then_ms + int((asyncio.get_running_loop().time() - then) * 1000)
 
-    def on_change(self, callback: Callable[[], None]) -> None:
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Called when roles may have moved: other members, or this broker was not heard for too
-        long (`is_heard` is False in the call)."""
+        long (`is_heard` is False in the call). Returns what ends that."""
         self._on_change.append(callback)
+        return lambda: self._on_change.remove(callback)
 
     def _notify(self) -> None:
-        for callback in self._on_change:
+        for callback in list(self._on_change):
             callback()
 
     def place_in_line(self, what: str) -> int:
@@ -205,10 +206,19 @@ class Membership:
             self._health.recover("heartbeat")
 
     async def heartbeat(self) -> NodeIdTaken | None:
+        """Join or stay. A node id that was given is asked for again, in case Redis was wiped, as
+        long as nobody else has it."""
+        given = self._me.node_id if self._me is not None else None
+        taken = await self._say(self._wanted_node_id if self._wanted_node_id is not None else given)
+        if taken is not None and self._wanted_node_id is None:
+            taken = await self._say(None)
+        return taken
+
+    async def _say(self, node_id: int | None) -> NodeIdTaken | None:
         asked_at = asyncio.get_running_loop().time()
         answer = await self._sequencer.heartbeat(
             self.incarnation,
-            node_id=self._wanted_node_id,
+            node_id=node_id,
             address=self._address,
             writer=self.writer,
             session_timeout_ms=self._session_timeout_ms,

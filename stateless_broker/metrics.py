@@ -51,6 +51,14 @@ class BrokerFigures(Collector):
             "bucketlog_frame_bytes", "Received frames held.", value=self._budget.held_bytes
         )
         yield GaugeMetricFamily(
+            "bucketlog_epoch", "The epoch this broker is in.", value=self._health.epoch
+        )
+        yield CounterMetricFamily(
+            "bucketlog_epochs_ended",
+            "Epochs that ended while this broker was in them.",
+            value=self._health.epochs_ended,
+        )
+        yield GaugeMetricFamily(
             "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
         )
 

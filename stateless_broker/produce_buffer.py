@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.errors import SequencerError
 from bucketlog.model import ControlEntry, TopicPartition
 from bucketlog.wire.batch import BatchHeader
-from metadata.sequencer.requests import ControlStatus, WantedControl
+from metadata.sequencer.requests import ControlStatus, WantedControl, WantedGroupEntry
 
 
 class Outcome(NamedTuple):
@@ -78,6 +78,18 @@ class PendingFact:
     def given_up(self) -> bool:
         """True once whoever waited for it was told that it may not be in the log."""
         return self.future.cancelled()
+
+    @property
+    def is_of_one_epoch(self) -> bool:
+        """A coordinator's term is of its epoch: another one's may have the same number."""
+        return isinstance(self.wanted, WantedGroupEntry)
+
+    @property
+    def is_promised(self) -> bool:
+        """Acknowledged before it was in the log."""
+        if not self.when_reserved or not self.future.done() or self.future.cancelled():
+            return False
+        return self.future.exception() is None and self.future.result() is ControlStatus.OK
 
     def settle(self, status: ControlStatus) -> None:
         if not self.future.done():
@@ -168,6 +180,12 @@ class ProduceBuffer:
                 kept.append(batch)
         self._batches = kept
         self._facts = deque(fact for fact in self._facts if not fact.given_up)
+
+    def take_facts_of_one_epoch(self) -> list[PendingFact]:
+        """All that wait; the others stay."""
+        taken = [fact for fact in self._facts if fact.is_of_one_epoch]
+        self._facts = deque(fact for fact in self._facts if not fact.is_of_one_epoch)
+        return taken
 
     async def wait(self) -> None:
         """Until there is something to take."""

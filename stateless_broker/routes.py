@@ -7,10 +7,10 @@ from uuid import uuid4
 from bucketlog.model import WallClock
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
-from stateless_broker.commit import Committer
 from stateless_broker.consumer_groups import ConsumerGroups
 from stateless_broker.dispatch import Api, Dispatcher
-from stateless_broker.feed import ViewFeed, Watchers
+from stateless_broker.epoch_end import EpochEnd
+from stateless_broker.feed import Watchers
 from stateless_broker.handlers.coordination import CoordinationHandler
 from stateless_broker.handlers.fetch import FetchHandler, FetchLimits
 from stateless_broker.handlers.groups import GroupsHandler
@@ -19,7 +19,7 @@ from stateless_broker.handlers.metadata import MetadataHandler
 from stateless_broker.handlers.offsets import OffsetsHandler
 from stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
 from stateless_broker.handlers.topics import TopicsHandler
-from stateless_broker.health import Health
+from stateless_broker.intake import Intake
 from stateless_broker.membership import Membership
 from stateless_broker.reading import RangeReader
 from stateless_broker.settings import BrokerSettings
@@ -30,20 +30,18 @@ from tiered_storage.bucket import Bucket
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What handlers are made of."""
+    """What handlers are made of, within the epoch that ends with `end`."""
 
     settings: BrokerSettings
     view: View
     bucket: Bucket
     sequencer: Sequencer
-    committer: Committer
-    feed: ViewFeed
+    intake: Intake
     groups: ConsumerGroups
     membership: Membership
-    health: Health
     watchers: Watchers
     supervisor: Supervisor
-    epoch: int
+    end: EpochEnd
     now_ms: WallClock
 
 
@@ -52,7 +50,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
     reader = RangeReader(parts.bucket, ranges_in_flight=settings.fetch_ranges_in_flight)
     changes = TopicChanges(
         view=view,
-        committer=parts.committer,
+        committer=parts.intake,
         new_topic_id=uuid4,
         partitions_default=settings.num_partitions,
         partitions_max=settings.partitions_max,
@@ -74,8 +72,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
     coordination = CoordinationHandler(
         membership=parts.membership,
         sequencer=parts.sequencer,
-        epoch=parts.epoch,
-        health=parts.health,
+        end=parts.end,
     )
     return Dispatcher(
         apis=[
@@ -91,8 +88,8 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         ],
         produce_handler=ProduceHandler(
             view=view,
-            commit=parts.committer.add,
-            given_up=parts.committer.given_up,
+            commit=parts.intake.add,
+            given_up=parts.intake.given_up,
             limits=ProduceLimits(
                 settings.batch_records_max,
                 settings.produce_timeout_ms_max,

@@ -21,6 +21,7 @@ from bucketlog.model import SegmentId, TopicPartition, WallClock, WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import FenceStatus, OverdueWriter, PublishStatus
 from stateless_broker.committed import CommittedLog
+from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.health import Health
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo
@@ -127,31 +128,29 @@ class OverdueWatch:
     """Closes the chains of writers that are silent or stuck, so that nobody waits for them.
 
     Every broker may; the one that is first in line for a writer begins, the others follow, a
-    round later each, if it is still needed then. A sequencer that lost its state ends the watch,
-    and stops writing.
+    round later each, if it is still needed then. A sequencer that lost its state ends the epoch.
     """
 
     def __init__(
         self,
         *,
-        epoch: int,
+        end: EpochEnd,
         sequencer: Sequencer,
         sealer: Sealer,
         place_in_line: Callable[[WriterId], int],
         is_own: Callable[[WriterId], bool],
         request_stamps: Callable[[Sequence[TopicPartition]], None],
-        health: Health,
         silent_ms: int,
         pending_ms: int,
         round_ms: int,
     ) -> None:
-        self._epoch = epoch
+        self._end = end
+        self._epoch = end.epoch
         self._sequencer = sequencer
         self._sealer = sealer
         self._place_in_line = place_in_line
         self._is_own = is_own
         self._request_stamps = request_stamps
-        self._health = health
         self._silent_ms = silent_ms
         self._pending_ms = pending_ms
         self._round_ms = round_ms
@@ -159,7 +158,7 @@ class OverdueWatch:
         self._closing: set[WriterId] = set()
 
     async def run(self, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
-        while self._health.stopped is None:
+        while self._end.reason is None:
             await asyncio.sleep(self._round_ms / 1000)
             try:
                 overdue = await self._sequencer.overdue(
@@ -168,7 +167,7 @@ class OverdueWatch:
             except SequencerUnavailableError:
                 continue
             except SequencerError as error:
-                self._health.stop_writing(str(error))
+                self._end.tell(str(error))
                 return
             for writer in self._due(overdue):
                 self._closing.add(writer.writer)
@@ -192,7 +191,7 @@ class OverdueWatch:
         try:
             closed = await self._sealer.close(SegmentId(overdue.writer, overdue.seq))
         except SequencerError as error:
-            self._health.stop_writing(str(error))
+            self._end.tell(str(error))
             return
         finally:
             self._closing.discard(overdue.writer)

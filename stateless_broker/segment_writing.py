@@ -5,14 +5,17 @@ comparing, since it may be our own first try; a publication is repeated until it
 """
 
 import asyncio
+from typing import NoReturn
 
+from bucketlog.errors import SequencerLostError
+from bucketlog.model import Buffer
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import PublishStatus
 from stateless_broker.segment_assembly import Assembled
 from stateless_broker.until_answered import UntilAnswered
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
-from tiered_storage.segment import body_crc32c
+from tiered_storage.segment import body_crc32c, decode_seal, is_seal
 
 
 class WriterLostError(Exception):
@@ -36,7 +39,8 @@ class SegmentWriter:
         self._put_give_up_ms = put_give_up_ms
 
     async def write(self, assembled: Assembled) -> None:
-        """Returns when the object is in the bucket. Raises `WriterLostError`, `SequencerError`."""
+        """Returns when the object is in the bucket. Raises `WriterLostError`, `SequencerError`, and
+        `CorruptObjectError`."""
         key = keys.segment(assembled.index.segment)
         crc32c = body_crc32c(assembled.parts)
         try:
@@ -52,7 +56,16 @@ class SegmentWriter:
                 f"the PUT of {key} did not end in {self._put_give_up_ms} ms"
             ) from None
         if body.data != b"".join(assembled.parts):
-            raise WriterLostError(f"another broker sealed it at {key}")
+            self._refused(key, body.data)
+
+    def _refused(self, key: str, there: Buffer) -> NoReturn:
+        """A seal of this epoch ends the writer, anything else that nobody knows of the epoch."""
+        if not is_seal(len(there)):
+            raise SequencerLostError(f"an unknown object stands at {key}")
+        sealed_by = decode_seal(key, there).sealed_by_epoch
+        if sealed_by > self._epoch:
+            raise SequencerLostError(f"epoch {sealed_by} has sealed this broker's writer at {key}")
+        raise WriterLostError(f"another broker sealed it at {key}")
 
     async def publish(self, assembled: Assembled) -> None:
         """Raises `WriterLostError`, `SequencerError`."""

@@ -25,8 +25,9 @@ from metadata.view import View
 from stateless_broker.supervisor import Supervisor
 from tests.groups import asks
 from tests.indexes import segment
-from tests.rig import UnsureSequencer, until
+from tests.rig import until
 from tests.sequencing import NOW_MS, Sequencing
+from tests.unsure_sequencer import UnsureSequencer
 
 DAY_MS = 86_400_000
 SETTINGS = GroupSettings(initial_rebalance_delay_ms=0)

@@ -3,7 +3,6 @@ bucket and a way to Valkey that fail as they are told.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,25 +12,29 @@ from uuid import uuid4
 
 from kio.schema.errors import ErrorCode
 from redis import Redis as SyncRedis
-from redis.asyncio import Redis
 
-from bucketlog.errors import SequencerUnavailableError
 from bucketlog.model import Buffer, SegmentId, WriterId
-from metadata.sequencer.client import Sequencer, connect_redis
-from metadata.sequencer.requests import BrokerAddress, VisibleSegment
-from metadata.sequencer.scripts import Verb as SequencerVerb
+from metadata.sequencer.client import connect_redis
+from metadata.sequencer.requests import BrokerAddress
+from metadata.view import View
 from stateless_broker.activation import EpochStarter
+from stateless_broker.checkpointing import Checkpointer
+from stateless_broker.commit import Committer
 from stateless_broker.committed import CommittedLog
 from stateless_broker.connection import Answer, Connection, Frame
-from stateless_broker.epoch_work import EpochWork
+from stateless_broker.consumer_groups import ConsumerGroups
+from stateless_broker.epoch_work import BrokerParts
+from stateless_broker.epochs import Epochs
+from stateless_broker.feed import Watchers
 from stateless_broker.health import Health
+from stateless_broker.intake import Intake
 from stateless_broker.joining import Joiner
 from stateless_broker.membership import Membership
 from stateless_broker.memory_budget import MemoryBudget
-from stateless_broker.routes import make_dispatcher
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from tests.sequencing import start_valkey
+from tests.unsure_sequencer import UnsureSequencer
 from tests.wire_client import build_batch, decode_response, encode_request
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
@@ -97,61 +100,6 @@ class Client:
             task.cancel()
 
 
-class UnsureSequencer(Sequencer):
-    """A sequencer whose answers get lost, or whose calls do not arrive for a while."""
-
-    def __init__(self, redis: Redis, *, cluster_id: str, stream_segments_max: int) -> None:
-        super().__init__(redis, cluster_id=cluster_id, stream_segments_max=stream_segments_max)
-        self.calls: Counter[SequencerVerb] = Counter()
-        self.lost = 0
-        self.held = 0
-        self._lose: SequencerVerb | None = None
-        self._hold: SequencerVerb | None = None
-        self._gate = asyncio.Event()
-        self._stream_gate = asyncio.Event()
-        self._stream_gate.set()
-
-    def lose_answer(self, verb: SequencerVerb) -> None:
-        """The next call of `verb` is carried out, and its answer does not arrive."""
-        self._lose = verb
-
-    def hold(self, verb: SequencerVerb) -> None:
-        """Calls of `verb` do not arrive before `let_go`."""
-        self._hold = verb
-
-    def let_go(self) -> None:
-        self._hold = None
-        self._gate.set()
-
-    def hold_stream(self) -> None:
-        """What the stream of visible segments answers does not arrive before `let_stream_go`."""
-        self._stream_gate.clear()
-
-    def let_stream_go(self) -> None:
-        self._stream_gate.set()
-
-    async def read_visible(
-        self, epoch: int, after: int, *, block_ms: int, count: int = 1000
-    ) -> list[VisibleSegment]:
-        entries = await super().read_visible(epoch, after, block_ms=block_ms, count=count)
-        await self._stream_gate.wait()
-        return entries
-
-    async def _run(
-        self, verb: SequencerVerb, *args: str | bytes | int, extra: Sequence[str] = ()
-    ) -> Any:
-        self.calls[verb] += 1
-        if verb is self._hold:
-            self.held += 1
-            await self._gate.wait()
-        answer = await super()._run(verb, *args, extra=extra)
-        if verb is self._lose:
-            self._lose = None
-            self.lost += 1
-            raise SequencerUnavailableError("injected: the answer was lost")
-        return answer
-
-
 class Rig:
     """`plan` decides the bucket's faults once the epoch is active; assign it at any time."""
 
@@ -179,6 +127,8 @@ class Rig:
         self.budget = MemoryBudget(1 << 30)
         self.health = Health()
         self.supervisor = Supervisor()
+        self.view = View()
+        self.intake = Intake(self.health, flush_bytes=flush_bytes)
         self.settings = BrokerSettings(
             bucket_url="memory://rig",
             redis_url="unix://rig",
@@ -194,6 +144,7 @@ class Rig:
             stream_segments_max=self.settings.stream_segments_max,
         )
         self.client = Client()
+        self._epochs: Epochs | None = None
         self._held: list[asyncio.Event] = []
         self._correlation_id = 0
 
@@ -224,17 +175,15 @@ class Rig:
             now_ms=lambda: 1,
             new_id=lambda: uuid4().hex,
         )
-        joined = await Joiner(
+        joiner = Joiner(
             sequencer=self.sequencer,
             committed=committed,
             starter=starter,
             membership=self.membership,
             claim_wait_ms=self.settings.claim_wait_ms,
-        ).join()
-        self.epoch = joined.epoch
-        self.writer = joined.writer
-        work = EpochWork(
-            joined=joined,
+            now_ms=lambda: 1,
+        )
+        parts = BrokerParts(
             settings=self.settings,
             write_bucket=self.counts,
             bucket=bucket,
@@ -244,16 +193,38 @@ class Rig:
             membership=self.membership,
             health=self.health,
             supervisor=self.supervisor,
+            view=self.view,
+            watchers=Watchers(),
+            intake=self.intake,
+            on_failure=self._failed,
             now_ms=lambda: 1,
         )
-        self.view = work.view
-        self.committer = work.committer
-        self.groups = work.groups
-        self.checkpointer = work.checkpointer
-        self.commit_loop = work.start(on_failure=self._failed)
+        self._epochs = epochs = Epochs(parts, joiner, on_request=lambda _: None)
+        await epochs.begin()
+        self.writer = self.committer.writer
         await self.membership.serve()
         self.health.started = True
-        self._dispatcher = make_dispatcher(work.parts(), on_request=lambda _: None)
+
+    @property
+    def epochs(self) -> Epochs:
+        assert self._epochs is not None, "not started"
+        return self._epochs
+
+    @property
+    def epoch(self) -> int:
+        return self.epochs.work.epoch
+
+    @property
+    def committer(self) -> Committer:
+        return self.epochs.work.committer
+
+    @property
+    def groups(self) -> ConsumerGroups:
+        return self.epochs.work.groups
+
+    @property
+    def checkpointer(self) -> Checkpointer:
+        return self.epochs.work.checkpointer
 
     def _failed(self, error: Exception) -> None:
         self.health.stop_writing(f"failed: {error!r}")
@@ -286,7 +257,7 @@ class Rig:
         assert self.budget.acquire(len(payload), self, lambda: None)
         reply = Reply()
         frame = Frame(bytearray(payload), self.budget)
-        self._dispatcher.handle(cast(Connection, self.client), frame, reply)
+        self.epochs.handle(cast(Connection, self.client), frame, reply)
         return asyncio.create_task(_decoded(name, version, reply.got))
 
     async def call(self, name: str, version: int, **values: Any) -> Any:
@@ -301,6 +272,8 @@ class Rig:
 
     async def stop(self) -> None:
         self.let_go()
+        if self._epochs is not None:
+            await self._epochs.stop()
         await self.supervisor.cancel_all()
         await self.sequencer.close()
         await self.counts.close()

@@ -328,7 +328,11 @@ class Sequencer(GroupVerbs):
         if not answer:
             return []
         entries = next(iter(answer.values()))[0] if isinstance(answer, dict) else answer[0][1]
-        return [_visible(stream_id, fields) for stream_id, fields in entries]
+        visible = [_visible(stream_id, fields) for stream_id, fields in entries]
+        seen = max(entry.ticket for entry in visible)
+        if seen.epoch == epoch:
+            self._last_ticket = max(seen, self._last_ticket or seen)
+        return visible
 
     async def close(self) -> None:
         await self._redis.aclose()

@@ -36,7 +36,7 @@ T = TypeVar("T")
 HALF_WAY = ("user_script:", "WRONGTYPE")
 """How the message of a script begins that ended in an error of its own: it may have written half,
 and must not be repeated. A full or busy server refuses a script's first write instead."""
-LOST_REMEDY = "restart the broker: it starts a new epoch from the bucket"
+LOST_REMEDY = "brokers begin a new epoch from the bucket by themselves"
 
 
 class ScriptRunner:

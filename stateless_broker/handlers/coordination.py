@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.errors import SequencerError
 from metadata.sequencer.client import Sequencer
 from stateless_broker.dispatch import Request
-from stateless_broker.health import Health
+from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.membership import Membership
 from stateless_broker.messages import Values
 
@@ -26,13 +26,10 @@ NOT_HEARD = "this broker does not reach the sequencer, and cannot tell which bro
 
 
 class CoordinationHandler:
-    def __init__(
-        self, *, membership: Membership, sequencer: Sequencer, epoch: int, health: Health
-    ) -> None:
+    def __init__(self, *, membership: Membership, sequencer: Sequencer, end: EpochEnd) -> None:
         self._membership = membership
         self._sequencer = sequencer
-        self._epoch = epoch
-        self._health = health
+        self._end = end
         self._producer_ids = iter(range(0))
         self._asking = asyncio.Lock()
 
@@ -70,17 +67,16 @@ class CoordinationHandler:
             producer_id = await self._next_producer_id()
         except SequencerError as error:
             if not error.retriable:
-                self._health.stop_writing(str(error))
+                self._end.tell(str(error))
             return _no_producer(ErrorCode.coordinator_not_available)
         return {"error_code": ErrorCode.none, "producer_id": producer_id, "producer_epoch": 0}
 
     async def _next_producer_id(self) -> int:
-        if self._health.stopped is not None:
-            raise SequencerError(self._health.stopped)
+        self._end.check()
         async with self._asking:  # many producers that start at once share a block
             for producer_id in self._producer_ids:
                 return producer_id
-            first = await self._sequencer.producer_ids(self._epoch, PRODUCER_IDS_BLOCK)
+            first = await self._sequencer.producer_ids(self._end.epoch, PRODUCER_IDS_BLOCK)
             self._producer_ids = iter(range(first + 1, first + PRODUCER_IDS_BLOCK))
             return first
 

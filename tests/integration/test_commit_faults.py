@@ -87,7 +87,7 @@ async def test_after_a_seal_at_the_next_key_a_new_writer_goes_on(rig: Rig) -> No
     assert await produce(rig, b"kept") == (ErrorCode.none, 0)
     writer = rig.committer.writer
     segment = SegmentId(writer, len(rig.segment_keys()))
-    assert rig.memory.create(keys.segment(segment), [encode_seal(Seal(segment, 2, 1))])
+    assert rig.memory.create(keys.segment(segment), [encode_seal(Seal(segment, 1, 1))])
     assert await produce(rig, b"moved") == (ErrorCode.none, 2)  # its reservation at 1 is void
     assert rig.committer.writer != writer
     assert await produce(rig, b"next") == (ErrorCode.none, 3)
@@ -193,52 +193,18 @@ async def test_redis_out_of_reach_for_a_while(rig: Rig) -> None:
     assert await outcome(sent) == (ErrorCode.none, 0)
 
 
-async def assert_writing_stopped(rig: Rig, end: int) -> None:
-    """Everything that writes is refused, retriably; reading goes on."""
-    error, _ = await produce(rig, b"never")
-    assert error is ErrorCode.not_enough_replicas
-    assert error.retriable
-    answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
-    assert answer.error_code is ErrorCode.coordinator_not_available
-    assert answer.error_code.retriable
-    assert (await create_topic(rig, "another")).retriable
-    assert rig.view.topic("another") is None
-    assert await end_of(rig) == end
-    data = await fetched(rig)
-    assert b"kept" in data
-    assert b"never" not in data
-    assert "restart the broker" in rig.health.report()["writing"]
-    await until(lambda: rig.budget.held_bytes == 0)
-
-
-async def test_a_wiped_redis_stops_writing_and_nothing_else(rig: Rig, valkey: OwnValkey) -> None:
-    assert await produce(rig, b"kept") == (ErrorCode.none, 0)
-    puts = len(rig.segment_keys())
-    valkey.wipe()
-    assert await produce(rig, b"never") == (ErrorCode.not_enough_replicas, -1)
-    await assert_writing_stopped(rig, 1)
-    assert len(rig.segment_keys()) == puts
-
-
-async def test_a_redis_wiped_while_a_put_is_in_flight(rig: Rig, valkey: OwnValkey) -> None:
-    """The object may be there: only the next epoch knows, and the client is told that."""
-    assert await produce(rig, b"kept") == (ErrorCode.none, 0)
-    rig.plan = Script({Verb.CREATE: [HELD]})
-    sent = send(rig, b"open")
-    await until(lambda: rig.held == 1)
-    valkey.wipe()
-    rig.let_go()
-    assert await outcome(sent) == (ErrorCode.request_timed_out, -1)
-    await assert_writing_stopped(rig, 1)
-
-
 async def test_init_producer_id_alone_finds_out_that_redis_was_wiped(
     rig: Rig, valkey: OwnValkey
 ) -> None:
+    first = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+    rig.sequencer.hold(Ask.CHECK_STATE)
     valkey.wipe()
+    while rig.epoch == 1:  # ids of a block that it has are given out still
+        answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+        assert answer.error_code in (ErrorCode.none, ErrorCode.coordinator_not_available)
+        assert answer.producer_id - first.producer_id in range(1, 100) or answer.error_code
     answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
-    assert answer.error_code is ErrorCode.coordinator_not_available
-    assert rig.health.stopped is not None
+    assert answer.producer_id >> 40 == 2
 
 
 async def test_the_state_can_be_checked_without_writing(rig: Rig, valkey: OwnValkey) -> None:
@@ -246,18 +212,6 @@ async def test_the_state_can_be_checked_without_writing(rig: Rig, valkey: OwnVal
     valkey.wipe()
     with pytest.raises(SequencerLostError, match="no state"):
         await rig.sequencer.check_state(rig.epoch)
-
-
-async def test_a_redis_restarted_empty_is_lost_state(rig: Rig, valkey: OwnValkey) -> None:
-    assert await produce(rig, b"kept") == (ErrorCode.none, 0)
-    valkey.stop()
-    sent = send(rig, b"never")
-    await until(lambda: "redis" in rig.health.report())
-    assert not sent.done()
-    assert await end_of(rig) == 1
-    valkey.start()
-    assert await outcome(sent) == (ErrorCode.not_enough_replicas, -1)
-    await assert_writing_stopped(rig, 1)
 
 
 async def test_the_next_epoch_has_all_that_was_acknowledged(valkey: OwnValkey) -> None:
@@ -281,7 +235,7 @@ async def test_the_next_epoch_has_all_that_was_acknowledged(valkey: OwnValkey) -
     assert acknowledged == [0, 1, 2]
 
 
-async def test_a_jump_in_the_stream_stops_writing_and_leaves_the_view(
+async def test_a_jump_in_the_stream_ends_the_epoch_and_leaves_the_view(
     rig: Rig, valkey: OwnValkey
 ) -> None:
     assert await produce(rig, b"kept") == (ErrorCode.none, 0)
@@ -289,6 +243,6 @@ async def test_a_jump_in_the_stream_stops_writing_and_leaves_the_view(
         (key,) = redis.keys("*:visible")
         fields = {"writer": rig.writer, "seq": "9", "ticket": "9", "size": "9", "index": "?"}
         redis.xadd(key, cast(Any, fields), id=f"{rig.epoch}-9")
-    await until(lambda: rig.health.stopped is not None)
-    assert "jumps from" in rig.health.report()["writing"]
+    await until(lambda: rig.epoch == 2)
     assert b"kept" in await fetched(rig)
+    assert await produce(rig, b"next") == (ErrorCode.none, 1)

@@ -22,7 +22,13 @@ def group_of(membership: Membership, rig: Rig) -> str:
 
 
 async def members_are(count: int, *rigs: Rig) -> None:
-    await until(lambda: all(len(rig.membership.members) == count for rig in rigs))
+    """That many, and all of them serve."""
+
+    def are() -> bool:
+        seen = [rig.membership.members for rig in rigs]
+        return all(len(each) == count == sum(one.serves for one in each) for each in seen)
+
+    await until(are)
 
 
 def send_join(rig: Rig, group: str, member_id: str = "") -> "asyncio.Task[Any]":

@@ -82,19 +82,18 @@ async def test_a_claimant_that_is_slow_is_passed_over_and_joins_later(brokers: B
     assert await produce(slow) == (NONE, 1)
 
 
-async def test_after_a_wipe_a_restarted_broker_begins_an_epoch_and_the_others_stop(
+async def test_after_a_wipe_a_new_broker_begins_an_epoch_and_the_others_follow(
     brokers: Brokers, valkey: OwnValkey
 ) -> None:
-    old, _ = await brokers.pair()
+    old, _ = await brokers.pair(heartbeat_interval_ms=700)
     assert await produce(old, b"kept") == (NONE, 0)
     valkey.wipe()
     new = await brokers.start()
-    assert new.epoch == 2
+    assert new.epoch >= 2
     assert await stored(new) == [(0, b"kept")]
-    error, _ = await produce(old, b"never")
-    assert error is ErrorCode.not_enough_replicas
-    assert await produce(new, b"next") == (NONE, 1)
-    assert await stored(new) == [(0, b"kept"), (1, b"next")]
+    assert await produce(old, b"follows") == (NONE, 1)
+    assert await produce(new, b"next") == (NONE, 2)
+    assert await stored(new) == await stored(old) == [(0, b"kept"), (1, b"follows"), (2, b"next")]
 
 
 async def test_a_writer_is_not_given_where_a_higher_epoch_is_claimed(brokers: Brokers) -> None:
@@ -182,13 +181,13 @@ async def test_a_new_epoch_stamps_the_gaps_that_it_finds(
     await until(lambda: len(b.segment_keys()) > segments)
     assert brokers.read_without_brokers(a) == (0, 1)
     valkey.wipe()
+    assert await outcome(behind) == (NONE, 1)
     c = await brokers.start()
-    assert await stored(c) == [(1, b"behind")]
-    await until(lambda: brokers.read_without_brokers(c) == (2, 0))
+    assert (await stored(c))[0] == (1, b"behind")
+    await until(lambda: brokers.read_without_brokers(c)[0] >= 2)
     a.let_go()
-    assert (await outcome(lost))[0] is ErrorCode.request_timed_out
-    assert (await outcome(behind))[0] is ErrorCode.request_timed_out
-    assert await stored(c) == [(1, b"behind")]
+    assert await outcome(lost) == (NONE, 2)
+    assert await stored(c) == [(1, b"behind"), (2, b"lost")]
 
 
 async def test_a_broker_that_comes_back_from_silence_is_a_member_again(brokers: Brokers) -> None:

@@ -18,7 +18,7 @@ from bucketlog.wire.frames import MalformedRequestError
 from metadata.view import View
 from stateless_broker import message_reader
 from stateless_broker.dispatch import Api
-from stateless_broker.health import Health
+from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.message_reader import LONGEST_MS
 from stateless_broker.messages import Values, is_flexible, write_message
 from stateless_broker.routes import Parts, make_dispatcher
@@ -42,14 +42,12 @@ def offered() -> dict[int, Api]:
         view=View(),
         bucket=nothing,
         sequencer=nothing,
-        committer=cast(Any, SimpleNamespace(add=None, given_up=None)),
-        feed=nothing,
+        intake=cast(Any, SimpleNamespace(add=None, given_up=None)),
         groups=cast(Any, SimpleNamespace(catch_up=None, coordinator=None, offsets=None)),
         membership=cast(Any, SimpleNamespace(me=SimpleNamespace(node_id=0))),
-        health=Health(),
         watchers=nothing,
         supervisor=nothing,
-        epoch=1,
+        end=EpochEnd(1),
         now_ms=lambda: 0,
     )
     return dict(make_dispatcher(parts, on_request=lambda _: None).apis)

@@ -8,7 +8,7 @@ from bucketlog.errors import SequencerLostError, SequencerUnavailableError
 from bucketlog.model import SegmentId, TopicId, TopicPartition, WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import OverdueReason, OverdueWriter
-from stateless_broker.health import Health
+from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.sealing import Closed, OverdueWatch, Sealer
 
 A, B, OWN = WriterId("a"), WriterId("b"), WriterId("own")
@@ -57,20 +57,19 @@ class Watched:
         self.sequencer = Rounds(rounds)
         self.gate = asyncio.Event()
         self.sealer = Closes(self.gate)
-        self.health = Health()
+        self.end = EpochEnd(1)
         self.stamps: list[TopicPartition] = []
         self.begun: list[tuple[int, str]] = []
         self._places = places or {}
         self._total = len(rounds)
         self.tasks: list[asyncio.Task[None]] = []
         self.watch = OverdueWatch(
-            epoch=1,
+            end=self.end,
             sequencer=self.sequencer,
             sealer=self.sealer,
             place_in_line=lambda writer: self._places.get(writer, 0),
             is_own=lambda writer: writer == OWN,
             request_stamps=self.stamps.extend,
-            health=self.health,
             silent_ms=1,
             pending_ms=1,
             round_ms=0,
@@ -141,11 +140,11 @@ async def test_a_sequencer_that_does_not_answer_is_asked_again() -> None:
     watched = Watched([SequencerUnavailableError("away"), overdue(A)])
     await watched.run()
     assert watched.begun == [(2, A)]
-    assert watched.health.stopped is None
+    assert watched.end.reason is None
 
 
 async def test_a_sequencer_that_lost_its_state_ends_the_watch() -> None:
     watched = Watched([SequencerLostError("no state"), overdue(A)])
     await watched.run()
     assert watched.begun == []
-    assert watched.health.stopped is not None
+    assert watched.end.reason is not None

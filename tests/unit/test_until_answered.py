@@ -8,11 +8,11 @@ import pytest
 from bucketlog.errors import (
     BucketRefusedError,
     BucketUnavailableError,
-    SequencerError,
     SequencerLostError,
     SequencerUnavailableError,
     WriterFencedError,
 )
+from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.health import Health
 from stateless_broker.until_answered import UntilAnswered
 
@@ -41,7 +41,7 @@ def health() -> Health:
 
 async def test_an_answer_is_returned(health: Health) -> None:
     call = Call(health, [])
-    assert await UntilAnswered(health, longest_pause_ms=1)(call, "redis") == 7
+    assert await UntilAnswered(health, EpochEnd(1), longest_pause_ms=1)(call, "redis") == 7
     assert call.reports == [{}]
     assert health.ready
 
@@ -59,7 +59,7 @@ async def test_what_may_be_repeated_is_and_is_told_meanwhile(
     health: Health, error: Exception
 ) -> None:
     call = Call(health, [error, error])
-    assert await UntilAnswered(health, longest_pause_ms=1)(call, "part") == 7
+    assert await UntilAnswered(health, EpochEnd(1), longest_pause_ms=1)(call, "part") == 7
     assert call.reports == [{}, {"part": str(error)}, {"part": str(error)}]
     assert health.ready
 
@@ -72,15 +72,16 @@ async def test_what_may_be_repeated_is_and_is_told_meanwhile(
 async def test_what_no_repetition_helps_against_is_raised(health: Health, error: Exception) -> None:
     call = Call(health, [error])
     with pytest.raises(type(error)):
-        await UntilAnswered(health, longest_pause_ms=1)(call, "part")
+        await UntilAnswered(health, EpochEnd(1), longest_pause_ms=1)(call, "part")
     assert len(call.reports) == 1
 
 
-async def test_it_ends_once_writing_is_stopped(health: Health) -> None:
+async def test_it_ends_with_the_epoch(health: Health) -> None:
     call = Call(health, [BucketUnavailableError("away")] * 2)
-    health.stop_writing("the test says so")
-    with pytest.raises(SequencerError, match="the test says so"):
-        await UntilAnswered(health, longest_pause_ms=1)(call, "bucket")
+    end = EpochEnd(1)
+    end.tell("the test says so")
+    with pytest.raises(SequencerLostError, match="the test says so"):
+        await UntilAnswered(health, end, longest_pause_ms=1)(call, "bucket")
     assert len(call.reports) == 1
 
 
@@ -94,5 +95,5 @@ async def test_the_pauses_double_up_to_the_longest(
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     call = Call(health, [BucketUnavailableError("away")] * 5)
-    await UntilAnswered(health, longest_pause_ms=100)(call, "bucket")
+    await UntilAnswered(health, EpochEnd(1), longest_pause_ms=100)(call, "bucket")
     assert pauses == [0.02, 0.04, 0.08, 0.1, 0.1]

@@ -1,0 +1,182 @@
+"""Epochs, one after another: the work of the current one, and the way into the next.
+
+Invariants: an epoch's work has ended before the next one is joined, which is always a higher one;
+the view is as whole before a held batch is acknowledged as it was before, and never shows less;
+what the old epoch left undecided is settled by the new one's chains alone (`Held`). Connections,
+and requests that wait, outlive all of it: they are given to the handlers of the current epoch.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from bucketlog.errors import BucketlogError, CorruptObjectError, InvalidDataError
+from bucketlog.model import WriterId
+from stateless_broker.connection import Answer, Connection, Frame
+from stateless_broker.dispatch import Dispatcher
+from stateless_broker.epoch_work import BrokerParts, EpochWork
+from stateless_broker.held import Held, final_positions
+from stateless_broker.joining import Joined, Joiner
+from stateless_broker.routes import make_dispatcher
+from stateless_broker.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+
+
+class Epochs:
+    """`begin` first; `work` is the current epoch's, or the last one's where none is."""
+
+    def __init__(
+        self, broker: BrokerParts, joiner: Joiner, *, on_request: Callable[[int], None]
+    ) -> None:
+        self._broker = broker
+        self._joiner = joiner
+        self._on_request = on_request
+        self._work: EpochWork | None = None
+        self._held: Held | None = None
+        self._dispatcher: Dispatcher
+        self._over = asyncio.Event()
+        self._entered = asyncio.Event()
+        self._tasks = Supervisor()
+        self._leaving = False
+        broker.health.on_stop(self._refuse)
+
+    @property
+    def work(self) -> EpochWork:
+        assert self._work is not None, "no epoch has begun yet"
+        return self._work
+
+    def handle(self, connection: Connection, frame: Frame, answer: Answer) -> None:
+        """A request, for the current epoch's handlers."""
+        self._dispatcher.handle(connection, frame, answer)
+
+    async def begin(self) -> int:
+        """Join the first one. Raises `BucketlogError`."""
+        joined = await self._joiner.join()
+        self._broker.view.rebuild(joined.log.segments, joined.log.checkpoint)
+        self._enter(joined)
+        self._tasks.spawn(
+            self._follow(), "the way from epoch to epoch", on_failure=self._broker.on_failure
+        )
+        return joined.epoch
+
+    def leave(self) -> None:
+        """The broker goes: its groups are others' from now on."""
+        self._leaving = True
+        if self._work is not None:
+            self._work.groups.leave()
+
+    async def drained(self) -> None:
+        """Until everything taken so far is settled, or writing is stopped."""
+        health, buffer = self._broker.health, self._broker.intake.buffer
+        while self._work is not None and health.stopped is None:
+            work = self._work
+            if work.end.reason is None:
+                await self._settled_or_over(work)
+                if work.end.reason is None:
+                    return
+            elif self._held is None and work.committer.is_idle and not buffer:
+                return
+            else:
+                await self._entered.wait()
+
+    async def _settled_or_over(self, work: EpochWork) -> None:
+        waits = [
+            asyncio.ensure_future(work.committer.drained()),
+            asyncio.ensure_future(self._over.wait()),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def stop(self) -> None:
+        """End the current epoch's work, settled or not."""
+        await self._tasks.cancel_all()
+        if self._work is not None:
+            await self._work.stop()
+
+    # From epoch to epoch ---------------------------------------------------------------------
+
+    def _enter(self, joined: Joined) -> None:
+        work = EpochWork(joined, self._broker)
+        work.end.on_end(self._note_end)
+        self._dispatcher = make_dispatcher(work.parts(), on_request=self._on_request)
+        self._work = work
+        if self._leaving:
+            work.groups.leave()
+        self._over.clear()
+        self._entered.set()
+        self._broker.health.epoch_began(joined.epoch)
+        work.start()
+
+    def _note_end(self) -> None:
+        self._broker.health.epoch_ended(self.work.end.reason or "")
+        self._entered.clear()
+        self._over.set()
+
+    async def _follow(self) -> None:
+        while True:
+            await self._over.wait()
+            await self.work.stop()
+            if self._broker.health.stopped is not None:
+                return
+            self._held = self.work.committer.give_up()
+            self._broker.intake.end_epoch(self.work.end.reason or "")
+            joined = await self._join_next(self._held)
+            if joined is None:
+                return
+            self._enter(joined)
+
+    async def _join_next(self, held: Held) -> Joined | None:
+        """The next epoch, with all settled that was held; None once writing is stopped. What may
+        go by (Redis or the bucket out of reach, other brokers' claims) is waited for."""
+        health, pause_s = self._broker.health, FIRST_PAUSE_S
+        while health.stopped is None:
+            try:
+                joined = await self._joiner.join(self.work.epoch)
+                ends = await final_positions(self._broker.bucket, held.writers)
+                if health.stopped is None:
+                    self._broker.view.rebuild(joined.log.segments, joined.log.checkpoint)
+            except (CorruptObjectError, InvalidDataError) as error:
+                health.stop_writing(f"no epoch can begin from the bucket: {error}")
+            except BucketlogError as error:
+                health.degrade("joining", str(error))
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+            else:
+                if health.stopped is None:
+                    health.recover("joining")
+                    self._settle(held, ends, joined)
+                    return joined
+        return None
+
+    def _settle(self, held: Held, ends: dict[WriterId, int], joined: Joined) -> None:
+        self._held = None
+        lost = held.settle(ends, self._broker.intake)
+        for fact in lost:
+            logger.error("offsets were acknowledged by Redis alone and are lost: %s", fact.wanted)
+        self._broker.watchers.notify_all()
+        logger.info(
+            "epoch %d follows epoch %d; %d segments were held",
+            joined.epoch,
+            self.work.epoch,
+            len(held.segments),
+        )
+
+    def _refuse(self) -> None:
+        """Writing is stopped for good."""
+        reason = self._broker.health.stopped or ""
+        held = [self._held] if self._held is not None else []
+        self._held = None
+        if self._work is not None:
+            self._work.end.tell(reason)
+            held.append(self._work.committer.give_up())
+        for one in held:
+            one.refuse(reason)
+        self._broker.intake.refuse_all(reason)
+        self._entered.set()
