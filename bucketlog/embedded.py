@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import selectors
+import socket
 import subprocess
 import sys
 import time
@@ -87,6 +88,7 @@ class EmbeddedCluster:
         if self._guard is not None:
             return
         valkey = None if self.redis_url else _valkey_binary()
+        _check_free(self.host, self.port)
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self._lock_fd = _lock(self.data_dir)
         try:
@@ -208,6 +210,20 @@ class EmbeddedCluster:
         error = ClusterStartError(message, remedy=f"see {self.log_path}")
         error.add_note("\n".join(lines))
         return error
+
+
+def _check_free(host: str, port: int) -> None:
+    """Before anything is made or started. Raises `ClusterStartError` where the port is taken."""
+    if port == 0:
+        return
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise ClusterStartError(
+            f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}",
+            remedy="stop what listens there, or give another --port",
+        ) from error
 
 
 def _lock(data_dir: Path) -> int:

@@ -90,6 +90,12 @@ def note(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
+def plainly(message: str) -> None:
+    """What a bar says on a terminal, for a log."""
+    if not sys.stderr.isatty():
+        note(message)
+
+
 def confirm(question: str) -> None:
     """Only a yes goes on. Asked on stderr alone: stdout is for data."""
     print(f"{question} [y/N]: ", end="", file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, note, print_rows, progress
+from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, note, plainly, print_rows, progress
 from bucketlog.client.log import Log, connect
 from bucketlog.demo.flights import FLIGHTS, flights_topic, read_flights
 from bucketlog.demo.readers import GROUP, Readers, Share
@@ -36,6 +36,7 @@ class Report:
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         begun = time.perf_counter()
+        plainly(f"demo: {name}")
         yield
         self.seconds[name] = round(time.perf_counter() - begun, 2)
 
@@ -135,6 +136,7 @@ def _print(report: Report, tally: Tally, *, complete: bool, bucket_url: str) -> 
     if report.lag:
         tally.mismatches.append(f"{report.lag} records are not committed")
     by_carrier = report.replayed or {}
+    digits = max((len(f"{mine.checksum:x}") for mine in tally.carriers.values()), default=0)
     rows = [
         {
             "carrier": carrier,
@@ -142,7 +144,7 @@ def _print(report: Report, tally: Tally, *, complete: bool, bucket_url: str) -> 
             "source": len(mine.rows),
             "consumed": mine.consumed,
             "replayed": by_carrier.get(carrier, (None, None))[0],
-            "checksum": f"{mine.checksum:x}",
+            "checksum": f"{mine.checksum:0{digits}x}",
         }
         for carrier, mine in sorted(tally.carriers.items())
     ]

@@ -15,7 +15,12 @@ def test_the_group_reads_every_flight_once(
 ) -> None:
     arguments = ["demo", "--flights", str(FLIGHTS), "--no-spark", "-p", str(partitions)]
     assert main(arguments) == 0
-    shown = capsys.readouterr().out
+    shown, told = capsys.readouterr()
+    assert told.splitlines() == [
+        f"demo: {step}" for step in ("start", "join", "produce", "consume")
+    ]
+    table = [row.split() for row in shown.partition("\n\n")[0].splitlines()]
+    assert len({len(row[-1]) for row in table[1:]}) == 1, "checksums are padded with zeros"
     figures = json.loads(shown.splitlines()[-1])
     assert (figures["produced"], figures["consumed"], figures["mismatches"]) == (
         FLIGHTS,
