@@ -16,11 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
-from bucketlog.errors import ConfigurationError, CorruptObjectError
+from bucketlog.errors import BucketlogError, ConfigurationError, CorruptObjectError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from spark_jobs.source import Pinned
+
+EXIT_FAILED = 1
 DERIVED = ("day", "hour")
 """Columns that replay adds when it partitions by them, from the record's timestamp in UTC."""
 
@@ -55,14 +58,16 @@ def replay_to_parquet(
     json_schema: str | None = None,
     mode: Literal["errorifexists", "overwrite"] = "errorifexists",
     options: Mapping[str, str] | None = None,
+    pinned: "Pinned | None" = None,
 ) -> ReplayReport:
     """Write all records of `topics` at `source_url` as Parquet under `target`.
 
     `partition_by` names columns of the source, of `json_schema`, or `day` and `hour`. With
     `json_schema` (DDL, as `carrier string, delay double`) the value is read as one JSON object and
     its fields become columns in its place; a value that does not parse fails the job. `options`
-    are further options of the source (startingOffsets, s3.region, …). Raises `ConfigurationError`
-    for what does not fit together, `CorruptObjectError` where counts differ.
+    are further options of the source (startingOffsets, s3.region, …). `pinned` is what
+    `spark_jobs.source.pin` gave for the same source, else it is looked up here. Raises
+    `ConfigurationError` for what does not fit together, `CorruptObjectError` where counts differ.
     """
     from spark_jobs.source import FORMAT, pin, register
 
@@ -72,8 +77,8 @@ def replay_to_parquet(
         raise ConfigurationError("no topics to replay", remedy="name at least one")
     start = time.monotonic()
     register(spark)
-    wanted = {**(options or {}), "subscribe": ",".join(topics), "path": source_url}
-    pinned = pin(wanted)
+    wanted = _source_options(source_url, topics, options or {})
+    pinned = pinned or pin(wanted)
     for name in [name for name in wanted if name.lower() in ("startingoffsets", "endingoffsets")]:
         del wanted[name]
     log = spark.read.format(FORMAT).options(**wanted, **pinned.options).load()
@@ -93,6 +98,10 @@ def replay_to_parquet(
         seconds=round(time.monotonic() - start, 3),
         partitions=partitions,
     )
+
+
+def _source_options(url: str, topics: Sequence[str], more: Mapping[str, str]) -> dict[str, str]:
+    return {**more, "subscribe": ",".join(topics), "path": url}
 
 
 def _shape(log: "DataFrame", partition_by: Sequence[str], json_schema: str | None) -> "DataFrame":
@@ -191,17 +200,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not separator:
             parser.error(f"--option {item}: NAME=VALUE is expected")
         options[name] = value
+    from spark_jobs.source import pin
+
+    topics = _names(given.topics)
+    try:  # what is wrong with the source is said before Spark starts
+        pinned = pin(_source_options(given.bucket, topics, options))
+    except BucketlogError as error:
+        parser.exit(EXIT_FAILED, f"{parser.prog}: {error}\n")
     spark = _session(given.cores)
     try:
         report = replay_to_parquet(
             spark,
             given.bucket,
-            _names(given.topics),
+            topics,
             given.target,
             partition_by=_names(given.partition_by),
             json_schema=given.json_schema,
             mode="overwrite" if given.overwrite else "errorifexists",
             options=options,
+            pinned=pinned,
         )
     finally:
         spark.stop()

@@ -6,6 +6,9 @@ from pathlib import Path
 from bucketlog.demo.tally import CHECKSUM_DIGITS
 from bucketlog.errors import ConfigurationError
 
+QUIET = Path(__file__).with_name("log4j2.properties")
+"""Spark's logging is set up by it."""
+
 
 def replay_flights(bucket_url: str, topic: str, target: Path) -> dict[str, tuple[int, int]]:
     """Replay `topic` into Parquet under `target`; count and checksum by key, read from there.
@@ -19,7 +22,8 @@ def replay_flights(bucket_url: str, topic: str, target: Path) -> dict[str, tuple
     from spark_jobs.replay import replay_to_parquet
     from spark_jobs.session import local_session
 
-    spark = local_session(name="bucketlog demo", config={"spark.log.level": "ERROR"})
+    quiet = f"-Dlog4j2.configurationFile={QUIET.as_uri()}"
+    spark = local_session(name="bucketlog demo", config={"spark.driver.extraJavaOptions": quiet})
     try:
         replay_to_parquet(spark, bucket_url, [topic], str(target))
         digest = functions.substring(functions.md5("value"), 1, CHECKSUM_DIGITS)

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from bucketlog.errors import ConfigurationError
 from bucketlog.wire.batch import Codec
 from bucketlog.wire.records import Record
+from spark_jobs import replay
 from spark_jobs.replay import ReplayedPartition, replay_to_parquet
 from tests.components import Components
 from tests.spark.conftest import Stored
@@ -175,3 +176,16 @@ def test_help_names_what_is_needed() -> None:
     assert done.returncode == 0
     assert "--bucket" in done.stdout
     assert "--partition-by" in done.stdout
+
+
+def test_a_wrong_path_is_refused_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(replay, "_session", lambda cores: pytest.fail("Spark was started"))
+    nowhere = f"file://{tmp_path}/nowhere"
+    with pytest.raises(SystemExit) as ended:
+        replay.main(["--bucket", nowhere, "--topics", "orders", "--target", str(tmp_path / "to")])
+    assert ended.value.code == 1
+    shown = capsys.readouterr().err
+    assert f"there is no log at {nowhere}" in shown
+    assert shown.count("\n") == 1
