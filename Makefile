@@ -32,7 +32,7 @@ check: .venv/.installed ## format, lint, types, layers and the fast tests: under
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/python -m pytest -q -n 2 -k 'not (moto or minio or localstack)' $(FAST_TESTS)
+	@$(BIN)/python -m pytest -q -n 2 -m 'not long' -k 'not (moto or minio or localstack)' $(FAST_TESTS)
 
 format: .venv/.installed ## rewrite the sources as `make check` wants them
 	@$(BIN)/ruff format .

@@ -24,6 +24,8 @@ from tiered_storage.log_cut import cut_log, readable, wanted_footers
 from tiered_storage.log_reader import read_footers
 from tiered_storage.segment import Seal, encode_seal, is_seal
 
+pytestmark = pytest.mark.long
+
 NAMES = ("a", "b", "c")
 
 

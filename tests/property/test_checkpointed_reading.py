@@ -24,6 +24,8 @@ from tiered_storage.log_cut import LogSnapshot, cut_log, readable, wanted_footer
 from tiered_storage.log_reader import read_checkpoint, read_footers, read_tails
 from tiered_storage.tails import chains_of, tail_starts, whole_log
 
+pytestmark = pytest.mark.long
+
 
 def tails_in(
     seen: Sequence[ObjectInfo], base: Checkpoint | None, registered: Iterable[ObjectInfo]

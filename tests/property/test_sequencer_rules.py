@@ -9,6 +9,8 @@ from metadata.sequencer.scripts import Verb, script_text
 from tests.property.sequencer_walk import Walk
 from tests.sequencing import Sequencing
 
+pytestmark = pytest.mark.long
+
 # Each breaks one rule in the scripts' text: what is replaced, and by what.
 BROKEN: dict[str, tuple[str, str]] = {
     "any settled segment frees the first of a list": ("at == 1 and left:match", "left:match"),

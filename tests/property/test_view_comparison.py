@@ -12,6 +12,8 @@ from metadata.view import View
 from metadata.view_comparison import ViewComparison
 from tests.histories import RandomHistory
 
+pytestmark = pytest.mark.long
+
 SEEDS = range(60)
 
 
