@@ -3,6 +3,7 @@ process of their own that can be killed."""
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,19 @@ def poll_until(
         assert time.monotonic() < deadline, [sorted(member.assignment) for member in members]
         for member in members:
             seen += member.poll(50, 0.02)
+
+
+def leave_in_turn(members: Sequence[Member], seen: list[Record[bytes, str]]) -> None:
+    """One leaves its `with` block after the other, while those that stay are polled: who is not
+    polled holds up a rebalance, and with it whoever leaves amid it."""
+    staying = list(members)
+    while staying:
+        leaver = threading.Thread(target=staying.pop().__exit__, args=(None, None, None))
+        leaver.start()
+        while leaver.is_alive():
+            for member in staying:
+                seen += member.poll(50, 0.02)
+            leaver.join(0.02)
 
 
 def shares(members: Sequence[Member]) -> list[int]:

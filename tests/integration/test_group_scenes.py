@@ -19,6 +19,7 @@ from tests.group_members import (
     SESSION_S,
     Text,
     fill,
+    leave_in_turn,
     poll_until,
     shares,
     spots,
@@ -64,10 +65,18 @@ def everything(partitions: int, each: int = EACH) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(
-    ("members", "expected"),
-    [(1, [4]), (2, [2, 2]), (3, [2, 1, 1]), (4, [1, 1, 1, 1]), (6, [1, 1, 1, 1, 0, 0])],
+    ("assignor", "members", "expected"),
+    [
+        ("cooperative-sticky", 1, [4]),
+        ("cooperative-sticky", 2, [2, 2]),
+        ("cooperative-sticky", 3, [2, 1, 1]),
+        ("range", 1, [4]),
+        ("range", 2, [2, 2]),
+        ("range", 3, [2, 1, 1]),
+        ("range", 4, [1, 1, 1, 1]),
+        ("range", 6, [1, 1, 1, 1, 0, 0]),
+    ],
 )
-@pytest.mark.parametrize("assignor", ["cooperative-sticky", "range"])
 def test_fewer_members_than_partitions_as_many_and_more(
     log: Log, name: str, members: int, expected: list[int], assignor: Assignor
 ) -> None:
@@ -85,6 +94,7 @@ def test_fewer_members_than_partitions_as_many_and_more(
         poll_until(group, lambda: len(seen) >= 4 * EACH, seen)
         owned = [partition for member in group for partition in member.assignment]
         assert sorted(owned) == [0, 1, 2, 3], "each partition has one reader"
+        leave_in_turn(group, seen)
     assert spots(seen) == everything(4), "every record once over the group"
     assert log.groups.describe(name).lag == 0
 
