@@ -161,6 +161,13 @@ class GroupOffsets:
             return ErrorCode.coordinator_load_in_progress
         return ErrorCode.none
 
+    async def _settle_known(self, held: HeldGroup) -> ErrorCode:
+        """As `_settle`; GROUP_ID_NOT_FOUND where there is then no such group."""
+        error = await self._settle(held)
+        if error is ErrorCode.none and not self._coordinator.exists(held):
+            return ErrorCode.group_id_not_found
+        return error
+
     # Deleting --------------------------------------------------------------------------------
 
     async def delete(
@@ -170,9 +177,7 @@ class GroupOffsets:
         async with self._coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
-            error = await self._settle(held)
-            if error is ErrorCode.none and not self._coordinator.exists(held):
-                error = ErrorCode.group_id_not_found
+            error = await self._settle_known(held)
             if error is ErrorCode.none:
                 error = held.group.check_offset_delete()
             if error is not ErrorCode.none:
@@ -199,9 +204,7 @@ class GroupOffsets:
         async with self._coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
-            error = await self._settle(held)
-            if error is ErrorCode.none and not self._coordinator.exists(held):
-                error = ErrorCode.group_id_not_found
+            error = await self._settle_known(held)
             return error if error is not ErrorCode.none else await self._end(held)
 
     async def _end(self, held: HeldGroup) -> ErrorCode:

@@ -10,6 +10,8 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bucketlog.wire.frames import ITEMS_MAX
+
 MIB = 1024 * 1024
 
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -72,7 +74,7 @@ class BrokerSettings(BaseSettings):
         4 * MIB, description="The largest request of any API but Produce."
     )
     request_items_max: Positive = Field(
-        100_000,
+        ITEMS_MAX,
         description="Topics, partitions, members and the like that one request may name.",
     )
     request_receive_ms_max: Positive = Field(

@@ -4,7 +4,6 @@ Source: Kafka's ListGroupsResponse.json, versions 0 to 5.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from bucketlog.wire.frames import FrameWriter
 
@@ -16,16 +15,10 @@ ONE_BYTE_UNTIL = 127
 """Shorter ids have a length of one byte."""
 
 
-class ListedRow(NamedTuple):
-    group_id: str
-    protocol_type: str
-    state: str
-
-
 def write_response(
     version: int, error: int, rows: Sequence[tuple[str, str, str]], *, group_type: str
 ) -> bytes:
-    """`rows` as `ListedRow`; all groups are of the one type."""
+    """`rows`: group id, protocol type, state; all groups are of the one type."""
     flexible = version >= FLEXIBLE_FROM
     out = FrameWriter(flexible=flexible)
     if version >= THROTTLE_FROM:
@@ -38,7 +31,7 @@ def write_response(
         rest = protocol_type, state
         end = ends.get(rest)
         if end is None:
-            end = ends[rest] = _end_of(ListedRow("", *rest), group_type, version)
+            end = ends[rest] = _end_of(protocol_type, state, group_type, version)
         name = group_id.encode()
         if flexible and len(name) < ONE_BYTE_UNTIL:
             data.append(len(name) + 1)
@@ -50,11 +43,11 @@ def write_response(
     return bytes(data)
 
 
-def _end_of(row: ListedRow, group_type: str, version: int) -> bytes:
+def _end_of(protocol_type: str, state: str, group_type: str, version: int) -> bytes:
     out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
-    out.nullable_string(row.protocol_type)
+    out.nullable_string(protocol_type)
     if version >= STATE_FROM:
-        out.nullable_string(row.state)
+        out.nullable_string(state)
     if version >= TYPE_FROM:
         out.nullable_string(group_type)
     out.tags()

@@ -7,7 +7,6 @@ import pytest
 from confluent_kafka import Producer
 
 from bucketlog.embedded import EmbeddedCluster
-from bucketlog.errors import ConfigurationError
 from tests.components import Components
 from tests.scenarios.clients import CLIENTS
 from tests.scenarios.group_members import MEMBERS, Ledger
@@ -37,18 +36,11 @@ def produce(broker: EmbeddedCluster, topic: str) -> None:
 
 
 def test_every_record_once_in_a_group_of_all_clients(
-    broker: EmbeddedCluster, components: Components
+    broker: EmbeddedCluster, components: Components, tools: KafkaTools
 ) -> None:
     for name in MEMBERS:
         components.took_part(name, CLIENTS[name].version())
-    kinds = dict(MEMBERS)
-    try:
-        tools = KafkaTools(broker.bootstrap)
-    except ConfigurationError as error:
-        components.missing("Apache Kafka's tools", error.remedy)
-    else:
-        components.took_part("Apache Kafka's tools", tools.version)
-        kinds["java"] = java_member
+    kinds = MEMBERS | {"java": java_member}
     mixed_group(broker.bootstrap, f"mixed-{next(_numbers)}", kinds, records=RECORDS)
 
 

@@ -7,24 +7,11 @@ import pytest
 from confluent_kafka import Producer
 
 from bucketlog.embedded import EmbeddedCluster
-from bucketlog.errors import ConfigurationError
-from tests.components import Components
 from tests.scenarios.kafka_tools import KafkaTools
 from tests.scenarios.round_trip import create_topic
 
 PARTITIONS, RECORDS = 3, 300
 _numbers = count()
-
-
-@pytest.fixture(scope="module")
-def tools(broker: EmbeddedCluster, components: Components) -> KafkaTools:
-    try:
-        tools = KafkaTools(broker.bootstrap)
-    except ConfigurationError as error:
-        components.missing("Apache Kafka's tools", error.remedy)
-        raise
-    components.took_part("Apache Kafka's tools", tools.version)
-    return tools
 
 
 @pytest.fixture

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+import bucketlog
+from bucketlog import Log
 from bucketlog.embedded import EmbeddedCluster
 from tests.broker_process import BrokerProcess, Start
 from tests.rig import OwnValkey, Rig, create_topic
 from tests.several_brokers import Brokers
+from tests.shell import Shell
 from tests.wire_client import WireClient
 
 MakeTopic = Callable[..., str]
@@ -23,6 +26,24 @@ _numbers = count()
 def client(broker: EmbeddedCluster) -> Iterator[WireClient]:
     with WireClient(broker.bootstrap) as connection:
         yield connection
+
+
+@pytest.fixture
+def other(broker: EmbeddedCluster) -> Iterator[WireClient]:
+    """A second connection."""
+    with WireClient(broker.bootstrap) as connection:
+        yield connection
+
+
+@pytest.fixture
+def log(broker: EmbeddedCluster) -> Iterator[Log]:
+    with bucketlog.connect(broker.bootstrap) as connected:
+        yield connected
+
+
+@pytest.fixture
+def shell(broker: EmbeddedCluster) -> Shell:
+    return Shell(broker.bootstrap)
 
 
 @pytest.fixture

@@ -27,11 +27,6 @@ def name() -> str:
     return f"cli-{next(_numbers)}"
 
 
-@pytest.fixture
-def shell(broker: EmbeddedCluster) -> Shell:
-    return Shell(broker.bootstrap)
-
-
 def test_topics(shell: Shell, name: str) -> None:
     shell.ok("topic", "create", name, "-p", "3", "-c", "max.message.bytes=5000")
     assert "TOPIC_ALREADY_EXISTS" in shell.failing(1, "topic", "create", name)

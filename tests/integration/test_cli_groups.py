@@ -6,7 +6,6 @@ from itertools import count
 
 import pytest
 
-from bucketlog.embedded import EmbeddedCluster
 from tests.shell import TIMEOUT_S, Shell
 
 _numbers = count()
@@ -15,11 +14,6 @@ _numbers = count()
 @pytest.fixture
 def name() -> str:
     return f"cli-group-{next(_numbers)}"
-
-
-@pytest.fixture
-def shell(broker: EmbeddedCluster) -> Shell:
-    return Shell(broker.bootstrap)
 
 
 def test_groups(shell: Shell, name: str) -> None:

@@ -1,13 +1,11 @@
 """Requests about groups that are hostile, or only hasty: none costs more than it is worth."""
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.embedded import EmbeddedCluster
 from stateless_broker.membership import NAME_CHARS_KEPT
 from tests.integration.conftest import MakeTopic
 from tests.rig import Rig
@@ -19,12 +17,6 @@ FRESH = itertools.count()
 @pytest.fixture
 def group() -> str:
     return f"pressed-{next(FRESH)}"
-
-
-@pytest.fixture
-def other(broker: EmbeddedCluster) -> Iterator[WireClient]:
-    with WireClient(broker.bootstrap) as connection:
-        yield connection
 
 
 def commit_values(group: str, topic: str, offset: int) -> dict[str, Any]:

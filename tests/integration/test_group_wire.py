@@ -1,7 +1,6 @@
 """Consumer groups as their bytes: each API's error codes at old and new versions."""
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -32,12 +31,6 @@ _groups = itertools.count()
 @pytest.fixture
 def group() -> str:
     return f"wire-{next(_groups)}"
-
-
-@pytest.fixture
-def other(broker: EmbeddedCluster) -> Iterator[WireClient]:
-    with WireClient(broker.bootstrap) as connection:
-        yield connection
 
 
 def join_values(group: str, member_id: str = "", version: int = 5, **wanted: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The SDK against a real broker."""
 
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import count
 
@@ -20,12 +19,6 @@ class Order(BaseModel):
     id: int
     amount: float
     note: str | None = None
-
-
-@pytest.fixture
-def log(broker: EmbeddedCluster) -> Iterator[Log]:
-    with bucketlog.connect(broker.bootstrap) as connected:
-        yield connected
 
 
 @pytest.fixture

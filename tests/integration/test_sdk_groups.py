@@ -1,25 +1,16 @@
 """Consumer groups through the SDK: when what is committed, and what a caller is told."""
 
 import time
-from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
 import pytest
 
-import bucketlog
 from bucketlog import Log, Topic
-from bucketlog.embedded import EmbeddedCluster
 from bucketlog.errors import ConfigurationError, InvalidDataError, LogError
 from tests.group_members import PATIENCE_S, fill, poll_until
 
 _numbers = count()
-
-
-@pytest.fixture
-def log(broker: EmbeddedCluster) -> Iterator[Log]:
-    with bucketlog.connect(broker.bootstrap) as connected:
-        yield connected
 
 
 @pytest.fixture
