@@ -8,7 +8,7 @@ of it is of one epoch: after its end members find their coordinator anew, and re
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
-from uuid import uuid4
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
@@ -45,6 +45,7 @@ class ConsumerGroups:
         membership: Membership,
         supervisor: Supervisor,
         wall_ms: WallClock,
+        new_uuid: Callable[[], UUID],
     ) -> None:
         self._membership = membership
         self._end = end
@@ -63,7 +64,7 @@ class ConsumerGroups:
             owns=self._owns,
             has_offsets=lambda group_id: bool(view.offsets(group_id)),
             settings=group_settings(settings),
-            new_uuid=lambda: str(uuid4()),
+            new_uuid=lambda: str(new_uuid()),
             now_ms=_monotonic_ms,
             wall_ms=wall_ms,
             spawn=spawn,

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from bucketlog.errors import SequencerError, SequencerUnavailableError
 from bucketlog.model import WallClock, WriterId
@@ -57,6 +58,7 @@ class BrokerParts:
     intake: Intake
     on_failure: Callable[[Exception], None]
     now_ms: WallClock
+    new_uuid: Callable[[], UUID]
 
 
 class EpochWork:
@@ -99,6 +101,7 @@ class EpochWork:
             membership=broker.membership,
             supervisor=broker.supervisor,
             wall_ms=broker.membership.now_ms,
+            new_uuid=broker.new_uuid,
         )
 
         self.checkpointer = self._make_checkpointer()
@@ -222,4 +225,5 @@ class EpochWork:
             supervisor=broker.supervisor,
             end=self.end,
             now_ms=broker.now_ms,
+            new_uuid=broker.new_uuid,
         )

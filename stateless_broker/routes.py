@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from uuid import uuid4
+from uuid import UUID
 
 from bucketlog.model import WallClock
 from metadata.sequencer.client import Sequencer
@@ -43,6 +43,7 @@ class Parts:
     supervisor: Supervisor
     end: EpochEnd
     now_ms: WallClock
+    new_uuid: Callable[[], UUID]
 
 
 def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispatcher:
@@ -51,7 +52,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
     changes = TopicChanges(
         view=view,
         committer=parts.intake,
-        new_topic_id=uuid4,
+        new_topic_id=parts.new_uuid,
         partitions_default=settings.num_partitions,
         partitions_max=settings.partitions_max,
         cluster_partitions_max=settings.cluster_partitions_max,

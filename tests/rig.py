@@ -198,6 +198,7 @@ class Rig:
             intake=self.intake,
             on_failure=self._failed,
             now_ms=lambda: 1,
+            new_uuid=uuid4,
         )
         self._epochs = epochs = Epochs(parts, joiner, on_request=lambda _: None)
         await epochs.begin()

@@ -6,7 +6,7 @@ import struct
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from kio.index import load_request_schema
@@ -49,6 +49,7 @@ def offered() -> dict[int, Api]:
         supervisor=nothing,
         end=EpochEnd(1),
         now_ms=lambda: 0,
+        new_uuid=uuid4,
     )
     return dict(make_dispatcher(parts, on_request=lambda _: None).apis)
 

@@ -1,0 +1,234 @@
+"""A broker without sockets: its parts put together, from the bucket and Redis to the handlers.
+
+Invariant: whatever a broker does not decide by itself comes in through `Surroundings`, so that the
+simulation runs these very parts. Requests may be handed to `handle` once `begin` has returned.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from redis.asyncio import Redis
+
+from bucketlog.errors import SequencerError
+from bucketlog.model import WallClock
+from metadata.sequencer.client import Sequencer
+from metadata.sequencer.requests import BrokerAddress
+from metadata.view import View
+from stateless_broker.activation import EpochStarter
+from stateless_broker.committed import CommittedLog
+from stateless_broker.connection import Answer, Connection, Frame
+from stateless_broker.epoch_work import BrokerParts
+from stateless_broker.epochs import Epochs
+from stateless_broker.feed import Watchers
+from stateless_broker.health import Health
+from stateless_broker.intake import Intake
+from stateless_broker.joining import Joiner
+from stateless_broker.membership import Membership
+from stateless_broker.settings import BrokerSettings
+from stateless_broker.supervisor import Supervisor
+from tiered_storage.counting import CountingBucket
+from tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
+from tiered_storage.identity import ensure_cluster
+from tiered_storage.probe import probe
+from tiered_storage.retry import RetryBucket, RetryPolicy
+
+logger = logging.getLogger(__name__)
+
+DRAIN_TIMEOUT_S = 30.0
+READ_RETRY = RetryPolicy(give_up_after_ms=10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Clock, randomness, bucket and Redis. `monotonic` is in seconds, and runs with the event
+    loop's time; `sequencer_now_ms` is a clock instead of Redis' own."""
+
+    bucket: CountingBucket
+    connect_redis: Callable[[], Redis]
+    now_ms: WallClock
+    monotonic: Callable[[], float]
+    new_uuid: Callable[[], UUID]
+    random: Random
+    sequencer_now_ms: WallClock | None = None
+
+
+class Node:
+    """`begin`, then `serve`, then `leave`, then `close`; what never began is closed all the
+    same. It owns the surroundings' bucket."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        surroundings: Surroundings,
+        *,
+        health: Health,
+        on_request: Callable[[int], None],
+    ) -> None:
+        self._settings = settings
+        self._surroundings = surroundings
+        self._health = health
+        self._on_request = on_request
+        self._supervisor = Supervisor()
+        self._bucket = RetryBucket(
+            surroundings.bucket,
+            READ_RETRY,
+            random=surroundings.random,
+            monotonic=surroundings.monotonic,
+        )
+        self._sequencer: Sequencer | None = None
+        self._membership: Membership | None = None
+        self._epochs: Epochs | None = None
+
+    @property
+    def membership(self) -> Membership:
+        assert self._membership is not None, "not begun yet"
+        return self._membership
+
+    @property
+    def epochs(self) -> Epochs:
+        assert self._epochs is not None, "not begun yet"
+        return self._epochs
+
+    async def begin(self, port: int) -> int:
+        """Join the cluster as the broker that clients find at `port`; the epoch that was joined.
+        Raises `BucketlogError`."""
+        settings, new_uuid = self._settings, self._surroundings.new_uuid
+        await probe(self._bucket, nonce=new_uuid().hex, name=settings.bucket_url)
+        identity = await ensure_cluster(
+            self._bucket, new_cluster_id=new_uuid(), now_ms=self._surroundings.now_ms()
+        )
+        cluster_id = str(identity.cluster_id)
+        self._sequencer = sequencer = Sequencer(
+            self._surroundings.connect_redis(),
+            cluster_id=cluster_id,
+            shard=settings.shard,
+            stream_segments_max=settings.stream_segments_max,
+            now_ms=self._surroundings.sequencer_now_ms,
+        )
+        await sequencer.check_server()
+        membership = await self._become_member(sequencer, cluster_id, port)
+        self._epochs = self._make_epochs(sequencer, membership)
+        return await self._epochs.begin()
+
+    def handle(self, connection: Connection, frame: Frame, answer: Answer) -> None:
+        self.epochs.handle(connection, frame, answer)
+
+    async def serve(self) -> None:
+        """Clients are sent here from now on."""
+        await self.membership.serve()
+
+    async def stop_serving(self) -> None:
+        """Clients are sent to the others from now on."""
+        await self._say(Membership.stop_serving)
+
+    async def drain(self) -> None:
+        """Let go of groups, flush and answer what was taken."""
+        if self._epochs is None:
+            return
+        self._epochs.leave()
+        try:
+            await asyncio.wait_for(self._epochs.drained(), DRAIN_TIMEOUT_S)
+        except TimeoutError:
+            logger.error("some batches were not flushed in %.0f s", DRAIN_TIMEOUT_S)
+
+    async def close(self) -> None:
+        """Stop all work, and leave the cluster."""
+        if self._epochs is not None:
+            await self._epochs.stop()
+        await self._supervisor.cancel_all()
+        if self._sequencer is not None:
+            await self._say(Membership.leave)
+            await self._sequencer.close()
+        await self._bucket.close()
+
+    async def _become_member(self, sequencer: Sequencer, cluster_id: str, port: int) -> Membership:
+        settings = self._settings
+        self._membership = membership = Membership(
+            sequencer=sequencer,
+            cluster_id=cluster_id,
+            incarnation=self._surroundings.new_uuid().hex,
+            node_id=settings.node_id,
+            address=BrokerAddress(
+                settings.advertised_host or settings.host,
+                settings.advertised_port or port,
+                settings.zone,
+            ),
+            session_timeout_ms=settings.session_timeout_ms,
+            role_timeout_ms=settings.role_timeout_effective_ms,
+            health=self._health,
+        )
+        await membership.join()
+        self._spawn(membership.run(settings.heartbeat_interval_ms), "the heartbeat")
+        return membership
+
+    def _make_epochs(self, sequencer: Sequencer, membership: Membership) -> Epochs:
+        settings, surroundings, bucket = self._settings, self._surroundings, self._bucket
+        committed = CommittedLog(bucket, footer_reads_in_flight=settings.footer_reads_in_flight)
+        starter = EpochStarter(
+            bucket=bucket,
+            committed=committed,
+            sequencer=sequencer,
+            incarnation=membership.incarnation,
+            now_ms=surroundings.now_ms,
+            new_id=lambda: surroundings.new_uuid().hex,
+        )
+        joiner = Joiner(
+            sequencer=sequencer,
+            committed=committed,
+            starter=starter,
+            membership=membership,
+            claim_wait_ms=settings.claim_wait_ms,
+            now_ms=surroundings.now_ms,
+        )
+        parts = BrokerParts(
+            settings=settings,
+            write_bucket=self._hedged(),
+            bucket=bucket,
+            committed=committed,
+            starter=starter,
+            sequencer=sequencer,
+            membership=membership,
+            health=self._health,
+            supervisor=self._supervisor,
+            view=View(),
+            watchers=Watchers(),
+            intake=Intake(self._health, flush_bytes=settings.flush_bytes),
+            on_failure=self._fatal,
+            now_ms=surroundings.now_ms,
+            new_uuid=surroundings.new_uuid,
+        )
+        return Epochs(parts, joiner, on_request=self._on_request)
+
+    def _hedged(self) -> CountingBucket | HedgingBucket:
+        """What segments are written to: slow PUTs are sent twice, where the settings want it."""
+        counting, quantile = self._surroundings.bucket, self._settings.put_hedge_quantile_effective
+        if not quantile:
+            return counting
+        share_max = self._settings.put_hedge_percent_max / 100
+        policy = HedgePolicy(HedgeSettings(quantile=quantile, share_max=share_max))
+        return HedgingBucket(
+            counting,
+            policy,
+            monotonic=self._surroundings.monotonic,
+            on_hedge=counting.count_hedge,
+        )
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._supervisor.spawn(work, name, on_failure=self._fatal)
+
+    def _fatal(self, error: Exception) -> None:
+        self._health.stop_writing(f"a part of the broker failed: {error!r}; restart it")
+
+    async def _say(self, what: Callable[[Membership], Awaitable[None]]) -> None:
+        """Tell the cluster that this broker goes, if Redis takes it."""
+        if self._membership is None or not self._membership.has_joined:
+            return
+        try:
+            await what(self._membership)
+        except SequencerError as error:
+            logger.warning("left without saying so: %s", error)
