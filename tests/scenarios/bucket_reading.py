@@ -4,8 +4,8 @@ from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import decode_records
 from metadata.checkpoint import restored
 from metadata.fold import fold
-from tests.scenarios.crash import sent_of
 from tests.scenarios.history import Log, Sent
+from tests.scenarios.load import sent_of
 from tiered_storage import keys
 from tiered_storage.bucket import Span, SyncBucket
 from tiered_storage.log_cut import readable

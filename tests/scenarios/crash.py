@@ -10,7 +10,6 @@ import select
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,23 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from tests.scenarios.history import Log, Place, Sent, broken_promises
+from tests.scenarios.history import History, Log, check
+from tests.scenarios.load import Load, read_to_end
 from tests.scenarios.round_trip import create_topic
 
 TOPIC = "crash"
 PARTITIONS = 3
 PRODUCERS = 2
 START_TIMEOUT_S = 60.0
-PROGRESS_TIMEOUT_S = 120.0
-IN_FLIGHT_RECORDS = 2000
-BURST_RECORDS = 40
-BURST_PAUSE_S = 0.01
-"""Each producer sends at most some 4,000 records a second, so that readers can reach the end."""
-PADDING = "." * 100
-METADATA_REFRESH_MS = 1000
-"""So soon do producers find that a broker is back which others stood in for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,188 +99,46 @@ class DevCommand:
         self._process = None
 
 
-class Load(threading.Thread):
-    """One idempotent producer that sends on and on; what was acknowledged, and where.
-
-    Record n goes to partition n modulo `partitions`.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        bootstrap: str,
-        *,
-        topic: str = TOPIC,
-        partitions: int = PARTITIONS,
-        burst_records: int = BURST_RECORDS,
-    ) -> None:
-        super().__init__(name=name)
-        self._topic = topic
-        self._partitions = partitions
-        self._burst_records = burst_records
-        self.acknowledged: list[tuple[Sent, Place]] = []
-        self.failures: list[str] = []
-        self.progress = threading.Condition()
-        self._stopping = threading.Event()
-        self._waiting = 0
-        self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "enable.idempotence": True,
-                "linger.ms": 2,
-                "message.timeout.ms": int(PROGRESS_TIMEOUT_S * 1000),
-                "reconnect.backoff.ms": 10,
-                "reconnect.backoff.max.ms": 100,
-                "retry.backoff.ms": 20,
-                "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
-                "error_cb": self._noticed,
-                "log_level": 0,
-            }
-        )
-
-    def stop(self) -> None:
-        """All that was sent is acknowledged, or it is in `failures`."""
-        self._stopping.set()
-        self.join()
-
-    def wait_for(self, count: int) -> None:
-        """Until so many more are acknowledged. Raises `AssertionError` where none come."""
-        with self.progress:
-            wanted = len(self.acknowledged) + count
-            if not self.progress.wait_for(
-                lambda: len(self.acknowledged) >= wanted or self.failures, PROGRESS_TIMEOUT_S
-            ):
-                raise AssertionError(f"{self.name}: no progress in {PROGRESS_TIMEOUT_S} s")
-        if self.failures:
-            raise AssertionError(f"{self.name}: {self.failures[:3]}")
-
-    def run(self) -> None:
-        try:
-            self._send_on()
-        except KafkaException as error:  # the producer has met a fatal error
-            self._failed(str(error))
-
-    def _send_on(self) -> None:
-        number = 0
-        while not self._stopping.is_set() and not self.failures:
-            if self._waiting >= IN_FLIGHT_RECORDS:
-                self._producer.poll(0.05)
-                continue
-            self._waiting += 1
-            self._send(Sent(self.name, number))
-            number += 1
-            self._producer.poll(0 if number % self._burst_records else BURST_PAUSE_S)
-        left = self._producer.flush(PROGRESS_TIMEOUT_S)
-        if left:
-            self._failed(f"{left} records are neither acknowledged nor refused")
-
-    def _send(self, sent: Sent) -> None:
-        def settled(error: KafkaError | None, message: Message) -> None:
-            self._waiting -= 1
-            with self.progress:
-                if error is not None:
-                    self.failures.append(f"{sent}: {error}")
-                else:
-                    partition, offset = message.partition(), message.offset()
-                    assert partition is not None
-                    assert offset is not None
-                    self.acknowledged.append((sent, Place(partition, offset)))
-                self.progress.notify_all()
-
-        value = f"{sent.producer} {sent.number} {PADDING}"
-        self._producer.produce(
-            self._topic,
-            value,
-            partition=sent.number % self._partitions,
-            on_delivery=settled,
-        )
-
-    def _noticed(self, error: KafkaError) -> None:
-        if error.fatal():
-            self._failed(f"fatal: {error}")
-
-    def _failed(self, text: str) -> None:
-        with self.progress:
-            self.failures.append(text)
-            self.progress.notify_all()
-
-
-def read_log(bootstrap: str, topic: str = TOPIC, partitions: int = PARTITIONS) -> Log:
-    """Everything that consumers can see, from the beginning to the high watermarks."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "none",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "log_level": 0,
-        }
-    )
-    rows: dict[int, list[tuple[int, Sent]]] = {number: [] for number in range(partitions)}
-    unread = set(rows)
-    try:
-        consumer.assign([TopicPartition(topic, number, 0) for number in rows])
-        deadline = time.monotonic() + PROGRESS_TIMEOUT_S
-        while unread:
-            if time.monotonic() > deadline:
-                raise AssertionError(f"partitions {unread} do not end in {PROGRESS_TIMEOUT_S} s")
-            for message in consumer.consume(1000, timeout=0.1):
-                error, partition, offset = message.error(), message.partition(), message.offset()
-                assert partition is not None
-                assert offset is not None
-                if error is None:
-                    rows[partition].append((offset, sent_of(message.value())))
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    unread.discard(partition)
-                else:
-                    raise AssertionError(str(error))
-    finally:
-        consumer.close()
-    return rows
-
-
-def sent_of(value: str | bytes | None) -> Sent:
-    """The record that a value names."""
-    assert isinstance(value, bytes)
-    producer, number, _ = value.decode().split(" ")
-    return Sent(producer, int(number))
-
-
 def crash(data: Path, kills: int, *, records_between: int) -> CrashFigures:
     """`kills` times: let both producers get `records_between` acknowledged, kill, start again and
     hold the log against all acknowledgements so far. Raises `AssertionError`; nothing is left
     running."""
     began = time.perf_counter()
     command = DevCommand(data)
+    history = History()
     try:
         slowest = command.start()
         create_topic(command.bootstrap, TOPIC, PARTITIONS)
-        loads = [Load(f"producer-{number}", command.bootstrap) for number in range(PRODUCERS)]
-        restart_s, complaints = _under_load(command, loads, kills, records_between)
+        loads = [
+            Load(f"producer-{n}", command.bootstrap, history, topic=TOPIC, partitions=PARTITIONS)
+            for n in range(PRODUCERS)
+        ]
+        restart_s = _under_load(command, loads, kills, records_between)
         failures = [text for load in loads for text in load.failures]
-        log = read_log(command.bootstrap)
+        log = _read(command, history)
     finally:
         command.stop()
-    acknowledged = [row for load in loads for row in load.acknowledged]
-    complaints += broken_promises(acknowledged, log)
-    if failures or complaints:
-        raise AssertionError("\n".join(failures[:10] + complaints[:20]))
+    assert not failures, "\n".join(failures[:10])
+    check(history, log)
     return CrashFigures(
         kills=kills,
-        acknowledged=len(acknowledged),
+        acknowledged=len(history.acknowledged),
         in_log=sum(len(rows) for rows in log.values()),
-        broken_promises=len(complaints),
+        broken_promises=0,
         slowest_restart_s=round(max(slowest, restart_s), 2),
         seconds=round(time.perf_counter() - began, 1),
     )
 
 
+def _read(command: DevCommand, history: History) -> Log:
+    return read_to_end(command.bootstrap, history, topic=TOPIC, partitions=PARTITIONS)
+
+
 def _under_load(
     command: DevCommand, loads: Sequence[Load], kills: int, records_between: int
-) -> tuple[float, list[str]]:
-    """The slowest restart in seconds, and the promises that were seen broken."""
+) -> float:
+    """The slowest restart in seconds. After each one the log is read."""
     slowest = 0.0
-    complaints: list[str] = []
     for load in loads:
         load.start()
     try:
@@ -297,12 +146,11 @@ def _under_load(
             for load in loads:
                 load.wait_for(records_between)
             command.kill(turn)
-            before = [row for load in loads for row in list(load.acknowledged)]
             slowest = max(slowest, command.start())
-            complaints += broken_promises(before, read_log(command.bootstrap))
+            _read(command, loads[0].history)
         for load in loads:
             load.wait_for(records_between)
     finally:
         for load in loads:
             load.stop()
-    return slowest, complaints
+    return slowest

@@ -13,9 +13,10 @@ from typing import Any
 import confluent_kafka
 
 from tests.scenarios.cluster import Cluster, ClusterBroker, running_cluster
-from tests.scenarios.crash import Load, read_log
 from tests.scenarios.group_members import Ledger, RunningMember, confluent_member
-from tests.scenarios.history import broken_promises
+from tests.scenarios.history import History
+from tests.scenarios.judgement import judge
+from tests.scenarios.load import Load
 from tests.scenarios.round_trip import create_topic
 
 TOPIC, GROUP = "expansion", "readers"
@@ -57,11 +58,12 @@ def expansion(*, between_s: float) -> ExpansionFigures:
     with running_cluster(1, settings=SETTINGS, late=BROKERS - 1) as cluster:
         first = cluster.brokers[0].bootstrap
         create_topic(first, TOPIC, PARTITIONS)
-        ledger = Ledger()
+        ledger, history = Ledger(), History()
         loads = [
             StrictLoad(
                 f"producer-{number}",
                 first,
+                history,
                 topic=TOPIC,
                 partitions=PARTITIONS,
                 burst_records=BURST_RECORDS,
@@ -76,21 +78,19 @@ def expansion(*, between_s: float) -> ExpansionFigures:
         ]
         try:
             produced, fetched = _grow(cluster, loads, ledger, between_s)
-            acknowledged = [row for load in loads for row in load.acknowledged]
-            ledger.wait_for_records(len(acknowledged))
+            ledger.wait_for_records(len(history.acknowledged))
         finally:
             for reader in readers:
                 reader.stop()
-        log = read_log(first, TOPIC, PARTITIONS)
-    complaints = broken_promises(acknowledged, log) + ledger.wrong
-    complaints += [text for load in loads for text in load.failures]
+        log = judge(cluster, history, topic=TOPIC, partitions=PARTITIONS)
+    complaints = [*ledger.wrong, *(text for load in loads for text in load.failures)]
     complaints += [f"{each} was processed {n} times" for each, n in ledger.seen.items() if n > 1]
     for counts in (produced, fetched):
         if not all(counts.values()):
             complaints.append(f"not every broker took part: {counts}")
     assert not complaints, "\n".join(complaints[:20])
     return ExpansionFigures(
-        acknowledged=len(acknowledged),
+        acknowledged=len(history.acknowledged),
         in_log=sum(len(rows) for rows in log.values()),
         processed=len(ledger.seen),
         errors=len(complaints),

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from tests.scenarios.bucket_reading import records_in_bucket
 from tests.scenarios.cluster import Cluster, ClusterBroker, Store, running_cluster
-from tests.scenarios.crash import Load, read_log
-from tests.scenarios.history import broken_promises
+from tests.scenarios.history import History, Seen
+from tests.scenarios.judgement import judge
+from tests.scenarios.load import Load
 from tests.scenarios.round_trip import create_topic
 from tests.wire_client import WireClient
 
@@ -37,7 +37,6 @@ class FailoverFigures:
     kills: int
     acknowledged: int
     in_log: int
-    in_bucket: int
     broken_promises: int
     longest_gap_s: dict[int, float]
     """By partition."""
@@ -53,9 +52,11 @@ class FailoverFigures:
 
 @dataclass
 class Watch:
-    """When each partition's high watermark was seen to rise. Start it with `with`."""
+    """When each partition's high watermark was seen to rise, and what each broker said of it.
+    Start it with `with`."""
 
     brokers: Sequence[ClusterBroker]
+    history: History
     topic: str = TOPIC
     partitions: int = PARTITIONS
     rises: dict[int, list[float]] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class Watch:
             try:
                 with WireClient(broker.bootstrap, timeout_s=ASK_TIMEOUT_S) as client:
                     while not self._stopping.wait(POLL_PAUSE_S):
-                        self._take(self._ask(client))
+                        self._take(broker, self._ask(client))
             except OSError:  # it is dead, or does not answer
                 self._stopping.wait(POLL_PAUSE_S)
 
@@ -104,8 +105,9 @@ class Watch:
             if row.error_code == 0
         ]
 
-    def _take(self, seen: list[tuple[int, int]]) -> None:
-        now = time.monotonic()
+    def _take(self, broker: ClusterBroker, seen: list[tuple[int, int]]) -> None:
+        now, observer = time.monotonic(), f"the watch of broker {broker.node_id}"
+        self.history.high_watermarks += [Seen(observer, *row) for row in seen]
         with self._lock:
             for partition, offset in seen:
                 if offset > self._highest[partition]:
@@ -142,10 +144,12 @@ def failover(store: Store, kills: int, *, between_s: float) -> FailoverFigures:
     settings = {"flush_interval_ms": "250"} if store is Store.MINIO else {}
     with running_cluster(BROKERS, store=store, settings=settings) as cluster:
         create_topic(cluster.brokers[0].bootstrap, TOPIC, PARTITIONS)
+        history = History()
         loads = [
             Load(
                 f"producer-{number}",
                 cluster.bootstrap,
+                history,
                 topic=TOPIC,
                 partitions=PARTITIONS,
                 burst_records=BURST_RECORDS,
@@ -154,29 +158,15 @@ def failover(store: Store, kills: int, *, between_s: float) -> FailoverFigures:
         ]
         gaps, slowest = _under_load(cluster, loads, kills, between_s)
         failures = [text for load in loads for text in load.failures]
-        acknowledged = [row for load in loads for row in load.acknowledged]
-        complaints = []
-        in_log = 0
-        for broker in cluster.brokers:
-            log = read_log(broker.bootstrap, TOPIC, PARTITIONS)
-            in_log = sum(len(rows) for rows in log.values())
-            complaints += [
-                f"broker {broker.node_id}: {text}" for text in broken_promises(acknowledged, log)
-            ]
-        bucket = cluster.open_bucket()
-        stored = records_in_bucket(bucket, TOPIC)
-        bucket.close()
-        complaints += [f"bucket: {text}" for text in broken_promises(acknowledged, stored)]
-        if failures or complaints:
-            raise AssertionError("\n".join(failures[:10] + complaints[:20]))
+        assert not failures, "\n".join(failures[:10])
+        log = judge(cluster, history, topic=TOPIC, partitions=PARTITIONS)
     samples = [gap for mine in gaps.values() for gap in mine]
     return FailoverFigures(
         store=store,
         kills=kills,
-        acknowledged=len(acknowledged),
-        in_log=in_log,
-        in_bucket=sum(len(rows) for rows in stored.values()),
-        broken_promises=len(complaints),
+        acknowledged=len(history.acknowledged),
+        in_log=sum(len(rows) for rows in log.values()),
+        broken_promises=0,
         longest_gap_s={partition: round(max(mine), 2) for partition, mine in gaps.items()},
         gap_p99_s=round(percentile(samples, 0.99), 2),
         gap_p50_s=round(percentile(samples, 0.5), 2),
@@ -195,7 +185,7 @@ def _under_load(
     try:
         for load in loads:
             load.wait_for(PARTITIONS * 10)
-        with Watch(cluster.brokers) as watch:
+        with Watch(cluster.brokers, loads[0].history) as watch:
             time.sleep(SETTLE_S)
             for turn in range(kills):
                 victim = cluster.brokers[turn % len(cluster.brokers)]

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tests.scenarios.cluster import Store, running_cluster
+from tests.scenarios.history import History
 from tests.scenarios.pinned import Pinned
 from tests.scenarios.round_trip import create_topic
 from tests.scenarios.zombie import wait_for_progress
@@ -33,7 +34,7 @@ def idle(store: Store, seconds: float) -> IdleFigures:
     with running_cluster(2, store=store) as cluster:
         create_topic(cluster.brokers[0].bootstrap, TOPIC, 1)
         producers = [
-            Pinned(f"through-{broker.node_id}", broker.bootstrap, TOPIC)
+            Pinned(f"through-{broker.node_id}", broker.bootstrap, History(), TOPIC)
             for broker in cluster.brokers
         ]
         try:

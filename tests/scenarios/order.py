@@ -6,19 +6,19 @@ the while, and reads again what it has passed: nothing may appear there.
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import decode_records
 from tests.scenarios.cluster import Store, running_cluster
-from tests.scenarios.crash import sent_of
-from tests.scenarios.history import Sent
+from tests.scenarios.history import History, Read, Sent
+from tests.scenarios.judgement import judge
+from tests.scenarios.load import sent_of
 from tests.scenarios.pinned import Pinned
 from tests.scenarios.round_trip import create_topic
 from tests.scenarios.slow_puts import constant
-from tests.scenarios.zombie import hold_against_log
 from tests.wire_client import WireClient
 
 TOPIC = "order"
@@ -42,53 +42,21 @@ class OrderFigures:
     offsets_passed: int
     appeared_below: int
     in_log: int
-    in_bucket: int
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-class Passed:
-    """What a consumer has seen of one partition, and what may not be.
-
-    `position` is the offset after the last one seen: below it nothing may change.
-    """
-
-    def __init__(self) -> None:
-        self.position = 0
-        self.known: dict[int, Sent] = {}
-
-    def take(self, first: int, rows: Iterable[tuple[int, Sent]]) -> list[str]:
-        """Records read from offset `first` on; what is wrong with them."""
-        found = []
-        read = dict(rows)
-        for offset, sent in sorted(read.items()):
-            if offset >= self.position:
-                self.known[offset] = sent
-            elif offset not in self.known:
-                found.append(f"{sent} appears at {offset}, and {self.position} was passed")
-            elif self.known[offset] != sent:
-                found.append(f"offset {offset} was {self.known[offset]} and is {sent}")
-        if read:
-            last = max(read)
-            found += [
-                f"offset {offset} was {sent} and is gone"
-                for offset, sent in self.known.items()
-                if first <= offset <= last and offset not in read
-            ]
-            self.position = max(self.position, last + 1)
-        return found
-
-
 class Reader(threading.Thread):
     """Asks the brokers in turn, until it is stopped."""
 
-    def __init__(self, addresses: Sequence[str]) -> None:
+    def __init__(self, addresses: Sequence[str], history: History) -> None:
         super().__init__(name="reader")
-        self.passed = Passed()
+        self.position = 0
+        """The offset after the last one seen: below it nothing may change."""
         self.polls = 0
-        self.complaints: list[str] = []
+        self._history = history
         self.failure: Exception | None = None
         self._addresses = addresses
         self._stopping = threading.Event()
@@ -110,10 +78,12 @@ class Reader(threading.Thread):
                 client.close()
 
     def _poll(self, client: WireClient) -> None:
-        first = max(0, self.passed.position - WINDOW_OFFSETS)
+        first, began = max(0, self.position - WINDOW_OFFSETS), time.monotonic()
         rows = read_from(client, TOPIC, first)
-        broker = self._addresses[self.polls % len(self._addresses)]
-        self.complaints += [f"{broker}: {text}" for text in self.passed.take(first, rows)]
+        reader = f"poll {self.polls} of {self._addresses[self.polls % len(self._addresses)]}"
+        self._history.reads.append(Read(reader, 0, first, rows, began))
+        if rows:
+            self.position = max(self.position, rows[-1][0] + 1)
 
 
 def read_from(client: WireClient, topic: str, first: int) -> list[tuple[int, Sent]]:
@@ -144,15 +114,16 @@ def order(seconds: float, *, delay_s: float) -> OrderFigures:
     with running_cluster(2, store=Store.MINIO, delays={SLOW: constant(0)}) as cluster:
         create_topic(cluster.bootstrap.split(",")[SLOW], TOPIC, 1)
         cluster.proxies[SLOW].delay = constant(delay_s)
+        history = History()
         slow, fast = (
             [
-                Pinned(f"{name}-{turn}", cluster.brokers[number].bootstrap, TOPIC)
+                Pinned(f"{name}-{turn}", cluster.brokers[number].bootstrap, history, TOPIC)
                 for turn in range(PRODUCERS_EACH)
             ]
             for number, name in ((SLOW, "slow"), (FAST, "fast"))
         )
         producers = [*slow, *fast]
-        reader = Reader([broker.bootstrap for broker in cluster.brokers])
+        reader = Reader([broker.bootstrap for broker in cluster.brokers], history)
         started: list[Pinned | Reader] = []
         try:
             started.append(reader)
@@ -165,11 +136,9 @@ def order(seconds: float, *, delay_s: float) -> OrderFigures:
             for thread in reversed(started):
                 thread.stop()
         cluster.proxies[SLOW].delay = constant(0)
-        acknowledged = [row for producer in producers for row in producer.acknowledged]
-        in_log, in_bucket = hold_against_log(cluster, TOPIC, 1, acknowledged)
+        log = judge(cluster, history, topic=TOPIC, partitions=1)
     if reader.failure is not None:
         raise AssertionError("the reader failed") from reader.failure
-    assert not reader.complaints, "\n".join(reader.complaints[:20])
     slowest_s = max(producer.slowest_s for producer in slow)
     assert slowest_s >= delay_s, "the proxy delayed nothing"
     for producer in producers:
@@ -177,15 +146,14 @@ def order(seconds: float, *, delay_s: float) -> OrderFigures:
         assert not producer.refused, f"{producer.name}: {producer.refused[:3]}"
     return OrderFigures(
         delay_s=delay_s,
-        acknowledged=len(acknowledged),
-        acknowledged_by_slow=sum(len(producer.acknowledged) for producer in slow),
-        acknowledged_by_fast=sum(len(producer.acknowledged) for producer in fast),
+        acknowledged=len(history.acknowledged),
+        acknowledged_by_slow=sum(producer.acknowledged for producer in slow),
+        acknowledged_by_fast=sum(producer.acknowledged for producer in fast),
         slowest_answer_of_slow_s=round(slowest_s, 2),
         slowest_answer_of_fast_s=round(max(producer.slowest_s for producer in fast), 2),
         polls=reader.polls,
-        offsets_passed=reader.passed.position,
-        appeared_below=len(reader.complaints),
-        in_log=in_log,
-        in_bucket=in_bucket,
+        offsets_passed=reader.position,
+        appeared_below=0,
+        in_log=len(log[0]),
         seconds=round(time.perf_counter() - began, 1),
     )

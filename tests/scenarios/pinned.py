@@ -5,7 +5,7 @@ import time
 
 from kio.schema.errors import ErrorCode
 
-from tests.scenarios.history import Place, Sent
+from tests.scenarios.history import Acknowledged, History, Place, Refused, Sent
 from tests.wire_client import WireClient, build_batch
 
 PAUSE_S = 0.01
@@ -14,7 +14,8 @@ PAUSE_S = 0.01
 class Pinned(threading.Thread):
     """Sends record after record to `bootstrap`, each when the one before is settled.
 
-    What is refused, or whose connection breaks, is not sent again: it may be in the log or not.
+    What is refused, or whose connection breaks, is not sent again: what became of it, the history
+    knows as far as the answer said. `acknowledged` counts.
     Records are `<name> <number> .`; number n goes to partition n modulo `partitions`.
     """
 
@@ -22,6 +23,7 @@ class Pinned(threading.Thread):
         self,
         name: str,
         bootstrap: str,
+        history: History,
         topic: str,
         partitions: int = 1,
         *,
@@ -29,9 +31,10 @@ class Pinned(threading.Thread):
         answer_timeout_s: float = 60.0,
     ) -> None:
         super().__init__(name=name)
-        self.acknowledged: list[tuple[Sent, Place]] = []
+        self.acknowledged = 0
         self.refused: list[str] = []
         self.slowest_s = 0.0
+        self._history = history
         self._address = bootstrap
         self._topic = topic
         self._partitions = partitions
@@ -76,7 +79,11 @@ class Pinned(threading.Thread):
         )
         row = answer.responses[0].partition_responses[0]
         self.slowest_s = max(self.slowest_s, time.monotonic() - began)
-        if row.error_code == ErrorCode.none:
-            self.acknowledged.append((sent, Place(partition, row.base_offset)))
+        error, now = ErrorCode(row.error_code), time.monotonic()
+        if error is ErrorCode.none:
+            place = Place(partition, row.base_offset)
+            self._history.acknowledged.append(Acknowledged(sent, place, now))
+            self.acknowledged += 1
         else:
-            self.refused.append(ErrorCode(row.error_code).name)
+            self._history.refused.append(Refused(sent, error, now))
+            self.refused.append(error.name)

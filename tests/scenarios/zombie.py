@@ -6,14 +6,14 @@ sleeps; or after it woke. Whatever the broker then acknowledges must be in the l
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tests.scenarios.bucket_reading import records_in_bucket
 from tests.scenarios.cluster import Cluster, Store, running_cluster
-from tests.scenarios.crash import Load, read_log
-from tests.scenarios.history import Place, Sent, broken_promises
+from tests.scenarios.history import History
+from tests.scenarios.judgement import judge
+from tests.scenarios.load import Load
 from tests.scenarios.pinned import Pinned
 from tests.scenarios.round_trip import create_topic
 from tests.scenarios.slow_puts import constant
@@ -40,7 +40,6 @@ class ZombieFigures:
     slowest_answer_of_zombie_s: float
     refused_by_zombie: dict[str, int]
     in_log: int
-    in_bucket: int
     seals: int
     broken_promises: int
     seconds: float
@@ -56,9 +55,10 @@ def zombie(rounds: int, *, stopped_s: float) -> ZombieFigures:
     with running_cluster(BROKERS, store=Store.MINIO, delays=delays) as cluster:
         sleeper = cluster.brokers[ZOMBIE]
         create_topic(sleeper.bootstrap, TOPIC, PARTITIONS)
-        load = Load("librdkafka", cluster.bootstrap, topic=TOPIC, partitions=PARTITIONS)
+        history = History()
+        load = Load("librdkafka", cluster.bootstrap, history, topic=TOPIC, partitions=PARTITIONS)
         pinned = [
-            Pinned(f"pinned-{number}", sleeper.bootstrap, TOPIC, PARTITIONS)
+            Pinned(f"pinned-{number}", sleeper.bootstrap, history, TOPIC, PARTITIONS)
             for number in range(PINNED)
         ]
         try:
@@ -74,9 +74,7 @@ def zombie(rounds: int, *, stopped_s: float) -> ZombieFigures:
             for thread in pinned:
                 thread.stop()
             load.stop()
-        by_zombie = [row for thread in pinned for row in thread.acknowledged]
-        acknowledged = [*load.acknowledged, *by_zombie]
-        in_log, in_bucket = hold_against_log(cluster, TOPIC, PARTITIONS, acknowledged)
+        log = judge(cluster, history, topic=TOPIC, partitions=PARTITIONS)
         seals = count_seals(cluster)
     assert not load.failures, load.failures[:5]
     assert seals >= rounds, f"{seals} chains were sealed in {rounds} rounds: nobody was a zombie"
@@ -84,12 +82,11 @@ def zombie(rounds: int, *, stopped_s: float) -> ZombieFigures:
     return ZombieFigures(
         rounds=rounds,
         stopped_s=stopped_s,
-        acknowledged=len(acknowledged),
-        acknowledged_by_zombie=len(by_zombie),
+        acknowledged=len(history.acknowledged),
+        acknowledged_by_zombie=sum(thread.acknowledged for thread in pinned),
         slowest_answer_of_zombie_s=round(max(thread.slowest_s for thread in pinned), 1),
         refused_by_zombie={reason: refusals.count(reason) for reason in set(refusals)},
-        in_log=in_log,
-        in_bucket=in_bucket,
+        in_log=sum(map(len, log.values())),
         seals=seals,
         broken_promises=0,
         seconds=round(time.perf_counter() - began, 1),
@@ -111,34 +108,10 @@ def wait_for_progress(threads: Iterable[Pinned]) -> None:
     """Until each has more acknowledged."""
     deadline = time.monotonic() + PROGRESS_TIMEOUT_S
     for thread in threads:
-        before = len(thread.acknowledged)
-        while len(thread.acknowledged) == before:
+        before = thread.acknowledged
+        while thread.acknowledged == before:
             assert time.monotonic() < deadline, f"{thread.name}: no progress: {thread.refused[-3:]}"
             time.sleep(0.05)
-
-
-def hold_against_log(
-    cluster: Cluster, topic: str, partitions: int, acknowledged: Sequence[tuple[Sent, Place]]
-) -> tuple[int, int]:
-    """Read all through each broker and from the bucket alone; the records in both. Raises
-    `AssertionError` where a promise is broken."""
-    complaints: list[str] = []
-    counts = set()
-    for broker in cluster.brokers:
-        log = read_log(broker.bootstrap, topic, partitions)
-        counts.add(sum(map(len, log.values())))
-        complaints += [
-            f"broker {broker.node_id}: {text}" for text in broken_promises(acknowledged, log)
-        ]
-    bucket = cluster.open_bucket()
-    try:
-        stored = records_in_bucket(bucket, topic)
-    finally:
-        bucket.close()
-    complaints += [f"bucket: {text}" for text in broken_promises(acknowledged, stored)]
-    assert not complaints, "\n".join(complaints[:20])
-    assert len(counts) == 1, f"brokers show different numbers of records: {counts}"
-    return counts.pop(), sum(map(len, stored.values()))
 
 
 def count_seals(cluster: Cluster) -> int:

@@ -1,0 +1,179 @@
+"""An idempotent producer that sends on and on, and readers of all there is, each of whom notes what
+it was told in a history (tests/scenarios/history.py).
+
+Values name their records: `<producer> <number> <padding>`.
+"""
+
+import threading
+import time
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from tests.scenarios.history import Acknowledged, History, Log, Place, Read, Sent
+
+PROGRESS_TIMEOUT_S = 120.0
+IN_FLIGHT_RECORDS = 2000
+BURST_RECORDS = 40
+BURST_PAUSE_S = 0.01
+"""Each producer sends at most some 4,000 records a second, so that readers can reach the end."""
+PADDING = "." * 100
+METADATA_REFRESH_MS = 1000
+"""So soon do producers find that a broker is back which others stood in for."""
+
+
+class Load(threading.Thread):
+    """One idempotent producer; `acknowledged` counts.
+
+    Record n goes to partition n modulo `partitions`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        bootstrap: str,
+        history: History,
+        *,
+        topic: str,
+        partitions: int,
+        burst_records: int = BURST_RECORDS,
+    ) -> None:
+        super().__init__(name=name)
+        self._topic = topic
+        self._partitions = partitions
+        self._burst_records = burst_records
+        self.history = history
+        self.acknowledged = 0
+        self.failures: list[str] = []
+        self.progress = threading.Condition()
+        self._stopping = threading.Event()
+        self._waiting = 0
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 2,
+                "message.timeout.ms": int(PROGRESS_TIMEOUT_S * 1000),
+                "reconnect.backoff.ms": 10,
+                "reconnect.backoff.max.ms": 100,
+                "retry.backoff.ms": 20,
+                "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
+                "error_cb": self._noticed,
+                "log_level": 0,
+            }
+        )
+
+    def stop(self) -> None:
+        """All that was sent is acknowledged, or it is in `failures`."""
+        self._stopping.set()
+        self.join()
+
+    def wait_for(self, count: int) -> None:
+        """Until so many more are acknowledged. Raises `AssertionError` where none come."""
+        with self.progress:
+            wanted = self.acknowledged + count
+            if not self.progress.wait_for(
+                lambda: self.acknowledged >= wanted or self.failures, PROGRESS_TIMEOUT_S
+            ):
+                raise AssertionError(f"{self.name}: no progress in {PROGRESS_TIMEOUT_S} s")
+        if self.failures:
+            raise AssertionError(f"{self.name}: {self.failures[:3]}")
+
+    def run(self) -> None:
+        try:
+            self._send_on()
+        except KafkaException as error:  # the producer has met a fatal error
+            self._failed(str(error))
+
+    def _send_on(self) -> None:
+        number = 0
+        while not self._stopping.is_set() and not self.failures:
+            if self._waiting >= IN_FLIGHT_RECORDS:
+                self._producer.poll(0.05)
+                continue
+            self._waiting += 1
+            self._send(Sent(self.name, number))
+            number += 1
+            self._producer.poll(0 if number % self._burst_records else BURST_PAUSE_S)
+        left = self._producer.flush(PROGRESS_TIMEOUT_S)
+        if left:
+            self._failed(f"{left} records are neither acknowledged nor refused")
+
+    def _send(self, sent: Sent) -> None:
+        def settled(error: KafkaError | None, message: Message) -> None:
+            self._waiting -= 1
+            with self.progress:
+                if error is not None:
+                    self.failures.append(f"{sent}: {error}")
+                else:
+                    partition, offset = message.partition(), message.offset()
+                    assert partition is not None
+                    assert offset is not None
+                    place = Place(partition, offset)
+                    self.history.acknowledged.append(Acknowledged(sent, place, time.monotonic()))
+                    self.acknowledged += 1
+                self.progress.notify_all()
+
+        value = f"{sent.producer} {sent.number} {PADDING}"
+        self._producer.produce(
+            self._topic,
+            value,
+            partition=sent.number % self._partitions,
+            on_delivery=settled,
+        )
+
+    def _noticed(self, error: KafkaError) -> None:
+        if error.fatal():
+            self._failed(f"fatal: {error}")
+
+    def _failed(self, text: str) -> None:
+        with self.progress:
+            self.failures.append(text)
+            self.progress.notify_all()
+
+
+def read_to_end(
+    bootstrap: str, history: History, *, topic: str, partitions: int, reader: str = "reader"
+) -> Log:
+    """Everything that consumers can see, from the beginning to the high watermarks, as it stands
+    in `history`, too."""
+    began = time.monotonic()
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "none",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    rows: dict[int, list[tuple[int, Sent]]] = {number: [] for number in range(partitions)}
+    unread = set(rows)
+    try:
+        consumer.assign([TopicPartition(topic, number, 0) for number in rows])
+        deadline = time.monotonic() + PROGRESS_TIMEOUT_S
+        while unread:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"partitions {unread} do not end in {PROGRESS_TIMEOUT_S} s")
+            for message in consumer.consume(1000, timeout=0.1):
+                error, partition, offset = message.error(), message.partition(), message.offset()
+                assert partition is not None
+                assert offset is not None
+                if error is None:
+                    rows[partition].append((offset, sent_of(message.value())))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    unread.discard(partition)
+                else:
+                    raise AssertionError(str(error))
+    finally:
+        consumer.close()
+    history.reads += [
+        Read(reader, partition, 0, mine, began, to_end=True) for partition, mine in rows.items()
+    ]
+    return rows
+
+
+def sent_of(value: str | bytes | None) -> Sent:
+    """The record that a value names."""
+    assert isinstance(value, bytes)
+    producer, number, _ = value.decode().split(" ")
+    return Sent(producer, int(number))
