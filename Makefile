@@ -25,7 +25,7 @@ endif
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
 	@scripts/install.sh --background minio localstack
 	@scripts/install.sh kcat kafka-tools
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: .venv/.installed ## format, lint, types, layers and the fast tests: under a minute
 	@$(BIN)/ruff format --check --quiet .

@@ -37,6 +37,7 @@ PLACE_S = 1.0
 """How long looking up where to begin may take before other partitions are read on."""
 CLOSE_S_MIN = 1.0
 """What leaving may take where committing used up the time."""
+LEAVE_POLL_S = 0.02
 _REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
 _COMMIT_PAUSE_S = 0.05
 
@@ -126,9 +127,22 @@ class GroupConsumer(Consumer[K, V]):
         finally:
             left_s = max(CLOSE_S_MIN, deadline - time.monotonic())
             try:
-                bounded(self._kafka.close, left_s)
+                bounded(lambda: self._leave(left_s / 2), left_s)
             except KafkaException as error:
                 raise self._error(error.args[0], "leaving the group") from error
+
+    def _leave(self, left_s: float) -> None:
+        if self._membership.is_cooperative and not self._owned:
+            self._unsubscribe(time.monotonic() + left_s)
+        self._kafka.close()
+
+    def _unsubscribe(self, deadline: float) -> None:
+        """librdkafka's close sends no LeaveGroup for a cooperative member without partitions, and
+        the group would wait for it until its session ends; unsubscribing does, once the rebalance
+        that is under way is over."""
+        self._kafka.unsubscribe()
+        while self._kafka.memberid() and time.monotonic() < deadline:
+            self._kafka.poll(LEAVE_POLL_S)
 
     def __exit__(
         self,

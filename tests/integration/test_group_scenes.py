@@ -70,6 +70,8 @@ def everything(partitions: int, each: int = EACH) -> list[tuple[int, int]]:
         ("cooperative-sticky", 1, [4]),
         ("cooperative-sticky", 2, [2, 2]),
         ("cooperative-sticky", 3, [2, 1, 1]),
+        ("cooperative-sticky", 4, [1, 1, 1, 1]),
+        ("cooperative-sticky", 6, [1, 1, 1, 1, 0, 0]),
         ("range", 1, [4]),
         ("range", 2, [2, 2]),
         ("range", 3, [2, 1, 1]),
