@@ -6,6 +6,7 @@ BucketlogError                 code, retriable, remedy
 ├── CorruptObjectError         stored bytes are damaged: names key and position
 ├── BucketError                the bucket answered with an error
 │   ├── ObjectNotFoundError    no object under that key
+│   ├── StaleCheckpointError   retriable: what was begun with may lack what is deleted: begin again
 │   ├── BucketUnavailableError retriable: timeout, 5xx, throttling, connection lost
 │   └── BucketRefusedError     fatal: access denied, no such bucket, precondition unsupported
 ├── SequencerError             Redis, the sequencer
@@ -65,6 +66,11 @@ class ObjectNotFoundError(BucketError):
     def __init__(self, key: str) -> None:
         super().__init__(f"no object {key!r} in the bucket")
         self.key = key
+
+
+class StaleCheckpointError(BucketError):
+    code = "STALE_CHECKPOINT"
+    retriable = True
 
 
 class BucketUnavailableError(BucketError):

@@ -2,9 +2,10 @@
 
 Checked: each object under `log/` (header, every batch's CRC and footer row, footer, trailer, seal),
 that it stands under its own key, that its writer is registered, that chains have no hole which a
-later object proves to be a loss, that no two segments have one ticket, that no two batches of a
-partition share an offset, that the facts fold, and that each checkpoint says what the segments
-below its ticket come to. Damage never ends the check: all is listed.
+later object proves to be a loss (below a floor: that what a checkpoint has a batch in is there),
+that no two segments have one ticket, that no two batches of a partition share an offset, that the
+facts fold, and that each checkpoint says what the segments below its ticket come to. Damage never
+ends the check: all is listed.
 
 A log that is being written is checked as it stood when it was listed. An object past a hole that
 nothing proves to be a loss is a PUT in flight, or the end of a broker that crashed; the next
@@ -13,7 +14,6 @@ epoch seals there. It is counted, not reported.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
@@ -25,47 +25,26 @@ from bucketlog.errors import (
     ObjectNotFoundError,
 )
 from bucketlog.model import SegmentId, SegmentIndex, Ticket, TopicPartition, WriterId
-from metadata.checkpoint import contradiction
+from bucketlog.verify_covered import (
+    chains_after,
+    check_covered,
+    check_registered,
+    covered_ends,
+    find_base,
+)
+from bucketlog.verify_report import Damage, Report
+from metadata.checkpoint import contradiction, restored
 from metadata.fold import LogState
 from tiered_storage import keys
 from tiered_storage.bucket import ObjectInfo, SyncBucket
 from tiered_storage.chains import Chain, read_chains
 from tiered_storage.checkpoint import decode_checkpoint
+from tiered_storage.floors import highest_floor
 from tiered_storage.identity import ClusterIdentity
 from tiered_storage.segment import MIN_SEGMENT_LENGTH, check_segment, decode_seal, is_seal
 
 REQUESTS_IN_FLIGHT = 8
 _LOST = "a segment is missing here"
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """`position` is the first byte of the object that cannot be trusted."""
-
-    key: str
-    position: int
-    reason: str
-
-
-@dataclass(slots=True)
-class Report:
-    """What was checked and what was found. `unfinished` objects stand past a hole in their chain;
-    `void` ones past a seal, where they never count."""
-
-    segments: int = 0
-    seals: int = 0
-    checkpoints: int = 0
-    batches: int = 0
-    records: int = 0
-    size_bytes: int = 0
-    topics: int = 0
-    partitions: int = 0
-    unfinished: int = 0
-    void: int = 0
-    damage: list[Damage] = field(default_factory=list)
-
-    def found(self, key: str, position: int, reason: str) -> None:
-        self.damage.append(Damage(key, position, reason))
 
 
 def verify_log(
@@ -78,7 +57,9 @@ def verify_log(
     once for each. Raises `ConfigurationError` where there is no log, and the bucket's errors."""
     report = Report()
     _check_identity(bucket, report)
+    floor = highest_floor(bucket.list(keys.FLOORS))
     checkpoints = sorted(bucket.list(keys.CHECKPOINTS))  # first: what they cover is listed then
+    base = find_base(bucket, checkpoints, floor, report) if floor is not None else None
     objects = _list_log(bucket, report)
     registered = _registered(bucket, report)
     on_checked = on_listed(len(objects))
@@ -94,13 +75,15 @@ def verify_log(
                 report.segments += 1
                 indexes[keys.parse_segment(info.key)] = index
             on_checked()
-    chains = read_chains(info for info in objects if not _is_too_short(info))
-    for writer in sorted(set(chains) - registered):
-        report.found(keys.chain(writer), 0, "the chain of a writer that never registered")
+    whole = [info for info in objects if not _is_too_short(info)]
+    check_registered(whole, indexes, registered, base, report)
+    chains = read_chains(whole) if base is None else chains_after(base, whole, registered)
     _check_holes(chains, indexes, report)
     committed = _committed(chains, indexes)
-    _check_order(committed, report)
-    _check_checkpoints(bucket, checkpoints, chains, committed, report)
+    if base is not None:
+        check_covered(base, indexes, report)
+    _check_order(committed, base, report)
+    _check_checkpoints(bucket, checkpoints, chains, committed, base, report)
     report.damage.sort(key=lambda damage: (damage.key, damage.position))
     return report
 
@@ -130,11 +113,13 @@ def _list_log(bucket: SyncBucket, report: Report) -> list[ObjectInfo]:
     return sorted(objects)
 
 
-def _registered(bucket: SyncBucket, report: Report) -> set[WriterId]:
-    writers = set()
+def _registered(bucket: SyncBucket, report: Report) -> dict[WriterId, int]:
+    """Each writer's epoch."""
+    writers = {}
     for info in bucket.list(keys.WRITERS):
         try:
-            writers.add(keys.parse_writer_registration(info.key)[1])
+            epoch, writer = keys.parse_writer_registration(info.key)
+            writers[writer] = epoch
         except InvalidDataError as error:
             report.found(info.key, 0, error.message)
     return writers
@@ -209,13 +194,15 @@ def _committed(
     )
 
 
-def _check_order(committed: Iterable[SegmentIndex], report: Report) -> None:
+def _check_order(
+    committed: Iterable[SegmentIndex], base: Checkpoint | None, report: Report
+) -> None:
     """Tickets, offsets, facts. Where something is lost or damaged already, the facts are not
     folded: what they build on may be what is gone."""
     sound = not report.damage
-    state = LogState()
+    state = restored(base) if sound else LogState()
     last: SegmentIndex | None = None
-    ends: dict[TopicPartition, tuple[int, SegmentId]] = {}
+    ends = covered_ends(base)
     for index in committed:
         key = keys.segment(index.segment)
         if last is not None and index.ticket == last.ticket:
@@ -254,19 +241,22 @@ def _check_checkpoints(
     checkpoints: Iterable[ObjectInfo],
     chains: Mapping[WriterId, Chain],
     committed: Sequence[SegmentIndex],
+    base: Checkpoint | None,
     report: Report,
 ) -> None:
     """Each must decode; where the log is sound, it is also held against the log."""
     sound = not report.damage
+    lowest = base.ticket if base is not None else Ticket(0, 0)
     for info in checkpoints:
         try:
             ticket = keys.parse_checkpoint(info.key)
             checkpoint = decode_checkpoint(info.key, bucket.get(info.key).data)
             report.checkpoints += 1
             report.size_bytes += info.size_bytes
-            if sound:
+            if sound and ticket > lowest:
                 below = [index for index in committed if index.ticket < ticket]
-                wrong = contradiction(checkpoint, below) or _wrongly_closed(checkpoint, chains)
+                wrong = contradiction(checkpoint, below, base)
+                wrong = wrong or _wrongly_closed(checkpoint, chains, lowest.epoch)
                 if wrong is not None:
                     report.found(info.key, 0, wrong)
         except ObjectNotFoundError:  # two newer ones were written meanwhile
@@ -277,9 +267,13 @@ def _check_checkpoints(
             report.found(info.key, 0, error.message)
 
 
-def _wrongly_closed(checkpoint: Checkpoint, chains: Mapping[WriterId, Chain]) -> str | None:
+def _wrongly_closed(
+    checkpoint: Checkpoint, chains: Mapping[WriterId, Chain], lowest_epoch: int
+) -> str | None:
     for row in checkpoint.writers:
         chain = chains.get(row.writer)
-        if row.closed and not (chain is not None and chain.sealed and chain.end == row.end):
+        if row.epoch < lowest_epoch or not row.closed:
+            continue
+        if chain is None or not chain.sealed or chain.end != row.end:
             return f"it says that {keys.chain(row.writer)!r} ends at {row.end}"
     return None

@@ -267,18 +267,25 @@ def _renumbered(
     }
 
 
-def contradiction(checkpoint: Checkpoint, below: Sequence[SegmentIndex]) -> str | None:
-    """What the checkpoint says that is not so. `below` are all committed segments below its ticket,
-    sorted by it. Raises `InvalidDataError` where it or they do not fold."""
-    ends = {index.segment.writer: index.segment.seq + 1 for index in below}
-    epochs = {index.segment.writer: index.ticket.epoch for index in below}
+def contradiction(
+    checkpoint: Checkpoint, below: Sequence[SegmentIndex], base: Checkpoint | None = None
+) -> str | None:
+    """What the checkpoint says that is not so. `below` are all committed segments below its ticket
+    (and after an earlier one, `base`), sorted by it. Raises `InvalidDataError` where it or they do
+    not fold."""
+    before = base.writers if base is not None else ()
+    ends = {row.writer: row.end for row in before if row.end}
+    epochs = {row.writer: row.epoch for row in before}
+    for index in below:
+        ends[index.segment.writer] = index.segment.seq + 1
+        epochs[index.segment.writer] = index.ticket.epoch
     writers = [CoveredWriter(writer, epochs[writer], end, False) for writer, end in ends.items()]
-    made = extended(None, below, checkpoint.ticket, writers, created_ms=0)
+    made = extended(base, below, checkpoint.ticket, writers, created_ms=0)
     said = {row.writer: row.end for row in checkpoint.writers if row.end}
     state, expected = restored(checkpoint), restored(made)
-    if checkpoint.segments != len(below):
-        return f"it covers {checkpoint.segments} segments, {len(below)} are below its ticket"
-    if any(said.get(row.writer) != row.end for row in made.writers):
+    if checkpoint.segments != made.segments:
+        return f"it covers {checkpoint.segments} segments, {made.segments} are below its ticket"
+    if any(said.get(row.writer, 0) != row.end for row in made.writers):
         return "its positions are not where its ticket is in the chains"
     if any(ends.get(writer) != end for writer, end in said.items()):
         return "it has positions in chains that do not reach there"

@@ -75,7 +75,7 @@ class EpochStarter:
         self._seals = asyncio.Semaphore(SEALS_IN_FLIGHT)
 
     async def highest_claim(self) -> Claim:
-        epoch = await self._highest_epoch()
+        epoch = await self.highest_epoch()
         if not epoch:
             return Claim(0, "")
         body = await self._bucket.get(keys.epoch_claim(epoch))
@@ -124,7 +124,7 @@ class EpochStarter:
         )
         if not created:
             raise BucketlogError(f"writer {writer} is registered already")
-        highest = await self._highest_epoch()
+        highest = await self.highest_epoch()
         if highest > epoch:
             raise ClusterInUseError(
                 f"another broker has claimed epoch {highest} of this cluster",
@@ -133,7 +133,8 @@ class EpochStarter:
         await self._sequencer.register_writer(epoch, writer)
         return writer
 
-    async def _highest_epoch(self) -> int:
+    async def highest_epoch(self) -> int:
+        """The highest that is claimed, 0 for none."""
         return max(
             [keys.parse_epoch_claim(info.key) async for info in self._bucket.list(keys.EPOCHS)],
             default=0,

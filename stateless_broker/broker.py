@@ -22,6 +22,7 @@ from stateless_broker.memory_budget import MemoryBudget
 from stateless_broker.metrics import BrokerFigures
 from stateless_broker.node import Node, Surroundings
 from stateless_broker.settings import BrokerSettings
+from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage.counting import CountingBucket
 from tiered_storage.location import open_bucket
 
@@ -58,7 +59,10 @@ class Broker:
         self._listening = listening = _bind(settings)
         port = int(listening.getsockname()[1])
         bucket = CountingBucket(await open_bucket(settings.bucket_url, shard=settings.shard))
-        figures = BrokerFigures(bucket=bucket, budget=self._budget, health=self._health)
+        upkeep = UpkeepCounts()
+        figures = BrokerFigures(
+            bucket=bucket, budget=self._budget, health=self._health, upkeep=upkeep
+        )
         self._node = node = Node(
             settings,
             Surroundings(
@@ -73,6 +77,7 @@ class Broker:
             ),
             health=self._health,
             on_request=figures.count_request,
+            upkeep=upkeep,
         )
         self._http = HttpEndpoint(
             application(self._health, figures), host=settings.host, port=settings.http_port

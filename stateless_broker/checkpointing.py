@@ -19,6 +19,7 @@ from metadata.view import View
 from metadata.view_comparison import ViewComparison
 from stateless_broker.committed import CommittedLog
 from stateless_broker.health import Health
+from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.checkpoint import encode_checkpoint, newest_first
@@ -74,6 +75,7 @@ class Checkpointer:
         visible: Callable[[], int],
         place_in_line: Callable[[str], int],
         health: Health,
+        counts: UpkeepCounts,
         settings: CheckpointSettings,
         now_ms: WallClock,
     ) -> None:
@@ -85,6 +87,7 @@ class Checkpointer:
         self._visible = visible
         self._place_in_line = place_in_line
         self._health = health
+        self._counts = counts
         self._settings = settings
         self._now_ms = now_ms
         self._turns = Turns()
@@ -124,6 +127,7 @@ class Checkpointer:
     async def write(self) -> Checkpoint | None:
         """Write the next one, if there is anything to cover. Raises `BucketError`,
         `CorruptObjectError`, `InvalidDataError`."""
+        began = asyncio.get_running_loop().time()
         base = await self._committed.checkpoint(aside=asyncio.to_thread)
         first = await self._segments(await self._committed.tails(base), ())
         low = low_ticket(first, active_epoch=self._epoch)
@@ -142,10 +146,12 @@ class Checkpointer:
         data = await asyncio.to_thread(encode_checkpoint, made)
         key = keys.checkpoint(low)
         if await self._bucket.create(key, [data], crc32c=body_crc32c([data])):
-            logger.info("%s: %d segments, %d bytes", key, made.segments, len(data))
+            took_ms = round((asyncio.get_running_loop().time() - began) * 1000)
+            self._counts.count_checkpoint(made.segments, len(data), took_ms)
+            logger.info("%s: %d segments, %d bytes, %d ms", key, made.segments, len(data), took_ms)
         self._health.recover(DUTY)
         if base is not None:
-            await self._delete_before(low, base.ticket)
+            await self._delete_before(base.ticket)
         return made
 
     async def _segments(
@@ -169,13 +175,11 @@ class Checkpointer:
             self._health.degrade(DUTY, reason)
         return not differing
 
-    async def _delete_before(self, made: Ticket, base: Ticket) -> None:
-        """Keep the two, and what others may have written since."""
+    async def _delete_before(self, base: Ticket) -> None:
+        """Two sound ones are there now: the base, which was read, and the one made on it. What
+        others have written since stays."""
         listed = [info async for info in self._bucket.list(keys.CHECKPOINTS)]
-        old = [
-            key
-            for key in newest_first(listed)
-            if keys.parse_checkpoint(key) < made and keys.parse_checkpoint(key) != base
-        ]
+        old = [key for key in newest_first(listed) if keys.parse_checkpoint(key) < base]
         if old:
             await self._bucket.delete(old)
+            self._counts.count_deleted("checkpoints", len(old))

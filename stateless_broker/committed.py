@@ -1,7 +1,8 @@
 """The committed segments of a bucket, as a broker reads them when it starts or lost its place.
 
-Invariant: tails are listed anew for each call; a footer is believed only under its own key. A
-checkpoint that is damaged is passed over, loudly.
+Invariants: tails are listed anew for each call, and believed only where no floor is above the
+checkpoint that they begin at; a footer is believed only under its own key. A checkpoint that is
+damaged is passed over, loudly.
 """
 
 import asyncio
@@ -10,13 +11,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import ParamSpec, Protocol, TypeVar
 
 from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import CorruptObjectError, ObjectNotFoundError
+from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
 from bucketlog.model import SegmentIndex, WriterId
 from metadata.sequencer.requests import VisibleSegment
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo, Suffix
 from tiered_storage.chains import Chain
 from tiered_storage.checkpoint import decode_checkpoint, newest_first
+from tiered_storage.floors import check_not_below
 from tiered_storage.segment import decode_footer
 from tiered_storage.tails import Tail, TailStart, registered_after, tail_starts, whole_log
 
@@ -49,19 +51,36 @@ class CommittedLog:
     async def checkpoint(self, *, aside: Aside = at_once) -> Checkpoint | None:
         """The newest that is sound; it is decoded `aside`. Raises `InvalidDataError` and the
         bucket's errors."""
+        found = await self.checkpoints(1, aside=aside)
+        return found[0] if found else None
+
+    async def checkpoints(self, count: int, *, aside: Aside = at_once) -> list[Checkpoint]:
+        """As `checkpoint`: up to `count` sound ones, the newest first."""
+        found: list[Checkpoint] = []
         for key in newest_first(await self._list(keys.CHECKPOINTS)):
             try:
                 body = await self._bucket.get(key)
-                return await aside(decode_checkpoint, key, body.data)
+                found.append(await aside(decode_checkpoint, key, body.data))
             except ObjectNotFoundError:
                 logger.info("%s was replaced by a newer one", key)
             except CorruptObjectError as error:
                 logger.error("%s; the one before it is read", error)
-        return None
+            if len(found) == count:
+                break
+        return found
 
     async def tails(self, checkpoint: Checkpoint | None) -> dict[WriterId, Tail]:
         """What stands in the chains after `checkpoint`. Raises `InvalidDataError`,
-        `CorruptObjectError` and the bucket's errors."""
+        `CorruptObjectError` and the bucket's errors, `StaleCheckpointError` among them."""
+        try:
+            found = await self._listed_tails(checkpoint)
+        except (CorruptObjectError, InvalidDataError):
+            check_not_below(checkpoint, await self._list(keys.FLOORS))  # else nothing is wrong
+            raise
+        check_not_below(checkpoint, await self._list(keys.FLOORS))
+        return found
+
+    async def _listed_tails(self, checkpoint: Checkpoint | None) -> dict[WriterId, Tail]:
         if checkpoint is None:
             return whole_log(await self._list(keys.LOG), await self._list(keys.WRITERS))
         registered = await self._list(keys.WRITERS, registered_after(checkpoint))

@@ -7,7 +7,7 @@ epochs (`BrokerParts`) is the broker's.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -17,9 +17,12 @@ from metadata.sequencer.client import Sequencer
 from metadata.view import View
 from stateless_broker.activation import EpochStarter
 from stateless_broker.checkpointing import DUTY, Checkpointer, CheckpointSettings
+from stateless_broker.claim_watch import FRESH_PARTS, ClaimWatch
 from stateless_broker.commit import CommitSettings, Committer
 from stateless_broker.committed import CommittedLog
 from stateless_broker.consumer_groups import ConsumerGroups
+from stateless_broker.deletion import DUTY as DELETION
+from stateless_broker.deletion import Deleter, DeletionSettings
 from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.feed import ViewFeed, Watchers
 from stateless_broker.health import Health
@@ -32,11 +35,14 @@ from stateless_broker.segment_writing import SegmentWriter
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from stateless_broker.until_answered import UntilAnswered
+from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage.bucket import Bucket
 from tiered_storage.log_cut import stalled_partitions
 
 OF_AN_EPOCH = ("bucket", "redis", "sealing", "sequencer", "stream")
 """What its work tells as degraded: nobody asks any more when it has ended."""
+DAY_MS = 86_400_000
+"""Where this broker deletes nothing, another one may, after the default safety age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class BrokerParts:
     on_failure: Callable[[Exception], None]
     now_ms: WallClock
     new_uuid: Callable[[], UUID]
+    upkeep: UpkeepCounts = field(default_factory=UpkeepCounts)
 
 
 class EpochWork:
@@ -70,11 +77,18 @@ class EpochWork:
         self._tasks = Supervisor()
         self.epoch = epoch = joined.epoch
         self.end = EpochEnd(epoch)
+        self._claims = ClaimWatch(
+            epoch=epoch,
+            highest_claim=broker.starter.highest_epoch,
+            fresh_ms=(broker.settings.deletion_safety_age_ms or DAY_MS) // FRESH_PARTS,
+            now_ms=broker.now_ms,
+        )
         self._sealer = Sealer(
             epoch=epoch,
             bucket=broker.bucket,
             committed=broker.committed,
             sequencer=broker.sequencer,
+            claims=self._claims,
             health=broker.health,
             now_ms=broker.now_ms,
         )
@@ -105,6 +119,17 @@ class EpochWork:
         )
 
         self.checkpointer = self._make_checkpointer()
+        self.deleter = Deleter(
+            bucket=broker.bucket,
+            committed=broker.committed,
+            place_in_line=broker.membership.place_in_line,
+            health=broker.health,
+            counts=broker.upkeep,
+            settings=DeletionSettings(
+                safety_age_ms=broker.settings.deletion_safety_age_ms,
+                keys_per_s=broker.settings.deletion_keys_per_s,
+            ),
+        )
 
     def _make_checkpointer(self) -> Checkpointer:
         broker, settings = self._broker, self._broker.settings
@@ -117,6 +142,7 @@ class EpochWork:
             visible=lambda: self._feed.visible,
             place_in_line=broker.membership.place_in_line,
             health=broker.health,
+            counts=broker.upkeep,
             settings=CheckpointSettings(
                 interval_ms=settings.checkpoint_interval_ms, segments=settings.checkpoint_segments
             ),
@@ -139,6 +165,7 @@ class EpochWork:
                 epoch=self.epoch,
                 bucket=broker.write_bucket,
                 sequencer=broker.sequencer,
+                claims=self._claims,
                 until_answered=until_answered,
                 put_give_up_ms=settings.put_give_up_ms,
             ),
@@ -182,6 +209,12 @@ class EpochWork:
                 self.checkpointer.run(),
                 DUTY,
                 on_failure=lambda error: broker.health.degrade(DUTY, repr(error)),
+            )
+        if settings.deletion_safety_age_ms:
+            self._tasks.spawn(
+                self.deleter.run(),
+                DELETION,
+                on_failure=lambda error: broker.health.degrade(DELETION, repr(error)),
             )
         if self._joined.claimed_here:
             log = self._joined.log

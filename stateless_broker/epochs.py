@@ -139,7 +139,9 @@ class Epochs:
         while health.stopped is None:
             try:
                 joined = await self._joiner.join(self.work.epoch)
-                ends = await final_positions(self._broker.bucket, held.writers)
+                ends = await final_positions(
+                    self._broker.bucket, held.first_seqs, epoch=self.work.epoch
+                )
                 if health.stopped is None:
                     self._broker.view.rebuild(joined.log.segments, joined.log.checkpoint)
             except (CorruptObjectError, InvalidDataError) as error:
@@ -155,7 +157,7 @@ class Epochs:
                     return joined
         return None
 
-    def _settle(self, held: Held, ends: dict[WriterId, int], joined: Joined) -> None:
+    def _settle(self, held: Held, ends: dict[WriterId, int | None], joined: Joined) -> None:
         self._held = None
         lost = held.settle(ends, self._broker.intake)
         for fact in lost:

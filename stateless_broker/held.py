@@ -5,13 +5,13 @@ if its seq is below its chain's final position there; this broker's own PUT prov
 earlier key of the chain may have been sealed. What is void comes again, as if it had just come.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import SequencerError, SequencerLostError
-from bucketlog.model import WriterId
+from bucketlog.model import SegmentId, WriterId
 from metadata.sequencer.requests import ControlStatus
 from stateless_broker.batch_outcomes import not_written
 from stateless_broker.intake import Intake
@@ -20,17 +20,27 @@ from stateless_broker.segment_assembly import Assembled, Flush
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.chains import read_chain
+from tiered_storage.floors import highest_floor
 
 
-async def final_positions(bucket: Bucket, writers: Iterable[WriterId]) -> dict[WriterId, int]:
-    """Where the chains of earlier epochs' writers end. Raises `SequencerLostError` where one is
-    not sealed: the epoch that was joined then cannot have begun as it must."""
-    ends = {}
-    for writer in writers:
-        chain = read_chain(writer, [info async for info in bucket.list(keys.chain(writer))])
-        if not chain.sealed:
-            raise SequencerLostError(f"writer {writer} of an earlier epoch is not sealed")
-        ends[writer] = chain.end
+async def final_positions(
+    bucket: Bucket, first_held: Mapping[WriterId, int], *, epoch: int
+) -> dict[WriterId, int | None]:
+    """Where the chains of writers of `epoch`, an earlier one, end. All before a writer's first held
+    segment was visible, and is not looked at: it may be deleted by now. None where the chain is:
+    this broker was away for longer than the safety age. Raises `SequencerLostError` where a chain
+    is not sealed: the epoch that was joined then cannot have begun as it must."""
+    ends: dict[WriterId, int | None] = {}
+    for writer, first in first_held.items():
+        start_after = keys.segment(SegmentId(writer, first - 1)) if first else ""
+        listed = bucket.list(keys.chain(writer), start_after=start_after)
+        chain = read_chain(writer, [info async for info in listed], first)
+        ends[writer] = chain.end if chain.sealed else None
+    if None in ends.values():
+        floor = highest_floor([info async for info in bucket.list(keys.FLOORS)])
+        if floor is None or floor.epoch <= epoch:
+            unsealed = [writer for writer, end in ends.items() if end is None]
+            raise SequencerLostError(f"writers of epoch {epoch} are not sealed: {unsealed}")
     return ends
 
 
@@ -42,18 +52,26 @@ class Held:
     in_hand: Flush | None
 
     @property
-    def writers(self) -> set[WriterId]:
-        return {assembled.index.segment.writer for assembled in self.segments}
+    def first_seqs(self) -> dict[WriterId, int]:
+        """By writer, the first of its segments that are held."""
+        first: dict[WriterId, int] = {}
+        for assembled in self.segments:
+            writer, seq = assembled.index.segment
+            first[writer] = min(seq, first.get(writer, seq))
+        return first
 
-    def settle(self, ends: Mapping[WriterId, int], intake: Intake) -> list[PendingFact]:
+    def settle(self, ends: Mapping[WriterId, int | None], intake: Intake) -> list[PendingFact]:
         """Acknowledge what counts, where it stands; the rest goes to the front of `intake`, in its
-        order. The view shows the next epoch already. Returns the facts that are lost although they
-        were acknowledged."""
+        order. The view shows the next epoch already. Where nobody can tell any more, it is neither:
+        its client is told so. Returns the facts that are lost although they were acknowledged."""
         ordered = sorted(self.segments, key=lambda assembled: assembled.index.ticket)
         void = []
         for assembled in ordered:
             writer, seq = assembled.index.segment
-            if seq < ends[writer]:
+            end = ends[writer]
+            if end is None:
+                _leave_open(assembled, "its epoch ended too long ago")
+            elif seq < end:
                 acknowledge(assembled)
             else:
                 void.append(assembled)
@@ -72,17 +90,22 @@ class Held:
     def refuse(self, reason: str) -> None:
         """Writing has stopped. What is in hand will never be written; what is further may be in
         the log or not: a client that tries again elsewhere finds out."""
-        facts = [fact for assembled in self.segments for fact in assembled.facts]
+        for assembled in self.segments:
+            _leave_open(assembled, reason)
         if self.in_hand is not None:
-            facts += self.in_hand.facts
             for _, group in self.in_hand.groups:
                 for batch in group:
                     batch.settle(not_written(reason))
-        for assembled in self.segments:
-            for batch, _ in assembled.batches:
-                batch.settle(Outcome(ErrorCode.request_timed_out, -1, reason))
-        for fact in facts:
-            fact.fail(SequencerError(reason))
+            for fact in self.in_hand.facts:
+                fact.fail(SequencerError(reason))
+
+
+def _leave_open(assembled: Assembled, reason: str) -> None:
+    """It may be in the log or not."""
+    for batch, _ in assembled.batches:
+        batch.settle(Outcome(ErrorCode.request_timed_out, -1, reason))
+    for fact in assembled.facts:
+        fact.fail(SequencerError(reason))
 
 
 def acknowledge(assembled: Assembled) -> None:

@@ -12,12 +12,16 @@ from prometheus_client.registry import Collector
 
 from stateless_broker.health import Health
 from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage.counting import BucketCounts, CountingBucket
 
 
 class BrokerFigures(Collector):
-    def __init__(self, *, bucket: CountingBucket, budget: MemoryBudget, health: Health) -> None:
+    def __init__(
+        self, *, bucket: CountingBucket, budget: MemoryBudget, health: Health, upkeep: UpkeepCounts
+    ) -> None:
         self._bucket = bucket
+        self._upkeep = upkeep
         self._budget = budget
         self._health = health
         self.requests: dict[int, int] = {}
@@ -58,6 +62,7 @@ class BrokerFigures(Collector):
             "Epochs that ended while this broker was in them.",
             value=self._health.epochs_ended,
         )
+        yield from _upkeep(self._upkeep)
         yield GaugeMetricFamily(
             "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
         )
@@ -75,3 +80,21 @@ def _bucket_requests(counts: BucketCounts) -> Metric:
     for verb in ("creates", "gets", "lists", "deletes", "heads"):
         family.add_metric([verb.removesuffix("s")], getattr(counts, verb))
     return family
+
+
+def _upkeep(counts: UpkeepCounts) -> Iterator[Metric]:
+    yield CounterMetricFamily(
+        "bucketlog_checkpoints", "Checkpoints that this broker wrote.", value=counts.checkpoints
+    )
+    for name, text, value in (
+        ("bytes", "Size of the last checkpoint that this broker wrote.", counts.checkpoint_bytes),
+        ("segments", "Segments that it covers.", counts.checkpoint_segments),
+        ("seconds", "How long it took.", counts.checkpoint_ms / 1000),
+    ):
+        yield GaugeMetricFamily(f"bucketlog_last_checkpoint_{name}", text, value=value)
+    deleted = CounterMetricFamily(
+        "bucketlog_deleted_objects", "Objects of the log that were deleted.", labels=["kind"]
+    )
+    for kind, count in sorted(counts.deleted_by_kind.items()):
+        deleted.add_metric([kind], count)
+    yield deleted

@@ -31,6 +31,7 @@ from stateless_broker.joining import Joiner
 from stateless_broker.membership import Membership
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
+from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage.counting import CountingBucket
 from tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
 from tiered_storage.identity import ensure_cluster
@@ -68,11 +69,14 @@ class Node:
         *,
         health: Health,
         on_request: Callable[[int], None],
+        upkeep: UpkeepCounts | None = None,
     ) -> None:
+        """`upkeep` is where the duties count."""
         self._settings = settings
         self._surroundings = surroundings
         self._health = health
         self._on_request = on_request
+        self._upkeep = upkeep or UpkeepCounts()
         self._supervisor = Supervisor()
         self._bucket = RetryBucket(
             surroundings.bucket,
@@ -201,6 +205,7 @@ class Node:
             on_failure=self._fatal,
             now_ms=surroundings.now_ms,
             new_uuid=surroundings.new_uuid,
+            upkeep=self._upkeep,
         )
         return Epochs(parts, joiner, on_request=self._on_request)
 

@@ -20,6 +20,7 @@ from bucketlog.errors import (
 from bucketlog.model import SegmentId, TopicPartition, WallClock, WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import FenceStatus, OverdueWriter, PublishStatus
+from stateless_broker.claim_watch import ClaimWatch
 from stateless_broker.committed import CommittedLog
 from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.health import Health
@@ -64,6 +65,7 @@ class Sealer:
         bucket: Bucket,
         committed: CommittedLog,
         sequencer: Sequencer,
+        claims: ClaimWatch,
         health: Health,
         now_ms: WallClock,
     ) -> None:
@@ -71,6 +73,7 @@ class Sealer:
         self._bucket = bucket
         self._committed = committed
         self._sequencer = sequencer
+        self._claims = claims
         self._health = health
         self._now_ms = now_ms
 
@@ -113,6 +116,7 @@ class Sealer:
                 seq = fence.first
                 continue
             index = await self._committed.footer(there)
+            await self._claims.check()
             published = await self._sequencer.publish(
                 self._epoch,
                 segment,

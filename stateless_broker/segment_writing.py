@@ -1,7 +1,8 @@
 """A segment's way into the bucket and into sight: the PUT and the publication.
 
 Invariant: a PUT is retried with the same bytes under the same key; a refusal is settled by
-comparing, since it may be our own first try; a publication is repeated until it is answered.
+comparing, since it may be our own first try; a publication is repeated until it is answered, and
+comes after a look at the claims.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from bucketlog.errors import SequencerLostError
 from bucketlog.model import Buffer
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import PublishStatus
+from stateless_broker.claim_watch import ClaimWatch
 from stateless_broker.segment_assembly import Assembled
 from stateless_broker.until_answered import UntilAnswered
 from tiered_storage import keys
@@ -29,12 +31,14 @@ class SegmentWriter:
         epoch: int,
         bucket: Bucket,
         sequencer: Sequencer,
+        claims: ClaimWatch,
         until_answered: UntilAnswered,
         put_give_up_ms: int,
     ) -> None:
         self._epoch = epoch
         self._bucket = bucket
         self._sequencer = sequencer
+        self._claims = claims
         self._until_answered = until_answered
         self._put_give_up_ms = put_give_up_ms
 
@@ -70,6 +74,7 @@ class SegmentWriter:
     async def publish(self, assembled: Assembled) -> None:
         """Raises `WriterLostError`, `SequencerError`."""
         segment = assembled.index.segment
+        await self._until_answered(self._claims.check, "bucket")
         answer = await self._until_answered(
             lambda: self._sequencer.publish(
                 self._epoch,

@@ -179,6 +179,14 @@ class BrokerSettings(BaseSettings):
     checkpoint_segments: Positive = Field(
         10_000, description="And early when so many segments have become visible."
     )
+    deletion_safety_age_ms: NotNegative = Field(
+        86_400_000,
+        description="What two checkpoints cover, and no batch stands in, is deleted so much later; "
+        "0: never. The same for all brokers of a cluster.",
+    )
+    deletion_keys_per_s: Positive = Field(
+        1000, description="Objects of the log deleted in a second, at most."
+    )
     footer_reads_in_flight: Positive = Field(32, description="Footers read at once at start-up.")
 
     @model_validator(mode="after")

@@ -13,6 +13,7 @@ EPOCHS = "epochs/"
 WRITERS = "writers/"
 LOG = "log/"
 CHECKPOINTS = "checkpoints/"
+FLOORS = "floors/"
 PROBES = "probes/"
 
 
@@ -37,7 +38,15 @@ def chain(writer: WriterId) -> str:
 
 
 def checkpoint(ticket: Ticket) -> str:
-    return f"{CHECKPOINTS}{number(ticket.epoch)}-{number(ticket.number)}"
+    return f"{CHECKPOINTS}{_ticket(ticket)}"
+
+
+def floor(ticket: Ticket) -> str:
+    return f"{FLOORS}{_ticket(ticket)}"
+
+
+def _ticket(ticket: Ticket) -> str:
+    return f"{number(ticket.epoch)}-{number(ticket.number)}"
 
 
 def _parts(key: str, prefix: str, count: int) -> list[str]:
@@ -74,6 +83,14 @@ def parse_segment(key: str) -> SegmentId:
 
 
 def parse_checkpoint(key: str) -> Ticket:
-    (name,) = _parts(key, CHECKPOINTS, 1)
+    return _parse_ticket(key, CHECKPOINTS)
+
+
+def parse_floor(key: str) -> Ticket:
+    return _parse_ticket(key, FLOORS)
+
+
+def _parse_ticket(key: str, prefix: str) -> Ticket:
+    (name,) = _parts(key, prefix, 1)
     epoch, _, at = name.partition("-")
     return Ticket(_number(epoch, key), _number(at, key))

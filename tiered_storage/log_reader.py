@@ -1,8 +1,9 @@
 """Reading the log from the bucket alone, without Redis and without a broker: the requests.
 
-What is believed of the answers is decided in `tiered_storage.log_cut`. Invariant kept here: pass 2
-lists after pass 1 has ended. Footers and checkpoints are of immutable objects, so that when they
-are fetched does not matter. A checkpoint that is damaged is passed over, loudly.
+What is believed of the answers is decided in `tiered_storage.log_cut`. Invariants kept here: pass 2
+lists after pass 1 has ended; floors are listed after both, and where one is above the checkpoint
+that reading began with, it begins again. Footers and checkpoints are of immutable objects, so that
+when they are fetched does not matter. A checkpoint that is damaged is passed over, loudly.
 """
 
 import logging
@@ -10,11 +11,17 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import CorruptObjectError, ObjectNotFoundError
+from bucketlog.errors import (
+    CorruptObjectError,
+    InvalidDataError,
+    ObjectNotFoundError,
+    StaleCheckpointError,
+)
 from bucketlog.model import SegmentId, SegmentIndex, WriterId
 from tiered_storage import keys
 from tiered_storage.bucket import Suffix, SyncBucket
 from tiered_storage.checkpoint import decode_checkpoint, newest_first
+from tiered_storage.floors import check_not_below
 from tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footers
 from tiered_storage.segment import decode_footer
 from tiered_storage.tails import Tail, chains_of, registered_after, tail_starts, whole_log
@@ -23,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 FOOTER_GUESS_BYTES = 16 * 1024
 REQUESTS_IN_FLIGHT = 16
+TRIES = 5
+"""So often a reader begins: again where the log below its checkpoint was thinned out meanwhile."""
 
 
 def read_log(
@@ -36,18 +45,34 @@ def read_log(
     `footer_guess_bytes` of each segment's end are fetched first; a longer footer costs a second
     GET. Raises `CorruptObjectError`, `InvalidDataError` and the bucket's errors.
     """
+    for _ in range(TRIES - 1):
+        try:
+            return _read_once(bucket, requests_in_flight, footer_guess_bytes)
+        except StaleCheckpointError as error:
+            logger.info("%s", error)
+    return _read_once(bucket, requests_in_flight, footer_guess_bytes)
+
+
+def _read_once(bucket: SyncBucket, requests_in_flight: int, footer_guess_bytes: int) -> LogSnapshot:
     checkpoint = read_checkpoint(bucket)
-    first, second = (
-        chains_of(read_tails(bucket, checkpoint, requests_in_flight=requests_in_flight))
-        for _ in range(2)
-    )
-    footers = read_footers(
-        bucket,
-        wanted_footers(second),
-        requests_in_flight=requests_in_flight,
-        guess_bytes=footer_guess_bytes,
-    )
-    return cut_log(first, second, {index.segment: index for index in footers}, checkpoint)
+    try:
+        first, second = (
+            chains_of(read_tails(bucket, checkpoint, requests_in_flight=requests_in_flight))
+            for _ in range(2)
+        )
+        footers = read_footers(
+            bucket,
+            wanted_footers(second),
+            requests_in_flight=requests_in_flight,
+            guess_bytes=footer_guess_bytes,
+        )
+        known = {index.segment: index for index in footers}
+        snapshot = cut_log(first, second, known, checkpoint)
+    except (CorruptObjectError, InvalidDataError):
+        check_not_below(checkpoint, bucket.list(keys.FLOORS))  # else nothing is wrong
+        raise
+    check_not_below(checkpoint, bucket.list(keys.FLOORS))
+    return snapshot
 
 
 def read_checkpoint(bucket: SyncBucket) -> Checkpoint | None:

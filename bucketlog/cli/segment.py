@@ -15,7 +15,7 @@ from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.model import SegmentIndex
-    from bucketlog.verify import Report
+    from bucketlog.verify_report import Report
 
 app = typer.Typer(
     help="Look into a bucket without a broker.", no_args_is_help=True, rich_markup_mode=None
@@ -27,9 +27,8 @@ LS_COLUMNS = ("key", "kind", "size", "created", "ticket", "batches", "records")
 def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> None:
     """List segments and seals, by writer and position."""
     from tiered_storage import keys
-    from tiered_storage.chains import read_chains
     from tiered_storage.location import open_sync_bucket
-    from tiered_storage.log_reader import read_footers
+    from tiered_storage.log_reader import read_checkpoint, read_footers, read_tails
     from tiered_storage.segment import is_seal
 
     with closing(open_sync_bucket(bucket)) as store:
@@ -38,7 +37,8 @@ def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> Non
             raise ConfigurationError(
                 f"there is no log in {bucket}", remedy="check the url, prefix and all"
             )
-        void = {info.key for chain in read_chains(objects).values() for info in chain.void}
+        tails = read_tails(store, read_checkpoint(store)).values()
+        void = {info.key for tail in tails for info in tail.chain.void}
         segments = [
             keys.parse_segment(info.key) for info in objects if not is_seal(info.size_bytes)
         ]

@@ -195,7 +195,7 @@ async def test_a_damaged_one_is_passed_over(
     assert newest in caplog.text
     assert made is not None
     assert_is_what_is_below(brokers.memory, made)
-    assert checkpoints(brokers.memory) == [keys.checkpoint(made.ticket), older]
+    assert checkpoints(brokers.memory) == [keys.checkpoint(made.ticket), newest, older]
     await first.stop()
     valkey.wipe()
     for key in checkpoints(brokers.memory):

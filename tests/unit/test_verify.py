@@ -8,8 +8,9 @@ import pytest
 
 from bucketlog.checkpoint import BatchColumns, CoveredPartition
 from bucketlog.errors import ConfigurationError
-from bucketlog.model import SegmentId, Ticket
-from bucketlog.verify import Report, verify_log
+from bucketlog.model import SegmentId, Ticket, WriterId
+from bucketlog.verify import verify_log
+from bucketlog.verify_report import Report
 from bucketlog.wire.batch import Codec
 from bucketlog.wire.records import Record
 from tests.checkpoints import write_checkpoint
@@ -18,6 +19,7 @@ from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.bucket import ObjectInfo
 from tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint
+from tiered_storage.floors import Floor, encode_floor
 from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
 from tiered_storage.segment import Seal, encode_seal
 
@@ -294,3 +296,54 @@ def test_one_that_is_replaced_meanwhile_is_left_out(log: WrittenLog) -> None:
     for info in [*log.bucket.list("")]:
         assert bucket.create(info.key, [bytes(log.bucket.get(info.key).data)])
     assert not verify_log(bucket).damage
+
+
+def test_below_a_floor_what_is_readable_must_be_there(
+    bucket: MemoryBucket, log: WrittenLog
+) -> None:
+    log.create_topic("u")
+    log.flush()
+    log.flush()
+    older = write_checkpoint(bucket)
+    log.append("t", 0, [record("f")])
+    log.flush()
+    log.flush()
+    newer = write_checkpoint(bucket)
+    floor = Floor.of(older, newer)
+    assert bucket.create(keys.floor(floor.ticket), [encode_floor(floor)])
+    bucket.delete([key_of(log, 3)])
+    report = verify_log(bucket)
+    assert report.damage == []
+    assert (report.segments, report.batches, report.records, report.topics) == (6, 5, 6, 2)
+    bucket.delete([key_of(log, 1)])
+    assert found(verify_log(bucket)) == [(key_of(log, 1), "a segment is missing here")]
+
+
+def test_a_checkpoint_is_held_against_the_one_before_it(
+    bucket: MemoryBucket, log: WrittenLog
+) -> None:
+    log.flush()
+    older = write_checkpoint(bucket)
+    log.append("t", 0, [record("f")])
+    log.flush()
+    log.flush()
+    newer = write_checkpoint(bucket)
+    assert bucket.create(keys.floor(older.ticket), [b"{}"])
+    wrong = dataclasses.replace(newer, segments=newer.segments + 1)
+    replace(bucket, keys.checkpoint(newer.ticket), encode_checkpoint(wrong))
+    ((key, reason),) = found(verify_log(bucket))
+    assert key == keys.checkpoint(newer.ticket)
+    assert "segments" in reason
+    bucket.delete([keys.checkpoint(older.ticket), keys.checkpoint(newer.ticket)])
+    assert (keys.floor(older.ticket), 0) in [(d.key, d.position) for d in verify_log(bucket).damage]
+
+
+def test_below_a_floor_late_objects_of_deleted_chains_may_lie_about(
+    bucket: MemoryBucket, log: WrittenLog
+) -> None:
+    log.void(log.reserve())
+    older = write_checkpoint(bucket, active_epoch=2)
+    assert bucket.create(keys.floor(older.ticket), [b"{}"])
+    late = SegmentId(WriterId("f" * 32), 3)
+    assert bucket.create(keys.segment(late), [encode_seal(Seal(late, 2, 1))])
+    assert verify_log(bucket).damage == []

@@ -1,0 +1,169 @@
+"""The duty of deleting what two checkpoints cover: one broker at a time, slowly.
+
+What may go is decided in `tiered_storage.deletion`, below a floor that has stood for the safety
+age. Invariant: both checkpoints are read back from the bucket and sound in the very round that lays
+a floor or deletes. A round may end anywhere: what it did not come to, a later one finds again,
+since registrations go last.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
+from bucketlog.model import SegmentId, WriterId
+from metadata.checkpoint import restored
+from stateless_broker.committed import CommittedLog
+from stateless_broker.health import Health
+from stateless_broker.upkeep import UpkeepCounts
+from tiered_storage import keys
+from tiered_storage.bucket import Bucket, ObjectInfo
+from tiered_storage.deletion import plan_chain, plan_floors
+from tiered_storage.floors import Floor, decode_floor, encode_floor
+from tiered_storage.segment import body_crc32c
+
+logger = logging.getLogger(__name__)
+
+DUTY = "deletion"
+ROUNDS_PER_AGE = 24
+"""A round and a floor in one part of so many of the safety age."""
+KEYS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionSettings:
+    """`safety_age_ms` 0: nothing is ever deleted. At most `keys_per_s` objects go in a second."""
+
+    safety_age_ms: int
+    keys_per_s: int
+
+    @property
+    def interval_ms(self) -> int:
+        return max(1, self.safety_age_ms // ROUNDS_PER_AGE)
+
+
+class _Done(NamedTuple):
+    """A chain that was gone through up to `end` (None: to its end), and what was readable of that:
+    while it still is, that part is not listed again."""
+
+    end: int | None
+    readable: set[int]
+
+
+class Deleter:
+    def __init__(
+        self,
+        *,
+        bucket: Bucket,
+        committed: CommittedLog,
+        place_in_line: Callable[[str], int],
+        health: Health,
+        counts: UpkeepCounts,
+        settings: DeletionSettings,
+    ) -> None:
+        self._bucket = bucket
+        self._committed = committed
+        self._place_in_line = place_in_line
+        self._health = health
+        self._counts = counts
+        self._settings = settings
+        self._done: dict[WriterId, _Done] = {}
+
+    async def run(self) -> None:
+        """For the epoch's life."""
+        self._health.recover(DUTY)
+        while self._health.stopped is None:
+            await asyncio.sleep(self._settings.interval_ms / 1000)
+            if self._place_in_line(DUTY):
+                continue
+            try:
+                await self.round()
+            except BucketError as error:
+                logger.warning("nothing is deleted now: %s", error)
+            except (CorruptObjectError, InvalidDataError) as error:
+                self._health.degrade(DUTY, str(error))
+            else:
+                self._health.recover(DUTY)
+
+    async def round(self) -> int:
+        """Lay a floor if it is time, and delete what may go; says how many objects went. Raises
+        `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
+        found = await self._committed.checkpoints(2, aside=asyncio.to_thread)
+        if len(found) < 2:
+            return 0
+        newer, older = found
+        written = await self._bucket.head(keys.checkpoint(newer.ticket))
+        if written is None:  # two newer ones are there
+            return 0
+        plan = plan_floors(
+            older.ticket,
+            await self._list(keys.FLOORS),
+            now_ms=written.modified_ms,
+            safety_age_ms=self._settings.safety_age_ms,
+            interval_ms=self._settings.interval_ms,
+        )
+        if plan.write is not None:
+            for checkpoint in found:
+                await asyncio.to_thread(restored, checkpoint)  # what is relied on now decodes
+            data = encode_floor(await asyncio.to_thread(Floor.of, older, newer))
+            await self._bucket.create(keys.floor(plan.write), [data], crc32c=body_crc32c([data]))
+        if plan.use is None:
+            return 0
+        key = keys.floor(plan.use)
+        floor = decode_floor(key, (await self._bucket.get(key)).data)
+        before = self._counts.deleted
+        await self._delete("floors", plan.drop)
+        sealed_before_ms = written.modified_ms - self._settings.safety_age_ms
+        for info in await self._list(keys.WRITERS):
+            if keys.parse_writer_registration(info.key)[0] <= floor.ticket.epoch:
+                await self._thin_out(info.key, floor, sealed_before_ms)
+        deleted = self._counts.deleted - before
+        if deleted:
+            logger.info("%d objects below %s are deleted", deleted, key)
+        return deleted
+
+    async def _thin_out(self, registration: str, floor: Floor, sealed_before_ms: int) -> None:
+        epoch, writer = keys.parse_writer_registration(registration)
+        kept = floor.readable_of(writer)
+        end = floor.positions.get(writer, 0) if epoch == floor.ticket.epoch else None
+        start = self._begin_at(writer, kept, end)
+        if start is None:
+            return
+        start_after = keys.segment(SegmentId(writer, start - 1)) if start else ""
+        plan = plan_chain(
+            writer,
+            epoch,
+            await self._list(keys.chain(writer), start_after),
+            floor=floor,
+            sealed_before_ms=sealed_before_ms,
+        )
+        await self._delete("seals", plan.seals)
+        await self._delete("void segments", plan.void)
+        await self._delete("segments", plan.dead)
+        if plan.over:
+            await self._delete("registrations", [registration])
+        below = kept if end is None else {seq for seq in kept if seq < end}
+        self._done[writer] = _Done(end, below)
+
+    def _begin_at(self, writer: WriterId, kept: set[int], end: int | None) -> int | None:
+        """Where to list the chain from; None: nothing of it can have become deletable."""
+        done = self._done.get(writer)
+        if done is None or (end is None and done.end is not None):
+            return 0
+        if done.end is None:
+            return None if kept == done.readable else 0
+        return done.end if {seq for seq in kept if seq < done.end} == done.readable else 0
+
+    async def _delete(self, kind: str, wanted: Sequence[str]) -> None:
+        rate = self._settings.keys_per_s
+        at_once = min(KEYS_AT_ONCE, rate)
+        for start in range(0, len(wanted), at_once):
+            some = wanted[start : start + at_once]
+            await self._bucket.delete(some)
+            self._counts.count_deleted(kind, len(some))
+            await asyncio.sleep(len(some) / rate)
+
+    async def _list(self, prefix: str, start_after: str = "") -> list[ObjectInfo]:
+        return [info async for info in self._bucket.list(prefix, start_after=start_after)]

@@ -1,0 +1,89 @@
+"""What of the log may be deleted below a floor. Pure.
+
+Invariants: nothing that the floor calls readable goes, and nothing at or above it; a chain of the
+floor's own epoch keeps its seal and its registration, since its sequencer may not know yet that it
+is sealed. Everything named here may be deleted in any order, in part and again: no reader that
+begins at or above the floor asks for it (`tiered_storage.floors`).
+
+A chain of an earlier epoch is closed for ever, sealed or not: no reader asks for it, and nobody
+publishes what is put there late (`stateless_broker.claim_watch`).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bucketlog.model import Ticket, WriterId
+from tiered_storage import keys
+from tiered_storage.bucket import ObjectInfo
+from tiered_storage.chains import read_chain
+from tiered_storage.floors import Floor
+from tiered_storage.segment import is_seal
+
+
+class ChainPlan(NamedTuple):
+    """`seals`, `void` and `dead` segments to delete. `over`: nothing else is left of the chain, so
+    that its registration goes, too, after all of them."""
+
+    seals: list[str]
+    void: list[str]
+    dead: list[str]
+    over: bool
+
+    @property
+    def keys(self) -> list[str]:
+        return self.seals + self.void + self.dead
+
+
+def plan_chain(
+    writer: WriterId,
+    epoch: int,
+    listed: Sequence[ObjectInfo],
+    *,
+    floor: Floor,
+    sealed_before_ms: int,
+) -> ChainPlan:
+    """Of the chain of a writer registered in `epoch`, all of which is `listed`. In the floor's own
+    epoch, what stands after a seal goes where that is from before `sealed_before_ms`."""
+    kept = floor.readable_of(writer)
+    by_seq = {keys.parse_segment(info.key).seq: info for info in listed}
+    if epoch > floor.ticket.epoch:
+        return ChainPlan([], [], [], over=False)
+    if epoch < floor.ticket.epoch:
+        gone = {seq: info for seq, info in by_seq.items() if seq not in kept}
+        seals = [info.key for info in gone.values() if is_seal(info.size_bytes)]
+        dead = [info.key for info in gone.values() if not is_seal(info.size_bytes)]
+        return ChainPlan(seals, [], dead, over=len(gone) == len(by_seq) and not kept)
+    end = floor.positions.get(writer, 0)
+    dead = [info.key for seq, info in by_seq.items() if seq < end and seq not in kept]
+    chain = read_chain(writer, [info for seq, info in by_seq.items() if seq >= end], end)
+    old = chain.sealed and by_seq[chain.end].modified_ms <= sealed_before_ms
+    return ChainPlan([], [info.key for info in chain.void] if old else [], dead, over=False)
+
+
+class FloorPlan(NamedTuple):
+    """`write`: a floor of this ticket may be laid now. `use`: the one below which may be deleted;
+    `drop` are those below it, which nobody needs any more."""
+
+    write: Ticket | None
+    use: Ticket | None
+    drop: list[str]
+
+
+def plan_floors(
+    older: Ticket,
+    listed: Sequence[ObjectInfo],
+    *,
+    now_ms: int,
+    safety_age_ms: int,
+    interval_ms: int,
+) -> FloorPlan:
+    """`older` is the ticket of the second newest sound checkpoint; `listed` are all floors that are
+    there, and `now_ms` is a time of the same store as theirs. One is laid every `interval_ms`."""
+    laid = sorted((keys.parse_floor(info.key), info.modified_ms) for info in listed)
+    write: Ticket | None = None
+    if not laid or (older > laid[-1][0] and now_ms - laid[-1][1] >= interval_ms):
+        write = older
+    ripe = [ticket for ticket, laid_ms in laid if now_ms - laid_ms >= safety_age_ms]
+    use = max((ticket for ticket in ripe if ticket <= older), default=None)
+    drop = [keys.floor(ticket) for ticket, _ in laid if use is not None and ticket < use]
+    return FloorPlan(write, use, drop)
