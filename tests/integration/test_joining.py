@@ -187,6 +187,7 @@ async def test_a_new_epoch_stamps_the_gaps_that_it_finds(
     await until(lambda: brokers.read_without_brokers(c)[0] >= 2)
     a.let_go()
     assert await outcome(lost) == (NONE, 2)
+    assert await end_of(c) == 3
     assert await stored(c) == [(1, b"behind"), (2, b"lost")]
 
 
