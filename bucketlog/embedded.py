@@ -25,7 +25,13 @@ from typing import Any, Self
 from bucketlog.errors import BucketlogError, ClusterInUseError, ConfigurationError
 
 READY_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 20.0
+STOP_TIMEOUT_S = 25.0
+"""More than a broker gives its last flush."""
+EMBEDDED_SETTINGS = {
+    "flush_interval_ms": "0",
+    "group_initial_rebalance_delay_ms": "0",
+    "start_timeout_ms": "15000",
+}
 LOCK_WAIT_S = 5.0
 """How long a start waits for the processes of a holder that has died to end."""
 LOG_TAIL_LINES = 15
@@ -152,7 +158,7 @@ class EmbeddedCluster:
         return guard
 
     def _environment(self) -> dict[str, str]:
-        ours = {"flush_interval_ms": "0", "group_initial_rebalance_delay_ms": "0"} | {
+        ours = EMBEDDED_SETTINGS | {
             **self._settings,
             "bucket_url": self.bucket_url,
             "host": self.host,

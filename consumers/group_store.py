@@ -1,8 +1,11 @@
 """What is stored of groups, as the coordinator asks for it and tells of it."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import NamedTuple, Protocol
 
+from bucketlog.errors import SequencerUnavailableError
 from consumers.group_messages import GroupState
 from metadata.sequencer.requests import GroupRow, Position, TakenGroup
 
@@ -40,14 +43,30 @@ class ListedGroup(NamedTuple):
 
 class BoundedStore:
     """A store that is asked `calls_in_flight` things at once: connections to Redis are few, and
-    the commit path needs them, too."""
+    the commit path needs them, too. Who has no turn after `wait_ms` is told that it is out of
+    reach."""
 
-    def __init__(self, store: GroupStore, *, calls_in_flight: int) -> None:
+    def __init__(self, store: GroupStore, *, calls_in_flight: int, wait_ms: int) -> None:
         self._store = store
         self._turns = asyncio.Semaphore(calls_in_flight)
+        self._wait_ms = wait_ms
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._wait_ms / 1000):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise SequencerUnavailableError(
+                f"Redis did not come to a call in {self._wait_ms} ms", remedy="it is repeated"
+            ) from None
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     async def take_group(self, epoch: int, group: str, incarnation: str) -> TakenGroup:
-        async with self._turns:
+        async with self._turn():
             return await self._store.take_group(epoch, group, incarnation)
 
     async def store_group(
@@ -60,19 +79,19 @@ class BoundedStore:
         protocol_type: str,
         snapshot: bytes,
     ) -> bool:
-        async with self._turns:
+        async with self._turn():
             return await self._store.store_group(
                 epoch, group, term, revision, state, protocol_type, snapshot
             )
 
     async def forget_group(self, epoch: int, group: str, term: int) -> bool:
-        async with self._turns:
+        async with self._turn():
             return await self._store.forget_group(epoch, group, term)
 
     async def list_groups(self, epoch: int) -> list[GroupRow]:
-        async with self._turns:
+        async with self._turn():
             return await self._store.list_groups(epoch)
 
     async def position(self, epoch: int) -> Position:
-        async with self._turns:
+        async with self._turn():
             return await self._store.position(epoch)

@@ -5,6 +5,7 @@ Invariant: it listens only when its epoch is active and its view is whole; it go
 it took. Clock, randomness, bucket and Redis enter here and nowhere else.
 """
 
+import asyncio
 import gc
 import os
 import socket
@@ -17,7 +18,7 @@ from bucketlog.errors import ConfigurationError
 from metadata.sequencer.client import connect_redis
 from stateless_broker.health import Health
 from stateless_broker.http_endpoint import HttpEndpoint, application
-from stateless_broker.listener import Listener
+from stateless_broker.listener import Listener, bound_socket
 from stateless_broker.memory_budget import MemoryBudget
 from stateless_broker.metrics import BrokerFigures
 from stateless_broker.node import Node, Surroundings
@@ -54,7 +55,8 @@ class Broker:
         self._http: HttpEndpoint | None = None
 
     async def start(self) -> Ready:
-        """Raises `BucketlogError`; nothing is left running then after `stop`."""
+        """Redis and the bucket are waited for, if need be. Raises `BucketlogError`; nothing is left
+        running then after `stop`."""
         settings = self._settings
         self._listening = listening = _bind(settings)
         port = int(listening.getsockname()[1])
@@ -87,7 +89,10 @@ class Broker:
         self._listener = Listener(
             settings=settings, handler=node.handle, budget=self._budget, figures=figures
         )
-        await self._listener.start(listening)
+        try:
+            await self._listener.start(listening)
+        except OSError as error:  # somebody was quicker
+            raise _cannot_listen(settings, error) from error
         await node.serve()
         gc.collect()
         gc.freeze()
@@ -104,13 +109,14 @@ class Broker:
 
     async def stop(self) -> None:
         """Stop accepting, flush, answer, leave."""
+        deadline = asyncio.get_running_loop().time() + self._settings.drain_timeout_ms / 1000
         self._health.started = False
         if self._node is not None:
             await self._node.stop_serving()
         if self._listener is not None:
             self._listener.stop_accepting()
         if self._node is not None:
-            await self._node.drain()
+            await self._node.drain(deadline)
         if self._listener is not None:
             await self._listener.stop()
         if self._http is not None:
@@ -123,9 +129,13 @@ class Broker:
 
 def _bind(settings: BrokerSettings) -> socket.socket:
     try:
-        return socket.create_server((settings.host, settings.port), backlog=1024)
+        return bound_socket(settings.host, settings.port)
     except OSError as error:
-        raise ConfigurationError(
-            f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno or 0)}",
-            remedy="choose another port: BUCKETLOG_PORT, or --port of bucketlog dev",
-        ) from error
+        raise _cannot_listen(settings, error) from error
+
+
+def _cannot_listen(settings: BrokerSettings, error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno or 0)}",
+        remedy="choose another port: BUCKETLOG_PORT, or --port of bucketlog dev",
+    )

@@ -128,9 +128,13 @@ class Committer:
         acknowledge(assembled)
         self._note_idle()
 
+    def unsettled(self) -> Held:
+        """What is not answered yet, as far as it has left the buffer."""
+        return Held(list(self._awaited.values()), self._in_hand)
+
     def give_up(self) -> Held:
         """The epoch is over: what is not answered yet is its successor's to settle."""
-        held = Held(list(self._awaited.values()), self._in_hand)
+        held = self.unsettled()
         self._awaited.clear()
         self._in_hand = None
         return held

@@ -55,7 +55,11 @@ class ConsumerGroups:
             # what fails is told to those who wait for it, and resigned
             return supervisor.spawn(work, name, on_failure=lambda _: None)
 
-        store = BoundedStore(sequencer, calls_in_flight=STORE_CALLS_IN_FLIGHT)
+        store = BoundedStore(
+            sequencer,
+            calls_in_flight=STORE_CALLS_IN_FLIGHT,
+            wait_ms=settings.redis_timeout_ms,
+        )
         self.catch_up = SharedCatchUp(lambda: feed.catch_up(settings.view_wait_ms_max), spawn)
         self.coordinator = GroupCoordinator(
             epoch=end.epoch,

@@ -256,6 +256,7 @@ class EpochWork:
             membership=broker.membership,
             watchers=broker.watchers,
             supervisor=broker.supervisor,
+            health=broker.health,
             end=self.end,
             now_ms=broker.now_ms,
             new_uuid=broker.new_uuid,

@@ -83,6 +83,17 @@ class Epochs:
             else:
                 await self._entered.wait()
 
+    def unsettled(self) -> str:
+        """What `drained` still waits for."""
+        held = self._held or self.work.committer.unsettled()
+        waiting = self._broker.intake.buffer.waiting
+        if held.in_hand is not None:
+            waiting += held.in_hand.size
+        return (
+            f"{len(held.segments)} segments are not known to be in the log, {waiting} batches and "
+            "changes are not written"
+        )
+
     async def _settled_or_over(self, work: EpochWork) -> None:
         waits = [
             asyncio.ensure_future(work.committer.drained()),

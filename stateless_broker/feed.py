@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 BLOCK_MS = 1000
 PAUSE_S = 0.2
+PART = "stream"
 
 
 class Watchers:
@@ -90,7 +91,10 @@ class ViewFeed:
 
     async def catch_up(self, timeout_ms: int) -> bool:
         """Until the view shows all that was visible when this was called. False where that cannot
-        be told in time: the sequencer does not answer, or the epoch is over."""
+        be told in time: the sequencer does not answer, or the epoch is over. One that is known not
+        to answer is not waited for."""
+        if self._health.is_degraded(PART):
+            return False
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 number = await self._sequencer.visible_number(self._epoch)
@@ -113,13 +117,13 @@ class ViewFeed:
                     await self._catch_up_from_bucket()
                     entries = [entry for entry in entries if entry.number > self._last]
             except (SequencerUnavailableError, BucketError) as error:
-                self._health.degrade("stream", str(error))
+                self._health.degrade(PART, str(error))
                 await asyncio.sleep(PAUSE_S)
                 continue
             except (SequencerError, CorruptObjectError, InvalidDataError) as error:
                 self._end.tell(str(error))
                 return
-            self._health.recover("stream")
+            self._health.recover(PART)
             for entry in entries:
                 if self._end.reason is not None or not self._applied(entry):
                     return

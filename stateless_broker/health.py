@@ -51,6 +51,13 @@ class Health:
         if self._degraded.pop(part, None) is not None:
             logger.info("%s works again", part)
 
+    def is_degraded(self, part: str) -> bool:
+        return part in self._degraded
+
+    @property
+    def degraded(self) -> frozenset[str]:
+        return frozenset(self._degraded)
+
     @property
     def ready(self) -> bool:
         return not self.report()

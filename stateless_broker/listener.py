@@ -9,6 +9,20 @@ from stateless_broker.metrics import BrokerFigures
 from stateless_broker.settings import BrokerSettings
 
 LAST_ANSWERS_S = 0.2
+BACKLOG = 1024
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """The address is this process'. Nobody is kept waiting there before a listener has started:
+    clients are refused, and ask another broker. Raises `OSError`."""
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 class Listener:
@@ -37,7 +51,7 @@ class Listener:
 
     async def start(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connect, sock=listening, backlog=1024)
+        self._server = await loop.create_server(self._connect, sock=listening, backlog=BACKLOG)
 
     def _connect(self) -> Connection:
         return Connection(

@@ -19,6 +19,7 @@ from stateless_broker.health import Health
 logger = logging.getLogger(__name__)
 
 JOIN_PAUSE_S = 0.25
+HEARTBEAT = "heartbeat"
 LEADERS_KEPT = 100_000
 NAME_CHARS_KEPT = 256
 """Clients say which zone they are in and which group they ask for: longer names are not kept."""
@@ -194,16 +195,16 @@ class Membership:
             try:
                 taken = await self.heartbeat()
             except SequencerUnavailableError as error:
-                self._health.degrade("heartbeat", str(error))
+                self._health.degrade(HEARTBEAT, str(error))
                 if not self.is_heard:
                     self._notify()
                 continue
             if taken is not None:
-                self._health.degrade("heartbeat", f"node id {taken.node_id} is another broker's")
+                self._health.degrade(HEARTBEAT, f"node id {taken.node_id} is another broker's")
                 if not self.is_heard:
                     self._notify()
                 continue
-            self._health.recover("heartbeat")
+            self._health.recover(HEARTBEAT)
 
     async def heartbeat(self) -> NodeIdTaken | None:
         """Join or stay. A node id that was given is asked for again, in case Redis was wiped, as

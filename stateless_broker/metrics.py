@@ -62,6 +62,12 @@ class BrokerFigures(Collector):
             "Epochs that ended while this broker was in them.",
             value=self._health.epochs_ended,
         )
+        degraded = GaugeMetricFamily(
+            "bucketlog_degraded", "1 for each part of the broker that is.", labels=["part"]
+        )
+        for part in sorted(self._health.degraded):
+            degraded.add_metric([part], 1)
+        yield degraded
         yield from _upkeep(self._upkeep)
         yield GaugeMetricFamily(
             "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)

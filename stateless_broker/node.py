@@ -9,12 +9,12 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from redis.asyncio import Redis
 
-from bucketlog.errors import SequencerError
+from bucketlog.errors import BucketlogError, SequencerError
 from bucketlog.model import WallClock
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import BrokerAddress
@@ -28,7 +28,7 @@ from stateless_broker.feed import Watchers
 from stateless_broker.health import Health
 from stateless_broker.intake import Intake
 from stateless_broker.joining import Joiner
-from stateless_broker.membership import Membership
+from stateless_broker.membership import HEARTBEAT, Membership
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from stateless_broker.upkeep import UpkeepCounts
@@ -38,9 +38,11 @@ from tiered_storage.identity import ensure_cluster
 from tiered_storage.probe import probe
 from tiered_storage.retry import RetryBucket, RetryPolicy
 
+T = TypeVar("T")
+
 logger = logging.getLogger(__name__)
 
-DRAIN_TIMEOUT_S = 30.0
+START_PAUSE_S = 0.5
 READ_RETRY = RetryPolicy(give_up_after_ms=10_000)
 
 
@@ -100,13 +102,10 @@ class Node:
 
     async def begin(self, port: int) -> int:
         """Join the cluster as the broker that clients find at `port`; the epoch that was joined.
-        Raises `BucketlogError`."""
-        settings, new_uuid = self._settings, self._surroundings.new_uuid
-        await probe(self._bucket, nonce=new_uuid().hex, name=settings.bucket_url)
-        identity = await ensure_cluster(
-            self._bucket, new_cluster_id=new_uuid(), now_ms=self._surroundings.now_ms()
-        )
-        cluster_id = str(identity.cluster_id)
+        Redis and the bucket are waited for, if need be. Raises `BucketlogError`."""
+        settings = self._settings
+        deadline = asyncio.get_running_loop().time() + settings.start_timeout_ms / 1000
+        cluster_id = await self._reach("bucket", deadline, self._cluster_id)
         self._sequencer = sequencer = Sequencer(
             self._surroundings.connect_redis(),
             cluster_id=cluster_id,
@@ -114,10 +113,36 @@ class Node:
             stream_segments_max=settings.stream_segments_max,
             now_ms=self._surroundings.sequencer_now_ms,
         )
-        await sequencer.check_server()
-        membership = await self._become_member(sequencer, cluster_id, port)
+        await self._reach("redis", deadline, sequencer.check_server)
+        self._membership = membership = self._make_membership(sequencer, cluster_id, port)
+        await self._reach("redis", deadline, membership.join)
+        self._spawn(membership.run(settings.heartbeat_interval_ms), "the heartbeat")
         self._epochs = self._make_epochs(sequencer, membership)
-        return await self._epochs.begin()
+        return await self._reach("joining", deadline, self._epochs.begin)
+
+    async def _cluster_id(self) -> str:
+        surroundings = self._surroundings
+        nonce = surroundings.new_uuid().hex
+        await probe(self._bucket, nonce=nonce, name=self._settings.bucket_url)
+        identity = await ensure_cluster(
+            self._bucket, new_cluster_id=surroundings.new_uuid(), now_ms=surroundings.now_ms()
+        )
+        return str(identity.cluster_id)
+
+    async def _reach(self, part: str, deadline: float, call: Callable[[], Awaitable[T]]) -> T:
+        """What may go by is waited for until `deadline`; meanwhile `/readyz` says why."""
+        while True:
+            try:
+                answer = await call()
+            except BucketlogError as error:
+                late = asyncio.get_running_loop().time() + START_PAUSE_S > deadline
+                if late or not error.retriable:
+                    raise
+                self._health.degrade(part, str(error))
+                await asyncio.sleep(START_PAUSE_S)
+            else:
+                self._health.recover(part)
+                return answer
 
     def handle(self, connection: Connection, frame: Frame, answer: Answer) -> None:
         self.epochs.handle(connection, frame, answer)
@@ -130,15 +155,23 @@ class Node:
         """Clients are sent to the others from now on."""
         await self._say(Membership.stop_serving)
 
-    async def drain(self) -> None:
-        """Let go of groups, flush and answer what was taken."""
+    async def drain(self, deadline: float) -> None:
+        """Let go of groups, flush and answer what was taken, until `deadline` (of the event loop's
+        clock); what is left then is told."""
         if self._epochs is None:
             return
         self._epochs.leave()
         try:
-            await asyncio.wait_for(self._epochs.drained(), DRAIN_TIMEOUT_S)
+            async with asyncio.timeout_at(deadline):
+                await self._epochs.drained()
         except TimeoutError:
-            logger.error("some batches were not flushed in %.0f s", DRAIN_TIMEOUT_S)
+            logger.error(
+                "stopping after BUCKETLOG_DRAIN_TIMEOUT_MS (%d): %s; clients that were not answered"
+                " will ask another broker. Why: %s",
+                self._settings.drain_timeout_ms,
+                self._epochs.unsettled(),
+                self._health.report(),
+            )
 
     async def close(self) -> None:
         """Stop all work, and leave the cluster."""
@@ -150,9 +183,9 @@ class Node:
             await self._sequencer.close()
         await self._bucket.close()
 
-    async def _become_member(self, sequencer: Sequencer, cluster_id: str, port: int) -> Membership:
+    def _make_membership(self, sequencer: Sequencer, cluster_id: str, port: int) -> Membership:
         settings = self._settings
-        self._membership = membership = Membership(
+        return Membership(
             sequencer=sequencer,
             cluster_id=cluster_id,
             incarnation=self._surroundings.new_uuid().hex,
@@ -166,9 +199,6 @@ class Node:
             role_timeout_ms=settings.role_timeout_effective_ms,
             health=self._health,
         )
-        await membership.join()
-        self._spawn(membership.run(settings.heartbeat_interval_ms), "the heartbeat")
-        return membership
 
     def _make_epochs(self, sequencer: Sequencer, membership: Membership) -> Epochs:
         settings, surroundings, bucket = self._settings, self._surroundings, self._bucket
@@ -230,8 +260,12 @@ class Node:
         self._health.stop_writing(f"a part of the broker failed: {error!r}; restart it")
 
     async def _say(self, what: Callable[[Membership], Awaitable[None]]) -> None:
-        """Tell the cluster that this broker goes, if Redis takes it."""
+        """Tell the cluster that this broker goes, if Redis takes it. One that has not answered
+        lately is not asked."""
         if self._membership is None or not self._membership.has_joined:
+            return
+        if self._health.is_degraded(HEARTBEAT):
+            logger.warning("left without saying so: %s", self._health.report()[HEARTBEAT])
             return
         try:
             await what(self._membership)

@@ -119,6 +119,11 @@ class ProduceBuffer:
     def __bool__(self) -> bool:
         return bool(self._batches or self._facts or self._stamps)
 
+    @property
+    def waiting(self) -> int:
+        """Batches and facts."""
+        return len(self._batches) + len(self._facts)
+
     def add(self, batch: PendingBatch) -> None:
         self._batches.append(batch)
         self.waiting_bytes += len(batch.data)

@@ -19,6 +19,7 @@ from stateless_broker.handlers.metadata import MetadataHandler
 from stateless_broker.handlers.offsets import OffsetsHandler
 from stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
 from stateless_broker.handlers.topics import TopicsHandler
+from stateless_broker.health import Health
 from stateless_broker.intake import Intake
 from stateless_broker.membership import Membership
 from stateless_broker.reading import RangeReader
@@ -41,6 +42,7 @@ class Parts:
     membership: Membership
     watchers: Watchers
     supervisor: Supervisor
+    health: Health
     end: EpochEnd
     now_ms: WallClock
     new_uuid: Callable[[], UUID]
@@ -48,7 +50,12 @@ class Parts:
 
 def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispatcher:
     settings, view, catch_up = parts.settings, parts.view, parts.groups.catch_up
-    reader = RangeReader(parts.bucket, ranges_in_flight=settings.fetch_ranges_in_flight)
+    reader = RangeReader(
+        parts.bucket,
+        parts.health,
+        ranges_in_flight=settings.fetch_ranges_in_flight,
+        read_ms_max=settings.fetch_read_ms_max,
+    )
     changes = TopicChanges(
         view=view,
         committer=parts.intake,
@@ -74,6 +81,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         membership=parts.membership,
         sequencer=parts.sequencer,
         end=parts.end,
+        wait_ms=settings.redis_timeout_ms,
     )
     return Dispatcher(
         apis=[

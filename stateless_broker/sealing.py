@@ -19,7 +19,12 @@ from bucketlog.errors import (
 )
 from bucketlog.model import SegmentId, TopicPartition, WallClock, WriterId
 from metadata.sequencer.client import Sequencer
-from metadata.sequencer.requests import FenceStatus, OverdueWriter, PublishStatus
+from metadata.sequencer.requests import (
+    FenceStatus,
+    OverdueReason,
+    OverdueWriter,
+    PublishStatus,
+)
 from stateless_broker.claim_watch import ClaimWatch
 from stateless_broker.committed import CommittedLog
 from stateless_broker.epoch_end import EpochEnd
@@ -32,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_MS = 50
 LONGEST_PAUSE_MS = 2000
+SLOW_SHARE = 2
+"""An answer that takes one part of so many of a session is as late as heartbeats then are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +139,9 @@ class OverdueWatch:
     """Closes the chains of writers that are silent or stuck, so that nobody waits for them.
 
     Every broker may; the one that is first in line for a writer begins, the others follow, a
-    round later each, if it is still needed then. A sequencer that lost its state ends the epoch.
+    round later each, if it is still needed then. When the sequencer was away, nobody's heartbeat
+    came through: others are taken for silent only when they had their time to come back. A
+    sequencer that lost its state ends the epoch.
     """
 
     def __init__(
@@ -162,17 +171,25 @@ class OverdueWatch:
         self._closing: set[WriterId] = set()
 
     async def run(self, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
+        loop = asyncio.get_running_loop()
+        back_at = float("-inf")
         while self._end.reason is None:
             await asyncio.sleep(self._round_ms / 1000)
+            asked_at = loop.time()
             try:
                 overdue = await self._sequencer.overdue(
                     self._epoch, silent_ms=self._silent_ms, pending_ms=self._pending_ms
                 )
             except SequencerUnavailableError:
+                back_at = loop.time()
                 continue
             except SequencerError as error:
                 self._end.tell(str(error))
                 return
+            if (loop.time() - asked_at) * SLOW_SHARE > self._silent_ms / 1000:
+                back_at = loop.time()
+            if loop.time() < back_at + self._silent_ms / 1000:
+                overdue = [one for one in overdue if one.reason is not OverdueReason.SILENT]
             for writer in self._due(overdue):
                 self._closing.add(writer.writer)
                 spawn(self._close(writer), f"closing writer {writer.writer}")

@@ -51,6 +51,11 @@ class Flush:
                 groups.setdefault(partition, [])
         return cls(sorted(groups.items()), taken.facts, names)
 
+    @property
+    def size(self) -> int:
+        """Batches and facts."""
+        return sum(len(group) for _, group in self.groups) + len(self.facts)
+
     def wanted(self) -> list[WantedPartition]:
         return [
             WantedPartition(

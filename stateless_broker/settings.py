@@ -86,6 +86,9 @@ class BrokerSettings(BaseSettings):
     fetch_bytes_max: Positive = Field(55 * MIB, description="fetch.max.bytes")
     fetch_wait_ms_max: NotNegative = Field(60_000, description="The longest a fetch may wait.")
     fetch_ranges_in_flight: Positive = Field(16, description="Range reads at once in one fetch.")
+    fetch_read_ms_max: Positive = Field(
+        20_000, description="How long a fetch waits for the bucket; then its partitions fail."
+    )
     produce_timeout_ms_max: Positive = Field(300_000, description="The longest a produce may wait.")
     requests_in_flight: Positive = Field(
         2048, description="Requests at once on one connection; all between two flushes are."
@@ -155,6 +158,13 @@ class BrokerSettings(BaseSettings):
     )
 
     redis_timeout_ms: Positive = Field(5000, description="How long a call to Redis may take.")
+    start_timeout_ms: NotNegative = Field(
+        60_000,
+        description="A broker that starts waits so long for Redis and the bucket, then ends.",
+    )
+    drain_timeout_ms: NotNegative = Field(
+        20_000, description="A broker that stops has so long to write what it has taken."
+    )
     heartbeat_interval_ms: Positive = Field(500, description="How often the broker says it lives.")
     role_timeout_ms: Positive | None = Field(
         None,

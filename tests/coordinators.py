@@ -113,7 +113,7 @@ class Seat:
         self.coordinator = GroupCoordinator(
             epoch=sequencing.epoch,
             incarnation=writer,
-            store=BoundedStore(self.sequencer, calls_in_flight=2),
+            store=BoundedStore(self.sequencer, calls_in_flight=2, wait_ms=10_000),
             owns=lambda _: self.refusal,
             has_offsets=lambda group_id: bool(self.view.offsets(group_id)),
             settings=settings,

@@ -3,6 +3,8 @@ bucket and a way to Valkey that fail as they are told.
 """
 
 import asyncio
+import os
+import signal
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -139,7 +141,7 @@ class Rig:
             **cast(Any, settings),
         )
         self.sequencer = UnsureSequencer(
-            connect_redis(f"unix://{redis_path}", timeout_ms=5000),
+            connect_redis(f"unix://{redis_path}", timeout_ms=self.settings.redis_timeout_ms),
             cluster_id=cluster_id or uuid4().hex,
             stream_segments_max=self.settings.stream_segments_max,
         )
@@ -288,27 +290,44 @@ async def _decoded(name: str, version: int, got: Awaitable[bytes | None]) -> Any
 
 
 class OwnValkey:
-    """A server of the test's own, which it may wipe, end and start again empty."""
+    """A server of the test's own, which it may wipe, pause, end and start again empty."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "valkey.sock"
         self._stack = ExitStack()
+        self._pid = 0
 
     def start(self) -> None:
         self._stack.enter_context(start_valkey(self.path))
+        with SyncRedis(unix_socket_path=str(self.path)) as redis:
+            self._pid = int(cast(dict[str, Any], redis.info("server"))["process_id"])
 
     def stop(self) -> None:
+        self.go_on()
+        self._pid = 0
         self._stack.close()
+
+    def pause(self) -> None:
+        """Connections to it stay, and nothing is answered before `go_on`."""
+        os.kill(self._pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        if self._pid:
+            os.kill(self._pid, signal.SIGCONT)
 
     def wipe(self) -> None:
         with SyncRedis(unix_socket_path=str(self.path)) as redis:
             redis.flushall()
 
 
-async def create_topic(rig: Rig, name: str, partitions: int = 1) -> ErrorCode:
+async def create_topic(
+    rig: Rig, name: str, partitions: int = 1, *, timeout_ms: int = 20_000
+) -> ErrorCode:
     topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
     topic |= {"configs": (), "assignments": ()}
-    answer = await rig.call("create_topics", 5, topics=[topic], timeout=20_000, validate_only=False)
+    answer = await rig.call(
+        "create_topics", 5, topics=[topic], timeout=timeout_ms, validate_only=False
+    )
     return ErrorCode(answer.topics[0].error_code)
 
 

@@ -62,6 +62,8 @@ def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Re
             max_connections=max_connections,
             timeout=timeout_s,
             decode_responses=False,
+            protocol=2,  # a new connection asks nothing, unless there is a login
+            driver_info=None,
         )
     except ValueError as error:
         raise ConfigurationError(

@@ -22,14 +22,22 @@ MANY_KEYS_FROM = 4
 PRODUCER_IDS_BLOCK = 100
 NO_TRANSACTIONS = "this version of bucketlog has no transactions yet: leave out transactional.id"
 
+TRY_AGAIN = ErrorCode.coordinator_load_in_progress
+"""What Kafka answers, too, where no producer id is to be had now (RPCProducerIdManager): clients of
+every age try again, and none looks for a coordinator that an idempotent producer does not have."""
 NOT_HEARD = "this broker does not reach the sequencer, and cannot tell which brokers live"
 
 
 class CoordinationHandler:
-    def __init__(self, *, membership: Membership, sequencer: Sequencer, end: EpochEnd) -> None:
+    """`wait_ms` bounds an InitProducerId."""
+
+    def __init__(
+        self, *, membership: Membership, sequencer: Sequencer, end: EpochEnd, wait_ms: int
+    ) -> None:
         self._membership = membership
         self._sequencer = sequencer
         self._end = end
+        self._wait_s = wait_ms / 1000
         self._producer_ids = iter(range(0))
         self._asking = asyncio.Lock()
 
@@ -64,11 +72,14 @@ class CoordinationHandler:
         if message.transactional_id is not None:
             return _no_producer(ErrorCode.transactional_id_authorization_failed)
         try:
-            producer_id = await self._next_producer_id()
+            async with asyncio.timeout(self._wait_s):
+                producer_id = await self._next_producer_id()
+        except TimeoutError:
+            return _no_producer(TRY_AGAIN)
         except SequencerError as error:
             if not error.retriable:
                 self._end.tell(str(error))
-            return _no_producer(ErrorCode.coordinator_not_available)
+            return _no_producer(TRY_AGAIN)
         return {"error_code": ErrorCode.none, "producer_id": producer_id, "producer_epoch": 0}
 
     async def _next_producer_id(self) -> int:

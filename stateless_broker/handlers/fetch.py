@@ -160,7 +160,9 @@ class FetchHandler:
             return ErrorCode.none, []
         try:
             return ErrorCode.none, list(await self._reader.read(ranges))
-        except (BucketError, CorruptObjectError) as error:
+        except BucketError:  # the reader tells
+            return ErrorCode.kafka_storage_error, []
+        except CorruptObjectError as error:
             logger.error("a fetch cannot read the bucket: %s", error)
             return ErrorCode.kafka_storage_error, []
 

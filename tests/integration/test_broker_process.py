@@ -57,7 +57,7 @@ def test_a_port_that_is_taken(start: Start, setting: str) -> None:
 
 
 def test_a_redis_that_is_not_there(start: Start, tmp_path: Path) -> None:
-    code, line = refusal(start(redis_url=f"unix://{tmp_path}/nobody.sock"))
+    code, line = refusal(start(redis_url=f"unix://{tmp_path}/nobody.sock", start_timeout_ms="0"))
     assert code == START_FAILED
     assert "Redis is unreachable" in line
 

@@ -45,7 +45,7 @@ async def test_an_idle_broker_begins_the_next_epoch_by_itself(rig: Rig, valkey: 
     assert await stored(rig) == [(0, b"kept")]
     assert await produce(rig, b"late", timeout=50) == (ErrorCode.request_timed_out, -1)
     answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
-    assert answer.error_code is ErrorCode.coordinator_not_available
+    assert answer.error_code is ErrorCode.coordinator_load_in_progress
     waiting = send(rig, b"waits", **idempotent(1))
     rig.sequencer.let_go()
     assert await outcome(waiting) == (NONE, 1)

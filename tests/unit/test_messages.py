@@ -47,6 +47,7 @@ def offered() -> dict[int, Api]:
         membership=cast(Any, SimpleNamespace(me=SimpleNamespace(node_id=0))),
         watchers=nothing,
         supervisor=nothing,
+        health=nothing,
         end=EpochEnd(1),
         now_ms=lambda: 0,
         new_uuid=uuid4,

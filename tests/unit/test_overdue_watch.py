@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bucketlog.errors import SequencerLostError, SequencerUnavailableError
 from bucketlog.model import SegmentId, TopicId, TopicPartition, WriterId
@@ -19,7 +19,15 @@ def overdue(*writers: WriterId) -> list[OverdueWriter]:
     return [OverdueWriter(writer, 5, OverdueReason.SILENT) for writer in writers]
 
 
-Round = list[OverdueWriter] | Exception
+class Late(NamedTuple):
+    """An answer that takes so long."""
+
+    seconds: float
+    told: list[OverdueWriter]
+
+
+Round = list[OverdueWriter] | Late | Exception
+LONG_MS = 2000
 
 
 class Rounds(Sequencer):
@@ -36,6 +44,9 @@ class Rounds(Sequencer):
         told = self.rounds.pop(0)
         if isinstance(told, Exception):
             raise told
+        if isinstance(told, Late):
+            await asyncio.sleep(told.seconds)
+            return told.told
         return told
 
 
@@ -53,7 +64,13 @@ class Closes(Sealer):
 class Watched:
     """The watch of a broker, run over `rounds`; `begun` are the writers it closed, by round."""
 
-    def __init__(self, rounds: Sequence[Round], places: dict[WriterId, int] | None = None) -> None:
+    def __init__(
+        self,
+        rounds: Sequence[Round],
+        places: dict[WriterId, int] | None = None,
+        *,
+        silent_ms: int = 1,
+    ) -> None:
         self.sequencer = Rounds(rounds)
         self.gate = asyncio.Event()
         self.sealer = Closes(self.gate)
@@ -70,7 +87,7 @@ class Watched:
             place_in_line=lambda writer: self._places.get(writer, 0),
             is_own=lambda writer: writer == OWN,
             request_stamps=self.stamps.extend,
-            silent_ms=1,
+            silent_ms=silent_ms,
             pending_ms=1,
             round_ms=0,
         )
@@ -137,10 +154,28 @@ async def test_a_writer_that_is_overdue_after_its_closing_is_closed_again() -> N
 
 
 async def test_a_sequencer_that_does_not_answer_is_asked_again() -> None:
-    watched = Watched([SequencerUnavailableError("away"), overdue(A)])
+    """Whoever is silent for as long again is closed."""
+    rounds: list[Round] = [SequencerUnavailableError("away"), *[Late(0.3, overdue(A))] * 5]
+    watched = Watched(rounds, silent_ms=1000)
     await watched.run()
-    assert watched.begun == [(2, A)]
+    assert watched.begun == [(5, A)]
     assert watched.end.reason is None
+
+
+async def test_nobody_is_silent_just_because_the_sequencer_was_away() -> None:
+    """Heartbeats have to come back first; a writer whose reservation is too old is closed."""
+    stuck = [OverdueWriter(B, 5, OverdueReason.STUCK)]
+    away = SequencerUnavailableError("away")
+    watched = Watched([away, overdue(A), overdue(A) + stuck], silent_ms=LONG_MS)
+    await watched.run()
+    assert watched.begun == [(3, B)]
+
+
+async def test_nobody_is_silent_just_because_the_sequencer_was_slow() -> None:
+    slow = Late(0.6 * LONG_MS / 1000, overdue(A))
+    watched = Watched([slow, overdue(A)], silent_ms=LONG_MS)
+    await watched.run()
+    assert watched.begun == []
 
 
 async def test_a_sequencer_that_lost_its_state_ends_the_watch() -> None:

@@ -1,0 +1,152 @@
+"""A way to a server that a test breaks as networks and servers break.
+
+Invariant: bytes pass unchanged and in order, or not at all. What was held in a black hole arrives
+when that is over, however late, unless its connection is gone: nothing that was sent is safe from
+being carried out afterwards.
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Coroutine
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+_READ_BYTES = 1 << 16
+_PATIENCE_S = 20.0
+
+
+class State(StrEnum):
+    """OPEN: all passes. BLACK_HOLE: connections are accepted, nothing passes. CLOSED: connections
+    are refused, and those that were there are gone."""
+
+    OPEN = "open"
+    BLACK_HOLE = "black hole"
+    CLOSED = "closed"
+
+
+class Way:
+    """From a socket of its own to `server`, each a path or a TCP address, in a thread of its own
+    while the `with` block lasts. Every answer comes `delay_s` late."""
+
+    def __init__(self, server: Path | tuple[str, int], listen: Path | tuple[str, int]) -> None:
+        self.delay_s = 0.0
+        self.address = listen
+        """Where it listens; of port 0 the port that was given."""
+        self._server = server
+        self._listening: asyncio.Server | None = None
+        self._passing = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="way", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.be(State.OPEN)
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.be(State.CLOSED)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def be(self, state: State) -> None:
+        """From now on; returns when it is so."""
+        self._run(self._be(state))
+
+    def break_connections(self) -> None:
+        self._run(self._end_connections())
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE_S)
+
+    async def _be(self, state: State) -> None:
+        if state is State.OPEN:
+            self._passing.set()
+        else:
+            self._passing.clear()
+        if state is State.CLOSED:
+            if self._listening is not None:
+                self._listening.close()
+                self._listening = None
+            await self._end_connections()
+        elif self._listening is None:
+            await self._listen()
+
+    async def _listen(self) -> None:
+        if isinstance(self.address, Path):
+            self.address.unlink(missing_ok=True)
+            self._listening = await asyncio.start_unix_server(self._connected, self.address)
+            return
+        host, port = self.address
+        self._listening = await asyncio.start_server(self._connected, host, port)
+        self.address = host, self._listening.sockets[0].getsockname()[1]
+
+    async def _end_connections(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._relay(reader, writer)
+        except (OSError, asyncio.CancelledError):
+            pass  # one of the two is gone, or the test breaks it
+        finally:
+            self._tasks.discard(task)
+            writer.transport.abort()
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self._server, Path):
+            return await asyncio.open_unix_connection(self._server)
+        return await asyncio.open_connection(*self._server)
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._passing.wait()
+        if reader.at_eof():  # it has not waited for so long
+            return
+        opening = asyncio.create_task(self._open())
+        try:
+            from_server, to_server = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            (await opening)[1].transport.abort()
+            raise
+        both = [
+            asyncio.create_task(self._pass_on(reader, to_server, late=False)),
+            asyncio.create_task(self._pass_on(from_server, writer, late=True)),
+        ]
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in both:
+                one.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+            to_server.transport.abort()
+
+    async def _pass_on(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, *, late: bool
+    ) -> None:
+        while data := await source.read(_READ_BYTES):
+            if late and self.delay_s:
+                await asyncio.sleep(self.delay_s)
+            await self._passing.wait()
+            target.write(data)
+            await target.drain()
+
+
+def free_address() -> tuple[str, int]:
+    """On which nobody listens now."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return "127.0.0.1", int(found.getsockname()[1])
