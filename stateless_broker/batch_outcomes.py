@@ -1,11 +1,13 @@
 """What a client is told of a batch that is not accepted, or that was never written. Pure.
 
-Invariant: what may be in the log is never called refused; what is refused is not in it.
+Invariant: what may be in the log is never called refused; what is refused is not in it. A producer
+is told that it is wrong only by the newest epoch's sequencer: an older one does not know what it
+wrote since, and its client would not try again.
 """
 
 from kio.schema.errors import ErrorCode
 
-from metadata.sequencer.requests import BatchAnswer, BatchStatus
+from metadata.sequencer.requests import BatchAnswer, BatchStatus, Reservation
 from stateless_broker.produce_buffer import Outcome
 
 REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
@@ -31,11 +33,21 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
     ),
 }
 
+AGAINST_PRODUCERS = (BatchStatus.OUT_OF_ORDER, BatchStatus.UNKNOWN_PRODUCER, BatchStatus.FENCED)
 
-def refused(answer: BatchAnswer) -> Outcome:
-    """What the sequencer's answer means for the batch: neither OK nor one that is asked again."""
+
+def holds_against_producers(reservation: Reservation) -> bool:
+    """Whether it says of a producer that it is wrong."""
+    return any(answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row)
+
+
+def refused(answer: BatchAnswer, *, is_newest: bool = True) -> Outcome:
+    """What the sequencer's answer means for the batch: neither OK nor one that is asked again.
+    `is_newest`: nobody had claimed a later epoch when it was given."""
     if answer.status is BatchStatus.DUPLICATE:
         return Outcome(ErrorCode.none, answer.base_offset)
+    if answer.status in AGAINST_PRODUCERS and not is_newest:
+        return not_written("a later epoch is claimed: this broker does not know what came in it")
     error, message = REFUSALS[answer.status]
     return Outcome(error, -1, message)
 

@@ -25,7 +25,7 @@ from metadata.sequencer.requests import (
     Reservation,
     WantedGroupEntry,
 )
-from stateless_broker.batch_outcomes import refused
+from stateless_broker.batch_outcomes import holds_against_producers, refused
 from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.held import Held, acknowledge
 from stateless_broker.intake import Intake
@@ -60,6 +60,7 @@ class Committer:
         intake: Intake,
         writer: WriterId,
         register_writer: Callable[[], Awaitable[WriterId]],
+        is_newest: Callable[[], Awaitable[bool]],
         topic_name: Callable[[TopicId], str | None],
         sequencer: Sequencer,
         segment_writer: SegmentWriter,
@@ -75,6 +76,7 @@ class Committer:
         self._epoch = end.epoch
         self._intake = intake
         self._register_writer = register_writer
+        self._is_newest = is_newest
         self._topic_name = topic_name
         self._sequencer = sequencer
         self._segment_writer = segment_writer
@@ -191,6 +193,7 @@ class Committer:
         self._in_hand = flush
         try:
             reservation = await self._reserve(flush, segment)
+            is_newest = not holds_against_producers(reservation) or await self._is_newest()
         except WriterFencedError as error:
             self._lose(chain, str(error))
             self._take_back(flush)
@@ -203,7 +206,7 @@ class Committer:
         if chain.lost is not None:  # what was reserved is void, or will be before the next chain
             self._take_back(flush)
             return False
-        put_back = self._settle_refused(flush, reservation)
+        put_back = self._settle_refused(flush, reservation, is_newest=is_newest)
         if reservation.ticket is None:
             self._in_hand = None
         if put_back and reservation.ticket is None:
@@ -244,7 +247,7 @@ class Committer:
             "redis",
         )
 
-    def _settle_refused(self, flush: Flush, reservation: Reservation) -> bool:
+    def _settle_refused(self, flush: Flush, reservation: Reservation, *, is_newest: bool) -> bool:
         """Answer what was not accepted; put back what must be asked again. True if any."""
         again: list[PendingBatch] = []
         for (_, batches), answers in zip(flush.groups, reservation.batches, strict=True):
@@ -252,7 +255,7 @@ class Committer:
                 if answer.status in (BatchStatus.WAIT, BatchStatus.OPEN):
                     again.append(batch)
                 elif answer.status is not BatchStatus.OK:
-                    batch.settle(refused(answer))
+                    batch.settle(refused(answer, is_newest=is_newest))
         facts_again: list[PendingFact] = []
         for fact, status in zip(flush.facts, reservation.control, strict=True):
             if status is ControlStatus.WAIT:

@@ -6,7 +6,7 @@ of it is of one epoch: after its end members find their coordinator anew, and re
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 from uuid import UUID
 
@@ -40,6 +40,7 @@ class ConsumerGroups:
         settings: BrokerSettings,
         view: View,
         feed: ViewFeed,
+        is_newest: Callable[[], Awaitable[bool]],
         committer: Committer,
         sequencer: Sequencer,
         membership: Membership,
@@ -51,6 +52,14 @@ class ConsumerGroups:
         self._end = end
         self._leaving = False
 
+        async def catch_up_for_certain() -> bool:
+            wait_ms = settings.view_wait_ms_max
+            try:
+                async with asyncio.timeout(wait_ms / 1000):
+                    return await feed.catch_up(wait_ms) and await is_newest()
+            except TimeoutError:
+                return False
+
         def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
             # what fails is told to those who wait for it, and resigned
             return supervisor.spawn(work, name, on_failure=lambda _: None)
@@ -61,6 +70,9 @@ class ConsumerGroups:
             wait_ms=settings.redis_timeout_ms,
         )
         self.catch_up = SharedCatchUp(lambda: feed.catch_up(settings.view_wait_ms_max), spawn)
+        self.catch_up_for_certain = SharedCatchUp(catch_up_for_certain, spawn)
+        """As `catch_up`; False also where a later epoch may be active, of which this broker's Redis
+        does not know: what was visible there is not shown here."""
         self.coordinator = GroupCoordinator(
             epoch=end.epoch,
             incarnation=membership.incarnation,
@@ -79,7 +91,7 @@ class ConsumerGroups:
             view=view,
             log=committer,
             position=lambda: store.position(end.epoch),
-            catch_up=self.catch_up,
+            catch_up=self.catch_up_for_certain,
             settings=OffsetSettings(
                 retention_ms=settings.offsets_retention_minutes * MINUTE_MS,
                 check_interval_ms=settings.offsets_retention_check_interval_ms,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from bucketlog.errors import SequencerError, SequencerUnavailableError
+from bucketlog.errors import BucketError, SequencerError, SequencerUnavailableError
 from bucketlog.model import WallClock, WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
@@ -36,6 +36,7 @@ from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from stateless_broker.until_answered import UntilAnswered
 from stateless_broker.upkeep import UpkeepCounts
+from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.log_cut import stalled_partitions
 
@@ -110,6 +111,7 @@ class EpochWork:
             settings=broker.settings,
             view=broker.view,
             feed=self._feed,
+            is_newest=self._is_newest,
             committer=self.committer,
             sequencer=broker.sequencer,
             membership=broker.membership,
@@ -159,6 +161,7 @@ class EpochWork:
             intake=broker.intake,
             writer=self._joined.writer,
             register_writer=self._register_writer,
+            is_newest=self._is_newest,
             topic_name=broker.view.topic_name,
             sequencer=broker.sequencer,
             segment_writer=SegmentWriter(
@@ -242,6 +245,13 @@ class EpochWork:
                 self.end.tell(str(error))
             else:
                 broker.health.recover("sequencer")
+
+    async def _is_newest(self) -> bool:
+        """Whether this epoch was the newest a moment ago: claims follow one another."""
+        try:
+            return await self._broker.bucket.head(keys.epoch_claim(self.epoch + 1)) is None
+        except BucketError:
+            return False
 
     def parts(self) -> Parts:
         """What handlers are made of."""

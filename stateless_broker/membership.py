@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
-from bucketlog.errors import ClusterInUseError, SequencerUnavailableError
+from bucketlog.errors import ClusterInUseError, SequencerError
 from bucketlog.model import WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import BrokerAddress, Member, NodeIdTaken
@@ -189,12 +189,12 @@ class Membership:
         await self.heartbeat()
 
     async def run(self, interval_ms: int) -> None:
-        """Say that this broker lives, for ever."""
+        """Say that this broker lives, for ever; also to a server that is a replica for a while."""
         while True:
             await asyncio.sleep(interval_ms / 1000)
             try:
                 taken = await self.heartbeat()
-            except SequencerUnavailableError as error:
+            except SequencerError as error:
                 self._health.degrade(HEARTBEAT, str(error))
                 if not self.is_heard:
                     self._notify()

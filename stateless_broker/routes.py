@@ -110,7 +110,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
             view=view,
             reader=reader,
             watchers=parts.watchers,
-            catch_up=catch_up,
+            catch_up=parts.groups.catch_up_for_certain,
             limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
         ),
         supervisor=parts.supervisor,

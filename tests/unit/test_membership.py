@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from bucketlog.errors import SequencerLostError, SequencerUnavailableError
 from bucketlog.model import TopicId
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import BrokerAddress, Member, NodeIdTaken
@@ -28,8 +29,14 @@ class Answers(Sequencer):
 
     def __init__(self, answer: Answer | NodeIdTaken) -> None:
         self.answer = answer
+        self.fails: Exception | None = None
+        self.heard = 0
+        self.health = Health()
 
     async def heartbeat(self, incarnation: str, **_: object) -> Answer | NodeIdTaken:
+        self.heard += 1
+        if self.fails is not None:
+            raise self.fails
         return self.answer
 
 
@@ -45,7 +52,7 @@ async def membership_of(
         address=BrokerAddress("h", 1, ""),
         session_timeout_ms=session_timeout_ms,
         role_timeout_ms=session_timeout_ms,
-        health=Health(),
+        health=sequencer.health,
     )
     await membership.join()
     return membership, sequencer
@@ -188,6 +195,20 @@ async def test_a_broker_that_was_not_heard_for_a_session_gives_up_what_it_had() 
     assert membership.is_heard
     await membership.heartbeat()
     assert told == [False]
+
+
+@pytest.mark.parametrize(
+    "error", [SequencerLostError("it is a replica"), SequencerUnavailableError("no answer")]
+)
+async def test_the_heartbeat_outlives_a_server_that_does_not_take_it(error: Exception) -> None:
+    membership, sequencer = await membership_of(0, member(0))
+    sequencer.fails = error
+    beating = asyncio.create_task(membership.run(1))
+    await until(lambda: sequencer.heard > 3)
+    assert "heartbeat" in sequencer.health.report()
+    sequencer.fails = None
+    await until(lambda: "heartbeat" not in sequencer.health.report())
+    beating.cancel()
 
 
 async def test_who_is_not_a_member_comes_last() -> None:

@@ -43,7 +43,12 @@ def offered() -> dict[int, Api]:
         bucket=nothing,
         sequencer=nothing,
         intake=cast(Any, SimpleNamespace(add=None, given_up=None)),
-        groups=cast(Any, SimpleNamespace(catch_up=None, coordinator=None, offsets=None)),
+        groups=cast(
+            Any,
+            SimpleNamespace(
+                catch_up=None, catch_up_for_certain=None, coordinator=None, offsets=None
+            ),
+        ),
         membership=cast(Any, SimpleNamespace(me=SimpleNamespace(node_id=0))),
         watchers=nothing,
         supervisor=nothing,
