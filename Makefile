@@ -6,7 +6,7 @@ BIN := .venv/bin
 STORE ?= file
 FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
 
-.PHONY: help demo test check format bench prove constraints clean
+.PHONY: help demo test check format bench sim prove constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ format: .venv/.installed ## rewrite the sources as `make check` wants them
 bench: .venv/.installed ## produce and fetch benchmarks on this machine, JSON on stdout
 	@$(BIN)/python -m benchmarks.produce $(ARGS)
 	@$(BIN)/python -m benchmarks.fetch $(ARGS)
+
+sim: .venv/.installed ## the deterministic simulation of a cluster under faults  [SEED=7] [SEEDS=1000] [ARGS='--jobs 2']
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
 	@scripts/install.sh --background minio localstack

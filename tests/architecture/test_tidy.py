@@ -21,7 +21,14 @@ MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 70
 MAX_FOLDERS = 3
 DRAWERS = frozenset({"util", "utils", "helper", "helpers", "common", "misc", "core"})
-MAY_PRINT = ("bucketlog/cli/", "bucketlog/demo", "benchmarks/", "tests/prove", "tests/scenarios/")
+MAY_PRINT = (
+    "bucketlog/cli/",
+    "bucketlog/demo",
+    "benchmarks/",
+    "tests/simulation/__main__.py",
+    "tests/prove",
+    "tests/scenarios/",
+)
 SUPERVISOR = "stateless_broker/supervisor.py"
 LAZY_FACE = ("bucketlog/cli/", "bucketlog/demo", "bucketlog/embedded", "bucketlog/__init__.py")
 OUR_PACKAGES = frozenset(

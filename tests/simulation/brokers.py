@@ -1,0 +1,192 @@
+"""Brokers of the simulation: the real node, in a process that is killed, paused, started again."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, cast
+from uuid import UUID
+
+from redis.asyncio import Redis
+
+from bucketlog.errors import BucketlogError
+from bucketlog.model import Buffer
+from stateless_broker.connection import Answer, Connection, Frame
+from stateless_broker.health import Health
+from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.node import Node, Surroundings
+from stateless_broker.settings import BrokerSettings
+from tests.simulation.bucket import BucketClient
+from tests.simulation.loop import WORLD, Process, VirtualLoop
+from tests.simulation.redis_client import RedisClient
+from tests.simulation.trace import Trace
+from tiered_storage.counting import CountingBucket
+
+RESTART_S = 1.0
+
+
+class Reply(Answer):
+    __slots__ = ("_tell",)
+
+    def __init__(self, tell: Callable[[bytes | None], None]) -> None:
+        self._tell = tell
+
+    def hold_back_later_requests(self) -> None:
+        pass
+
+    def send(self, parts: Sequence[Buffer]) -> None:
+        self._tell(b"".join(parts))
+
+    def close(self, reason: str) -> None:
+        self._tell(None)
+
+
+class ClientConnection:
+    """In a connection's place. Requests arrive in the order of their sending."""
+
+    host = "127.0.0.1"
+
+    def __init__(self) -> None:
+        self.last_arrival = 0.0
+
+    def give_up_with_client(self, task: asyncio.Task[None]) -> None:
+        pass
+
+
+@dataclass
+class Place:
+    """What a broker finds when it starts; it outlives the broker."""
+
+    loop: VirtualLoop
+    trace: Trace
+    settings: BrokerSettings
+    bucket: Callable[[str], BucketClient]
+    redis: Callable[[str], RedisClient]
+    clock_error_ms: int
+
+
+class SimulatedBroker:
+    """One after another incarnation of a broker; `port` is its address."""
+
+    def __init__(self, number: int, place: Place, random: Random) -> None:
+        self.number = number
+        self.port = number + 1
+        self.incarnations = 0
+        self._place = place
+        self._random = random
+        self._pending: set[int] = set()
+        self._failures: dict[int, Callable[[bytes | None], None]] = {}
+        self._requests = 0
+        self._past: list[Any] = []
+        """Dead incarnations: nothing of theirs is cleaned up, which would run their code."""
+        self.process: Process | None = None
+        self.node: Node | None = None
+        self.health = Health()
+
+    @property
+    def name(self) -> str:
+        return f"broker{self.number}.{self.incarnations}"
+
+    @property
+    def listens(self) -> bool:
+        return self.process is not None and self.health.started
+
+    def start(self) -> None:
+        self.incarnations += 1
+        name, place = self.name, self._place
+        place.trace.add(name, "starts")
+        self.health = health = Health()
+        self.process = process = Process(name)
+        self.node = node = Node(
+            place.settings,
+            Surroundings(
+                bucket=CountingBucket(place.bucket(name)),
+                connect_redis=lambda: cast(Redis, place.redis(name)),
+                now_ms=lambda: place.loop.now_ms() + place.clock_error_ms,
+                monotonic=place.loop.time,
+                new_uuid=lambda: UUID(int=self._random.getrandbits(128), version=4),
+                random=self._random,
+                sequencer_now_ms=place.loop.now_ms,
+            ),
+            health=health,
+            on_request=lambda _: None,
+        )
+        health.on_stop(lambda: place.trace.violate("writing is stopped", health.stopped or ""))
+        self._budget = MemoryBudget(1 << 40)
+        task = place.loop.create_task(self._begin(node, health), context=process.context)
+        self._past.append((process, node, task))
+
+    async def _begin(self, node: Node, health: Health) -> None:
+        try:
+            epoch = await node.begin(self.port)
+            await node.serve()
+        except BucketlogError as error:
+            self._place.trace.add(self.name, f"cannot start: {error}")
+            self._place.loop.call_soon(self._start_again, self.incarnations, context=WORLD)
+            return
+        health.started = True
+        self._place.trace.add(self.name, f"serves in epoch {epoch}")
+
+    def _start_again(self, incarnation: int) -> None:
+        if self.incarnations == incarnation and self.process is not None:
+            self.kill()
+            self._place.loop.call_later(RESTART_S, self.start_if_dead, context=WORLD)
+
+    def start_if_dead(self) -> None:
+        if self.process is None:
+            self.start()
+
+    def kill(self) -> None:
+        """Its tasks stop where they are, and nothing of them runs any more."""
+        if self.process is None:
+            return
+        self._place.trace.add(self.name, "is killed")
+        self.process.is_alive = False
+        self.process = None
+        self.node = None
+        failures, self._failures = self._failures, {}
+        for tell in failures.values():
+            tell(None)
+
+    def pause(self, seconds: float) -> None:
+        process = self.process
+        if process is None or process.is_paused:
+            return
+        process.is_paused = True
+        self._place.trace.add(self.name, f"is paused for {seconds:.1f} s")
+        self._place.loop.call_later(seconds, self._resume, process, context=WORLD)
+
+    def _resume(self, process: Process) -> None:
+        if process.is_paused:
+            self._place.trace.add(process.name, "goes on")
+            self._place.loop.resume(process)
+
+    def go_on(self) -> None:
+        if self.process is not None:
+            self._resume(self.process)
+
+    def take(
+        self,
+        connection: ClientConnection,
+        payload: bytes,
+        tell: Callable[[bytes | None], None],
+    ) -> None:
+        """A request arrives. `tell` gets its answer, or None where there is no connection."""
+        process, node = self.process, self.node
+        if process is None or node is None or not self.health.started:
+            tell(None)
+            return
+        self._requests += 1
+        number = self._requests
+        self._failures[number] = tell
+
+        def answered(answer: bytes | None) -> None:
+            if self._failures.pop(number, None) is not None:
+                tell(answer)
+
+        self._budget.acquire(len(payload), answered, lambda: None)
+        frame = Frame(bytearray(payload), self._budget)
+        self._place.loop.call_soon(
+            lambda: node.handle(cast(Connection, connection), frame, Reply(answered)),
+            context=process.context,
+        )

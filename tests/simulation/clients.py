@@ -1,0 +1,270 @@
+"""Kafka clients of the simulation: real frames to brokers that may be dead, slow or wrong."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.model import TopicId, TopicPartition
+from tests.simulation.brokers import ClientConnection, SimulatedBroker
+from tests.simulation.loop import WORLD, VirtualLoop
+from tests.simulation.trace import Trace
+from tests.simulation.truth import Truth
+from tests.wire_client import build_batch, decode_response, encode_request
+
+REQUEST_TIMEOUT_S = 4.0
+RETRIABLE = frozenset(
+    {
+        ErrorCode.request_timed_out,
+        ErrorCode.not_enough_replicas,
+        ErrorCode.not_enough_replicas_after_append,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.offset_not_available,
+        ErrorCode.kafka_storage_error,
+        ErrorCode.coordinator_not_available,
+        ErrorCode.coordinator_load_in_progress,
+        ErrorCode.not_coordinator,
+        ErrorCode.rebalance_in_progress,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What clients see of the world."""
+
+    loop: VirtualLoop
+    trace: Trace
+    truth: Truth
+    brokers: Sequence[SimulatedBroker]
+    topics: dict[str, TopicId]
+    """Ids of the topics that were created for good."""
+
+    def partition(self, topic: str, number: int) -> TopicPartition:
+        return TopicPartition(self.topics[topic], number)
+
+
+class Client:
+    def __init__(self, name: str, surface: Surface, random: Random) -> None:
+        self.name = name
+        self.surface = surface
+        self.random = random
+        self._connections: dict[str, ClientConnection] = {}
+        self._correlation_id = 0
+
+    def any_broker(self) -> SimulatedBroker:
+        return self.random.choice(self.surface.brokers)
+
+    async def pause(self, longest_s: float = 0.2) -> None:
+        await asyncio.sleep(self.random.random() * longest_s)
+
+    def send(
+        self, broker: SimulatedBroker, name: str, version: int, **values: Any
+    ) -> "asyncio.Future[bytes | None]":
+        """Its answer's bytes, or None where the connection broke."""
+        loop = self.surface.loop
+        connection = self._connections.setdefault(broker.name, ClientConnection())
+        self._correlation_id += 1
+        payload = encode_request(name, version, self._correlation_id, values, self.name)
+        answer: asyncio.Future[bytes | None] = loop.create_future()
+        delay_s = 0.0002 + self.random.random() * 0.002
+        arrival = connection.last_arrival = max(
+            connection.last_arrival + 1e-6, loop.time() + delay_s
+        )
+
+        def tell(data: bytes | None) -> None:
+            loop.call_later(delay_s, settle, data, context=WORLD)
+
+        def settle(data: bytes | None) -> None:
+            if not answer.done():
+                answer.set_result(data)
+
+        loop.call_at(arrival, lambda: broker.take(connection, payload, tell), context=WORLD)
+        return answer
+
+    async def call(
+        self,
+        broker: SimulatedBroker,
+        name: str,
+        version: int,
+        timeout_s: float = REQUEST_TIMEOUT_S,
+        **values: Any,
+    ) -> Any:
+        """kio's response; None where there was none in time."""
+        answer = self.send(broker, name, version, **values)
+        return await self.decoded(answer, name, version, timeout_s)
+
+    async def decoded(
+        self, answer: "asyncio.Future[bytes | None]", name: str, version: int, timeout_s: float
+    ) -> Any:
+        await asyncio.wait([answer], timeout=timeout_s)
+        if not answer.done():
+            return None
+        data = answer.result()
+        return None if data is None else decode_response(name, version, data)[1]
+
+    async def run(self) -> None:
+        """What it does for all of the run."""
+
+    async def create_topic(self, name: str, partitions: int) -> TopicId:
+        """Until it is there; its id."""
+        topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
+        topic |= {"configs": (), "assignments": ()}
+        while True:
+            answer = await self.call(
+                self.any_broker(),
+                "create_topics",
+                7,
+                topics=[topic],
+                timeout=3_000,
+                validate_only=False,
+            )
+            error = ErrorCode(answer.topics[0].error_code) if answer is not None else None
+            if error is ErrorCode.none:
+                return TopicId(answer.topics[0].topic_id.bytes)
+            if error is ErrorCode.topic_already_exists:
+                found = await self.topic_id(name)
+                if found is not None:
+                    return found
+            await self.pause()
+
+    async def topic_id(self, name: str) -> TopicId | None:
+        answer = await self.call(
+            self.any_broker(),
+            "metadata",
+            12,
+            topics=[{"name": name, "topic_id": None}],
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=False,
+        )
+        if answer is None or ErrorCode(answer.topics[0].error_code) is not ErrorCode.none:
+            return None
+        return TopicId(answer.topics[0].topic_id.bytes)
+
+
+@dataclass
+class Batch:
+    sequence: int
+    values: list[bytes]
+
+
+class Producer(Client):
+    """Writes `batches` batches to one partition, up to `window` of them on their way at once to one
+    broker after another, and each again until it is acknowledged."""
+
+    def __init__(
+        self,
+        name: str,
+        surface: Surface,
+        random: Random,
+        *,
+        topic: str,
+        partition: int,
+        batches: int,
+        window: int,
+        idempotent: bool,
+    ) -> None:
+        super().__init__(name, surface, random)
+        self._topic = topic
+        self._partition = partition
+        self._batches = batches
+        self._window = window
+        self._idempotent = idempotent
+        self._producer_id = -1
+        self.acknowledged = 0
+
+    @property
+    def is_done(self) -> bool:
+        return self.acknowledged >= self._batches
+
+    async def run(self) -> None:
+        if self._idempotent:
+            self._producer_id = await self._init_producer_id()
+        waiting: list[Batch] = []
+        records = 0
+        broker = self.any_broker()
+        while not self.is_done:
+            while len(waiting) < self._window and self.acknowledged + len(waiting) < self._batches:
+                batch = Batch(records, self._values(records, self.random.randint(1, 3)))
+                records += len(batch.values)
+                waiting.append(batch)
+            went_well = await self._send_all(broker, waiting)
+            if not went_well or self.random.random() < 0.1:
+                broker = self.any_broker()
+            await self.pause(1.5 if went_well else 0.5)
+
+    def _values(self, first: int, count: int) -> list[bytes]:
+        kind = "i" if self._idempotent else "n"
+        values = [f"{kind}{self.name}:{first + n}".encode() for n in range(count)]
+        self.surface.truth.sent.update(values)
+        return values
+
+    async def _init_producer_id(self) -> int:
+        while True:
+            answer = await self.call(
+                self.any_broker(),
+                "init_producer_id",
+                4,
+                transactional_id=None,
+                transaction_timeout=60_000,
+                producer_id=-1,
+                producer_epoch=-1,
+            )
+            if answer is not None and ErrorCode(answer.error_code) is ErrorCode.none:
+                return int(answer.producer_id)
+            await self.pause()
+
+    async def _send_all(self, broker: SimulatedBroker, waiting: list[Batch]) -> bool:
+        """All at once; those that are acknowledged go. True if all are."""
+        sent = [(batch, self._send(broker, batch)) for batch in waiting]
+        before_is_open = False
+        for batch, answer in sent:
+            response = await self.decoded(answer, "produce", 9, REQUEST_TIMEOUT_S)
+            row = response.responses[0].partition_responses[0] if response is not None else None
+            error = ErrorCode(row.error_code) if row is not None else None
+            if row is not None and error is ErrorCode.none:
+                self._acknowledge(batch, row.base_offset)
+                waiting.remove(batch)
+                continue
+            self._check_error(batch, error, before_is_open)
+            before_is_open = True
+        return not before_is_open
+
+    def _acknowledge(self, batch: Batch, base: int) -> None:
+        surface = self.surface
+        if base < 0:
+            surface.trace.violate("acknowledged", f"{batch.values} without an offset")
+        partition = surface.partition(self._topic, self._partition)
+        surface.trace.add(self.name, f"{batch.values[0]!r} at {base}")
+        surface.truth.acknowledge(self.name, partition, base, batch.values)
+        self.acknowledged += 1
+
+    def _check_error(self, batch: Batch, error: ErrorCode | None, before_is_open: bool) -> None:
+        self.surface.trace.count(f"produce: {error.name if error else 'no answer'}")
+        if error is None or error in RETRIABLE:
+            return
+        if error is ErrorCode.out_of_order_sequence_number and before_is_open:
+            return
+        self.surface.trace.violate("retriable errors alone", f"{batch.values[0]!r}: {error.name}")
+
+    def _send(self, broker: SimulatedBroker, batch: Batch) -> "asyncio.Future[bytes | None]":
+        records = build_batch(
+            [(None, value) for value in batch.values],
+            producer_id=self._producer_id,
+            producer_epoch=0 if self._idempotent else -1,
+            base_sequence=batch.sequence if self._idempotent else -1,
+        )
+        rows = [{"index": self._partition, "records": records}]
+        return self.send(
+            broker,
+            "produce",
+            9,
+            transactional_id=None,
+            acks=-1,
+            timeout=3_000,
+            topic_data=[{"name": self._topic, "partition_data": rows}],
+        )

@@ -1,0 +1,126 @@
+"""Consumers of the simulation: they read on where they are, at any broker."""
+
+from collections import defaultdict
+from random import Random
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from tests.simulation.brokers import SimulatedBroker
+from tests.simulation.clients import RETRIABLE, Client, Surface
+from tests.simulation.truth import ReadRange, decode
+
+WAIT_MS = 500
+LATEST = -1
+
+
+class Consumer(Client):
+    """Reads all partitions of a topic from their beginning."""
+
+    def __init__(
+        self, name: str, surface: Surface, random: Random, *, topic: str, partitions: int
+    ) -> None:
+        super().__init__(name, surface, random)
+        self._topic = topic
+        self.positions = dict.fromkeys(range(partitions), 0)
+        self._records: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
+        self._shown: dict[tuple[str, int], int] = {}
+        """By a broker's incarnation and partition: the highest high watermark."""
+        self.is_ending = False
+
+    async def run(self) -> None:
+        broker = self.any_broker()
+        while not self.is_ending:
+            if self.random.random() < 0.3:
+                broker = self.any_broker()
+            if self.random.random() < 0.1:
+                await self._ask_latest(broker)
+            if not await self._fetch(broker):
+                broker = self.any_broker()
+                await self.pause(0.3)
+
+    def note_ranges(self) -> None:
+        """What was read so far is to be held against the log."""
+        for number, end in self.positions.items():
+            partition = self.surface.partition(self._topic, number)
+            records = tuple(self._records[number])
+            self.surface.truth.ranges.append(ReadRange(self.name, partition, 0, end, records))
+
+    async def _fetch(self, broker: SimulatedBroker) -> bool:
+        incarnation = broker.name
+        rows = [
+            {"partition": number, "fetch_offset": at, "partition_max_bytes": 1 << 16}
+            for number, at in self.positions.items()
+        ]
+        answer = await self.call(
+            broker,
+            "fetch",
+            11,
+            replica_id=-1,
+            max_wait=WAIT_MS,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            isolation_level=0,
+            session_id=0,
+            session_epoch=-1,
+            rack_id="",
+            topics=[{"topic": self._topic, "partitions": rows}],
+        )
+        if answer is None:
+            return False
+        went_well = True
+        for row in answer.responses[0].partitions:
+            went_well &= self._take(incarnation, row)
+        return went_well
+
+    def _take(self, incarnation: str, row: Any) -> bool:
+        trace, number = self.surface.trace, row.partition_index
+        error = ErrorCode(row.error_code)
+        if error is not ErrorCode.none:
+            trace.count(f"fetch: {error.name}")
+            if error not in RETRIABLE:
+                at = self.positions[number]
+                trace.violate("no reset", f"{self.name} at {at} of {number}: {error.name}")
+            return False
+        self._check_shown(incarnation, number, row.high_watermark)
+        records, end = decode(bytes(row.records or b""))
+        records = [record for record in records if record[0] >= self.positions[number]]
+        partition = self.surface.partition(self._topic, number)
+        self.surface.truth.read(self.name, partition, records)
+        if end > row.high_watermark:
+            trace.violate("high watermark", f"{number} ends at {end}, not {row.high_watermark}")
+        if end > self.positions[number]:
+            trace.add(self.name, f"read {number} to {end} at {incarnation}")
+            self.positions[number] = end
+            self._records[number] += records
+        return True
+
+    def _check_shown(self, incarnation: str, number: int, shown: int) -> None:
+        before = self._shown.get((incarnation, number), 0)
+        if shown < before:
+            self.surface.trace.violate(
+                "high watermark", f"{incarnation} showed {before} of {number}, and now {shown}"
+            )
+        self._shown[incarnation, number] = shown
+
+    async def _ask_latest(self, broker: SimulatedBroker) -> None:
+        number = self.random.choice(list(self.positions))
+        incarnation = broker.name
+        answer = await self.call(
+            broker,
+            "list_offsets",
+            7,
+            replica_id=-1,
+            isolation_level=0,
+            topics=[
+                {
+                    "name": self._topic,
+                    "partitions": [{"partition_index": number, "timestamp": LATEST}],
+                }
+            ],
+        )
+        if answer is None:
+            return
+        row = answer.topics[0].partitions[0]
+        if ErrorCode(row.error_code) is ErrorCode.none:
+            self._check_shown(incarnation, number, row.offset)

@@ -1,0 +1,179 @@
+"""What goes wrong, when and for how long, by chance.
+
+Invariant: `heal` ends all of it: every broker runs, every request arrives, and all brokers reach
+one Redis.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import TypeVar
+
+from tests.simulation.loop import WORLD
+from tests.simulation.network import Way
+from tests.simulation.redis_servers import Server, Snapshot
+from tests.simulation.world import World
+
+T = TypeVar("T")
+
+SNAPSHOT_EVERY_S = 0.7
+SNAPSHOTS_KEPT = 8
+LONGEST_SPLIT_S = 20.0
+
+
+class Faults:
+    def __init__(self, world: World, random: Random) -> None:
+        self._world = world
+        self._random = random
+        self._main = world.servers[0]
+        self._snapshots: list[Snapshot] = []
+        self._is_over = False
+        self._usual = [*world.redis_ways, *world.bucket_ways]
+        self._saved = [replace(way) for way in self._usual]
+        self._kinds: list[tuple[Callable[[], None], int]] = [
+            (self.kill, 5),
+            (self.kill_all, 1),
+            (self.pause, 5),
+            (self.wipe, 3),
+            (self.restart_redis, 3),
+            (self.fail_over, 4),
+            (self.fail_back, 3),
+            (self.cut_redis, 3),
+            (self.slow_redis, 2),
+            (self.unsure_redis, 4),
+            (self.cut_bucket, 3),
+            (self.slow_bucket, 3),
+            (self.unsure_bucket, 4),
+        ]
+
+    async def run(self, longest_s: float) -> None:
+        world, random = self._world, self._random
+        deadline = world.loop.time() + longest_s
+        self._task = asyncio.create_task(self._take_snapshots())
+        shortest_s, range_s = random.choice(((0.2, 3.0), (1.0, 6.0), (0.1, 1.5)))
+        while world.loop.time() < deadline and world.trace.violation is None:
+            await asyncio.sleep(shortest_s + random.random() * range_s)
+            calls, weights = zip(*self._kinds, strict=True)
+            call = random.choices(calls, weights)[0]
+            name = call.__name__.replace("_", " ")
+            world.trace.count(f"fault: {name}")
+            world.trace.add("fault", name)
+            call()
+
+    def heal(self) -> None:
+        world = self._world
+        self._is_over = True
+        for way, usual in zip(self._usual, self._saved, strict=True):
+            vars(way).update(vars(usual))
+        world.routes[:] = [self._main] * len(world.routes)
+        for broker in world.brokers:
+            broker.go_on()
+            if broker.process is None:
+                broker.start()
+        world.trace.add("fault", "all is healed")
+
+    async def _take_snapshots(self) -> None:
+        while not self._is_over:
+            await asyncio.sleep(SNAPSHOT_EVERY_S)
+            self._snapshots.append(self._main.snapshot())
+            del self._snapshots[:-SNAPSHOTS_KEPT]
+
+    def _later(self, longest_s: float, call: Callable[..., None], *args: object) -> None:
+        """Unless all is healed by then."""
+        delay_s = self._random.random() * longest_s
+        self._world.loop.call_later(
+            delay_s, lambda: None if self._is_over else call(*args), context=WORLD
+        )
+
+    # Brokers ---------------------------------------------------------------------------------
+
+    def kill(self) -> None:
+        broker = self._random.choice(self._world.brokers)
+        broker.kill()
+        self._later(4.0, broker.start_if_dead)
+
+    def kill_all(self) -> None:
+        for broker in self._world.brokers:
+            broker.kill()
+            self._later(3.0, broker.start_if_dead)
+
+    def pause(self) -> None:
+        broker = self._random.choice(self._world.brokers)
+        broker.pause(self._random.choice((0.3, 2.0, 5.0, 12.0)) * (0.5 + self._random.random()))
+
+    # Redis -----------------------------------------------------------------------------------
+
+    def wipe(self) -> None:
+        self._main.wipe()
+
+    def _some_past(self) -> Snapshot:
+        return self._random.choice([*self._snapshots, []])
+
+    def restart_redis(self) -> None:
+        self._main.restart(self._some_past())
+
+    def fail_over(self) -> None:
+        """Another server, which lags behind, is promoted; brokers find it one after the other."""
+        others = [server for server in self._world.servers if server is not self._main]
+        self._main, old = self._random.choice(others), self._main
+        self._main.restart(self._some_past())
+        self._move_all(old)
+
+    def fail_back(self) -> None:
+        """A former primary is promoted again: the same process with older data."""
+        others = [server for server in self._world.servers if server is not self._main]
+        self._main, old = self._random.choice(others), self._main
+        self._main.promote(self._some_past())
+        self._move_all(old)
+
+    def _move_all(self, old: Server) -> None:
+        slow = self._random.randrange(len(self._world.routes))
+        for number in range(len(self._world.routes)):
+            split_s = LONGEST_SPLIT_S if number == slow and self._random.random() < 0.7 else 0.5
+            self._later(split_s, self._move, number, self._main)
+        if self._random.random() < 0.3:
+            self._later(2.0, self._demote, old)
+
+    def _move(self, number: int, to: Server) -> None:
+        self._world.trace.add("fault", f"broker{number} finds {to.name}")
+        self._world.routes[number] = to
+
+    def _demote(self, server: Server) -> None:
+        if server is not self._main:
+            server.demote()
+
+    # Ways ------------------------------------------------------------------------------------
+
+    def _some(self, ways: Sequence[Way]) -> list[Way]:
+        if self._random.random() < 0.3:
+            return list(ways)
+        return self._random.sample(list(ways), 1)
+
+    def _worsen(self, ways: Sequence[Way], longest_s: float, **how: float) -> None:
+        for way in self._some(ways):
+            vars(way).update(how)
+            usual = self._saved[next(n for n, one in enumerate(self._usual) if one is way)]
+            self._later(longest_s, vars(way).update, vars(usual))
+
+    def cut_redis(self) -> None:
+        self._worsen(self._world.redis_ways, 6.0, is_cut=True)
+
+    def slow_redis(self) -> None:
+        self._worsen(self._world.redis_ways, 4.0, slow_share=0.4, slow_s=1.5)
+
+    def unsure_redis(self) -> None:
+        self._worsen(
+            self._world.redis_ways, 4.0, lost_answers=0.08, late_share=0.08, twice_share=0.08
+        )
+
+    def cut_bucket(self) -> None:
+        self._worsen(self._world.bucket_ways, 6.0, is_cut=True)
+
+    def slow_bucket(self) -> None:
+        self._worsen(self._world.bucket_ways, 5.0, slow_share=0.4, slow_s=5.0)
+
+    def unsure_bucket(self) -> None:
+        self._worsen(
+            self._world.bucket_ways, 5.0, refused_share=0.2, lost_answers=0.1, late_share=0.1
+        )

@@ -1,0 +1,117 @@
+"""The ways to Redis and to the bucket: how long a request takes, and what becomes of it.
+
+Invariants: a request that left arrives or not whatever becomes of who sent it; what it does is done
+in one moment; an error says nothing about whether it was done.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from bucketlog.errors import BucketlogError
+from tests.simulation.loop import WORLD
+from tests.simulation.trace import Trace
+
+
+@dataclass
+class Way:
+    """One broker's way to one service. Times in seconds; shares of all requests."""
+
+    quickest_s: float
+    usual_s: float
+    slow_share: float = 0.01
+    slow_s: float = 0.4
+    lost_answers: float = 0.0
+    late_share: float = 0.0
+    refused_share: float = 0.0
+    twice_share: float = 0.0
+    is_cut: bool = False
+
+    def time(self, random: Random) -> float:
+        if random.random() < self.slow_share:
+            return self.quickest_s + random.random() * self.slow_s
+        return self.quickest_s + random.random() * self.usual_s
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What a caller gets who is not answered, and how long that takes."""
+
+    timeout_s: float
+    no_answer: Callable[[], Exception]
+    refused: Callable[[], Exception]
+
+
+@dataclass
+class Network:
+    loop: asyncio.AbstractEventLoop
+    random: Random
+    trace: Trace
+    longest_late_s: float = 12.0
+    faults: dict[str, int] = field(default_factory=dict)
+
+    def _note(self, label: str, fault: str) -> None:
+        self.trace.count(fault)
+        self.trace.add("network", f"{fault}: {label}")
+
+    async def request(
+        self, way: Way, label: str, arrive: Callable[[], Any], errors: Errors, kind: str
+    ) -> Any:
+        """`arrive` happens at the other end. Raises what it raises, or one of `errors`."""
+        loop, random = self.loop, self.random
+        there_s, back_s, dice = way.time(random), way.time(random), random.random()
+        answer: asyncio.Future[Any] = loop.create_future()
+
+        def settle(result: Any, error: Exception | None) -> None:
+            if answer.done():
+                return
+            if error is not None:
+                answer.set_exception(error)
+            else:
+                answer.set_result(result)
+
+        def arrives() -> None:
+            try:
+                result, error = arrive(), None
+            except (BucketlogError, RedisError) as raised:
+                result, error = None, raised
+            loop.call_later(back_s, settle, result, error, context=WORLD)
+
+        def fails(after_s: float, make: Callable[[], Exception]) -> None:
+            loop.call_later(after_s, settle, None, make(), context=WORLD)
+
+        if way.is_cut:
+            fails(errors.timeout_s * random.choice((0.01, 1)), errors.no_answer)
+        elif dice < way.refused_share:
+            self._note(label, f"{kind}: refused")
+            fails(there_s + back_s, errors.refused)
+        elif dice < way.refused_share + way.lost_answers:
+            self._note(label, f"{kind}: done, answer lost")
+            loop.call_later(there_s, _quietly(arrive), context=WORLD)
+            fails(there_s + back_s, errors.no_answer)
+        elif dice < way.refused_share + way.lost_answers + way.late_share:
+            self._note(label, f"{kind}: done late")
+            late_s = there_s + random.random() * self.longest_late_s
+            loop.call_later(late_s, _quietly(arrive), context=WORLD)
+            fails(min(errors.timeout_s, late_s * random.random()), errors.no_answer)
+        else:
+            loop.call_later(there_s, arrives, context=WORLD)
+            if random.random() < way.twice_share:
+                self._note(label, f"{kind}: done twice")
+                again_s = there_s + random.random() * self.longest_late_s
+                loop.call_later(again_s, _quietly(arrive), context=WORLD)
+            fails(errors.timeout_s, errors.no_answer)
+        return await answer
+
+
+def _quietly(arrive: Callable[[], Any]) -> Callable[[], None]:
+    def call() -> None:
+        with suppress(BucketlogError, RedisError):  # nobody waits for this answer
+            arrive()
+
+    return call

@@ -1,0 +1,124 @@
+"""A broker's Redis client: redis-py's methods as `metadata.sequencer` uses them, over the simulated
+network."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from metadata.sequencer.scripts import Verb, script_text
+from tests.simulation.network import Errors, Network, Way
+from tests.simulation.redis_servers import Server
+
+
+def verbs_by_sha() -> dict[str, Verb]:
+    return {
+        hashlib.sha1(script_text(verb).encode(), usedforsecurity=False).hexdigest(): verb
+        for verb in Verb
+    }
+
+
+class RedisClient:
+    """`server` says which one the broker's address leads to now."""
+
+    def __init__(
+        self,
+        name: str,
+        network: Network,
+        way: Way,
+        server: Callable[[], Server],
+        *,
+        timeout_s: float,
+        verbs: dict[str, Verb],
+    ) -> None:
+        self._name = name
+        self._network = network
+        self._way = way
+        self._server = server
+        self._verbs = verbs
+        self._errors = Errors(
+            timeout_s,
+            no_answer=lambda: RedisTimeoutError("no answer in time"),
+            refused=lambda: RedisConnectionError("connection refused"),
+        )
+
+    async def _request(self, label: str, do: Callable[[Server], Any]) -> Any:
+        server = self._server()
+        trace = self._network.trace
+
+        def arrive() -> Any:
+            try:
+                answer = do(server)
+            except Exception as error:
+                trace.add(self._name, f"{server.name} {label}: {error!r}")
+                raise
+            trace.add(self._name, f"{server.name} {label}: {_brief(answer)}")
+            return answer
+
+        return await self._network.request(self._way, label, arrive, self._errors, "redis")
+
+    async def evalsha(self, sha: str, _count: int, *rest: Any) -> Any:
+        verb = self._verbs[sha]
+        return await self._request(
+            _label(verb, _count, rest), lambda server: server.evalsha(verb, sha, (_count, *rest))
+        )
+
+    async def eval(self, text: str, _count: int, *rest: Any) -> Any:
+        sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+        verb = self._verbs[sha]
+        return await self._request(
+            _label(verb, _count, rest),
+            lambda server: server.eval(verb, text, sha, (_count, *rest)),
+        )
+
+    async def info(self, section: str) -> Any:
+        return await self._request(f"info {section}", lambda server: server.info(section))
+
+    async def sadd(self, key: str, value: str) -> Any:
+        return await self._request("sadd", lambda server: server.command("SADD", key, value))
+
+    async def hset(self, key: str, *, items: list[Any]) -> Any:
+        return await self._request("hset", lambda server: server.command("HSET", key, *items))
+
+    async def unlink(self, *keys: str) -> Any:
+        return await self._request("unlink", lambda server: server.command("UNLINK", *keys))
+
+    async def xread(self, streams: dict[str, str], *, count: int, block: int) -> Any:
+        """Blocking is asking again whenever something was written."""
+        ((key, after),) = streams.items()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + block / 1000
+        while True:
+            server = self._server()
+            writes = server.writes
+            found = await self._request(
+                "xread", lambda server: server.read_stream(key, after, count)
+            )
+            left_s = deadline - loop.time()
+            if found or left_s <= 0:
+                return [[key.encode(), found]] if found else []
+            if server.writes != writes:
+                continue
+            written = asyncio.Event()
+            server.on_write.append(written.set)
+            try:
+                await asyncio.wait_for(written.wait(), left_s)
+            except TimeoutError:
+                return []
+
+    async def aclose(self) -> None:
+        pass
+
+
+def _label(verb: Verb, keys: int, rest: tuple[Any, ...]) -> str:
+    told = [str(part)[:12] for part in rest[keys : keys + 4] if not isinstance(part, bytes)]
+    return f"{verb} {' '.join(told)}"
+
+
+def _brief(answer: Any) -> str:
+    if isinstance(answer, bytes):
+        return repr(answer[:60])
+    return repr(answer)[:80] if not isinstance(answer, list) else f"{len(answer)} entries"

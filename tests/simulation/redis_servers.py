@@ -1,0 +1,177 @@
+"""Servers of the simulated Redis: real Lua on a real Valkey, whose identity, data and life are the
+simulation's. Each is a numbered database of one process.
+
+Invariant: a script sees of the server what the simulation says (`identity.lua`'s one function is
+replaced), and the time that it is given; everything else is real.
+"""
+
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import hiredis
+from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
+
+from metadata.sequencer import scripts
+from metadata.sequencer.scripts import Verb
+
+SERVER_KEY = "simulated-server"
+_IDENTITY = re.compile(r"local function identity\(\).*?\nend\n", re.DOTALL)
+_SIMULATED_IDENTITY = f"""local function identity()
+  local found = redis.call('HMGET', '{SERVER_KEY}', 'run_id', 'replid', 'role')
+  return found[1], found[2], found[3]
+end
+"""
+_SNAPSHOT = f"""local all = {{}}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if key ~= '{SERVER_KEY}' then
+    all[#all + 1] = key
+    all[#all + 1] = redis.call('DUMP', key)
+  end
+end
+return all"""
+
+WRITES_FIRST = (Verb.HEARTBEAT, Verb.LEAVE)
+"""Without a look at who the server is: a replica refuses the write."""
+Snapshot = list[bytes]
+LuaPatch = Callable[[str, str], str]
+"""Name and text of a Lua file to its text in this run."""
+
+
+def simulate_identity(patch: LuaPatch) -> None:
+    """From now on this process' scripts ask the simulation who the server is."""
+    original = scripts.lua_source
+
+    def source(name: str) -> str:
+        text = original(name)
+        if name == "identity":
+            text, found = _IDENTITY.subn(_SIMULATED_IDENTITY, text)
+            assert found == 1, "identity.lua has no function identity() any more"
+        return patch(name, text)
+
+    scripts.script_text.cache_clear()
+    vars(scripts)["lua_source"] = source
+
+
+class Connection:
+    """Commands one after another, without an event loop."""
+
+    def __init__(self, path: Path, database: int) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(str(path))
+        self._reader = hiredis.Reader(replyError=ResponseError)
+        self.call("SELECT", database)
+
+    def call(self, *parts: Any) -> Any:
+        self._socket.sendall(hiredis.pack_command(parts))
+        while (answer := self._reader.gets()) is False:
+            data = self._socket.recv(1 << 16)
+            assert data, "the Valkey of the simulation has ended"
+            self._reader.feed(data)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Server:
+    def __init__(self, connection: Connection, name: str, new_id: Callable[[], str]) -> None:
+        self.name = name
+        self._connection = connection
+        self._new_id = new_id
+        self._known_scripts: set[str] = set()
+        self.run_id, self.replid, self.role = new_id(), new_id(), "master"
+        self.writes = 0
+        """Grows with every command that may have written to the stream."""
+        self.on_write: list[Callable[[], None]] = []
+        connection.call("FLUSHDB")
+        self._tell_identity()
+
+    def _tell_identity(self) -> None:
+        self._connection.call(
+            "HSET", SERVER_KEY, "run_id", self.run_id, "replid", self.replid, "role", self.role
+        )
+
+    # What brokers ask ------------------------------------------------------------------------
+
+    def evalsha(self, verb: Verb, sha: str, arguments: tuple[Any, ...]) -> Any:
+        if sha not in self._known_scripts:
+            raise NoScriptError("NOSCRIPT No matching script.")
+        return self._scripted(verb, "EVALSHA", sha, arguments)
+
+    def eval(self, verb: Verb, text: str, sha: str, arguments: tuple[Any, ...]) -> Any:
+        self._known_scripts.add(sha)
+        return self._scripted(verb, "EVAL", text, arguments)
+
+    def _refuse_writes(self) -> None:
+        if self.role != "master":
+            raise ReadOnlyError("You can't write against a read only replica.")
+
+    def _scripted(self, verb: Verb, command: str, script: str, arguments: tuple[Any, ...]) -> Any:
+        if verb in WRITES_FIRST:
+            self._refuse_writes()
+        answer = self._connection.call(command, script, *arguments)
+        self._wrote()
+        return answer
+
+    def command(self, *parts: Any) -> Any:
+        self._refuse_writes()
+        return self._connection.call(*parts)
+
+    def info(self, section: str) -> dict[str, str]:
+        return {
+            "memory": {"maxmemory_policy": "noeviction"},
+            "server": {"run_id": self.run_id},
+            "replication": {"master_replid": self.replid, "role": self.role},
+        }[section]
+
+    def read_stream(self, key: str, after: str, count: int) -> list[tuple[bytes, dict[bytes, Any]]]:
+        answer = self._connection.call("XREAD", "COUNT", count, "STREAMS", key, after)
+        if not answer:
+            return []
+        return [
+            (stream_id, dict(zip(fields[::2], fields[1::2], strict=True)))
+            for stream_id, fields in answer[0][1]
+        ]
+
+    def _wrote(self) -> None:
+        self.writes += 1
+        waiting, self.on_write = self.on_write, []
+        for wake in waiting:
+            wake()
+
+    # What happens to it ----------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        return cast(Snapshot, self._connection.call("EVAL", _SNAPSHOT, 0))
+
+    def _load(self, snapshot: Snapshot) -> None:
+        self._connection.call("FLUSHDB")
+        for key, dump in zip(snapshot[::2], snapshot[1::2], strict=True):
+            self._connection.call("RESTORE", key, 0, dump)
+        self._tell_identity()
+
+    def wipe(self) -> None:
+        """FLUSHALL: the same server without data."""
+        self._load([])
+
+    def restart(self, data: Snapshot) -> None:
+        """Another process, with what was on its disk."""
+        self.run_id, self.replid = self._new_id(), self._new_id()
+        self._known_scripts.clear()
+        self.role = "master"
+        self._load(data)
+
+    def promote(self, data: Snapshot) -> None:
+        """The same process, with what it had of its primary's data, is a primary from now on."""
+        self.replid = self._new_id()
+        self.role = "master"
+        self._load(data)
+
+    def demote(self) -> None:
+        self.role = "slave"
+        self._tell_identity()

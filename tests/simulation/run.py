@@ -1,0 +1,81 @@
+"""One seed, from an empty bucket to the last check."""
+
+import asyncio
+import gc
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.simulation import ending
+from tests.simulation.faults import Faults
+from tests.simulation.trace import Trace
+from tests.simulation.world import Sizes, World
+
+FAULTS_S = 40.0
+LONGEST_S = 60.0
+logger = logging.getLogger()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    seed: int
+    digest: str
+    violation: str | None
+    events: dict[str, int]
+    batches: int
+    virtual_s: float
+    cpu_s: float
+    tail: list[str]
+
+
+class _ToTrace(logging.Handler):
+    """What the product logs is part of what happened; a stack that it logs is a violation."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(logging.INFO)
+        self._trace = trace
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self._trace.violate("no surprises", f"{record.getMessage()}: {record.exc_info[1]!r}")
+        self._trace.add(record.name.rpartition(".")[2], record.getMessage())
+
+
+def simulate(seed: int, redis: Path, *, sizes: Sizes, everything: bool = False) -> Outcome:
+    """In a process of its own: the event loop, logging and scripts stay changed."""
+    began = time.process_time()
+    gc.disable()
+    world = World(seed, redis, sizes, everything=everything)
+    logger.handlers = [_ToTrace(world.trace)]
+    logger.setLevel(logging.INFO)
+    world.loop.run_until_complete(_run(world))
+    violation = world.trace.violation
+    return Outcome(
+        seed,
+        world.trace.digest(),
+        str(violation) if violation is not None else None,
+        dict(world.trace.events),
+        world.truth.batches,
+        world.loop.time() - 1000,
+        time.process_time() - began,
+        world.trace.tail(10**9 if everything else 400),
+    )
+
+
+async def _run(world: World) -> None:
+    for broker in world.brokers:
+        broker.start()
+    await world.create_topics()
+    for client in (*world.producers, *world.consumers):
+        world.tasks.append(asyncio.create_task(client.run()))
+    faults = Faults(world, world.random("faults"))
+    await faults.run(FAULTS_S)
+    faults.heal()
+    done = await world.until(lambda: all(p.is_done for p in world.producers), LONGEST_S)
+    if not done:
+        world.trace.violate(
+            "progress", f"{[p.name for p in world.producers if not p.is_done]} are not done"
+        )
+        return
+    await ending.check(world)

@@ -1,0 +1,79 @@
+"""Many seeds: each in a process of its own, several at once, each of these on its own Valkey."""
+
+import multiprocessing
+import os
+import pickle
+import tempfile
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from tests.sequencing import start_valkey
+from tests.simulation.redis_servers import simulate_identity
+from tests.simulation.run import Outcome, simulate
+from tests.simulation.world import Sizes
+
+
+def run_seeds(
+    seeds: Sequence[int], *, jobs: int = 1, sizes: Sizes | None = None, everything: bool = False
+) -> Iterator[Outcome]:
+    """As they end. Whoever stops asking stops them."""
+    context = multiprocessing.get_context("fork")
+    running: dict[Connection, BaseProcess] = {}
+    for job in range(min(jobs, len(seeds))):
+        ours, theirs = context.Pipe(duplex=False)
+        worker = context.Process(
+            target=_work, args=(theirs, list(seeds)[job::jobs], sizes or Sizes(), everything)
+        )
+        worker.start()
+        theirs.close()
+        running[ours] = worker
+    try:
+        while running:
+            for ready in wait(list(running)):
+                assert isinstance(ready, Connection)
+                try:
+                    yield ready.recv()
+                except EOFError:
+                    ended = running.pop(ready)
+                    ended.join()
+                    if ended.exitcode:
+                        raise RuntimeError("a run of the simulation broke down") from None
+    finally:
+        for left in running.values():
+            left.terminate()
+            left.join()
+
+
+def _work(told: Connection, seeds: Sequence[int], sizes: Sizes, everything: bool) -> None:
+    with tempfile.TemporaryDirectory(prefix="bucketlog-simulation-") as folder:
+        path = Path(folder) / "valkey.sock"
+        with start_valkey(path):
+            for seed in seeds:
+                told.send(_in_child(seed, path, sizes, everything))
+
+
+def _in_child(seed: int, redis: Path, sizes: Sizes, everything: bool) -> Outcome:
+    """A fork: every seed begins in the same state, and leaves nothing behind."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(reader)
+            simulate_identity(lambda name, text: text)
+            found = simulate(seed, redis, sizes=sizes, everything=everything)
+            with os.fdopen(writer, "wb") as out:
+                out.write(pickle.dumps(found))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        data = answer.read()
+    os.waitpid(child, 0)
+    if not data:
+        raise RuntimeError(f"seed {seed} ended without an outcome")
+    outcome: Outcome = pickle.loads(data)
+    return outcome

@@ -1,0 +1,134 @@
+"""What a run is made of: brokers, Redis servers, the bucket and clients, all from a seed."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from stateless_broker.settings import BrokerSettings
+from tests.simulation.brokers import Place, SimulatedBroker
+from tests.simulation.bucket import BucketClient, Store
+from tests.simulation.clients import Client, Producer, Surface
+from tests.simulation.consumers import Consumer
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.network import Network, Way
+from tests.simulation.redis_client import RedisClient, verbs_by_sha
+from tests.simulation.redis_servers import Connection, Server
+from tests.simulation.trace import Trace
+from tests.simulation.truth import Truth
+
+BROKERS = 3
+SERVERS = 3
+TOPIC = "t"
+REDIS_TIMEOUT_MS = 1_000
+SETTINGS = {
+    "bucket_url": "memory://simulation",
+    "redis_url": "redis://simulation",
+    "flush_interval_ms": 0,
+    "puts_in_flight": 3,
+    "put_retry_ms": 300,
+    "put_give_up_ms": 3_000,
+    "reservation_limit_ms": 5_000,
+    "heartbeat_interval_ms": 500,
+    "session_timeout_ms": 3_000,
+    "redis_timeout_ms": REDIS_TIMEOUT_MS,
+    "claim_wait_ms": 4_000,
+    "view_wait_ms_max": 1_000,
+    "stream_segments_max": 200,
+    "checkpoint_interval_ms": 4_000,
+    "auto_create_topics": False,
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    partitions: int = 4
+    producers: int = 10
+    batches_each: int = 60
+    consumers: int = 3
+
+
+class World:
+    def __init__(self, seed: int, redis: Path, sizes: Sizes, *, everything: bool = False) -> None:
+        self.seed = seed
+        self.tasks: list[asyncio.Task[None]] = []
+        self.sizes = sizes
+        self.loop = loop = VirtualLoop(self.random("threads"))
+        self.trace = trace = Trace(loop.time, everything=everything)
+        self.truth = Truth(trace)
+        self.store = Store(loop.now_ms)
+        self.network = Network(loop, self.random("network"), trace)
+        ids = self.random("servers")
+        self.servers = [
+            Server(Connection(redis, n), f"redis{n}", lambda: f"{ids.getrandbits(160):040x}")
+            for n in range(SERVERS)
+        ]
+        self.routes = [self.servers[0]] * BROKERS
+        self.redis_ways = [Way(0.0002, 0.001) for _ in range(BROKERS)]
+        self.bucket_ways = [Way(0.004, 0.02) for _ in range(BROKERS)]
+        verbs = verbs_by_sha()
+
+        def place(number: int) -> Place:
+            return Place(
+                loop=loop,
+                trace=trace,
+                settings=BrokerSettings.model_validate(SETTINGS),
+                bucket=lambda name: BucketClient(
+                    name, self.store, self.network, self.bucket_ways[number]
+                ),
+                redis=lambda name: RedisClient(
+                    name,
+                    self.network,
+                    self.redis_ways[number],
+                    lambda: self.routes[number],
+                    timeout_s=REDIS_TIMEOUT_MS / 1000,
+                    verbs=verbs,
+                ),
+                clock_error_ms=self.random(f"clock {number}").randint(-60_000, 60_000),
+            )
+
+        self.brokers = [
+            SimulatedBroker(n, place(n), self.random(f"broker {n}")) for n in range(BROKERS)
+        ]
+        self.surface = Surface(loop, trace, self.truth, self.brokers, {})
+        self.producers = [self._producer(n) for n in range(sizes.producers)]
+        self.consumers = [
+            Consumer(
+                f"c{n}",
+                self.surface,
+                self.random(f"consumer {n}"),
+                topic=TOPIC,
+                partitions=sizes.partitions,
+            )
+            for n in range(sizes.consumers)
+        ]
+
+    def random(self, what: str) -> Random:
+        return Random(f"{self.seed}/{what}")
+
+    def _producer(self, number: int) -> Producer:
+        random = self.random(f"producer {number}")
+        return Producer(
+            f"p{number}",
+            self.surface,
+            random,
+            topic=TOPIC,
+            partition=number % self.sizes.partitions,
+            batches=self.sizes.batches_each,
+            window=random.randint(1, 4),
+            idempotent=number % 3 != 2,
+        )
+
+    async def until(self, condition: Callable[[], bool], longest_s: float) -> bool:
+        """False where it does not hold in time, or the promise was broken."""
+        deadline = self.loop.time() + longest_s
+        while not condition():
+            if self.loop.time() > deadline or self.trace.violation is not None:
+                return False
+            await asyncio.sleep(0.1)
+        return True
+
+    async def create_topics(self) -> None:
+        client = Client("admin", self.surface, self.random("admin"))
+        self.surface.topics[TOPIC] = await client.create_topic(TOPIC, self.sizes.partitions)
