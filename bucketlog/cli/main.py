@@ -10,6 +10,7 @@ from bucketlog.cli.broker import broker
 from bucketlog.cli.consume import consume
 from bucketlog.cli.demo import demo
 from bucketlog.cli.dev import dev
+from bucketlog.cli.doctor import doctor
 from bucketlog.cli.group import app as group_app
 from bucketlog.cli.output import (
     EXIT_BROKEN_PIPE,
@@ -42,6 +43,7 @@ app.command("produce")(produce)
 app.command("consume")(consume)
 app.add_typer(group_app, name="group")
 app.add_typer(segment_app, name="segment")
+app.command("doctor")(doctor)
 app.command("demo")(demo)
 
 

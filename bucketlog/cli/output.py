@@ -24,7 +24,7 @@ EXIT_TERMINATED = 143
 IDENTIFIERS = frozenset(
     {
         *("partition", "earliest", "latest", "base_offset", "hw_stamp", "position"),
-        *("committed", "before", "after"),
+        *("committed", "before", "after", "leader_epoch"),
         *("max_timestamp", "producer_id", "producer_epoch", "base_sequence", "attributes"),
     }
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.components import Components
 
 Capture = pytest.CaptureFixture[str]
-COMMANDS = {"dev", "broker", "topic", "produce", "consume", "group", "segment", "demo"}
+COMMANDS = {"dev", "broker", "topic", "produce", "consume", "group", "segment", "doctor", "demo"}
 
 
 @pytest.fixture

@@ -1,0 +1,102 @@
+"""`bucketlog doctor`: digests of a bucket or a cluster, and what differs between two."""
+
+import json
+import re
+from contextlib import closing
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bucketlog.cli.options import OutputFormat
+from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, counted, note, print_rows
+
+if TYPE_CHECKING:
+    from bucketlog.doctor.digest import LogDigest
+
+PARTITION_COLUMNS = ("topic", "partition", "earliest", "latest", "records", "digest")
+GROUP_COLUMNS = ("group", "topic", "partition", "committed", "leader_epoch", "metadata")
+_ADDRESSES = re.compile(r"[^/,]+:\d+(,[^/,]+:\d+)*")
+_PLACE = "s3://bucket/prefix, file:///folder, or HOST:PORT of a broker"
+
+
+def doctor(
+    log: Annotated[str, typer.Argument(metavar="LOG", help=_PLACE)],
+    other: Annotated[
+        str | None, typer.Argument(metavar="[OTHER]", help="Say in what it differs from this one.")
+    ] = None,
+    output: OutputFormat = Output.TABLE,
+) -> int:
+    """Show what a log says, as digests; or compare two. Exit code 1 where they differ."""
+    ours = _digest(log)
+    if other is None:
+        _print(ours, output)
+        return EXIT_OK
+    from bucketlog.doctor.digest import differences
+
+    theirs = _digest(other)
+    found = list(differences(ours, theirs))
+    if output is not Output.TABLE:
+        print(json.dumps({"differences": found, "digests": [ours.digest, theirs.digest]}))
+    else:
+        for line in found:
+            print(f"DIFFERS {line}")
+        print(f"{counted(len(found), 'difference')}: {_summary(ours)}")
+    return EXIT_FAILED if found else EXIT_OK
+
+
+def _digest(place: str) -> "LogDigest":
+    if _ADDRESSES.fullmatch(place) and "://" not in place:
+        from bucketlog.doctor.of_cluster import digest_of_cluster
+
+        return digest_of_cluster(place)
+    from bucketlog.doctor.of_bucket import digest_of_bucket
+    from tiered_storage.location import open_sync_bucket
+
+    with closing(open_sync_bucket(place)) as bucket:
+        found = digest_of_bucket(bucket)
+    if found.withheld:
+        note(f"{place}: {counted(found.withheld, 'batch')} behind a gap that may still be filled")
+    return found
+
+
+def _summary(digest: "LogDigest") -> str:
+    partitions = sum(len(topic.partitions) for topic in digest.topics.values())
+    return (
+        f"{counted(len(digest.topics), 'topic')}, {counted(partitions, 'partition')}, "
+        f"{counted(digest.records, 'record')}, {counted(len(digest.groups), 'group')}; "
+        f"{digest.digest}"
+    )
+
+
+def _print(digest: "LogDigest", output: Output) -> None:
+    partitions = [
+        {"topic": name, "partition": number, **asdict(part)}
+        for name, topic in sorted(digest.topics.items())
+        for number, part in enumerate(topic.partitions)
+    ]
+    groups: list[dict[str, Any]] = [
+        {
+            "group": group,
+            "topic": topic,
+            "partition": number,
+            "committed": row.offset,
+            "leader_epoch": row.leader_epoch,
+            "metadata": row.metadata,
+        }
+        for group, rows in sorted(digest.groups.items())
+        for (topic, number), row in sorted(rows.items(), key=lambda item: item[0])
+    ]
+    configs = {name: dict(topic.configs) for name, topic in sorted(digest.topics.items())}
+    if output is not Output.TABLE:
+        whole = {"cluster_id": digest.cluster_id, "digest": digest.digest, "configs": configs}
+        print(json.dumps({**whole, "partitions": partitions, "groups": groups}))
+        return
+    print_rows(partitions, PARTITION_COLUMNS, output)
+    for name, pairs in configs.items():
+        for config, value in sorted(pairs.items()):
+            print(f"{name}: {config}={value}")
+    if groups:
+        print()
+        print_rows(groups, GROUP_COLUMNS, output)
+    print(f"\ncluster {digest.cluster_id}: {_summary(digest)}")
