@@ -44,7 +44,7 @@ def test_every_line_of_the_cli_runs(tmp_path: Path) -> None:
     assert count == 1
     with EmbeddedCluster(tmp_path / "bucketlog-data") as cluster:
         done = subprocess.run(
-            [shell, "-c", started],
+            [shell, "-c", started.replace(ADDRESS, cluster.bootstrap)],
             cwd=tmp_path,
             env={
                 **os.environ,
