@@ -166,9 +166,9 @@ class EpochStarter:
             chains = await asyncio.gather(
                 *(self._seal(tail.chain, epoch) for tail in tails if tail.epoch < epoch)
             )
-            newer = await self._committed.checkpoint()
+            newer = await self._committed.checkpoint(unless=checkpoint)
             if newer is None or (checkpoint is not None and newer.ticket <= checkpoint.ticket):
-                return SealedLog(checkpoint, await self._committed.segments(chains))
+                return SealedLog(checkpoint, await self._committed.remembered(chains))
             checkpoint = newer
 
     async def _seal(self, chain: Chain, epoch: int) -> Chain:

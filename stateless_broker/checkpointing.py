@@ -122,6 +122,8 @@ class Checkpointer:
 
     async def _is_next(self) -> bool:
         newest = max([info.key async for info in self._bucket.list(keys.CHECKPOINTS)], default="")
+        if newest:
+            self._committed.known.forget_below(keys.parse_checkpoint(newest))
         return self._turns.is_next(newest, self._place_in_line(DUTY))
 
     async def write(self) -> Checkpoint | None:

@@ -2,7 +2,8 @@
 
 Invariants: tails are listed anew for each call, and believed only where no floor is above the
 checkpoint that they begin at; a footer is believed only under its own key. A checkpoint that is
-damaged is passed over, loudly.
+damaged is passed over, loudly. Checkpoints never rest on what a broker remembers: whoever may do so
+asks for it by `remembered`.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
 from bucketlog.model import SegmentIndex, WriterId
 from metadata.sequencer.requests import VisibleSegment
+from stateless_broker.known_segments import KnownSegments
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo, Suffix
 from tiered_storage.chains import Chain
@@ -42,31 +44,44 @@ async def at_once(work: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
 
 
 class CommittedLog:
-    """`footer_reads_in_flight` bounds the reads and listings of all calls together."""
+    """`footer_reads_in_flight` bounds the reads and listings of all calls together; `known` is
+    what needs no read."""
 
-    def __init__(self, bucket: Bucket, *, footer_reads_in_flight: int) -> None:
+    def __init__(
+        self, bucket: Bucket, *, footer_reads_in_flight: int, known: KnownSegments | None = None
+    ) -> None:
+        self.known = known or KnownSegments(batches_max=0)
         self._bucket = bucket
         self._reads = asyncio.Semaphore(footer_reads_in_flight)
 
-    async def checkpoint(self, *, aside: Aside = at_once) -> Checkpoint | None:
-        """The newest that is sound; it is decoded `aside`. Raises `InvalidDataError` and the
-        bucket's errors."""
-        found = await self.checkpoints(1, aside=aside)
+    async def checkpoint(
+        self, *, aside: Aside = at_once, unless: Checkpoint | None = None
+    ) -> Checkpoint | None:
+        """The newest that is sound; it is read, and decoded `aside`, `unless` it is this one.
+        Raises `InvalidDataError` and the bucket's errors."""
+        found = await self.checkpoints(1, aside=aside, unless=unless)
         return found[0] if found else None
 
-    async def checkpoints(self, count: int, *, aside: Aside = at_once) -> list[Checkpoint]:
+    async def checkpoints(
+        self, count: int, *, aside: Aside = at_once, unless: Checkpoint | None = None
+    ) -> list[Checkpoint]:
         """As `checkpoint`: up to `count` sound ones, the newest first."""
         found: list[Checkpoint] = []
         for key in newest_first(await self._list(keys.CHECKPOINTS)):
             try:
-                body = await self._bucket.get(key)
-                found.append(await aside(decode_checkpoint, key, body.data))
+                if unless is not None and key == keys.checkpoint(unless.ticket):
+                    found.append(unless)
+                else:
+                    body = await self._bucket.get(key)
+                    found.append(await aside(decode_checkpoint, key, body.data))
             except ObjectNotFoundError:
                 logger.info("%s was replaced by a newer one", key)
             except CorruptObjectError as error:
                 logger.error("%s; the one before it is read", error)
             if len(found) == count:
                 break
+        if found:
+            self.known.forget_below(found[0].ticket)
         return found
 
     async def tails(self, checkpoint: Checkpoint | None) -> dict[WriterId, Tail]:
@@ -114,6 +129,22 @@ class CommittedLog:
             *(self.footer(info) for info in committed if info.key not in known)
         )
         return sorted(filter(keep, indexes), key=lambda index: index.ticket)
+
+    async def remembered(
+        self, chains: Iterable[Chain], *, keep: Callable[[SegmentIndex], bool] = lambda _: True
+    ) -> list[SegmentIndex]:
+        """As `segments`; only what is not known is read, and known then."""
+        chains = list(chains)
+        known = {}
+        for chain in chains:
+            for info in chain.committed:
+                index = self.known.index(keys.parse_segment(info.key))
+                if index is not None:
+                    known[info.key] = index
+        indexes = await self.segments(chains, known=known)
+        for index in indexes:
+            self.known.learn(index)
+        return list(filter(keep, indexes))
 
     async def footer(self, info: ObjectInfo) -> SegmentIndex:
         key, length = info.key, min(FOOTER_GUESS_BYTES, info.size_bytes)

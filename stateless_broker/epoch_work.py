@@ -101,6 +101,7 @@ class EpochWork:
             committer=self.committer,
             health=broker.health,
             watchers=broker.watchers,
+            known=broker.committed.known,
             last=joined.log.number,
             read_anew=lambda: read_visible_log(
                 epoch, sequencer=broker.sequencer, committed=broker.committed

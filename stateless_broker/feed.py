@@ -24,6 +24,7 @@ from stateless_broker.committed import told_index
 from stateless_broker.epoch_end import EpochEnd
 from stateless_broker.health import Health
 from stateless_broker.joining import VisibleLog
+from stateless_broker.known_segments import KnownSegments
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class ViewFeed:
         committer: Committer,
         health: Health,
         watchers: Watchers,
+        known: KnownSegments,
         last: int,
         read_anew: Callable[[], Awaitable[VisibleLog]],
     ) -> None:
@@ -80,6 +82,7 @@ class ViewFeed:
         self._committer = committer
         self._health = health
         self._watchers = watchers
+        self._known = known
         self._last = last
         self._read_anew = read_anew
         self._advanced = asyncio.Event()
@@ -160,6 +163,7 @@ class ViewFeed:
             self._end.tell(f"the stream of visible segments is damaged: {error}")
             return False
         self._last = entry.number
+        self._known.learn(index)
         self._committer.became_visible(entry.segment)
         self._watchers.notify(change.partitions)
         return True

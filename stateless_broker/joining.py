@@ -15,11 +15,12 @@ from bucketlog.model import SegmentId, SegmentIndex, Ticket, WallClock, WriterId
 from metadata.sequencer.client import Sequencer
 from stateless_broker.activation import Claim, EpochStarter
 from stateless_broker.committed import CommittedLog, told_index
+from stateless_broker.known_segments import KnownSegments
 from stateless_broker.membership import Membership
-from tiered_storage import keys
 
 logger = logging.getLogger(__name__)
 
+FIRST_POLL_S = 0.02
 POLL_S = 0.2
 LONGEST_PAUSE_S = 5.0
 TRIES = 10
@@ -78,30 +79,29 @@ async def read_visible_log(
             and ticket.number not in position.open_tickets
         )
 
-    told = await _told(epoch, position.visible, sequencer)
+    await _learn_what_is_told(epoch, position.visible, sequencer, committed.known)
     tails = await committed.tails(checkpoint)
-    segments = await committed.segments(
-        (tail.chain for tail in tails.values()), keep=was_visible, known=told
-    )
+    segments = await committed.remembered((tail.chain for tail in tails.values()), keep=was_visible)
     return VisibleLog(position.visible, checkpoint, segments)
 
 
-async def _told(epoch: int, until: int, sequencer: Sequencer) -> dict[str, SegmentIndex]:
-    """By key, what the stream still says of segments up to number `until`: as good as it is to
-    whoever follows it, and without a request to the bucket for each."""
-    told: dict[str, SegmentIndex] = {}
+async def _learn_what_is_told(
+    epoch: int, until: int, sequencer: Sequencer, known: KnownSegments
+) -> None:
+    """What the stream still says of segments up to number `until`: as good as it is to whoever
+    follows it, and without a request to the bucket for each."""
     last = 0
     while last < until:
         entries = await sequencer.read_visible(epoch, last, block_ms=STREAM_WAIT_MS)
         if not entries or entries[-1].epoch != epoch:
             break
         for entry in entries:
-            try:
-                told[keys.segment(entry.segment)] = told_index(entry)
-            except CorruptObjectError as error:
-                logger.warning("the stream is damaged, the bucket is read instead: %s", error)
+            if known.index(entry.segment) is None:
+                try:
+                    known.learn(told_index(entry))
+                except CorruptObjectError as error:
+                    logger.warning("the stream is damaged, the bucket is read instead: %s", error)
         last = entries[-1].number
-    return told
 
 
 class Joiner:
@@ -183,6 +183,7 @@ class Joiner:
         """Wait for a live broker that has claimed to activate, here or a later epoch. False: go on
         without it."""
         deadline = asyncio.get_running_loop().time() + self._claim_wait_ms / 1000
+        pause_s = FIRST_POLL_S
         while asyncio.get_running_loop().time() < deadline:
             await self._membership.heartbeat()
             if (await self._sequencer.active_epoch() or 0) >= claim.epoch:
@@ -192,7 +193,8 @@ class Joiner:
             lives = self._membership.lives(claim.claimed_by)
             if not lives and not (after_another and await self._is_young_elsewhere(claim)):
                 return False
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, POLL_S)
         return False
 
     async def _is_young_elsewhere(self, claim: Claim) -> bool:

@@ -28,6 +28,7 @@ from stateless_broker.feed import Watchers
 from stateless_broker.health import Health
 from stateless_broker.intake import Intake
 from stateless_broker.joining import Joiner
+from stateless_broker.known_segments import KnownSegments
 from stateless_broker.membership import HEARTBEAT, Membership
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
@@ -202,7 +203,11 @@ class Node:
 
     def _make_epochs(self, sequencer: Sequencer, membership: Membership) -> Epochs:
         settings, surroundings, bucket = self._settings, self._surroundings, self._bucket
-        committed = CommittedLog(bucket, footer_reads_in_flight=settings.footer_reads_in_flight)
+        committed = CommittedLog(
+            bucket,
+            footer_reads_in_flight=settings.footer_reads_in_flight,
+            known=KnownSegments(batches_max=settings.known_batches_max),
+        )
         starter = EpochStarter(
             bucket=bucket,
             committed=committed,

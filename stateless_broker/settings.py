@@ -198,6 +198,10 @@ class BrokerSettings(BaseSettings):
         1000, description="Objects of the log deleted in a second, at most."
     )
     footer_reads_in_flight: Positive = Field(32, description="Footers read at once at start-up.")
+    known_batches_max: NotNegative = Field(
+        100_000,
+        description="Batches since the last checkpoint of which a new epoch reads no footer again.",
+    )
 
     @model_validator(mode="after")
     def _timeouts_fit(self) -> "BrokerSettings":

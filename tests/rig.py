@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -31,6 +30,7 @@ from stateless_broker.feed import Watchers
 from stateless_broker.health import Health
 from stateless_broker.intake import Intake
 from stateless_broker.joining import Joiner
+from stateless_broker.known_segments import KnownSegments
 from stateless_broker.membership import Membership
 from stateless_broker.memory_budget import MemoryBudget
 from stateless_broker.settings import BrokerSettings
@@ -168,7 +168,11 @@ class Rig:
             "heartbeat",
             on_failure=self._failed,
         )
-        committed = CommittedLog(bucket, footer_reads_in_flight=4)
+        committed = CommittedLog(
+            bucket,
+            footer_reads_in_flight=4,
+            known=KnownSegments(batches_max=self.settings.known_batches_max),
+        )
         self.starter = starter = EpochStarter(
             bucket=bucket,
             committed=committed,
@@ -294,18 +298,24 @@ class OwnValkey:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "valkey.sock"
-        self._stack = ExitStack()
+        self._server = start_valkey(self.path)
         self._pid = 0
 
     def start(self) -> None:
-        self._stack.enter_context(start_valkey(self.path))
+        self._server.start()
         with SyncRedis(unix_socket_path=str(self.path)) as redis:
             self._pid = int(cast(dict[str, Any], redis.info("server"))["process_id"])
 
     def stop(self) -> None:
         self.go_on()
         self._pid = 0
-        self._stack.close()
+        if self._server.is_running():
+            self._server.stop()
+
+    def kill(self) -> None:
+        """kill -9."""
+        self._pid = 0
+        self._server.terminate()
 
     def pause(self) -> None:
         """Connections to it stay, and nothing is answered before `go_on`."""

@@ -200,3 +200,29 @@ async def test_a_broker_that_comes_back_from_silence_is_a_member_again(brokers: 
     come_back(a)
     await until(lambda: len(b.membership.members) == 2)
     assert a.membership.controller == b.membership.controller
+
+
+async def test_a_live_broker_reads_no_footer_that_it_has_seen(
+    brokers: Brokers, valkey: OwnValkey
+) -> None:
+    """Neither the claimant nor who follows it; whoever comes anew reads them."""
+    a, b = await brokers.pair()
+    for sequence in range(5):
+        assert await produce(a, b"seen") == (NONE, sequence)
+    assert await end_of(b) == 5
+    read: list[str] = []
+
+    def note(verb: Verb, key: str) -> None:
+        if verb is Verb.GET and key.startswith(keys.LOG):
+            read.append(key)
+
+    a.plan = b.plan = note
+    valkey.wipe()
+    await until(lambda: all(rig.epoch == 2 and rig.health.ready for rig in (a, b)))
+    assert await end_of(a) == await end_of(b) == 5
+    assert not read
+    late = brokers.add()
+    late.plan = note
+    await late.start()
+    assert await end_of(late) == 5
+    assert len(read) == 6

@@ -302,7 +302,7 @@ async def test_a_claimant_that_dies_on_the_way_is_passed_over_and_follows(
     brokers: Brokers, valkey: OwnValkey, step: Step
 ) -> None:
     """Dead for all that the other sees; then it is back, and its late requests change nothing."""
-    a, b = await brokers.pair(**QUICK)
+    a, b = await brokers.pair(**QUICK, known_batches_max=0)
     assert await produce(a, b"a", **idempotent(0)) == (NONE, 0)
     b.sequencer.hold_all()
     await until(lambda: b.sequencer.on_their_way == 0)

@@ -17,15 +17,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 from unittest import mock
-
-from redis import Redis
 
 from localstack.servers import RunningStore, StoreName, running
 from tests.broker_process import BrokerProcess
+from tests.rig import OwnValkey
 from tests.scenarios.slow_puts import Delay, SlowPuts
-from tests.sequencing import start_valkey
 from tests.wire_client import WireClient
 from tiered_storage.bucket import SyncBucket
 from tiered_storage.location import open_sync_bucket
@@ -57,12 +55,6 @@ def free_port() -> int:
 def _members(client: WireClient) -> Sequence[Any]:
     found: Sequence[Any] = client.call("metadata", 1, topics=[]).brokers
     return found
-
-
-def _pid_of_valkey(path: Path) -> int:
-    with Redis(unix_socket_path=str(path)) as redis:
-        info = cast(dict[str, Any], redis.info("server"))
-    return int(info["process_id"])
 
 
 @dataclass
@@ -131,7 +123,7 @@ class Cluster:
     bucket_url: str
     redis_url: str
     store: RunningStore | None
-    valkey_pid: int
+    valkey: OwnValkey
     brokers: list[ClusterBroker] = field(default_factory=list)
     proxies: dict[int, SlowPuts] = field(default_factory=dict)
 
@@ -181,7 +173,9 @@ def running_cluster(
     installed."""
     with ExitStack() as closing:
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-cluster-")))
-        closing.enter_context(start_valkey(folder / "valkey.sock"))
+        valkey = OwnValkey(folder)
+        valkey.start()
+        closing.callback(valkey.stop)
         lent = None
         if store is Store.MINIO:
             lent = closing.enter_context(running(StoreName.MINIO, folder / "minio"))
@@ -192,7 +186,7 @@ def running_cluster(
             bucket_url=f"s3://{BUCKET}" if lent else f"file://{folder}/bucket",
             redis_url=f"unix://{folder}/valkey.sock",
             store=lent,
-            valkey_pid=_pid_of_valkey(folder / "valkey.sock"),
+            valkey=valkey,
         )
         for node_id in range(count + late):
             environment = dict(lent.environment()) if lent else {}

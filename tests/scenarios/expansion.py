@@ -49,7 +49,7 @@ class StrictLoad(Load):
     """Takes anything that its client is told for a failure."""
 
     def _noticed(self, error: confluent_kafka.KafkaError) -> None:
-        self._failed(f"told of {error}")
+        self.failed(f"told of {error}")
 
 
 def expansion(*, between_s: float) -> ExpansionFigures:

@@ -6,6 +6,7 @@ Values name their records: `<producer> <number> <padding>`.
 
 import threading
 import time
+from abc import abstractmethod
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -21,11 +22,45 @@ METADATA_REFRESH_MS = 1000
 """So soon do producers find that a broker is back which others stood in for."""
 
 
-class Load(threading.Thread):
-    """One idempotent producer; `acknowledged` counts.
+class Progress(threading.Thread):
+    """A producer that notes in `history` what was acknowledged; `acknowledged` counts."""
 
-    Record n goes to partition n modulo `partitions`.
-    """
+    def __init__(self, name: str, history: History) -> None:
+        super().__init__(name=name)
+        self.history = history
+        self.acknowledged = 0
+        self.failures: list[str] = []
+        self.progress = threading.Condition()
+
+    @abstractmethod
+    def stop(self) -> None:
+        """All that was sent is acknowledged, or it is in `failures`."""
+
+    def was_acknowledged(self, sent: Sent, place: Place) -> None:
+        with self.progress:
+            self.history.acknowledged.append(Acknowledged(sent, place, time.monotonic()))
+            self.acknowledged += 1
+            self.progress.notify_all()
+
+    def failed(self, text: str) -> None:
+        with self.progress:
+            self.failures.append(text)
+            self.progress.notify_all()
+
+    def wait_for(self, count: int) -> None:
+        """Until so many more are acknowledged. Raises `AssertionError` where none come."""
+        with self.progress:
+            wanted = self.acknowledged + count
+            if not self.progress.wait_for(
+                lambda: self.acknowledged >= wanted or self.failures, PROGRESS_TIMEOUT_S
+            ):
+                raise AssertionError(f"{self.name}: no progress in {PROGRESS_TIMEOUT_S} s")
+        if self.failures:
+            raise AssertionError(f"{self.name}: {self.failures[:3]}")
+
+
+class Load(Progress):
+    """One idempotent producer of librdkafka. Record n goes to partition n modulo `partitions`."""
 
     def __init__(
         self,
@@ -37,14 +72,10 @@ class Load(threading.Thread):
         partitions: int,
         burst_records: int = BURST_RECORDS,
     ) -> None:
-        super().__init__(name=name)
+        super().__init__(name, history)
         self._topic = topic
         self._partitions = partitions
         self._burst_records = burst_records
-        self.history = history
-        self.acknowledged = 0
-        self.failures: list[str] = []
-        self.progress = threading.Condition()
         self._stopping = threading.Event()
         self._waiting = 0
         self._producer = Producer(
@@ -63,26 +94,14 @@ class Load(threading.Thread):
         )
 
     def stop(self) -> None:
-        """All that was sent is acknowledged, or it is in `failures`."""
         self._stopping.set()
         self.join()
-
-    def wait_for(self, count: int) -> None:
-        """Until so many more are acknowledged. Raises `AssertionError` where none come."""
-        with self.progress:
-            wanted = self.acknowledged + count
-            if not self.progress.wait_for(
-                lambda: self.acknowledged >= wanted or self.failures, PROGRESS_TIMEOUT_S
-            ):
-                raise AssertionError(f"{self.name}: no progress in {PROGRESS_TIMEOUT_S} s")
-        if self.failures:
-            raise AssertionError(f"{self.name}: {self.failures[:3]}")
 
     def run(self) -> None:
         try:
             self._send_on()
         except KafkaException as error:  # the producer has met a fatal error
-            self._failed(str(error))
+            self.failed(str(error))
 
     def _send_on(self) -> None:
         number = 0
@@ -96,22 +115,18 @@ class Load(threading.Thread):
             self._producer.poll(0 if number % self._burst_records else BURST_PAUSE_S)
         left = self._producer.flush(PROGRESS_TIMEOUT_S)
         if left:
-            self._failed(f"{left} records are neither acknowledged nor refused")
+            self.failed(f"{left} records are neither acknowledged nor refused")
 
     def _send(self, sent: Sent) -> None:
         def settled(error: KafkaError | None, message: Message) -> None:
             self._waiting -= 1
-            with self.progress:
-                if error is not None:
-                    self.failures.append(f"{sent}: {error}")
-                else:
-                    partition, offset = message.partition(), message.offset()
-                    assert partition is not None
-                    assert offset is not None
-                    place = Place(partition, offset)
-                    self.history.acknowledged.append(Acknowledged(sent, place, time.monotonic()))
-                    self.acknowledged += 1
-                self.progress.notify_all()
+            if error is not None:
+                self.failed(f"{sent}: {error}")
+                return
+            partition, offset = message.partition(), message.offset()
+            assert partition is not None
+            assert offset is not None
+            self.was_acknowledged(sent, Place(partition, offset))
 
         value = f"{sent.producer} {sent.number} {PADDING}"
         self._producer.produce(
@@ -123,12 +138,7 @@ class Load(threading.Thread):
 
     def _noticed(self, error: KafkaError) -> None:
         if error.fatal():
-            self._failed(f"fatal: {error}")
-
-    def _failed(self, text: str) -> None:
-        with self.progress:
-            self.failures.append(text)
-            self.progress.notify_all()
+            self.failed(f"fatal: {error}")
 
 
 def read_to_end(
@@ -173,7 +183,8 @@ def read_to_end(
 
 
 def sent_of(value: str | bytes | None) -> Sent:
-    """The record that a value names."""
+    """The record that a value names; `<name>.<number>` is from Apache Kafka's producer."""
     assert isinstance(value, bytes)
-    producer, number, _ = value.decode().split(" ")
+    words = value.decode().split(" ")
+    producer, number = words[:2] if len(words) > 1 else words[0].split(".")
     return Sent(producer, int(number))

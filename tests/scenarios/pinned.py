@@ -34,6 +34,8 @@ class Pinned(threading.Thread):
         self.acknowledged = 0
         self.refused: list[str] = []
         self.slowest_s = 0.0
+        self._answered: list[tuple[float, float]] = []
+        """When each acknowledged record was sent, and when it was acknowledged."""
         self._history = history
         self._address = bootstrap
         self._topic = topic
@@ -47,6 +49,20 @@ class Pinned(threading.Thread):
         """What was sent is settled."""
         self._stopping.set()
         self.join()
+
+    def works_again(self, since: float) -> float:
+        """Wait for a record that was sent at `since` or later; when the first of them was
+        acknowledged. Raises `AssertionError`."""
+        deadline = time.monotonic() + self._answer_timeout_s
+        seen = len(self._answered)
+        while seen and self._answered[seen - 1][0] >= since:
+            seen -= 1
+        while True:
+            for sent, acknowledged in self._answered[seen:]:
+                if sent >= since:
+                    return acknowledged
+            assert time.monotonic() < deadline, f"{self.name}: nothing since: {self.refused[-3:]}"
+            time.sleep(self._pause_s)
 
     def run(self) -> None:
         while not self._stopping.is_set():
@@ -84,6 +100,7 @@ class Pinned(threading.Thread):
             place = Place(partition, row.base_offset)
             self._history.acknowledged.append(Acknowledged(sent, place, now))
             self.acknowledged += 1
+            self._answered.append((began, now))
         else:
             self._history.refused.append(Refused(sent, error, now))
             self.refused.append(error.name)

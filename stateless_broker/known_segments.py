@@ -1,0 +1,43 @@
+"""The footers of committed segments that this broker has seen: what it need not read again when it
+begins with the log anew, be it in a new epoch or because its view fell behind.
+
+Invariant: only footers of committed segments are learnt, and what a key holds never changes. They
+are forgotten when a checkpoint covers them, and the oldest when they have more than `batches_max`
+batches together: then they are read.
+"""
+
+from bucketlog.model import SegmentId, SegmentIndex, Ticket
+
+
+class KnownSegments:
+    def __init__(self, *, batches_max: int) -> None:
+        self._batches_max = batches_max
+        self._batches = 0
+        self._indexes: dict[SegmentId, SegmentIndex] = {}
+        """The oldest first."""
+
+    def learn(self, index: SegmentIndex) -> None:
+        if index.segment in self._indexes:
+            return
+        self._indexes[index.segment] = index
+        self._batches += _weight(index)
+        while self._batches > self._batches_max:
+            self._forget(next(iter(self._indexes)))
+
+    def index(self, segment: SegmentId) -> SegmentIndex | None:
+        """None where the bucket must be asked."""
+        return self._indexes.get(segment)
+
+    def forget_below(self, covered: Ticket) -> None:
+        """A checkpoint covers all below this ticket."""
+        old = [segment for segment, index in self._indexes.items() if index.ticket < covered]
+        for segment in old:
+            self._forget(segment)
+
+    def _forget(self, segment: SegmentId) -> None:
+        self._batches -= _weight(self._indexes.pop(segment))
+
+
+def _weight(index: SegmentIndex) -> int:
+    """Its batches and control entries, and one for itself."""
+    return 1 + len(index.control) + sum(len(part.batches) for part in index.partitions)

@@ -1,0 +1,26 @@
+"""The claims about what survives the loss of Redis and of brokers; targets of `tests.prove`."""
+
+from collections.abc import Callable
+
+from tests.scenarios.cluster import Store
+from tests.scenarios.wipe import wipe
+from tests.shortfall import Figures, ShortfallError
+
+WORKS_AGAIN_P50_S = 1.0
+
+
+def prove_wipe(short: bool) -> Figures:
+    """The only Redis is emptied, and killed and started empty, under librdkafka, Java, aiokafka."""
+    if short:
+        return wipe(Store.FILE, 2, 2, segments=300, java=False).as_json()
+    figures = wipe(Store.MINIO, 10, 10, segments=2_000, java=True)
+    slowest = max(figures.wipe_p50_s, figures.kill_p50_s)
+    if slowest >= WORKS_AGAIN_P50_S:
+        raise ShortfallError(
+            f"producing works again after {slowest} s (p50), less than {WORKS_AGAIN_P50_S} wanted",
+            figures.as_json(),
+        )
+    return figures.as_json()
+
+
+RECOVERY_TARGETS: dict[str, Callable[[bool], Figures]] = {"wipe": prove_wipe}

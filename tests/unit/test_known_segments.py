@@ -1,0 +1,41 @@
+"""What a broker remembers of segments, and for how long."""
+
+from bucketlog.model import SegmentId, Ticket
+from stateless_broker.known_segments import KnownSegments
+from tests.indexes import WRITER, commit, partition, row, segment
+
+PARTITION = partition(1)
+
+
+def seqs(known: KnownSegments) -> list[int]:
+    return [seq for seq in range(10) if known.index(SegmentId(WRITER, seq)) is not None]
+
+
+def test_what_was_learnt_is_known_until_a_checkpoint_covers_it() -> None:
+    known = KnownSegments(batches_max=100)
+    indexes = [segment(number, {PARTITION: [row(number)]}) for number in range(4)]
+    for index in indexes:
+        known.learn(index)
+    assert known.index(SegmentId(WRITER, 2)) is indexes[2]
+    known.forget_below(Ticket(1, 2))
+    assert seqs(known) == [2, 3]
+    known.forget_below(Ticket(2, 0))
+    assert seqs(known) == []
+
+
+def test_the_oldest_go_first() -> None:
+    known = KnownSegments(batches_max=6)
+    for number in range(4):
+        known.learn(segment(number, {PARTITION: [row(number)]}))
+        known.learn(segment(number, {PARTITION: [row(number)]}))
+    assert seqs(known) == [1, 2, 3]
+    known.learn(segment(4, {PARTITION: [row(4), row(5), row(6)]}))
+    assert seqs(known) == [3, 4]
+    known.learn(segment(5, {}, commit("g", {PARTITION: 1})))
+    assert seqs(known) == [4, 5]
+
+
+def test_one_that_is_too_large_is_not_kept() -> None:
+    known = KnownSegments(batches_max=0)
+    known.learn(segment(0))
+    assert seqs(known) == []
