@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from bucketlog.errors import BucketlogError, CorruptObjectError, InvalidDataError
 from bucketlog.model import WriterId
+from metadata.view import View
 from stateless_broker.connection import Answer, Connection, Frame
 from stateless_broker.dispatch import Dispatcher
 from stateless_broker.epoch_work import BrokerParts, EpochWork
@@ -48,6 +49,10 @@ class Epochs:
     def work(self) -> EpochWork:
         assert self._work is not None, "no epoch has begun yet"
         return self._work
+
+    @property
+    def view(self) -> View:
+        return self._broker.view
 
     def handle(self, connection: Connection, frame: Frame, answer: Answer) -> None:
         """A request, for the current epoch's handlers."""

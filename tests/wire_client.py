@@ -12,6 +12,7 @@ import typing
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from io import BytesIO
 from typing import Any, Self
 
@@ -28,6 +29,7 @@ RecordRow = tuple[bytes | None, bytes | None]
 """Key and value."""
 
 
+@cache
 def request_schema(name: str, version: int) -> type[Any]:
     """kio's class, by the schema's name in snake case ("list_offsets")."""
     module = load_payload_module(API_KEYS[name], version, EntityType.request)

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from bucketlog.errors import BucketlogError
 from bucketlog.model import Buffer
+from metadata.view import View
 from stateless_broker.connection import Answer, Connection, Frame
 from stateless_broker.health import Health
 from stateless_broker.memory_budget import MemoryBudget
@@ -86,6 +87,10 @@ class SimulatedBroker:
     @property
     def name(self) -> str:
         return f"broker{self.number}.{self.incarnations}"
+
+    @property
+    def view(self) -> View | None:
+        return self.node.epochs.view if self.node is not None and self.health.started else None
 
     @property
     def listens(self) -> bool:

@@ -53,6 +53,8 @@ class Client:
         self.name = name
         self.surface = surface
         self.random = random
+        self.deleted: set[TopicId] = set()
+        """Topics that this client has deleted."""
         self._connections: dict[str, ClientConnection] = {}
         self._correlation_id = 0
 
@@ -128,7 +130,7 @@ class Client:
                 return TopicId(answer.topics[0].topic_id.bytes)
             if error is ErrorCode.topic_already_exists:
                 found = await self.topic_id(name)
-                if found is not None:
+                if found is not None and found not in self.deleted:  # a view may lag behind
                     return found
             await self.pause()
 
@@ -148,6 +150,7 @@ class Client:
 
 @dataclass
 class Batch:
+    number: int
     sequence: int
     values: list[bytes]
 
@@ -185,11 +188,14 @@ class Producer(Client):
         if self._idempotent:
             self._producer_id = await self._init_producer_id()
         waiting: list[Batch] = []
-        records = 0
+        made = records = 0
         broker = self.any_broker()
         while not self.is_done:
-            while len(waiting) < self._window and self.acknowledged + len(waiting) < self._batches:
-                batch = Batch(records, self._values(records, self.random.randint(1, 3)))
+            while made < self._batches and (
+                not waiting or made - waiting[0].number < self._window  # as Kafka's own clients do
+            ):
+                batch = Batch(made, records, self._values(records, self.random.randint(1, 3)))
+                made += 1
                 records += len(batch.values)
                 waiting.append(batch)
             went_well = await self._send_all(broker, waiting)

@@ -1,12 +1,23 @@
-"""The last checks: what clients were told against what is in the bucket."""
+"""The last checks: what clients were told, and what brokers and readers show, against what is in
+the bucket."""
 
-from bucketlog.model import SegmentIndex, TopicPartition
+from itertools import pairwise
+
+from bucketlog.errors import InvalidDataError
+from bucketlog.model import SegmentId, SegmentIndex, TopicPartition
+from metadata.fold import LogState, fold
+from metadata.view import View
 from tests.simulation.bucket import PastStore
+from tests.simulation.readers import Reading
 from tests.simulation.truth import decode
-from tests.simulation.world import World
+from tests.simulation.world import TOPIC, World
 from tiered_storage import keys
 from tiered_storage.chains import read_chains
+from tiered_storage.checkpoint import decode_checkpoint
 from tiered_storage.segment import decode_footer
+
+PATIENCE_S = 30.0
+Batches = dict[TopicPartition, list[tuple[int, SegmentId]]]
 
 
 def committed(world: World) -> list[SegmentIndex]:
@@ -18,7 +29,11 @@ def committed(world: World) -> list[SegmentIndex]:
             index = decode_footer(info.key, past.get(info.key).data, info.size_bytes)
             assert isinstance(index, SegmentIndex)
             found.append(index)
-    return sorted(found, key=lambda index: index.ticket)
+    found.sort(key=lambda index: index.ticket)
+    for before, after in pairwise(found):
+        if before.ticket == after.ticket:
+            world.trace.violate("order", f"{before.segment} and {after.segment} have one ticket")
+    return found
 
 
 def records_of(world: World, log: list[SegmentIndex]) -> dict[TopicPartition, dict[int, bytes]]:
@@ -35,20 +50,158 @@ def records_of(world: World, log: list[SegmentIndex]) -> dict[TopicPartition, di
     return found
 
 
+def batches_of(log: list[SegmentIndex]) -> Batches:
+    found: Batches = {}
+    for index in log:
+        for part in index.partitions:
+            rows = found.setdefault(part.partition, [])
+            rows += [(row.base_offset, index.segment) for row in part.batches]
+    return found
+
+
 async def check(world: World) -> None:
+    """Nothing fails any more, and no producer writes."""
+    for committer in world.committers:
+        committer.is_ending = True
+    for changer in world.changers:
+        changer.is_ending = True
+    if not await world.until(lambda: all(one.is_done for one in world.changers), PATIENCE_S):
+        world.trace.violate("progress", "a topic is not created or deleted in time")
+    for committer in world.committers:
+        if not await committer.settle():
+            world.trace.violate("progress", f"nobody tells what {committer.name} has committed")
     log = committed(world)
     records = records_of(world, log)
+    await _check_consumers(world, records)
+    world.truth.check(records)
+    state = _folded(world, log)
+    if state is not None:
+        _check_facts(world, state)
+    _check_checkpoints(world, log)
+    await _check_readers(world, log)
+    await _check_views(world)
+
+
+async def _check_consumers(world: World, records: dict[TopicPartition, dict[int, bytes]]) -> None:
     ends = {part: max(found, default=-1) + 1 for part, found in records.items()}
 
     def all_read() -> bool:
         return all(
-            at >= ends.get(world.surface.partition("t", number), 0)
+            at >= ends.get(world.surface.partition(TOPIC, number), 0)
             for consumer in world.consumers
             for number, at in consumer.positions.items()
         )
 
-    if not await world.until(all_read, 30.0):
+    if not await world.until(all_read, PATIENCE_S):
         world.trace.violate("progress", "a consumer does not come to the end of the log")
     for consumer in world.consumers:
         consumer.note_ranges()
-    world.truth.check(records)
+
+
+def _folded(world: World, log: list[SegmentIndex]) -> LogState | None:
+    try:
+        return fold(log)
+    except InvalidDataError as error:
+        world.trace.violate("control entries", str(error))
+        return None
+
+
+def _check_facts(world: World, state: LogState) -> None:
+    for name, topic_id in world.surface.topics.items():
+        if state.names.get(name) != topic_id:
+            world.trace.violate("topics", f"{name} was created, and is not there")
+    for changer in world.changers:
+        there = state.names.get(changer.topic)
+        if not changer.is_changing and there != changer.created:
+            world.trace.violate("topics", f"{changer.topic}: {there!r}, not {changer.created!r}")
+    for committer in world.committers:
+        offsets = state.groups.get(committer.name, {})
+        found = offsets.get(world.surface.partition(TOPIC, 0))
+        if committer.committed >= 0 and (found is None or found.offset < committer.committed):
+            world.trace.violate("committed offsets", f"{committer.name}: {found} in the log")
+
+
+def _check_checkpoints(world: World, log: list[SegmentIndex]) -> None:
+    for key, data in world.store.history.items():
+        if not key.startswith(keys.CHECKPOINTS):
+            continue
+        checkpoint = decode_checkpoint(key, data)
+        world.trace.count("checkpoints")
+        wanted = batches_of([index for index in log if index.ticket < checkpoint.ticket])
+        for partition in checkpoint.partitions:
+            covered = [(b.row.base_offset, b.segment) for b in checkpoint.batches(partition)]
+            if covered != wanted.get(partition, []):
+                world.trace.violate("checkpoints", f"{key}: {partition}")
+        live = fold([index for index in log if index.ticket < checkpoint.ticket]).topics
+        for partition, rows in wanted.items():
+            if rows and partition.topic_id in live and partition not in checkpoint.partitions:
+                world.trace.violate("checkpoints", f"{key} lacks {partition}")
+
+
+async def _check_readers(world: World, log: list[SegmentIndex]) -> None:
+    final = batches_of(log)
+    for reader in world.readers:
+        reader.is_ending = True
+        for reading in reader.readings:
+            _check_reading(world, reading, final)
+    last = await world.readers[0].read()
+    if last is None or world.trace.violation is not None:
+        return
+    log = committed(world)
+    topics = fold(log).topics
+    for partition, rows in batches_of(log).items():
+        if partition.topic_id in topics and last.batches.get(partition, []) != rows:
+            shown = len(last.batches.get(partition, []))
+            world.trace.violate(
+                "bucket reader", f"at rest it shows {shown} batches of {partition}, not {len(rows)}"
+            )
+
+
+def _check_reading(world: World, reading: Reading, final: Batches) -> None:
+    for partition, shown in reading.batches.items():
+        end = reading.ends[partition]
+        wanted = [row for row in final.get(partition, []) if row[0] < end]
+        if shown != wanted:
+            world.trace.violate(
+                "bucket reader",
+                f"{reading.name} showed {set(shown) - set(wanted)} of {partition}, "
+                f"and not {set(wanted) - set(shown)}",
+            )
+
+
+async def _check_views(world: World) -> None:
+    """Every broker shows the same, and that is the fold of the log."""
+
+    def differing() -> list[str]:
+        expected = View()
+        for index in committed(world):
+            expected.apply(index)
+        return [
+            f"{broker.name}: {reason}"
+            for broker in world.brokers
+            for reason in [_difference(broker.view, expected)]
+            if reason
+        ]
+
+    if not await world.until(lambda: not differing(), PATIENCE_S):
+        world.trace.violate("views", "; ".join(differing()))
+
+
+def _difference(view: View | None, expected: View) -> str:
+    if view is None:
+        return "no view"
+    if view.topics() != expected.topics():
+        return f"topics {view.topics()}, not {expected.topics()}"
+    for topic in expected.topics():
+        for number in range(topic.partitions):
+            partition = TopicPartition(topic.topic_id, number)
+            shown, wanted = view.log(partition), expected.log(partition)
+            assert wanted is not None
+            everything = wanted.ranges(0, 1 << 60, at_least_one=True)
+            if shown is None or shown.ranges(0, 1 << 60, at_least_one=True) != everything:
+                return f"{partition}"
+    if {g: dict(view.offsets(g)) for g in view.groups()} != {
+        g: dict(expected.offsets(g)) for g in expected.groups()
+    }:
+        return "committed offsets"
+    return ""

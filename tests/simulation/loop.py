@@ -81,10 +81,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._random = random
         self._now = BEGIN_S
         self._ready: deque[Any]
-        self._scheduled: list[Any]
+        self._timers: list[tuple[float, int, Any]] = []
         self._stopping: bool
         self.set_task_factory(_make_task)
-        self.callbacks = 0
         type.__setattr__(asyncio.Event, "__hash__", _numbered)
 
     def time(self) -> float:
@@ -115,35 +114,43 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._ready.extend(process.waiting)
         process.waiting.clear()
 
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> events.TimerHandle:
+        timer = events.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, next(_numbers), timer))
+        return timer
+
+    def _timer_handle_cancelled(self, handle: events.TimerHandle) -> None:
+        pass
+
     def _run_once(self) -> None:
-        ready, scheduled = self._ready, self._scheduled
+        ready, timers = self._ready, self._timers
         if not ready:
-            while scheduled and scheduled[0]._cancelled:
-                self._dropped(heapq.heappop(scheduled))
-            if not scheduled:
+            while timers and timers[0][2]._cancelled:
+                heapq.heappop(timers)
+            if not timers:
                 if self._stopping:
                     return
                 raise StalledError
-            self._now = max(self._now, scheduled[0]._when)
-        while scheduled and scheduled[0]._when <= self._now:
-            timer = heapq.heappop(scheduled)
-            self._dropped(timer)
-            ready.append(timer)
+            self._now = max(self._now, timers[0][0])
+        now = self._now
+        while timers and timers[0][0] <= now:
+            ready.append(heapq.heappop(timers)[2])
         for _ in range(len(ready)):
             handle = ready.popleft()
             if handle._cancelled:
                 continue
             owner = handle._context.get(_owner)
-            if owner is not None and not (owner.is_alive and not owner.is_paused):
+            if owner is not None and (owner.is_paused or not owner.is_alive):
                 if owner.is_alive:
                     owner.waiting.append(handle)
                 continue
-            self.callbacks += 1
             handle._run()
-
-    @staticmethod
-    def _dropped(timer: Any) -> None:
-        timer._scheduled = False
 
     def _process_events(self, event_list: Any) -> None:
         pass

@@ -105,7 +105,8 @@ class Network:
                 self._note(label, f"{kind}: done twice")
                 again_s = there_s + random.random() * self.longest_late_s
                 loop.call_later(again_s, _quietly(arrive), context=WORLD)
-            fails(errors.timeout_s, errors.no_answer)
+            if there_s + back_s >= errors.timeout_s:
+                fails(errors.timeout_s, errors.no_answer)
         return await answer
 
 

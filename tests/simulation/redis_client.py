@@ -87,27 +87,29 @@ class RedisClient:
         return await self._request("unlink", lambda server: server.command("UNLINK", *keys))
 
     async def xread(self, streams: dict[str, str], *, count: int, block: int) -> Any:
-        """Blocking is asking again whenever something was written."""
+        """One that blocks is asked once: the server answers when there is something."""
         ((key, after),) = streams.items()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + block / 1000
-        while True:
-            server = self._server()
-            writes = server.writes
-            found = await self._request(
-                "xread", lambda server: server.read_stream(key, after, count)
-            )
-            left_s = deadline - loop.time()
-            if found or left_s <= 0:
-                return [[key.encode(), found]] if found else []
-            if server.writes != writes:
-                continue
-            written = asyncio.Event()
-            server.on_write.append(written.set)
+        server = self._server()
+
+        def look() -> list[Any]:
+            return server.read_stream(key, after, count)
+
+        found = await self._request("xread", lambda _: look())
+        written = asyncio.Event()
+        while not found and (left_s := deadline - loop.time()) > 0:
+            written.clear()
+            server.on_visible.append(written.set)
             try:
                 await asyncio.wait_for(written.wait(), left_s)
             except TimeoutError:
-                return []
+                break
+            found = look()
+        if not found:
+            return []
+        await asyncio.sleep(self._way.time(self._network.random))
+        return [[key.encode(), found]]
 
     async def aclose(self) -> None:
         pass

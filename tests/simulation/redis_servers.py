@@ -35,6 +35,8 @@ return all"""
 
 WRITES_FIRST = (Verb.HEARTBEAT, Verb.LEAVE)
 """Without a look at who the server is: a replica refuses the write."""
+MAY_SHOW = (Verb.PUBLISH, Verb.FENCE, Verb.ACTIVATE)
+"""What appends to the stream of visible segments."""
 Snapshot = list[bytes]
 LuaPatch = Callable[[str, str], str]
 """Name and text of a Lua file to its text in this run."""
@@ -85,9 +87,8 @@ class Server:
         self._new_id = new_id
         self._known_scripts: set[str] = set()
         self.run_id, self.replid, self.role = new_id(), new_id(), "master"
-        self.writes = 0
-        """Grows with every command that may have written to the stream."""
-        self.on_write: list[Callable[[], None]] = []
+        self.on_visible: list[Callable[[], None]] = []
+        """Whoever waits for the stream: called once when it may have grown."""
         connection.call("FLUSHDB")
         self._tell_identity()
 
@@ -115,7 +116,10 @@ class Server:
         if verb in WRITES_FIRST:
             self._refuse_writes()
         answer = self._connection.call(command, script, *arguments)
-        self._wrote()
+        if verb in MAY_SHOW:
+            waiting, self.on_visible = self.on_visible, []
+            for wake in waiting:
+                wake()
         return answer
 
     def command(self, *parts: Any) -> Any:
@@ -137,12 +141,6 @@ class Server:
             (stream_id, dict(zip(fields[::2], fields[1::2], strict=True)))
             for stream_id, fields in answer[0][1]
         ]
-
-    def _wrote(self) -> None:
-        self.writes += 1
-        waiting, self.on_write = self.on_write, []
-        for wake in waiting:
-            wake()
 
     # What happens to it ----------------------------------------------------------------------
 

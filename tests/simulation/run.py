@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.simulation import ending
+from tests.simulation.clients import Client
 from tests.simulation.faults import Faults
 from tests.simulation.trace import Trace
 from tests.simulation.world import Sizes, World
@@ -67,8 +68,10 @@ async def _run(world: World) -> None:
     for broker in world.brokers:
         broker.start()
     await world.create_topics()
-    for client in (*world.producers, *world.consumers):
-        world.tasks.append(asyncio.create_task(client.run()))
+    clients: list[Client] = [*world.producers, *world.consumers]
+    clients += [*world.committers, *world.changers]
+    works = [client.run() for client in clients] + [reader.run() for reader in world.readers]
+    world.tasks += [asyncio.create_task(work) for work in works]
     faults = Faults(world, world.random("faults"))
     await faults.run(FAULTS_S)
     faults.heal()

@@ -47,7 +47,10 @@ class Truth:
         self._trace = trace
         self.placed: dict[TopicPartition, dict[int, tuple[bytes, str]]] = {}
         """What stands where, and who was told so first."""
-        self.acknowledged: dict[TopicPartition, set[int]] = {}
+        self.acknowledged_bases: dict[TopicPartition, list[int]] = {}
+        """Of batches, in the order of their acknowledgements."""
+        self.deleted: set[TopicPartition] = set()
+        """What may be gone with its topic."""
         self.ranges: list[ReadRange] = []
         self.sent: set[bytes] = set()
         self.batches = 0
@@ -56,9 +59,9 @@ class Truth:
         self, who: str, partition: TopicPartition, base: int, values: Sequence[bytes]
     ) -> None:
         self.batches += 1
+        self.acknowledged_bases.setdefault(partition, []).append(base)
         for delta, value in enumerate(values):
             self._place(f"acknowledged to {who}", partition, base + delta, value)
-            self.acknowledged.setdefault(partition, set()).add(base + delta)
 
     def read(self, who: str, partition: TopicPartition, records: Records) -> None:
         last = -1
@@ -82,9 +85,9 @@ class Truth:
     def check(self, log: Mapping[TopicPartition, Mapping[int, bytes]]) -> None:
         """`log` is all that is committed, of partitions that exist."""
         for partition, placed in self.placed.items():
-            found = log.get(partition)
-            if found is None:
-                continue  # its topic was deleted
+            found = log.get(partition, {})
+            if partition in self.deleted:
+                continue
             for offset, (value, how) in placed.items():
                 if found.get(offset) != value:
                     told = f"{value!r} at {offset} of {partition} was {how}"

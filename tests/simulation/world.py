@@ -11,10 +11,13 @@ from tests.simulation.brokers import Place, SimulatedBroker
 from tests.simulation.bucket import BucketClient, Store
 from tests.simulation.clients import Client, Producer, Surface
 from tests.simulation.consumers import Consumer
+from tests.simulation.groups import Committer
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, Way
+from tests.simulation.readers import BucketReader
 from tests.simulation.redis_client import RedisClient, verbs_by_sha
 from tests.simulation.redis_servers import Connection, Server
+from tests.simulation.topics import TopicChanger
 from tests.simulation.trace import Trace
 from tests.simulation.truth import Truth
 
@@ -37,6 +40,7 @@ SETTINGS = {
     "view_wait_ms_max": 1_000,
     "stream_segments_max": 200,
     "checkpoint_interval_ms": 4_000,
+    "deletion_safety_age_ms": 24_000,
     "auto_create_topics": False,
 }
 
@@ -47,6 +51,9 @@ class Sizes:
     producers: int = 10
     batches_each: int = 60
     consumers: int = 3
+    committers: int = 2
+    changers: int = 1
+    readers: int = 1
 
 
 class World:
@@ -102,6 +109,19 @@ class World:
                 partitions=sizes.partitions,
             )
             for n in range(sizes.consumers)
+        ]
+
+        self.committers = [
+            Committer(f"g{n}", self.surface, self.random(f"group {n}"), topic=TOPIC)
+            for n in range(sizes.committers)
+        ]
+        self.changers = [
+            TopicChanger(f"x{n}", self.surface, self.random(f"topics {n}"))
+            for n in range(sizes.changers)
+        ]
+        self.readers = [
+            BucketReader(f"r{n}", self.store, self.truth, trace, self.random(f"reader {n}"))
+            for n in range(sizes.readers)
         ]
 
     def random(self, what: str) -> Random:

@@ -1,0 +1,120 @@
+"""Group members of the simulation, as simple as they get: one that commits, and asks what it has
+committed."""
+
+from random import Random
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from tests.simulation.brokers import SimulatedBroker
+from tests.simulation.clients import RETRIABLE, Client, Surface
+
+MAY_BE_TOLD = RETRIABLE | {ErrorCode.unstable_offset_commit}
+
+
+class Committer(Client):
+    """The one member of group `name`: its offsets ascend, and what it was told stays."""
+
+    def __init__(self, name: str, surface: Surface, random: Random, *, topic: str) -> None:
+        super().__init__(name, surface, random)
+        self._topic = topic
+        self.committed = -1
+        self.tried = -1
+        self.is_ending = False
+
+    async def run(self) -> None:
+        coordinator: SimulatedBroker | None = None
+        while not self.is_ending:
+            if coordinator is None or self.random.random() < 0.1:
+                coordinator = await self._find_coordinator()
+            if coordinator is None:
+                await self.pause(0.5)
+                continue
+            went_well = await (
+                self.check(coordinator) if self.random.random() < 0.4 else self._commit(coordinator)
+            )
+            if not went_well:
+                coordinator = None
+            await self.pause(1.5)
+
+    async def settle(self) -> bool:
+        """What is committed is told in the end. False where nobody tells."""
+        for _ in range(30):
+            coordinator = await self._find_coordinator()
+            if coordinator is not None and await self.check(coordinator):
+                return True
+            await self.pause(1.0)
+        return False
+
+    async def _find_coordinator(self) -> SimulatedBroker | None:
+        answer = await self.call(
+            self.any_broker(), "find_coordinator", 4, key_type=0, coordinator_keys=[self.name]
+        )
+        if answer is None:
+            return None
+        found = answer.coordinators[0]
+        if ErrorCode(found.error_code) is not ErrorCode.none:
+            return None
+        return next((one for one in self.surface.brokers if one.port == found.port), None)
+
+    async def _commit(self, coordinator: SimulatedBroker) -> bool:
+        if self.tried == self.committed or self.random.random() < 0.5:
+            self.tried += 1
+        offset = self.tried
+        row = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
+        answer = await self.call(
+            coordinator,
+            "offset_commit",
+            8,
+            timeout_s=3.0,
+            group_id=self.name,
+            generation_id_or_member_epoch=-1,
+            member_id="",
+            topics=[{"name": self._topic, "partitions": [row]}],
+        )
+        if answer is None:
+            return False
+        error = ErrorCode(answer.topics[0].partitions[0].error_code)
+        if error is ErrorCode.none:
+            self.committed = offset
+            self.surface.trace.add(self.name, f"committed {offset} at {coordinator.name}")
+            return True
+        self._note(error, "commit")
+        return False
+
+    def _note(self, error: ErrorCode, what: str) -> None:
+        self.surface.trace.count(f"{what}: {error.name}")
+        if error not in MAY_BE_TOLD:
+            self.surface.trace.violate("groups", f"{self.name}: {what}: {error.name}")
+
+    async def check(self, coordinator: SimulatedBroker) -> bool:
+        committed = self.committed
+        wanted = {
+            "group_id": self.name,
+            "topics": [{"name": self._topic, "partition_indexes": (0,)}],
+        }
+        answer: Any = await self.call(
+            coordinator,
+            "offset_fetch",
+            8,
+            timeout_s=3.0,
+            groups=[wanted],
+            require_stable=self.random.random() < 0.5,
+        )
+        if answer is None:
+            return False
+        group = answer.groups[0]
+        row = group.topics[0].partitions[0] if group.topics else None
+        error = ErrorCode(group.error_code)
+        if error is ErrorCode.none and row is not None:
+            error = ErrorCode(row.error_code)
+        if error is not ErrorCode.none or row is None:
+            self._note(error, "offset fetch")
+            return False
+        if not committed <= row.committed_offset <= self.tried:
+            self.surface.trace.violate(
+                "committed offsets",
+                f"{self.name} committed {committed}, tried {self.tried}, and is told "
+                f"{row.committed_offset} by {coordinator.name}",
+            )
+        return True

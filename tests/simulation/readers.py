@@ -1,0 +1,193 @@
+"""Readers of the bucket alone: the real, synchronous one, stepped through virtual time.
+
+Invariants that they hold the log to: what was acknowledged before a reading began is in what it
+kept; what it shows of a partition, from offset 0 on, is exactly what the log has there in the end.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Generic, TypeVar
+
+from bucketlog.errors import BucketlogError, StaleCheckpointError
+from bucketlog.model import Buffer, SegmentId, TopicPartition
+from tests.simulation.bucket import Store, merged
+from tests.simulation.trace import Trace
+from tests.simulation.truth import Truth
+from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
+from tiered_storage.log_cut import LogSnapshot, readable
+from tiered_storage.log_reader import read_log
+
+T = TypeVar("T")
+REQUEST_S = 0.02
+SLOW_REQUEST_S = 1.5
+
+
+class _Stepped(Generic[T]):
+    """A synchronous call in a thread, one step of which is done at a time: it runs while the event
+    loop stands still, until it asks the bucket or ends."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._moved = threading.Semaphore(0)
+        self._go_on = threading.Semaphore(0)
+        self._asked: Callable[[], Any] | None = None
+        self._answer: Any = None
+        self._ended: T | BucketlogError | None = None
+
+    def ask(self, look: Callable[[], Any]) -> Any:
+        """In the thread: wait for the loop to do this."""
+        self._asked = look
+        self._moved.release()
+        self._go_on.acquire()
+        if isinstance(self._answer, BucketlogError):
+            raise self._answer
+        return self._answer
+
+    def _run(self) -> None:
+        try:
+            self._ended = self._call()
+        except BucketlogError as error:
+            self._ended = error
+        finally:
+            self._moved.release()
+
+    async def run(self, pause: Callable[[], float]) -> T:
+        thread = threading.Thread(target=self._run, daemon=True)
+        thread.start()
+        while True:
+            self._moved.acquire()
+            look, self._asked = self._asked, None
+            if look is None:
+                break
+            await asyncio.sleep(pause())
+            try:
+                self._answer = look()
+            except BucketlogError as error:
+                self._answer = error
+            self._go_on.release()
+        thread.join()
+        if isinstance(self._ended, BucketlogError):
+            raise self._ended
+        assert self._ended is not None, "the reader's thread has failed"
+        return self._ended
+
+
+class _Bucket:
+    """A `SyncBucket` of one reading."""
+
+    def __init__(self, store: Store, random: Random) -> None:
+        self._store = store
+        self._random = random
+        self.stepped: _Stepped[Any]
+
+    def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
+        raise AssertionError("a reader writes nothing")
+
+    def delete(self, keys: Sequence[str]) -> None:
+        raise AssertionError("a reader deletes nothing")
+
+    def get(self, key: str, span: Span | Suffix | None = None) -> Body:
+        body: Body = self.stepped.ask(lambda: self._store.get(key, span))
+        return body
+
+    def head(self, key: str) -> ObjectInfo | None:
+        info: ObjectInfo | None = self.stepped.ask(lambda: self._store.head(key))
+        return info
+
+    def list(self, prefix: str, *, start_after: str = "") -> Iterator[ObjectInfo]:
+        def look() -> Sequence[ObjectInfo]:
+            return list(self._store.list(prefix, start_after=start_after))
+
+        before = self.stepped.ask(look)
+        yield from merged(before, self.stepped.ask(look), self._random)
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Reading:
+    """By partition: what was shown, and the offset after it."""
+
+    name: str
+    batches: dict[TopicPartition, list[tuple[int, SegmentId]]]
+    ends: dict[TopicPartition, int]
+    withheld: int
+
+
+class BucketReader:
+    def __init__(self, name: str, store: Store, truth: Truth, trace: Trace, random: Random) -> None:
+        self._name = name
+        self._store = store
+        self._truth = truth
+        self._trace = trace
+        self._random = random
+        self.readings: list[Reading] = []
+        self.is_ending = False
+
+    async def run(self) -> None:
+        while not self.is_ending:
+            await asyncio.sleep(1.0 + self._random.random() * 4.0)
+            await self.read()
+
+    async def read(self) -> Reading | None:
+        name = f"{self._name}.{len(self.readings)}"
+        known = {part: len(bases) for part, bases in self._truth.acknowledged_bases.items()}
+        try:
+            snapshot = await self._snapshot()
+            found = readable(snapshot)
+        except StaleCheckpointError:
+            self._trace.count("reader: began again too often")
+            return None
+        except BucketlogError as error:
+            self._trace.violate("bucket reader", f"{name}: {error!r}")
+            return None
+        self._check_complete(name, snapshot, known)
+        reading = Reading(
+            name,
+            {
+                partition: [(batch.row.base_offset, batch.segment) for batch in part.batches]
+                for partition, part in found.items()
+            },
+            {partition: part.end_offset for partition, part in found.items()},
+            sum(part.withheld for part in found.values()),
+        )
+        self._trace.add(name, f"shows {sum(reading.ends.values())}, withholds {reading.withheld}")
+        self._trace.count("reader: readings")
+        self.readings.append(reading)
+        return reading
+
+    async def _snapshot(self) -> LogSnapshot:
+        bucket = _Bucket(self._store, self._random)
+        stepped = _Stepped(lambda: read_log(bucket, requests_in_flight=1))
+        bucket.stepped = stepped
+        slow = self._random.random() < 0.3
+
+        def pause() -> float:
+            longest_s = SLOW_REQUEST_S if slow and self._random.random() < 0.1 else REQUEST_S
+            return self._random.random() * longest_s
+
+        return await stepped.run(pause)
+
+    def _check_complete(
+        self, name: str, snapshot: LogSnapshot, known: dict[TopicPartition, int]
+    ) -> None:
+        """What was acknowledged before is kept, shown or withheld."""
+        kept: dict[TopicPartition, set[int]] = {}
+        for index in snapshot.segments:
+            for part in index.partitions:
+                kept.setdefault(part.partition, set()).update(r.base_offset for r in part.batches)
+        for partition, count in known.items():
+            bases = kept.get(partition, set())
+            if snapshot.checkpoint is not None and partition in snapshot.checkpoint.partitions:
+                covered = snapshot.checkpoint.batches(partition)
+                bases = bases | {batch.row.base_offset for batch in covered}
+            told = self._truth.acknowledged_bases[partition][:count]
+            missing = [base for base in told if base not in bases]
+            if missing and partition not in self._truth.deleted:
+                self._trace.violate(
+                    "bucket reader", f"{name} has not {missing[:3]} of {partition}, acknowledged"
+                )

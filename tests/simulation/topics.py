@@ -1,0 +1,89 @@
+"""Topics that come and go: created, written to, deleted, and created again by the same name."""
+
+import asyncio
+from random import Random
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.model import TopicId, TopicPartition
+from tests.simulation.clients import RETRIABLE, Client, Surface
+from tests.wire_client import build_batch
+
+
+class TopicChanger(Client):
+    """The only user of topic `x-<name>`."""
+
+    def __init__(self, name: str, surface: Surface, random: Random) -> None:
+        super().__init__(name, surface, random)
+        self.topic = f"x-{name}"
+        self.created: TopicId | None = None
+        """The topic that is there; None between a deletion and the next creation."""
+        self.is_changing = False
+        self.is_ending = False
+        self.is_done = False
+        self._sent = 0
+
+    async def run(self) -> None:
+        while not self.is_ending:
+            self.is_changing = True
+            self.created = await self.create_topic(self.topic, 2)
+            self.is_changing = False
+            self.surface.trace.add(self.name, f"created {self.created.hex()[:8]}")
+            for _ in range(self.random.randint(0, 4)):
+                await self._produce(self.created)
+                await self.pause(1.0)
+            if self.random.random() < 0.3:
+                continue
+            self.is_changing = True
+            await self._delete(self.created)
+            self.created, self.is_changing = None, False
+            await self.pause(1.0)
+        self.is_done = True
+
+    async def _produce(self, topic_id: TopicId) -> None:
+        """Once: it may be in the log, or not."""
+        value = f"x{self.name}:{self._sent}".encode()
+        self._sent += 1
+        self.surface.truth.sent.add(value)
+        rows = [{"index": 0, "records": build_batch([(None, value)])}]
+        answer = await self.call(
+            self.any_broker(),
+            "produce",
+            9,
+            transactional_id=None,
+            acks=-1,
+            timeout=3_000,
+            topic_data=[{"name": self.topic, "partition_data": rows}],
+        )
+        if answer is None:
+            return
+        row = answer.responses[0].partition_responses[0]
+        error = ErrorCode(row.error_code)
+        if error is ErrorCode.none:
+            partition = TopicPartition(topic_id, 0)
+            self.surface.truth.acknowledge(self.name, partition, row.base_offset, [value])
+        elif error not in RETRIABLE:
+            self.surface.trace.violate("retriable errors alone", f"{value!r}: {error.name}")
+
+    async def _delete(self, topic_id: TopicId) -> None:
+        self.deleted.add(topic_id)
+        self.surface.truth.deleted.update(TopicPartition(topic_id, number) for number in range(2))
+        while True:
+            answer = await self.call(
+                self.any_broker(), "delete_topics", 4, topic_names=[self.topic], timeout=3_000
+            )
+            error = ErrorCode(answer.responses[0].error_code) if answer is not None else None
+            if error is ErrorCode.none:
+                self.surface.trace.add(self.name, f"deleted {topic_id.hex()[:8]}")
+                return
+            if error is ErrorCode.unknown_topic_or_partition and await self.topic_id_settled():
+                return
+            await self.pause(0.5)
+
+    async def topic_id_settled(self) -> bool:
+        """A broker whose view lags behind may not know the topic yet: asked twice, apart."""
+        for _ in range(3):
+            if await self.topic_id(self.topic) is not None:
+                return False
+            await asyncio.sleep(1.0)
+        return True
