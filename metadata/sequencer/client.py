@@ -10,12 +10,13 @@ from contextlib import suppress
 from typing import Any, cast
 
 import ormsgpack
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import Redis
 
 from bucketlog.errors import (
     ConfigurationError,
     SequencerError,
     SequencerLostError,
+    SequencerUnavailableError,
 )
 from bucketlog.model import SegmentId, Ticket, TopicId, WallClock, WriterId
 from metadata.sequencer.group_verbs import GroupVerbs
@@ -48,29 +49,7 @@ from metadata.sequencer.scripts import Verb
 from metadata.sequencer.staging import staged_records
 
 STAGE_CHUNK = 2000
-
-
-def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Redis:
-    """A client for `redis://`, `rediss://` or `unix://` URLs. Calls beyond `max_connections` wait
-    for their turn, as long as they would for an answer."""
-    timeout_s = timeout_ms / 1000
-    try:
-        pool: BlockingConnectionPool = BlockingConnectionPool.from_url(
-            url,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            max_connections=max_connections,
-            timeout=timeout_s,
-            decode_responses=False,
-            protocol=2,  # a new connection asks nothing, unless there is a login
-            driver_info=None,
-        )
-    except ValueError as error:
-        raise ConfigurationError(
-            f"Redis URL {url!r} is not understood: {error}",
-            remedy="use redis://host:port, rediss://host:port or unix:///path",
-        ) from error
-    return Redis.from_pool(pool)
+MASTER = "master"
 
 
 class Sequencer(GroupVerbs):
@@ -99,7 +78,8 @@ class Sequencer(GroupVerbs):
         return "" if self._now_ms is None else str(self._now_ms())
 
     async def check_server(self) -> Identity:
-        """Identity, after refusing a server that may evict. Raises `ConfigurationError`."""
+        """Identity, after refusing a server that may evict (`ConfigurationError`), and one that is
+        no primary now (`SequencerUnavailableError`)."""
         memory = cast(dict[str, Any], await self._guard(self._redis.info("memory")))
         policy = memory.get("maxmemory_policy")
         if policy != "noeviction":
@@ -107,7 +87,13 @@ class Sequencer(GroupVerbs):
                 f"Redis runs with maxmemory-policy {policy}: it may evict the log's state",
                 remedy="set maxmemory-policy noeviction",
             )
-        return await self.identity()
+        identity = await self.identity()
+        if identity.role != MASTER:
+            self._leave_server()
+            raise SequencerUnavailableError(
+                f"Redis is a {identity.role}, not the primary", remedy="the primary is looked for"
+            )
+        return identity
 
     async def identity(self) -> Identity:
         server = cast(dict[str, Any], await self._guard(self._redis.info("server")))

@@ -11,12 +11,17 @@ from typing import Any, TypeVar, cast
 import ormsgpack
 from redis.asyncio import Redis
 from redis.exceptions import (
+    AskError,
     AuthenticationError,
+    ClusterDownError,
+    MasterDownError,
+    MovedError,
     NoPermissionError,
     NoScriptError,
     ReadOnlyError,
     RedisError,
     ResponseError,
+    TryAgainError,
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -29,6 +34,7 @@ from bucketlog.errors import (
     WriterFencedError,
 )
 from metadata.sequencer.redis_keys import KEYS, key_prefix
+from metadata.sequencer.redis_primary import PrimaryPool
 from metadata.sequencer.scripts import Verb, script_text
 
 T = TypeVar("T")
@@ -36,6 +42,16 @@ T = TypeVar("T")
 HALF_WAY = ("user_script:", "WRONGTYPE")
 """How the message of a script begins that ended in an error of its own: it may have written half,
 and must not be repeated. A full or busy server refuses a script's first write instead."""
+NOT_THE_PRIMARY = (
+    ReadOnlyError,
+    MasterDownError,
+    MovedError,
+    AskError,
+    TryAgainError,
+    ClusterDownError,
+)
+"""Answers of a server that does not have the shard's keys, or not for itself: it has done nothing,
+and another one will. (One that loads its data is out of reach for redis-py.)"""
 LOST_REMEDY = "brokers begin a new epoch from the bucket by themselves"
 
 
@@ -45,11 +61,25 @@ class ScriptRunner:
     def __init__(self, redis: Redis, *, cluster_id: str, shard: int) -> None:
         self._redis = redis
         self._prefix = key_prefix(cluster_id, shard)
+        pool = getattr(redis, "connection_pool", None)
+        self._pool = pool if isinstance(pool, PrimaryPool) else None
+        if self._pool is not None:
+            self._pool.serve(self._prefix)
         self._keys = [self._prefix + key.name for key in KEYS]
         self._shas = {
             verb: hashlib.sha1(script_text(verb).encode(), usedforsecurity=False).hexdigest()
             for verb in Verb
         }
+
+    async def follow_primary(self, interval_ms: int) -> None:
+        """Notice in time that another server has become the primary; returns at once where it is
+        always the same."""
+        if self._pool is not None:
+            await self._pool.follow(interval_ms)
+
+    def _leave_server(self) -> None:
+        if self._pool is not None:
+            self._pool.leave()
 
     @staticmethod
     def _raise_lost(status: str, rest: Sequence[Any]) -> None:
@@ -76,8 +106,12 @@ class ScriptRunner:
             ) from error
         except NoScriptError:
             raise
-        except ReadOnlyError as error:
-            raise SequencerLostError(f"Redis is a replica: {error}", remedy=LOST_REMEDY) from error
+        except NOT_THE_PRIMARY as error:
+            self._leave_server()
+            raise SequencerUnavailableError(
+                f"Redis is not the primary of these keys: {error}",
+                remedy="the primary is looked for",
+            ) from error
         except ResponseError as error:
             if str(error).startswith(HALF_WAY):
                 raise SequencerLostError(

@@ -174,8 +174,10 @@ async def test_not_on_a_replica(fresh: Sequencing) -> None:
     await fresh.sequencer.activate(mine)
     await fresh.redis.replicaof("127.0.0.1", "1")
     try:
-        with pytest.raises(SequencerLostError, match="Redis is a replica"):
+        with pytest.raises(SequencerUnavailableError, match="Redis is not the primary"):
             await fresh.sequencer.add_nonce("n")
+        with pytest.raises(SequencerUnavailableError, match="Redis is a slave"):
+            await fresh.sequencer.check_server()
         with pytest.raises(SequencerLostError, match="refused: the server is a slave"):
             await fresh.sequencer.activate(Activation(2, "n", mine.identity, LogState()))
     finally:

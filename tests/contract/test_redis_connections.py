@@ -2,7 +2,8 @@
 
 import asyncio
 
-from metadata.sequencer.client import Sequencer, connect_redis
+from metadata.sequencer.client import Sequencer
+from metadata.sequencer.redis_url import connect_redis
 
 CONNECTIONS = 2
 CALLS = 50
