@@ -102,7 +102,7 @@ class ScriptRunner:
             ) from error
         except NoPermissionError as error:
             raise ConfigurationError(
-                f"Redis does not permit: {error}", remedy="see docs/format/redis.md for the ACL"
+                f"Redis does not permit: {error}", remedy="see docs/redis.md for the ACL"
             ) from error
         except NoScriptError:
             raise
