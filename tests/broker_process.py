@@ -12,16 +12,23 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE_S = 30
+MODULE = "stateless_broker"
 
 
 class BrokerProcess:
     """`python -m stateless_broker` with only the settings that are given.
 
-    `store` are the variables by which it finds an S3 store, if its bucket is in one.
+    `store` are the variables by which it finds an S3 store, if its bucket is in one; `module` is
+    run in its place.
     """
 
     def __init__(
-        self, log: Path, store: Mapping[str, str] | None = None, /, **settings: str
+        self,
+        log: Path,
+        store: Mapping[str, str] | None = None,
+        module: str = MODULE,
+        /,
+        **settings: str,
     ) -> None:
         environment = {
             name: text for name, text in os.environ.items() if not name.startswith("BUCKETLOG_")
@@ -32,7 +39,7 @@ class BrokerProcess:
         self.log = log
         with log.open("ab") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "stateless_broker"],
+                [sys.executable, "-m", module],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

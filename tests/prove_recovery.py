@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tests.scenarios.cluster import Store
+from tests.scenarios.fault_points import fault_points
 from tests.scenarios.wipe import wipe
 from tests.shortfall import Figures, ShortfallError
 
@@ -23,4 +24,12 @@ def prove_wipe(short: bool) -> Figures:
     return figures.as_json()
 
 
-RECOVERY_TARGETS: dict[str, Callable[[bool], Figures]] = {"wipe": prove_wipe}
+def prove_fault_points(short: bool) -> Figures:
+    """Brokers die by SIGKILL at each step of the commit path, sealing, epochs and checkpoints."""
+    return fault_points(Store.FILE, 1 if short else 3).as_json()
+
+
+RECOVERY_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "wipe": prove_wipe,
+    "faultpoints": prove_fault_points,
+}

@@ -21,7 +21,7 @@ from typing import Any
 from unittest import mock
 
 from localstack.servers import RunningStore, StoreName, running
-from tests.broker_process import BrokerProcess
+from tests.broker_process import MODULE, BrokerProcess
 from tests.rig import OwnValkey
 from tests.scenarios.slow_puts import Delay, SlowPuts
 from tests.wire_client import WireClient
@@ -65,6 +65,7 @@ class ClusterBroker:
     log: Path
     settings: dict[str, str]
     store: dict[str, str]
+    module: str = MODULE
     process: BrokerProcess | None = None
     stopped: bool = False
     """By SIGSTOP."""
@@ -80,7 +81,7 @@ class ClusterBroker:
 
     def begin(self) -> BrokerProcess:
         """Start it; it is not ready yet."""
-        self.process = BrokerProcess(self.log, self.store, **self.settings)
+        self.process = BrokerProcess(self.log, self.store, self.module, **self.settings)
         return self.process
 
     def start(self) -> None:
@@ -166,11 +167,13 @@ def running_cluster(
     zones: Sequence[str] = (),
     delays: Mapping[int, Delay] | None = None,
     late: int = 0,
+    module: str = MODULE,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Cluster]:
     """`count` brokers that are ready, and `late` ones that somebody else starts. `delays`: by node
     id, what becomes of its PUTs; in MinIO only. `zones`: by node id. While the block lasts, AWS's
     variables of this process name MinIO. Raises `ConfigurationError` where MinIO is not
-    installed."""
+    installed. `module` is what each broker runs, with `environment` beside its own."""
     with ExitStack() as closing:
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-cluster-")))
         valkey = OwnValkey(folder)
@@ -189,12 +192,12 @@ def running_cluster(
             valkey=valkey,
         )
         for node_id in range(count + late):
-            environment = dict(lent.environment()) if lent else {}
+            variables = {**(environment or {}), **(lent.environment() if lent else {})}
             if delays is not None and node_id in delays:
                 assert lent is not None, "only what is sent to a server can be delayed"
                 proxy = closing.enter_context(SlowPuts(lent.endpoint_url, delays[node_id]))
                 cluster.proxies[node_id] = proxy
-                environment["AWS_ENDPOINT_URL_S3"] = proxy.endpoint_url
+                variables["AWS_ENDPOINT_URL_S3"] = proxy.endpoint_url
             ours = {
                 "bucket_url": cluster.bucket_url,
                 "redis_url": cluster.redis_url,
@@ -203,7 +206,11 @@ def running_cluster(
                 "zone": zones[node_id] if zones else "",
             }
             broker = ClusterBroker(
-                node_id, folder / f"broker-{node_id}.log", ours | dict(settings or {}), environment
+                node_id,
+                folder / f"broker-{node_id}.log",
+                ours | dict(settings or {}),
+                variables,
+                module,
             )
             cluster.brokers.append(broker)
             closing.callback(broker.end)

@@ -1,5 +1,6 @@
 """All kinds of clients on one topic of one cluster, and the history of what they were told."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -72,6 +73,7 @@ class Crowd:
 def crowd(cluster: Cluster, *, java: bool) -> Iterator[Crowd]:
     """At work, until the block is left. Raises `ConfigurationError` where `java` is wanted and
     Apache Kafka's tools are not installed."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it warns of each retry
     history = History()
     create_topic(cluster.brokers[0].bootstrap, TOPIC, PARTITIONS)
     where = cluster.bootstrap

@@ -8,6 +8,7 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 
 import aiokafka
 import confluent_kafka
@@ -225,7 +226,8 @@ class AioReader(Onlooker):
                 }
                 self._take(self.name, rows, began)
         finally:
-            await consumer.stop()
+            with suppress(asyncio.CancelledError):  # of its own fetches
+                await consumer.stop()
 
 
 class CommittedWatch(threading.Thread):
