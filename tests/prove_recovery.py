@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
+from tests.mortal_broker import Point
 from tests.scenarios.cluster import Store
 from tests.scenarios.fault_points import fault_points
+from tests.scenarios.split import split
 from tests.scenarios.wipe import wipe
 from tests.shortfall import Figures, ShortfallError
 
 WORKS_AGAIN_P50_S = 1.0
+SHORT_POINTS = (Point.RESERVED, Point.IN_PUT, Point.PUBLISHED, Point.SEALED, Point.CLAIMED)
 
 
 def prove_wipe(short: bool) -> Figures:
@@ -24,12 +27,22 @@ def prove_wipe(short: bool) -> Figures:
     return figures.as_json()
 
 
+def prove_split(short: bool) -> Figures:
+    """Failover to a replica that lags, the old primary still there for one broker; and back."""
+    if short:
+        return split(Store.FILE, lag_s=1, left_behind_s=4).as_json()
+    return split(Store.MINIO, lag_s=2, left_behind_s=20).as_json()
+
+
 def prove_fault_points(short: bool) -> Figures:
     """Brokers die by SIGKILL at each step of the commit path, sealing, epochs and checkpoints."""
-    return fault_points(Store.FILE, 1 if short else 3).as_json()
+    if short:
+        return fault_points(Store.FILE, SHORT_POINTS, 1).as_json()
+    return fault_points(Store.FILE, list(Point), 3).as_json()
 
 
 RECOVERY_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "wipe": prove_wipe,
+    "split": prove_split,
     "faultpoints": prove_fault_points,
 }

@@ -158,6 +158,26 @@ class Cluster:
         )
 
 
+def _without_brokers(closing: ExitStack, store: Store) -> Cluster:
+    """A bucket and a Valkey, until `closing` is left."""
+    folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-cluster-")))
+    valkey = OwnValkey(folder)
+    valkey.start()
+    closing.callback(valkey.stop)
+    lent = None
+    if store is Store.MINIO:
+        lent = closing.enter_context(running(StoreName.MINIO, folder / "minio"))
+        lent.make_bucket(BUCKET)
+        closing.enter_context(mock.patch.dict(os.environ, lent.environment()))
+    return Cluster(
+        folder=folder,
+        bucket_url=f"s3://{BUCKET}" if lent else f"file://{folder}/bucket",
+        redis_url=f"unix://{folder}/valkey.sock",
+        store=lent,
+        valkey=valkey,
+    )
+
+
 @contextmanager
 def running_cluster(
     count: int,
@@ -169,28 +189,16 @@ def running_cluster(
     late: int = 0,
     module: str = MODULE,
     environment: Mapping[str, str] | None = None,
+    redis_ports: Sequence[int] = (),
 ) -> Iterator[Cluster]:
     """`count` brokers that are ready, and `late` ones that somebody else starts. `delays`: by node
     id, what becomes of its PUTs; in MinIO only. `zones`: by node id. While the block lasts, AWS's
     variables of this process name MinIO. Raises `ConfigurationError` where MinIO is not
-    installed. `module` is what each broker runs, with `environment` beside its own."""
+    installed. `module` is what each broker runs, with `environment` beside its own; `redis_ports`
+    are where each finds its Redis, if not all in the cluster's Valkey."""
     with ExitStack() as closing:
-        folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-cluster-")))
-        valkey = OwnValkey(folder)
-        valkey.start()
-        closing.callback(valkey.stop)
-        lent = None
-        if store is Store.MINIO:
-            lent = closing.enter_context(running(StoreName.MINIO, folder / "minio"))
-            lent.make_bucket(BUCKET)
-            closing.enter_context(mock.patch.dict(os.environ, lent.environment()))
-        cluster = Cluster(
-            folder=folder,
-            bucket_url=f"s3://{BUCKET}" if lent else f"file://{folder}/bucket",
-            redis_url=f"unix://{folder}/valkey.sock",
-            store=lent,
-            valkey=valkey,
-        )
+        cluster = _without_brokers(closing, store)
+        lent = cluster.store
         for node_id in range(count + late):
             variables = {**(environment or {}), **(lent.environment() if lent else {})}
             if delays is not None and node_id in delays:
@@ -200,14 +208,18 @@ def running_cluster(
                 variables["AWS_ENDPOINT_URL_S3"] = proxy.endpoint_url
             ours = {
                 "bucket_url": cluster.bucket_url,
-                "redis_url": cluster.redis_url,
+                "redis_url": (
+                    f"redis://127.0.0.1:{redis_ports[node_id]}"
+                    if redis_ports
+                    else cluster.redis_url
+                ),
                 "node_id": str(node_id),
                 "port": str(free_port()),
                 "zone": zones[node_id] if zones else "",
             }
             broker = ClusterBroker(
                 node_id,
-                folder / f"broker-{node_id}.log",
+                cluster.folder / f"broker-{node_id}.log",
                 ours | dict(settings or {}),
                 variables,
                 module,

@@ -8,6 +8,7 @@ broker dies there; those that are left carry on, then the dead are started again
 
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -55,7 +56,7 @@ class FaultPointFigures:
         return asdict(self)
 
 
-def fault_points(store: Store, rounds: int) -> FaultPointFigures:
+def fault_points(store: Store, points: Sequence[Point], rounds: int) -> FaultPointFigures:
     """Raises `AssertionError` where a promise is broken; nothing is left running."""
     began, deaths = time.perf_counter(), 0
     slowest: dict[str, float] = {}
@@ -71,7 +72,7 @@ def fault_points(store: Store, rounds: int) -> FaultPointFigures:
             with crowd(cluster, java=False) as clients:
                 clients.wait_for_progress()
                 for turn in range(rounds):
-                    for point in points_of(store):
+                    for point in points:
                         seconds = _die_at(point, turn, armed, cluster, clients)
                         slowest[point] = max(slowest.get(point, 0.0), round(seconds, 2))
                         deaths += 1
@@ -80,7 +81,7 @@ def fault_points(store: Store, rounds: int) -> FaultPointFigures:
             log = clients.judge()
     return FaultPointFigures(
         store=store,
-        points=len(slowest),
+        points=len(points),
         rounds=rounds,
         deaths=deaths,
         works_again_s=slowest,
@@ -89,11 +90,6 @@ def fault_points(store: Store, rounds: int) -> FaultPointFigures:
         broken_promises=0,
         seconds=round(time.perf_counter() - began, 1),
     )
-
-
-def points_of(store: Store) -> list[Point]:
-    """In MinIO half a PUT leaves nothing: what is sent is the server's."""
-    return [point for point in Point if store is Store.FILE or point is not Point.IN_PUT]
 
 
 def _die_at(point: Point, turn: int, armed: Path, cluster: Cluster, clients: Crowd) -> float:
@@ -107,7 +103,6 @@ def _die_at(point: Point, turn: int, armed: Path, cluster: Cluster, clients: Cro
     died = time.monotonic()
     left = [probe for probe in clients.probes if _runs(cluster, probe.name)]
     works_again = max(probe.works_again(died) for probe in left) - died
-    clients.wait_for_progress(5)
     for broker in cluster.brokers:
         if broker.process is None:
             broker.start()
