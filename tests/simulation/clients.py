@@ -31,6 +31,8 @@ RETRIABLE = frozenset(
         ErrorCode.rebalance_in_progress,
     }
 )
+FOLLOWS_NOTHING = (ErrorCode.out_of_order_sequence_number, ErrorCode.unknown_producer_id)
+"""Of a batch behind one that was not taken."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,6 @@ class Client:
         self.name = name
         self.surface = surface
         self.random = random
-        self.deleted: set[TopicId] = set()
-        """Topics that this client has deleted."""
         self._connections: dict[str, ClientConnection] = {}
         self._correlation_id = 0
 
@@ -113,7 +113,7 @@ class Client:
         """What it does for all of the run."""
 
     async def create_topic(self, name: str, partitions: int) -> TopicId:
-        """Until it is there; its id."""
+        """Until it is there; its id: maybe of one that this client has deleted before."""
         topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
         topic |= {"configs": (), "assignments": ()}
         while True:
@@ -126,11 +126,12 @@ class Client:
                 validate_only=False,
             )
             error = ErrorCode(answer.topics[0].error_code) if answer is not None else None
+            self.surface.trace.count(f"create topic: {error.name if error else 'no answer'}")
             if error is ErrorCode.none:
                 return TopicId(answer.topics[0].topic_id.bytes)
             if error is ErrorCode.topic_already_exists:
                 found = await self.topic_id(name)
-                if found is not None and found not in self.deleted:  # a view may lag behind
+                if found is not None:
                     return found
             await self.pause()
 
@@ -201,7 +202,7 @@ class Producer(Client):
             went_well = await self._send_all(broker, waiting)
             if not went_well or self.random.random() < 0.1:
                 broker = self.any_broker()
-            await self.pause(1.5 if went_well else 0.5)
+            await self.pause(1.0 if went_well else 0.5)
 
     def _values(self, first: int, count: int) -> list[bytes]:
         kind = "i" if self._idempotent else "n"
@@ -253,7 +254,7 @@ class Producer(Client):
         self.surface.trace.count(f"produce: {error.name if error else 'no answer'}")
         if error is None or error in RETRIABLE:
             return
-        if error is ErrorCode.out_of_order_sequence_number and before_is_open:
+        if before_is_open and error in FOLLOWS_NOTHING:
             return
         self.surface.trace.violate("retriable errors alone", f"{batch.values[0]!r}: {error.name}")
 

@@ -10,7 +10,7 @@ from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import RETRIABLE, Client, Surface
 from tests.simulation.truth import ReadRange, decode
 
-WAIT_MS = 500
+WAIT_MS = 1_000
 LATEST = -1
 
 

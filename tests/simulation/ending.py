@@ -112,7 +112,7 @@ def _check_facts(world: World, state: LogState) -> None:
             world.trace.violate("topics", f"{name} was created, and is not there")
     for changer in world.changers:
         there = state.names.get(changer.topic)
-        if not changer.is_changing and there != changer.created:
+        if not changer.is_changing and there != changer.created and there not in changer.deleted:
             world.trace.violate("topics", f"{changer.topic}: {there!r}, not {changer.created!r}")
     for committer in world.committers:
         offsets = state.groups.get(committer.name, {})

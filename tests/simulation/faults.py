@@ -7,11 +7,13 @@ one Redis.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TypeVar
 
+from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.loop import WORLD
-from tests.simulation.network import Way
+from tests.simulation.network import Trap, Way
 from tests.simulation.redis_servers import Server, Snapshot
 from tests.simulation.world import World
 
@@ -34,8 +36,13 @@ class Faults:
         self._kinds: list[tuple[Callable[[], None], int]] = [
             (self.kill, 5),
             (self.kill_all, 1),
+            (self.kill_before_put, 3),
+            (self.kill_after_put, 3),
+            (self.wipe_after_put, 1),
+            (self.pause_before_put, 2),
             (self.pause, 5),
             (self.wipe, 3),
+            (self.lose_key, 2),
             (self.restart_redis, 3),
             (self.fail_over, 4),
             (self.fail_back, 3),
@@ -64,6 +71,7 @@ class Faults:
     def heal(self) -> None:
         world = self._world
         self._is_over = True
+        world.network.traps.clear()
         for way, usual in zip(self._usual, self._saved, strict=True):
             vars(way).update(vars(usual))
         world.routes[:] = [self._main] * len(world.routes)
@@ -89,9 +97,32 @@ class Faults:
     # Brokers ---------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        broker = self._random.choice(self._world.brokers)
+        self._kill(self._random.choice(self._world.brokers))
+
+    def _kill(self, broker: SimulatedBroker) -> None:
         broker.kill()
         self._later(4.0, broker.start_if_dead)
+
+    def _trap(self, broker: SimulatedBroker, *, after: bool, spring: Callable[[], None]) -> None:
+        network = self._world.network
+        network.traps = [Trap(broker.name, "create log/", after, spring)]
+
+    def kill_before_put(self) -> None:
+        broker = self._random.choice(self._world.brokers)
+        self._trap(broker, after=False, spring=partial(self._kill, broker))
+
+    def kill_after_put(self) -> None:
+        broker = self._random.choice(self._world.brokers)
+        self._trap(broker, after=True, spring=partial(self._kill, broker))
+
+    def pause_before_put(self) -> None:
+        """Its segment comes when others have given it up."""
+        broker = self._random.choice(self._world.brokers)
+        self._trap(broker, after=False, spring=partial(broker.pause, 9.0))
+
+    def wipe_after_put(self) -> None:
+        broker = self._random.choice(self._world.brokers)
+        self._trap(broker, after=True, spring=self.wipe)
 
     def kill_all(self) -> None:
         for broker in self._world.brokers:
@@ -106,6 +137,10 @@ class Faults:
 
     def wipe(self) -> None:
         self._main.wipe()
+
+    def lose_key(self) -> None:
+        """A part of the state goes: somebody's DEL, or an eviction."""
+        self._main.lose_key(self._random)
 
     def _some_past(self) -> Snapshot:
         return self._random.choice([*self._snapshots, []])

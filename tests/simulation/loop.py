@@ -38,6 +38,12 @@ class Process:
 
 
 _owner: contextvars.ContextVar[Process | None] = contextvars.ContextVar("owner", default=None)
+
+
+def current_process() -> Process | None:
+    return _owner.get()
+
+
 WORLD = contextvars.Context()
 """Of what nobody can kill: networks, servers, stores."""
 

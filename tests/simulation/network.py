@@ -8,13 +8,14 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
 from redis.exceptions import RedisError
 
 from bucketlog.errors import BucketlogError
-from tests.simulation.loop import WORLD
+from tests.simulation.loop import WORLD, current_process
 from tests.simulation.trace import Trace
 
 
@@ -47,23 +48,56 @@ class Errors:
     refused: Callable[[], Exception]
 
 
+@dataclass(frozen=True)
+class Trap:
+    """What happens when somebody's next request of a kind is on its way, or was done."""
+
+    who: str
+    label: str
+    after: bool
+    spring: Callable[[], None]
+
+
 @dataclass
 class Network:
     loop: asyncio.AbstractEventLoop
     random: Random
     trace: Trace
     longest_late_s: float = 12.0
-    faults: dict[str, int] = field(default_factory=dict)
+    traps: list[Trap] = field(default_factory=list)
 
     def _note(self, label: str, fault: str) -> None:
         self.trace.count(fault)
         self.trace.add("network", f"{fault}: {label}")
+
+    def _with_traps(self, label: str, arrive: Callable[[], Any]) -> Callable[[], Any]:
+        process = current_process()
+        for trap in self.traps:
+            if process is not None and process.name == trap.who and label.startswith(trap.label):
+                self.traps.remove(trap)
+                if not trap.after:
+                    self.loop.call_soon(trap.spring, context=WORLD)
+                    return arrive
+                return partial(_and_then, arrive, trap.spring)
+        return arrive
+
+    def _unless_dropped(self, arrive: Callable[[], Any]) -> Callable[[], Any]:
+        """What a process had just sent when it was killed may never arrive."""
+        process, may_be_dropped = current_process(), self.random.random() < 0.5
+
+        def unless_dropped() -> Any:
+            if may_be_dropped and process is not None and not process.is_alive:
+                return None
+            return arrive()
+
+        return unless_dropped
 
     async def request(
         self, way: Way, label: str, arrive: Callable[[], Any], errors: Errors, kind: str
     ) -> Any:
         """`arrive` happens at the other end. Raises what it raises, or one of `errors`."""
         loop, random = self.loop, self.random
+        arrive = self._with_traps(label, self._unless_dropped(arrive))
         there_s, back_s, dice = way.time(random), way.time(random), random.random()
         answer: asyncio.Future[Any] = loop.create_future()
 
@@ -108,6 +142,13 @@ class Network:
             if there_s + back_s >= errors.timeout_s:
                 fails(errors.timeout_s, errors.no_answer)
         return await answer
+
+
+def _and_then(arrive: Callable[[], Any], spring: Callable[[], None]) -> Any:
+    try:
+        return arrive()
+    finally:
+        spring()
 
 
 def _quietly(arrive: Callable[[], Any]) -> Callable[[], None]:

@@ -9,6 +9,7 @@ import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 import hiredis
@@ -156,6 +157,12 @@ class Server:
     def wipe(self) -> None:
         """FLUSHALL: the same server without data."""
         self._load([])
+
+    def lose_key(self, random: Random) -> None:
+        keys = cast(list[bytes], self._connection.call("KEYS", "bucketlog:*"))
+        kept = [key for key in sorted(keys) if not key.endswith(b":visible")]
+        if kept:
+            self._connection.call("DEL", random.choice(kept))
 
     def restart(self, data: Snapshot) -> None:
         """Another process, with what was on its disk."""

@@ -4,7 +4,9 @@ import asyncio
 import gc
 import logging
 import time
+import traceback
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.simulation import ending
@@ -13,7 +15,7 @@ from tests.simulation.faults import Faults
 from tests.simulation.trace import Trace
 from tests.simulation.world import Sizes, World
 
-FAULTS_S = 40.0
+FAULTS_S = 30.0
 LONGEST_S = 60.0
 logger = logging.getLogger()
 
@@ -64,6 +66,13 @@ def simulate(seed: int, redis: Path, *, sizes: Sizes, everything: bool = False) 
     )
 
 
+def _check_ended(trace: Trace, task: asyncio.Task[None]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        trace.violate("a client of the simulation failed", f"{error!r} at {place}")
+
+
 async def _run(world: World) -> None:
     for broker in world.brokers:
         broker.start()
@@ -72,6 +81,8 @@ async def _run(world: World) -> None:
     clients += [*world.committers, *world.changers]
     works = [client.run() for client in clients] + [reader.run() for reader in world.readers]
     world.tasks += [asyncio.create_task(work) for work in works]
+    for task in world.tasks:
+        task.add_done_callback(partial(_check_ended, world.trace))
     faults = Faults(world, world.random("faults"))
     await faults.run(FAULTS_S)
     faults.heal()

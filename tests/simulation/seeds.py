@@ -10,21 +10,28 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.sequencing import start_valkey
+from tests.simulation.mutants import Mutant, apply, unchanged
 from tests.simulation.redis_servers import simulate_identity
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.world import Sizes
 
 
 def run_seeds(
-    seeds: Sequence[int], *, jobs: int = 1, sizes: Sizes | None = None, everything: bool = False
+    seeds: Sequence[int],
+    *,
+    jobs: int = 1,
+    sizes: Sizes | None = None,
+    everything: bool = False,
+    mutant: Mutant | None = None,
 ) -> Iterator[Outcome]:
     """As they end. Whoever stops asking stops them."""
     context = multiprocessing.get_context("fork")
     running: dict[Connection, BaseProcess] = {}
     for job in range(min(jobs, len(seeds))):
         ours, theirs = context.Pipe(duplex=False)
+        part = list(seeds)[job::jobs]
         worker = context.Process(
-            target=_work, args=(theirs, list(seeds)[job::jobs], sizes or Sizes(), everything)
+            target=_work, args=(theirs, part, sizes or Sizes(), everything, mutant)
         )
         worker.start()
         theirs.close()
@@ -46,15 +53,23 @@ def run_seeds(
             left.join()
 
 
-def _work(told: Connection, seeds: Sequence[int], sizes: Sizes, everything: bool) -> None:
+def _work(
+    told: Connection,
+    seeds: Sequence[int],
+    sizes: Sizes,
+    everything: bool,
+    mutant: Mutant | None,
+) -> None:
     with tempfile.TemporaryDirectory(prefix="bucketlog-simulation-") as folder:
         path = Path(folder) / "valkey.sock"
         with start_valkey(path):
             for seed in seeds:
-                told.send(_in_child(seed, path, sizes, everything))
+                told.send(_in_child(seed, path, sizes, everything, mutant))
 
 
-def _in_child(seed: int, redis: Path, sizes: Sizes, everything: bool) -> Outcome:
+def _in_child(
+    seed: int, redis: Path, sizes: Sizes, everything: bool, mutant: Mutant | None
+) -> Outcome:
     """A fork: every seed begins in the same state, and leaves nothing behind."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -62,7 +77,7 @@ def _in_child(seed: int, redis: Path, sizes: Sizes, everything: bool) -> Outcome
         status = 1
         try:
             os.close(reader)
-            simulate_identity(lambda name, text: text)
+            simulate_identity(apply(mutant) if mutant is not None else unchanged)
             found = simulate(seed, redis, sizes=sizes, everything=everything)
             with os.fdopen(writer, "wb") as out:
                 out.write(pickle.dumps(found))

@@ -50,7 +50,7 @@ class Sizes:
     partitions: int = 4
     producers: int = 10
     batches_each: int = 60
-    consumers: int = 3
+    consumers: int = 2
     committers: int = 2
     changers: int = 1
     readers: int = 1

@@ -1,0 +1,338 @@
+"""Each rule of the protocol, broken: what the simulation must catch.
+
+Invariant: a mutant is a change of the text of one real function or Lua file; where the text is not
+there any more, applying it fails, so that no mutant goes stale unseen.
+"""
+
+import inspect
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+from tests.simulation.redis_servers import LuaPatch
+
+
+@dataclass(frozen=True)
+class Change:
+    """`where` is `name.lua` or `module:qualified.name`."""
+
+    where: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    rule: str
+    changes: Sequence[Change]
+
+
+def _one(rule: str, where: str, old: str, new: str) -> Mutant:
+    return Mutant(rule, [Change(where, old, new)])
+
+
+MUTANTS: dict[str, Mutant] = {
+    # Reserve -----------------------------------------------------------------------------------
+    "wait": _one(
+        "a batch whose producer's previous one is pending at another writer waits",
+        "reserve.lua",
+        "if pending_elsewhere(newest[1]) then",
+        "if false then",
+    ),
+    "topic-wait": _one(
+        "an entry or batch that builds on another writer's pending topic entry waits",
+        "reserve.lua",
+        "if other < 0 or other == ticket then return false end",
+        "if other >= -1 then return false end",
+    ),
+    "dependencies": Mutant(
+        "a segment depends on all earlier open ones that touch its partitions",
+        [
+            Change(
+                "reserve.lua",
+                "if record.open ~= '' then blocked = blocked + 1 end",
+                "",
+            ),
+            Change(
+                "settle.lua",
+                "record.open, next_one = without(record.open, ticket)\n    free(freed, next_one)\n"
+                "  end\n  for _, part",
+                "record.open, next_one = without(record.open, ticket)\n  end\n  for _, part",
+            ),
+        ],
+    ),
+    "stamp-open": _one(
+        "a hw stamp is the lowest open base offset",
+        "reserve.lua",
+        "stamps[i] = lowest_base(record.open) or base",
+        "stamps[i] = base",
+    ),
+    "stamp-next": _one(
+        "a stamp of a partition that gets no batches is the high watermark shown, never `next`",
+        "reserve.lua",
+        "stamps[i] = record.visible_end",
+        "stamps[i] = record.next",
+    ),
+    "low-ticket": _one(
+        "the low ticket is the lowest one neither visible nor void",
+        "reserve.lua",
+        "lowest ~= '' and tonumber(lowest) or ticket, stamps",
+        "ticket, stamps",
+    ),
+    "open-duplicate": _one(
+        "a duplicate of an open batch waits for its outcome",
+        "reserve.lua",
+        "row[1] < 0 and 'duplicate' or 'open'",
+        "'duplicate'",
+    ),
+    "first-sequence": _one(
+        "without producer state only sequence 0 is accepted",
+        "reserve.lua",
+        "if first ~= 0 then return 'unknown_producer' end",
+        "",
+    ),
+    "producer-ids": _one(
+        "producer ids carry their epoch: none is given twice",
+        "metadata.sequencer.client:Sequencer.producer_ids",
+        "epoch << 40 | int(rest[0])",
+        "int(rest[0])",
+    ),
+    "group-term": _one(
+        "offsets are committed by the coordinator that took the group last",
+        "reserve.lua",
+        "if not coordinates(record, term) then return 'not_coordinator' end",
+        "if not record then return 'not_coordinator' end",
+    ),
+    "group-unsettled": _one(
+        "a coordinator waits for what earlier ones had reserved",
+        "consumers.offsets:GroupOffsets._settle",
+        "while held.unsettled:",
+        "while False:",
+    ),
+    # Write -------------------------------------------------------------------------------------
+    "create-only": _one(
+        "whoever creates a key first decides it",
+        "tests.simulation.bucket:Store.create",
+        "if key in self.objects:",
+        "if False:",
+    ),
+    "compare": _one(
+        "a refused PUT is ours only if the bytes are",
+        "stateless_broker.segment_writing:SegmentWriter.write",
+        'if body.data != b"".join(assembled.parts):',
+        "if False:",
+    ),
+    # Publish -----------------------------------------------------------------------------------
+    "chain-order": Mutant(
+        "segments are published in chain order, the first pending alone",
+        [
+            Change(
+                "stateless_broker.commit:Committer._write_and_publish",
+                "if before is not None:",
+                "if False:",
+            ),
+            Change("publish.lua", "if seq ~= me.first then", "if false then"),
+        ],
+    ),
+    "cascade": _one(
+        "a decided segment is visible once its dependencies are settled",
+        "publish.lua",
+        "if blocked ~= '0' then",
+        "if false then",
+    ),
+    # Acknowledge -------------------------------------------------------------------------------
+    "held-acks": _one(
+        "what is held when an epoch ends counts if the next one's chains have it",
+        "stateless_broker.held:Held.settle",
+        "elif seq < end:",
+        "elif True:",
+    ),
+    "held-dropped": _one(
+        "what is held and void comes again",
+        "stateless_broker.held:Held.settle",
+        "batches = [batch.copy() for assembled in void for batch, _ in assembled.batches]",
+        "batches = []",
+    ),
+    "newest-fetch": _one(
+        "no offset is out of range that a later epoch may have shown",
+        "stateless_broker.epoch_work:EpochWork._is_newest",
+        "is None",
+        "is not False",
+    ),
+    # Seal --------------------------------------------------------------------------------------
+    "seal-before-fence": _one(
+        "a reservation is void only when its key is sealed",
+        "stateless_broker.sealing:segment_or_seal",
+        "if await bucket.create(key, [encode_seal(Seal(segment, epoch, now_ms))]):",
+        "if await bucket.head(key) is None:",
+    ),
+    "fence-rollback": _one(
+        "a fence rolls producer state back",
+        "settle.lua",
+        "if visible then row[1] = VISIBLE; kept[#kept + 1] = row end",
+        "row[1] = VISIBLE; kept[#kept + 1] = row",
+    ),
+    "fence-first": _one(
+        "a fence is at the first pending segment",
+        "fence.lua",
+        "if seq ~= me.first then",
+        "if false then",
+    ),
+    "fresh-stamps": _one(
+        "after a void somebody writes fresh stamps",
+        "stateless_broker.commit:Committer.request_stamps",
+        "if self._end.reason is None:",
+        "if False:",
+    ),
+    # Epochs ------------------------------------------------------------------------------------
+    "identity": _one(
+        "run_id alone is not the identity",
+        "identity.lua",
+        "if meta[2] ~= run_id or meta[3] ~= replid then",
+        "if meta[2] ~= run_id then",
+    ),
+    "missing-key": _one(
+        "a missing key is never read as an empty one",
+        "identity.lua",
+        "if redis.call('EXISTS', unpack(always)) ~= #always then",
+        "if false then",
+    ),
+    "nonce": _one(
+        "an activation uses up its nonce",
+        "activate.lua",
+        "if redis.call('SISMEMBER', keys.nonces, ARGV[2]) == 0 then",
+        "if false then",
+    ),
+    "upwards": _one(
+        "an activation is of a higher epoch",
+        "activate.lua",
+        "if current and tonumber(current) >= epoch then",
+        "if false then",
+    ),
+    "claimed-server": _one(
+        "an activation is for the server that was claimed for",
+        "activate.lua",
+        "if run_id ~= ARGV[3] or replid ~= ARGV[4] then",
+        "if false then",
+    ),
+    "claim-alone": _one(
+        "an epoch is claimed by one broker",
+        "stateless_broker.activation:EpochStarter.start",
+        "if not await self._claim(epoch, identity, nonce):",
+        "if not await self._claim(epoch, identity, nonce) and False:",
+    ),
+    "claim-first": Mutant(
+        "who claims an epoch claims, then lists writers",
+        [
+            Change(
+                "stateless_broker.activation:EpochStarter.start",
+                "if not await self._claim(epoch, identity, nonce):",
+                "log = await self._sealed_log(epoch)\n"
+                "        if not await self._claim(epoch, identity, nonce):",
+            ),
+            Change(
+                "stateless_broker.activation:EpochStarter.start",
+                '        logger.info("epoch %d is claimed", epoch)\n'
+                "        log = await self._sealed_log(epoch)\n",
+                "",
+            ),
+        ],
+    ),
+    "register-check": _one(
+        "a writer registers, then checks that no higher epoch is claimed",
+        "stateless_broker.activation:EpochStarter.register_writer",
+        "if highest > epoch:",
+        "if False:",
+    ),
+    "seal-all": _one(
+        "all writers of earlier epochs are sealed before the fold",
+        "stateless_broker.activation:EpochStarter._seal",
+        "while not chain.sealed:",
+        "while False:",
+    ),
+    "checkpoint-again": _one(
+        "checkpoints are listed again after the seals",
+        "stateless_broker.activation:EpochStarter._sealed_log",
+        "newer = await self._committed.checkpoint(unless=checkpoint)",
+        "newer = None",
+    ),
+    "producers-folded": _one(
+        "a new epoch knows what producers have written",
+        "metadata.fold:LogState._apply_batches",
+        "self._note_producer(state, row)",
+        "pass",
+    ),
+    # Checkpoints and readers -------------------------------------------------------------------
+    "checkpoint-cut": _one(
+        "a checkpoint is cut at a low ticket of the first pass",
+        "tiered_storage.checkpoint_cut:low_ticket",
+        "index.low_ticket) for",
+        "index.ticket.number) for",
+    ),
+    "two-passes": _one(
+        "a reader of the bucket alone lists twice, and crosses gaps by the first pass' stamps",
+        "tiered_storage.log_reader:_read_once",
+        "snapshot = cut_log(first, second, known, checkpoint)",
+        "snapshot = cut_log(second, second, known, checkpoint)",
+    ),
+    "gaps": _one(
+        "a reader of the bucket alone stops at a gap that no stamp reaches past",
+        "tiered_storage.log_cut:_walk",
+        "if base > end and base > stamp:",
+        "if False:",
+    ),
+}
+
+
+def unchanged(name: str, text: str) -> str:
+    return text
+
+
+def lua_patch(changes: Sequence[Change]) -> LuaPatch:
+    wanted = [change for change in changes if change.where.endswith(".lua")]
+
+    def patched(name: str, text: str) -> str:
+        for change in wanted:
+            if change.where == f"{name}.lua":
+                text = _replaced(text, change)
+        return text
+
+    return patched
+
+
+def apply(mutant: Mutant) -> LuaPatch:
+    """Change this process' functions; returns the change of Lua files."""
+    for change in mutant.changes:
+        if not change.where.endswith(".lua"):
+            _change_function(change)
+    return lua_patch(mutant.changes)
+
+
+def _change_function(change: Change) -> None:
+    module_name, _, path = change.where.partition(":")
+    module = import_module(module_name)
+    *owners, name = path.split(".")
+    owner: Any = module
+    for part in owners:
+        owner = getattr(owner, part)
+    function = inspect.getattr_static(owner, name)
+    function = getattr(function, "__func__", function)
+    assert isinstance(function, FunctionType), change.where
+    text = getattr(function, "__simulated_source__", None) or inspect.getsource(function)
+    text = _replaced(text, change)
+    body = textwrap.dedent(text)
+    body = body[body.index("async def" if "async def" in body else "def") :]
+    made: dict[str, Any] = {}
+    exec(compile(body, change.where, "exec"), dict(vars(module)), made)
+    function.__code__ = made[name].__code__
+    vars(function)["__simulated_source__"] = text
+
+
+def _replaced(text: str, change: Change) -> str:
+    found = text.count(change.old)
+    if found != 1:
+        raise ValueError(f"{change.where} has {change.old!r} {found} times, not once")
+    return text.replace(change.old, change.new)
