@@ -27,6 +27,7 @@ from tests.prove_benchmarks import FILE_TARGETS, STORE_TARGETS
 from tests.prove_cluster import CLUSTER_TARGETS
 from tests.prove_groups import GROUP_TARGETS
 from tests.prove_recovery import RECOVERY_TARGETS
+from tests.prove_simulation import SIMULATION_TARGETS
 from tests.scenarios.clients import CLIENTS
 from tests.scenarios.crash import crash
 from tests.scenarios.flips import undetected
@@ -183,6 +184,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **FILE_TARGETS,
     **CLUSTER_TARGETS,
     **GROUP_TARGETS,
+    **SIMULATION_TARGETS,
     **RECOVERY_TARGETS,
     **STORE_TARGETS,
     "clone": prove_clone,

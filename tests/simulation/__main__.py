@@ -3,10 +3,11 @@
 import argparse
 import json
 import sys
-import time
-from collections import Counter
 from dataclasses import replace
 
+from tests.simulation.figures import Tally
+from tests.simulation.hunting import hunt_all
+from tests.simulation.mutants import MUTANTS
 from tests.simulation.run import Outcome
 from tests.simulation.seeds import run_seeds
 from tests.simulation.world import Sizes
@@ -18,11 +19,41 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def report(outcome: Outcome, *, lines: int) -> None:
-    if outcome.violation is not None:
-        tell("\n".join(outcome.tail[-lines:]))
-        tell(f"seed {outcome.seed}: {outcome.violation}")
-        tell(f"again: make sim SEED={outcome.seed}")
+def report(outcome: Outcome, mutant: str | None) -> None:
+    tell("\n".join(outcome.tail[-TAIL_LINES:]))
+    tell(f"seed {outcome.seed}: {outcome.violation}")
+    extra = f" ARGS='--mutant {mutant}'" if mutant is not None else ""
+    tell(f"again: make sim SEED={outcome.seed}{extra}; all of it with --everything in ARGS")
+
+
+def hunted(args: argparse.Namespace) -> int:
+    missed = []
+    for catch in hunt_all(args.seeds, jobs=args.jobs, known_only=args.mutants == "known"):
+        print(json.dumps(catch._asdict()), flush=True)
+        if catch.seed is None and MUTANTS[catch.mutant].seed is not None:
+            missed.append(catch.mutant)
+    print(json.dumps({"missed": missed}))
+    return 1 if missed else 0
+
+
+def simulated(args: argparse.Namespace) -> int:
+    seeds = [args.seed] if args.seed is not None else range(args.first, args.first + args.seeds)
+    sizes = Sizes() if args.batches is None else replace(Sizes(), batches_each=args.batches)
+    mutant = MUTANTS[args.mutant] if args.mutant is not None else None
+    tally = Tally()
+    for outcome in run_seeds(
+        seeds, jobs=args.jobs, sizes=sizes, everything=args.everything, mutant=mutant
+    ):
+        tally.add(outcome)
+        if args.everything:
+            print("\n".join(outcome.tail))
+        if outcome.violation is not None:
+            report(outcome, args.mutant)
+    figures = tally.as_json()
+    if args.seed is not None:
+        figures["digest"] = tally.digests[args.seed]
+    print(json.dumps(figures))
+    return 1 if tally.failed else 0
 
 
 def main() -> int:
@@ -30,37 +61,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="this one alone")
     parser.add_argument("--seeds", type=int, default=100, help="so many")
     parser.add_argument("--first", type=int, default=0, help="from this one on")
-    parser.add_argument("--jobs", type=int, default=1, help="so many at once")
+    parser.add_argument("--jobs", type=int, default=2, help="so many at once")
     parser.add_argument("--batches", type=int, help="so many of each producer")
     parser.add_argument("--everything", action="store_true", help="print the whole trace")
+    parser.add_argument("--mutant", choices=MUTANTS, help="with this rule broken")
+    parser.add_argument(
+        "--mutants", choices=("all", "known"), help="hunt all, or see their known seeds catch them"
+    )
     args = parser.parse_args()
-    seeds = [args.seed] if args.seed is not None else range(args.first, args.first + args.seeds)
-    sizes = Sizes() if args.batches is None else replace(Sizes(), batches_each=args.batches)
-    began, events, failed, cpu_s, digests = time.perf_counter(), Counter[str](), [], 0.0, {}
-    batches = 0
-    for outcome in run_seeds(seeds, jobs=args.jobs, sizes=sizes, everything=args.everything):
-        events.update(outcome.events)
-        cpu_s += outcome.cpu_s
-        batches += outcome.batches
-        digests[outcome.seed] = outcome.digest
-        if outcome.violation is not None:
-            failed.append(outcome.seed)
-        if args.everything:
-            print("\n".join(outcome.tail))
-        report(outcome, lines=TAIL_LINES)
-    figures = {
-        "seeds": len(digests),
-        "failed": sorted(failed),
-        "batches": batches,
-        "faults": sum(count for event, count in events.items() if event.startswith("fault: ")),
-        "events": dict(sorted(events.items())),
-        "cpu_s_per_seed": round(cpu_s / len(digests), 2),
-        "seconds": round(time.perf_counter() - began, 1),
-    }
-    if args.seed is not None:
-        figures["digest"] = digests[args.seed]
-    print(json.dumps(figures))
-    return 1 if failed else 0
+    return hunted(args) if args.mutants is not None else simulated(args)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from tests.simulation.world import World
 
 T = TypeVar("T")
 
+FAULTS_LEAST = 12
 SNAPSHOT_EVERY_S = 0.7
 SNAPSHOTS_KEPT = 8
 LONGEST_SPLIT_S = 20.0
@@ -58,8 +59,12 @@ class Faults:
         world, random = self._world, self._random
         deadline = world.loop.time() + longest_s
         self._task = asyncio.create_task(self._take_snapshots())
-        shortest_s, range_s = random.choice(((0.2, 3.0), (1.0, 6.0), (0.1, 1.5)))
-        while world.loop.time() < deadline and world.trace.violation is None:
+        shortest_s, range_s = random.choice(((0.2, 3.0), (1.0, 4.0), (0.1, 1.5)))
+        made = 0
+        while world.trace.violation is None and (
+            made < FAULTS_LEAST or world.loop.time() < deadline
+        ):
+            made += 1
             await asyncio.sleep(shortest_s + random.random() * range_s)
             calls, weights = zip(*self._kinds, strict=True)
             call = random.choices(calls, weights)[0]

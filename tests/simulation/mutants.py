@@ -26,8 +26,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Mutant:
+    """`seed` is the first that catches it; None where another rule makes up for its loss."""
+
     rule: str
     changes: Sequence[Change]
+    seed: int | None = None
 
 
 def _one(rule: str, where: str, old: str, new: str) -> Mutant:
@@ -42,11 +45,20 @@ MUTANTS: dict[str, Mutant] = {
         "if pending_elsewhere(newest[1]) then",
         "if false then",
     ),
-    "topic-wait": _one(
+    "topic-wait": Mutant(
         "an entry or batch that builds on another writer's pending topic entry waits",
-        "reserve.lua",
-        "if other < 0 or other == ticket then return false end",
-        "if other >= -1 then return false end",
+        [
+            Change(
+                "reserve.lua",
+                "if current and pending_elsewhere(current[1]) then status",
+                "if false then status",
+            ),
+            Change(
+                "reserve.lua",
+                "if current and pending_elsewhere(current[1]) then return 'wait' end",
+                "",
+            ),
+        ],
     ),
     "dependencies": Mutant(
         "a segment depends on all earlier open ones that touch its partitions",

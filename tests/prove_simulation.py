@@ -1,0 +1,49 @@
+"""The claims about any seed of the simulation; targets of `tests.prove`."""
+
+from collections.abc import Callable
+
+from tests.shortfall import Figures, ShortfallError
+from tests.simulation.figures import Tally
+from tests.simulation.hunting import hunt_all
+from tests.simulation.mutants import MUTANTS
+from tests.simulation.seeds import run_seeds
+
+JOBS = 2
+SEEDS = 1_000
+SEEDS_SHORT = 100
+BATCHES_LEAST = 500
+FAULTS_LEAST = 10
+
+
+def prove_simulation(short: bool) -> Figures:
+    """No seed of the simulation loses, moves, repeats or withdraws anything, or comes to rest."""
+    tally = Tally()
+    for outcome in run_seeds(range(SEEDS_SHORT if short else SEEDS), jobs=JOBS):
+        tally.add(outcome)
+    figures = tally.as_json()
+    if tally.failed:
+        raise ShortfallError(f"seeds {tally.failed}: make sim SEED=<one>", figures)
+    if min(tally.batches) < BATCHES_LEAST or min(tally.faults) < FAULTS_LEAST:
+        raise ShortfallError("a seed has too few batches or faults", figures)
+    return figures
+
+
+def prove_mutants(short: bool) -> Figures:
+    """Each rule of the protocol, broken, is caught: by its known seed, or within 1,000."""
+    found = {catch.mutant: catch for catch in hunt_all(SEEDS, jobs=JOBS, known_only=short)}
+    figures: Figures = {
+        "mutants": len(MUTANTS),
+        "second_lines": sorted(name for name, mutant in MUTANTS.items() if mutant.seed is None),
+        "caught": {name: catch.seed for name, catch in found.items() if catch.seed is not None},
+    }
+    wanted = {name for name, mutant in MUTANTS.items() if mutant.seed is not None}
+    missed = sorted(wanted - figures["caught"].keys())
+    if missed:
+        raise ShortfallError(f"nothing catches {', '.join(missed)}", figures)
+    return figures
+
+
+SIMULATION_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "simulation": prove_simulation,
+    "mutants": prove_mutants,
+}
