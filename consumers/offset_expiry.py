@@ -25,13 +25,16 @@ def expired_offsets(
     topic_name: Callable[[TopicId], str | None],
     now_ms: int,
     retention_ms: int,
+    *,
+    known_since_ms: int,
 ) -> list[TopicPartition]:
     """`now_ms` is the time of day. Nothing expires of a topic that a member subscribes to, and
-    nothing at all while a group rebalances or is not a consumer group."""
-    since_ms = 0
+    nothing at all while a group rebalances or is not a consumer group. Who was a member before
+    `known_since_ms` nobody knows: offsets are kept for their full time from then on, at least."""
+    since_ms = known_since_ms
     if group.protocol_type is not None:
         if group.state is GroupState.EMPTY:
-            since_ms = group.machine.empty_since_ms or 0
+            since_ms = group.machine.empty_since_ms or known_since_ms
         elif (
             group.state is not GroupState.STABLE
             or group.protocol_type != CONSUMER_PROTOCOL_TYPE

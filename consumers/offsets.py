@@ -74,10 +74,12 @@ class GroupOffsets:
         position: Callable[[], Awaitable[Position]],
         catch_up: Callable[[], Awaitable[bool]],
         settings: OffsetSettings,
+        known_since_ms: int,
         now_ms: Callable[[], int],
         wall_ms: WallClock,
         spawn: Spawn,
     ) -> None:
+        self._known_since_ms = known_since_ms
         self._coordinator = coordinator
         self._view = view
         self._log = log
@@ -260,6 +262,7 @@ class GroupOffsets:
                 self._view.topic_name,
                 self._wall_ms(),
                 self._settings.retention_ms,
+                known_since_ms=self._known_since_ms,
             )
             if gone:
                 logger.info("%d offsets of group %r have expired", len(gone), group_id)

@@ -45,6 +45,7 @@ class ConsumerGroups:
         sequencer: Sequencer,
         membership: Membership,
         supervisor: Supervisor,
+        epoch_began_ms: int,
         wall_ms: WallClock,
         new_uuid: Callable[[], UUID],
     ) -> None:
@@ -99,6 +100,7 @@ class ConsumerGroups:
                 rows_in_flight=settings.offset_rows_in_flight,
                 ack_when_reserved=settings.offset_commit_ack is OffsetCommitAck.REDIS,
             ),
+            known_since_ms=epoch_began_ms,
             now_ms=_monotonic_ms,
             wall_ms=wall_ms,
             spawn=spawn,

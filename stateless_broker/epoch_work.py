@@ -117,6 +117,7 @@ class EpochWork:
             sequencer=broker.sequencer,
             membership=broker.membership,
             supervisor=broker.supervisor,
+            epoch_began_ms=joined.began_ms,
             wall_ms=broker.membership.now_ms,
             new_uuid=broker.new_uuid,
         )

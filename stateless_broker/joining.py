@@ -10,7 +10,12 @@ import logging
 from dataclasses import dataclass
 
 from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import ClusterInUseError, CorruptObjectError, SequencerLostError
+from bucketlog.errors import (
+    ClusterInUseError,
+    CorruptObjectError,
+    SequencerLostError,
+    StaleCheckpointError,
+)
 from bucketlog.model import SegmentId, SegmentIndex, Ticket, WallClock, WriterId
 from metadata.sequencer.client import Sequencer
 from stateless_broker.activation import Claim, EpochStarter
@@ -51,6 +56,8 @@ class Joined:
     log: VisibleLog
     claimed_here: bool
     """This broker started the epoch, and cares for what its readers need."""
+    began_ms: int
+    """When the epoch was claimed, by its claimant's clock."""
 
 
 async def read_visible_log(
@@ -136,7 +143,7 @@ class Joiner:
         for _ in range(TRIES):
             try:
                 joined = await self._try(above)
-            except (SequencerLostError, ClusterInUseError) as error:
+            except (SequencerLostError, ClusterInUseError, StaleCheckpointError) as error:
                 logger.info("joining again: %s", error)
                 if isinstance(error, SequencerLostError):
                     above = max(above, self._tried)
@@ -161,7 +168,7 @@ class Joiner:
             log = await read_visible_log(
                 epoch, sequencer=self._sequencer, committed=self._committed
             )
-            return Joined(epoch, writer, log, claimed_here=False)
+            return Joined(epoch, writer, log, claimed_here=False, began_ms=claim.claimed_ms)
         is_open = claim.epoch > max(epoch or 0, above)
         if is_open and await self._activated_by_its_claimant(claim, after_another=above > 0):
             return None
@@ -171,7 +178,7 @@ class Joiner:
             return None
         writer = await self._register_writer(started)
         log = VisibleLog(0, sealed.checkpoint, sealed.segments)
-        return Joined(started, writer, log, claimed_here=True)
+        return Joined(started, writer, log, claimed_here=True, began_ms=self._now_ms())
 
     async def _register_writer(self, epoch: int) -> WriterId:
         """It has a heartbeat from now on, however long the view takes."""

@@ -130,6 +130,7 @@ class Seat:
             position=lambda: self.sequencer.position(sequencing.epoch),
             catch_up=self._catch_up,
             settings=offset_settings,
+            known_since_ms=0,
             now_ms=lambda: self.now_ms,
             wall_ms=lambda: self.wall_ms,
             spawn=self._spawn,

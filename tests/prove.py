@@ -25,6 +25,7 @@ from benchmarks.under_test import machine
 from bucketlog.embedded import EmbeddedCluster
 from tests.prove_benchmarks import FILE_TARGETS, STORE_TARGETS
 from tests.prove_cluster import CLUSTER_TARGETS
+from tests.prove_copy import COPY_TARGETS
 from tests.prove_groups import GROUP_TARGETS
 from tests.prove_recovery import RECOVERY_TARGETS
 from tests.prove_simulation import SIMULATION_TARGETS
@@ -183,6 +184,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     "crash": prove_crash,
     **FILE_TARGETS,
     **CLUSTER_TARGETS,
+    **COPY_TARGETS,
     **GROUP_TARGETS,
     **SIMULATION_TARGETS,
     **RECOVERY_TARGETS,

@@ -48,6 +48,12 @@ def _framed(data: bytes | None) -> tuple[bytes, ...]:
     return (_LENGTH.pack(-1),) if data is None else (_LENGTH.pack(len(data)), data)
 
 
+def as_clients_show(metadata: str) -> str:
+    """Of a committed offset: up to the first zero character. librdkafka's bindings for Python end
+    it with one when they commit, and show it without."""
+    return metadata.partition("\0")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionDigest:
     """`earliest` is the first offset kept, `latest` the next one to be given."""

@@ -13,6 +13,7 @@ from bucketlog.doctor.digest import (
     PartitionDigest,
     RecordHash,
     TopicDigest,
+    as_clients_show,
 )
 from bucketlog.errors import ConfigurationError, ObjectNotFoundError
 from bucketlog.model import SegmentId, Ticket, TopicPartition
@@ -104,7 +105,7 @@ def _groups(state: LogState) -> dict[str, dict[tuple[str, int], CommittedDigest]
     return {
         group: {
             (state.topics[key.topic_id].name, key.partition): CommittedDigest(
-                row.offset, row.leader_epoch, row.metadata
+                row.offset, row.leader_epoch, as_clients_show(row.metadata)
             )
             for key, row in rows.items()
         }

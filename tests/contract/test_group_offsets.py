@@ -253,6 +253,20 @@ async def test_simple_groups_offsets_expire_since_their_commit(pair: Pair) -> No
     assert await first.committed() == {}
 
 
+async def test_offsets_outlive_a_redis_that_forgot_the_members(pair: Pair) -> None:
+    """They had members until the epoch began, for all that is known, and these may come back."""
+    first, _ = pair
+    assert await first.commit(5, ANYBODY) is ErrorCode.none
+    first.wall_ms += WEEK_MS
+    first.offsets._known_since_ms = first.wall_ms
+    first.wall_ms += WEEK_MS - 1
+    await first.offsets.expire()
+    assert await first.committed() == {0: 5}
+    first.wall_ms += 1
+    await first.offsets.expire()
+    assert await first.committed() == {}
+
+
 async def test_a_time_of_the_clients_own_counts_from_the_commit(pair: Pair) -> None:
     first, _ = pair
     assert await first.commit(5, ANYBODY) is ErrorCode.none
@@ -265,7 +279,7 @@ async def test_a_time_of_the_clients_own_counts_from_the_commit(pair: Pair) -> N
 
     def gone(after_ms: int) -> int:
         now_ms = first.wall_ms + after_ms
-        found = expired_offsets(group, offsets, lambda _: "u", now_ms, WEEK_MS)
+        found = expired_offsets(group, offsets, lambda _: "u", now_ms, WEEK_MS, known_since_ms=0)
         return len(found)
 
     assert [gone(9), gone(10)] == [0, 1]
