@@ -93,13 +93,7 @@ class ConsumerGroups:
             log=committer,
             position=lambda: store.position(end.epoch),
             catch_up=self.catch_up_for_certain,
-            settings=OffsetSettings(
-                retention_ms=settings.offsets_retention_minutes * MINUTE_MS,
-                check_interval_ms=settings.offsets_retention_check_interval_ms,
-                commit_timeout_ms=settings.offset_commit_timeout_ms,
-                rows_in_flight=settings.offset_rows_in_flight,
-                ack_when_reserved=settings.offset_commit_ack is OffsetCommitAck.REDIS,
-            ),
+            settings=_offset_settings(settings),
             known_since_ms=epoch_began_ms,
             now_ms=_monotonic_ms,
             wall_ms=wall_ms,
@@ -144,3 +138,13 @@ def group_settings(settings: BrokerSettings) -> GroupSettings:
 
 def _monotonic_ms() -> int:
     return int(asyncio.get_running_loop().time() * 1000)
+
+
+def _offset_settings(settings: BrokerSettings) -> OffsetSettings:
+    return OffsetSettings(
+        retention_ms=settings.offsets_retention_minutes * MINUTE_MS,
+        check_interval_ms=settings.offsets_retention_check_interval_ms,
+        commit_timeout_ms=settings.offset_commit_timeout_ms,
+        rows_in_flight=settings.offset_rows_in_flight,
+        ack_when_reserved=settings.offset_commit_ack is OffsetCommitAck.REDIS,
+    )
