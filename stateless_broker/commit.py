@@ -27,6 +27,7 @@ from metadata.sequencer.requests import (
 )
 from stateless_broker.batch_outcomes import holds_against_producers, refused
 from stateless_broker.epoch_end import EpochEnd
+from stateless_broker.health import Health
 from stateless_broker.held import Held, acknowledge
 from stateless_broker.intake import Intake
 from stateless_broker.own_chain import OwnChain
@@ -40,6 +41,7 @@ from stateless_broker.until_answered import UntilAnswered
 logger = logging.getLogger(__name__)
 
 ASK_AGAIN_MS = 20
+PART = "writer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Committer:
         sealer: Sealer,
         until_answered: UntilAnswered,
         supervisor: Supervisor,
+        health: Health,
         on_failure: Callable[[Exception], None],
         settings: CommitSettings,
         now_ms: WallClock,
@@ -83,6 +86,7 @@ class Committer:
         self._sealer = sealer
         self._until_answered = until_answered
         self._supervisor = supervisor
+        self._health = health
         self._on_failure = on_failure
         self._settings = settings
         self._now_ms = now_ms
@@ -294,7 +298,7 @@ class Committer:
             return
         chain.lost = reason
         self._chain_works.clear()
-        logger.warning("writer %s is given up: %s", chain.writer, reason)
+        self._health.degrade(PART, f"writer {chain.writer} is given up: {reason}")
         self._supervisor.spawn(
             self._go_on_after(chain),
             f"the end of writer {chain.writer}",
@@ -321,6 +325,7 @@ class Committer:
         self._chain = OwnChain(writer)
         self.request_stamps(closed.stamps_wanted)
         self._chain_works.set()
+        self._health.recover(PART)
         logger.info("writer %s follows; %d segments were void", writer, len(void))
 
     def _take_void(self, writer: WriterId, fenced_seq: int) -> list[Assembled]:

@@ -40,7 +40,9 @@ from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.log_cut import stalled_partitions
 
-OF_AN_EPOCH = ("bucket", "redis", "sealing", "sequencer", "stream")
+BLOCK_MS = 1000
+"""How long a call to Redis may wait for news at most; less than it may take."""
+OF_AN_EPOCH = ("bucket", "redis", "sealing", "sequencer", "stream", "writer")
 """What its work tells as degraded: nobody asks any more when it has ended."""
 DAY_MS = 86_400_000
 """Where this broker deletes nothing, another one may, after the default safety age."""
@@ -103,6 +105,7 @@ class EpochWork:
             watchers=broker.watchers,
             known=broker.committed.known,
             last=joined.log.number,
+            block_ms=max(1, min(BLOCK_MS, broker.settings.redis_timeout_ms // 2)),
             read_anew=lambda: read_visible_log(
                 epoch, sequencer=broker.sequencer, committed=broker.committed
             ),
@@ -177,6 +180,7 @@ class EpochWork:
             sealer=self._sealer,
             until_answered=until_answered,
             supervisor=self._tasks,
+            health=broker.health,
             on_failure=broker.on_failure,
             settings=CommitSettings(
                 flush_interval_ms=settings.flush_interval_effective_ms,

@@ -28,7 +28,6 @@ from stateless_broker.known_segments import KnownSegments
 
 logger = logging.getLogger(__name__)
 
-BLOCK_MS = 1000
 PAUSE_S = 0.2
 PART = "stream"
 
@@ -72,9 +71,11 @@ class ViewFeed:
         watchers: Watchers,
         known: KnownSegments,
         last: int,
+        block_ms: int,
         read_anew: Callable[[], Awaitable[VisibleLog]],
     ) -> None:
-        """The view shows the stream up to number `last`."""
+        """The view shows the stream up to number `last`. Redis is asked for what comes next with
+        `block_ms` to answer."""
         self._end = end
         self._epoch = end.epoch
         self._view = view
@@ -84,6 +85,7 @@ class ViewFeed:
         self._watchers = watchers
         self._known = known
         self._last = last
+        self._block_ms = block_ms
         self._read_anew = read_anew
         self._advanced = asyncio.Event()
 
@@ -114,7 +116,7 @@ class ViewFeed:
         while True:
             try:
                 entries = await self._sequencer.read_visible(
-                    self._epoch, self._last, block_ms=BLOCK_MS
+                    self._epoch, self._last, block_ms=self._block_ms
                 )
                 if entries and self._lags_behind(entries[0]):
                     await self._catch_up_from_bucket()

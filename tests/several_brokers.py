@@ -2,7 +2,8 @@
 reader of the bucket alone finds beside them."""
 
 from contextlib import AsyncExitStack
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 from uuid import uuid4
 
 from bucketlog.model import SegmentId, TopicPartition
@@ -25,12 +26,17 @@ class Brokers:
     def __init__(self, valkey: OwnValkey, stack: AsyncExitStack) -> None:
         self.memory = MemoryBucket()
         self.cluster_id = uuid4().hex
-        self._valkey = valkey
+        self._redis: Path = valkey.path
         self._stack = stack
+
+    def by(self, redis: Path) -> Self:
+        """Brokers that are added from now on reach Valkey there."""
+        self._redis = redis
+        return self
 
     def add(self, **settings: int) -> Rig:
         """A broker that is not started yet."""
-        rig = Rig(self._valkey.path, memory=self.memory, cluster_id=self.cluster_id, **settings)
+        rig = Rig(self._redis, memory=self.memory, cluster_id=self.cluster_id, **settings)
         self._stack.push_async_callback(rig.stop)
         return rig
 

@@ -19,9 +19,14 @@ class Load:
     the other, and what is not acknowledged again until it is. A reader asks all the while. It may
     be ended and entered again."""
 
-    def __init__(self, rigs: Sequence[Rig], *, producers: int = 3) -> None:
+    def __init__(
+        self, rigs: Sequence[Rig], *, producers: int = 3, bucket_may_fail: bool = False
+    ) -> None:
         self._rigs = rigs
         self._producers = producers
+        self._reads = {ErrorCode.none, ErrorCode.offset_not_available}
+        if bucket_may_fail:
+            self._reads.add(ErrorCode.kafka_storage_error)
         self._ending = asyncio.Event()
         self.acknowledged: list[dict[bytes, int]] = [{} for _ in range(producers)]
         """Offsets by value."""
@@ -73,7 +78,7 @@ class Load:
         while not self._ending.is_set():
             acknowledged = max(self.acknowledged[0].values(), default=-1) + 1
             row = await fetch(rig, acknowledged)
-            assert row.error_code in (ErrorCode.none, ErrorCode.offset_not_available)
+            assert row.error_code in self._reads
             if row.error_code is ErrorCode.none:
                 assert row.high_watermark >= shown
                 shown = row.high_watermark

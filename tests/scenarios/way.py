@@ -54,6 +54,7 @@ class Way:
         traceback: TracebackType | None,
     ) -> None:
         self.be(State.CLOSED)
+        self.break_connections()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -95,18 +96,21 @@ class Way:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # their sockets are closed then
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._listening is None:  # it was under way when the way was closed
+            writer.transport.abort()
+            return
+        task = self._loop.create_task(self._relay(reader, writer))
         self._tasks.add(task)
-        try:
-            await self._relay(reader, writer)
-        except (OSError, asyncio.CancelledError):
-            pass  # one of the two is gone, or the test breaks it
-        finally:
+
+        def over(task: "asyncio.Task[None]") -> None:
             self._tasks.discard(task)
             writer.transport.abort()
+            _whatever_came_of_it(task)
+
+        task.add_done_callback(over)
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if isinstance(self._server, Path):
@@ -130,10 +134,10 @@ class Way:
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in both:
-                one.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
             to_server.transport.abort()
+            for one in both:
+                one.add_done_callback(_whatever_came_of_it)
+                one.cancel()
 
     async def _pass_on(
         self, source: asyncio.StreamReader, target: asyncio.StreamWriter, *, late: bool
@@ -144,6 +148,12 @@ class Way:
             await self._passing.wait()
             target.write(data)
             await target.drain()
+
+
+def _whatever_came_of_it(task: "asyncio.Task[None]") -> None:
+    """One of the two ends is gone, or the test breaks it."""
+    if not task.cancelled():
+        task.exception()
 
 
 def free_address() -> tuple[str, int]:
