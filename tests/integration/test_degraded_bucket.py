@@ -5,6 +5,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,10 @@ async def ways(way: Way, brokers: Brokers) -> Brokers:
     return brokers.by(way.address)
 
 
+def _refuse(verb: Verb, asked: Verb, key: str) -> Fault | None:
+    return REFUSED if asked is verb else None
+
+
 async def test_verbs_of_every_kind_fail_one_after_the_other(brokers: Brokers) -> None:
     """Each alone: nobody waits for what is not asked of the bucket."""
     a, b = await brokers.pair(**QUICK)
@@ -173,7 +178,7 @@ async def test_verbs_of_every_kind_fail_one_after_the_other(brokers: Brokers) ->
         for verb in Verb:
             with ExitStack() as over:
                 for rig in (a, b):
-                    rig.plan = lambda asked, key, verb=verb: REFUSED if asked is verb else None
+                    rig.plan = partial(_refuse, verb)
                 over.callback(work_again, a, b)
                 await load.more(5 if verb is not Verb.CREATE else 0)
                 await asyncio.sleep(GIVE_UP_MS / 1000)
