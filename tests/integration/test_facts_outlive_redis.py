@@ -13,7 +13,7 @@ from tests.several_brokers import Brokers
 NONE = ErrorCode.none
 EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 BASE_MS = 1_700_000_000_000
-Forget = Callable[[Brokers, Rig], Awaitable[Rig]]
+Forget = Callable[[OwnValkey, Brokers, Rig], Awaitable[Rig]]
 
 
 async def create(rig: Rig, name: str, partitions: int, **configs: str) -> None:
@@ -98,29 +98,29 @@ async def told(rig: Rig) -> dict[object, Any]:
     return said
 
 
-async def wiped(brokers: Brokers, rig: Rig) -> Rig:
-    brokers._valkey.wipe()
+async def wiped(valkey: OwnValkey, brokers: Brokers, rig: Rig) -> Rig:
+    valkey.wipe()
     await until(lambda: rig.epoch > 1 and rig.health.ready)
     return rig
 
 
-async def restarted_empty(brokers: Brokers, rig: Rig) -> Rig:
-    brokers._valkey.kill()
-    brokers._valkey.start()
+async def restarted_empty(valkey: OwnValkey, brokers: Brokers, rig: Rig) -> Rig:
+    valkey.kill()
+    valkey.start()
     await until(lambda: rig.epoch > 1 and rig.health.ready)
     return rig
 
 
-async def cold(brokers: Brokers, rig: Rig) -> Rig:
+async def cold(valkey: OwnValkey, brokers: Brokers, rig: Rig) -> Rig:
     """Everything ends, and another broker begins."""
     await rig.stop()
-    brokers._valkey.wipe()
+    valkey.wipe()
     return await brokers.start()
 
 
-async def cold_from_a_checkpoint(brokers: Brokers, rig: Rig) -> Rig:
+async def cold_from_a_checkpoint(valkey: OwnValkey, brokers: Brokers, rig: Rig) -> Rig:
     assert await rig.checkpointer.write() is not None
-    return await cold(brokers, rig)
+    return await cold(valkey, brokers, rig)
 
 
 EVERY_WAY = pytest.mark.parametrize(
@@ -129,7 +129,9 @@ EVERY_WAY = pytest.mark.parametrize(
 
 
 @EVERY_WAY
-async def test_what_was_told_is_told_again(brokers: Brokers, forget: Forget) -> None:
+async def test_what_was_told_is_told_again(
+    valkey: OwnValkey, brokers: Brokers, forget: Forget
+) -> None:
     rig = await brokers.start()
     await create(rig, "t", 2, retention_ms="86400000", max_message_bytes="500000")
     await create(rig, "stamped", 1, message_timestamp_type="LogAppendTime")
@@ -159,12 +161,14 @@ async def test_what_was_told_is_told_again(brokers: Brokers, forget: Forget) -> 
     assert set(before["topics"]) == {"t", "stamped", "again"}
     assert before["groups"] == ["g", "k"]
     assert len(before["offsets"]) == 4
-    rig = await forget(brokers, rig)
+    rig = await forget(valkey, brokers, rig)
     assert await told(rig) == before
 
 
 @EVERY_WAY
-async def test_idempotent_producers_go_on(brokers: Brokers, forget: Forget) -> None:
+async def test_idempotent_producers_go_on(
+    valkey: OwnValkey, brokers: Brokers, forget: Forget
+) -> None:
     rig = await brokers.start()
     await create_topic(rig, "t", 4)
 
@@ -181,7 +185,7 @@ async def test_idempotent_producers_go_on(brokers: Brokers, forget: Forget) -> N
         assert found == (NONE, sequence)
     await create(rig, "u", 1)  # the producer's batches are below the next low ticket
     await create(rig, "v", 1)
-    rig = await forget(brokers, rig)
+    rig = await forget(valkey, brokers, rig)
 
     async def again(sequence: int, *, epoch: int = 1) -> tuple[ErrorCode, int]:
         return await produce(
