@@ -107,7 +107,9 @@ async def fetch(rig: Rig, offset: int, *, partition: int = 0, max_wait: int = 0)
 
 async def stored(rig: Rig, partition: int = 0) -> list[tuple[int, bytes]]:
     """Offsets and values, all that the broker shows now."""
-    data = bytes((await fetch(rig, 0, partition=partition)).records or b"")
+    row = await fetch(rig, 0, partition=partition)
+    assert row.error_code == 0, row
+    data = bytes(row.records or b"")
     found, at = [], 0
     while at < len(data):
         header = read_header(data, at)

@@ -37,7 +37,6 @@ QUICK = {
     "puts_in_flight": PUTS_IN_FLIGHT,
     "put_give_up_ms": GIVE_UP_MS,
     "reservation_limit_ms": 2 * GIVE_UP_MS,
-    "fetch_read_ms_max": READ_MS,
     "heartbeat_interval_ms": 50,
     "session_timeout_ms": 1000,
     "redis_timeout_ms": 500,
@@ -124,7 +123,7 @@ async def test_what_is_told_meanwhile(rig_of: Rig, fault: Fault) -> None:
 
 @pytest.fixture
 async def rig_of(brokers: Brokers) -> Rig:
-    rig = await brokers.start(**QUICK)
+    rig = await brokers.start(**QUICK, fetch_read_ms_max=READ_MS)
     await create_topic(rig, "t", 4)
     return rig
 
