@@ -1,7 +1,7 @@
 """Kafka clients of the simulation: real frames to brokers that may be dead, slow or wrong."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -16,6 +16,8 @@ from tests.simulation.truth import Truth
 from tests.wire_client import build_batch, decode_response, encode_request
 
 REQUEST_TIMEOUT_S = 4.0
+NEW_PRODUCER_SHARE = 0.15
+"""So often a producer begins anew, with another producer id, where nothing is on its way."""
 RETRIABLE = frozenset(
     {
         ErrorCode.request_timed_out,
@@ -35,9 +37,10 @@ FOLLOWS_NOTHING = (ErrorCode.out_of_order_sequence_number, ErrorCode.unknown_pro
 """Of a batch behind one that was not taken."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Surface:
-    """What clients see of the world."""
+    """What clients see of the world. `provoke` has a broker killed or paused in the middle of what
+    the client has just asked for, sometimes."""
 
     loop: VirtualLoop
     trace: Trace
@@ -45,6 +48,7 @@ class Surface:
     brokers: Sequence[SimulatedBroker]
     topics: dict[str, TopicId]
     """Ids of the topics that were created for good."""
+    provoke: Callable[[str, SimulatedBroker], None] = lambda what, broker: None
 
     def partition(self, topic: str, number: int) -> TopicPartition:
         return TopicPartition(self.topics[topic], number)
@@ -185,17 +189,23 @@ class Producer(Client):
     def is_done(self) -> bool:
         return self.acknowledged >= self._batches
 
+    @property
+    def _begins_anew(self) -> bool:
+        is_new = self._producer_id < 0 or self.random.random() < NEW_PRODUCER_SHARE
+        return self._idempotent and is_new
+
     async def run(self) -> None:
-        if self._idempotent:
-            self._producer_id = await self._init_producer_id()
         waiting: list[Batch] = []
-        made = records = 0
+        made = records = first = 0
         broker = self.any_broker()
         while not self.is_done:
+            if self._begins_anew and not waiting:
+                self._producer_id, first = await self._init_producer_id(), records
             while made < self._batches and (
                 not waiting or made - waiting[0].number < self._window  # as Kafka's own clients do
             ):
-                batch = Batch(made, records, self._values(records, self.random.randint(1, 3)))
+                values = self._values(records, self.random.randint(1, 3))
+                batch = Batch(made, records - first, values)
                 made += 1
                 records += len(batch.values)
                 waiting.append(batch)

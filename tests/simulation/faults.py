@@ -20,6 +20,8 @@ from tests.simulation.world import World
 T = TypeVar("T")
 
 FAULTS_LEAST = 12
+READINGS_MOST = 8
+"""Of those that faults begin."""
 SNAPSHOT_EVERY_S = 0.7
 SNAPSHOTS_KEPT = 8
 LONGEST_SPLIT_S = 20.0
@@ -32,6 +34,10 @@ class Faults:
         self._main = world.servers[0]
         self._snapshots: list[Snapshot] = []
         self._is_over = False
+        world.surface.provoke = self._provoke
+        world.network.on_arrival = self._notice
+        self._readings = 0
+        self._tasks: list[asyncio.Task[object]] = []
         self._usual = [*world.redis_ways, *world.bucket_ways]
         self._saved = [replace(way) for way in self._usual]
         self._kinds: list[tuple[Callable[[], None], int]] = [
@@ -41,6 +47,7 @@ class Faults:
             (self.kill_after_put, 3),
             (self.wipe_after_put, 1),
             (self.pause_before_put, 2),
+            (self.read_beside_put, 3),
             (self.pause, 5),
             (self.wipe, 3),
             (self.lose_key, 2),
@@ -108,9 +115,47 @@ class Faults:
         broker.kill()
         self._later(4.0, broker.start_if_dead)
 
-    def _trap(self, broker: SimulatedBroker, *, after: bool, spring: Callable[[], None]) -> None:
-        network = self._world.network
-        network.traps = [Trap(broker.name, "create log/", after, spring)]
+    def _trap(
+        self,
+        broker: SimulatedBroker,
+        *,
+        after: bool,
+        spring: Callable[[], None],
+        label: str = "create log/",
+        delay_s: float = 0.0,
+    ) -> None:
+        """One at a time."""
+        trap = Trap(broker.name, label, after, spring, delay_s)
+        self._world.network.traps = [trap]
+
+    def _provoke(self, what: str, broker: SimulatedBroker) -> None:
+        """A client is about to ask this broker: it may fail in the middle of that."""
+        if self._is_over or self._world.network.traps or self._random.random() < 0.8:
+            return
+        self._world.trace.count(f"fault: {what} at the worst time")
+        if what == "kill":
+            self._trap(broker, after=False, spring=partial(self._kill, broker))
+        else:
+            self._trap(broker, after=False, spring=partial(broker.pause, 6.0), label="reserve")
+
+    def _notice(self, label: str) -> None:
+        """A reading begins where somebody has just been fenced."""
+        if label.startswith("fence") and self._random.random() < 0.5:
+            self._world.loop.call_later(0.5, self._read, context=WORLD)
+
+    def _read(self) -> None:
+        if self._readings < READINGS_MOST:
+            self._readings += 1
+            self._tasks.append(asyncio.create_task(self._world.readers[0].read()))
+
+    def read_beside_put(self) -> None:
+        """A reader of the bucket alone reads while a segment is on its way."""
+        broker = self._random.choice(self._world.brokers)
+
+        def spring() -> None:
+            self._world.loop.call_later(1.0, self._read, context=WORLD)
+
+        self._trap(broker, after=False, spring=spring, delay_s=2.5)
 
     def kill_before_put(self) -> None:
         broker = self._random.choice(self._world.brokers)

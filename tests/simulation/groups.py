@@ -62,6 +62,7 @@ class Committer(Client):
             self.tried += 1
         offset = self.tried
         row = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
+        self.surface.provoke("pause", coordinator)
         answer = await self.call(
             coordinator,
             "offset_commit",

@@ -56,6 +56,7 @@ class Trap:
     label: str
     after: bool
     spring: Callable[[], None]
+    delay_s: float = 0.0
 
 
 @dataclass
@@ -65,21 +66,22 @@ class Network:
     trace: Trace
     longest_late_s: float = 12.0
     traps: list[Trap] = field(default_factory=list)
+    on_arrival: Callable[[str], None] = lambda label: None
 
     def _note(self, label: str, fault: str) -> None:
         self.trace.count(fault)
         self.trace.add("network", f"{fault}: {label}")
 
-    def _with_traps(self, label: str, arrive: Callable[[], Any]) -> Callable[[], Any]:
+    def _with_traps(self, label: str, arrive: Callable[[], Any]) -> tuple[Callable[[], Any], float]:
         process = current_process()
         for trap in self.traps:
             if process is not None and process.name == trap.who and label.startswith(trap.label):
                 self.traps.remove(trap)
                 if not trap.after:
                     self.loop.call_soon(trap.spring, context=WORLD)
-                    return arrive
-                return partial(_and_then, arrive, trap.spring)
-        return arrive
+                    return arrive, trap.delay_s
+                return partial(_and_then, arrive, trap.spring), trap.delay_s
+        return arrive, 0.0
 
     def _unless_dropped(self, arrive: Callable[[], Any]) -> Callable[[], Any]:
         """What a process had just sent when it was killed may never arrive."""
@@ -97,8 +99,9 @@ class Network:
     ) -> Any:
         """`arrive` happens at the other end. Raises what it raises, or one of `errors`."""
         loop, random = self.loop, self.random
-        arrive = self._with_traps(label, self._unless_dropped(arrive))
+        arrive, delay_s = self._with_traps(label, self._unless_dropped(arrive))
         there_s, back_s, dice = way.time(random), way.time(random), random.random()
+        there_s += delay_s
         answer: asyncio.Future[Any] = loop.create_future()
 
         def settle(result: Any, error: Exception | None) -> None:
@@ -110,6 +113,7 @@ class Network:
                 answer.set_result(result)
 
         def arrives() -> None:
+            self.on_arrival(label)
             try:
                 result, error = arrive(), None
             except (BucketlogError, RedisError) as raised:

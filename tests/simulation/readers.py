@@ -130,7 +130,7 @@ class BucketReader:
 
     async def run(self) -> None:
         while not self.is_ending:
-            await asyncio.sleep(1.0 + self._random.random() * 4.0)
+            await asyncio.sleep(3.0 + self._random.random() * 5.0)
             await self.read()
 
     async def read(self) -> Reading | None:

@@ -40,6 +40,8 @@ class _ToTrace(logging.Handler):
         self._trace = trace
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.ERROR and "differ" in record.getMessage():
+            self._trace.violate("checkpoints", record.getMessage())
         if record.exc_info:
             self._trace.violate("no surprises", f"{record.getMessage()}: {record.exc_info[1]!r}")
         self._trace.add(record.name.rpartition(".")[2], record.getMessage())

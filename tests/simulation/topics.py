@@ -33,9 +33,9 @@ class TopicChanger(Client):
                 continue
             self.created, self.is_changing = created, False
             self.surface.trace.add(self.name, f"created {created.hex()[:8]}")
-            for _ in range(self.random.randint(0, 4)):
+            for _ in range(self.random.randint(0, 2)):
                 await self._produce(created)
-                await self.pause(1.0)
+                await self.pause(0.5)
             if self.random.random() < 0.3:
                 continue
             self.is_changing = True
@@ -76,9 +76,9 @@ class TopicChanger(Client):
         the next one by its name."""
         wanted = {"name": None, "topic_id": UUID(bytes=topic_id)}
         while True:
-            answer = await self.call(
-                self.any_broker(), "delete_topics", 6, topics=[wanted], timeout=3_000
-            )
+            broker = self.any_broker()
+            self.surface.provoke("kill", broker)
+            answer = await self.call(broker, "delete_topics", 6, topics=[wanted], timeout=3_000)
             error = ErrorCode(answer.responses[0].error_code) if answer is not None else None
             self.surface.trace.count(f"delete topic: {error.name if error else 'no answer'}")
             if error in (ErrorCode.none, ErrorCode.unknown_topic_id):

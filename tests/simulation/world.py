@@ -30,6 +30,7 @@ SETTINGS = {
     "redis_url": "redis://simulation",
     "flush_interval_ms": 0,
     "puts_in_flight": 3,
+    "put_hedge_quantile": 0.8,
     "put_retry_ms": 300,
     "put_give_up_ms": 3_000,
     "reservation_limit_ms": 5_000,
@@ -52,7 +53,7 @@ class Sizes:
     batches_each: int = 60
     consumers: int = 2
     committers: int = 2
-    changers: int = 1
+    changers: int = 2
     readers: int = 1
 
 
