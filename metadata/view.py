@@ -7,7 +7,7 @@ are in offset order, so every look-up is a bisection.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -24,6 +24,9 @@ from bucketlog.model import (
 from metadata.checkpoint import restored
 from metadata.facts import Fact, TopicDeleted, topic_id_of
 from metadata.fold import CommittedOffset, LogState, Topic
+
+COMPARED_AT_ONCE = 2_000
+"""Batches: half a millisecond."""
 
 
 class StoredRange(NamedTuple):
@@ -82,10 +85,16 @@ class PartitionLog:
 
     def begins_with(self, other: "PartitionLog") -> bool:
         """The batches of `other` come first here."""
-        count = len(other._bases)
-        return all(
-            getattr(self, column)[:count] == getattr(other, column) for column in self.__slots__
-        )
+        return all(self.compared_with(other))
+
+    def compared_with(self, other: "PartitionLog") -> Iterator[bool]:
+        """As `begins_with`, some batches at a time."""
+        for start in range(0, len(other._bases), COMPARED_AT_ONCE):
+            some = slice(start, min(start + COMPARED_AT_ONCE, len(other._bases)))
+            yield all(
+                getattr(self, column)[some] == getattr(other, column)[some]
+                for column in self.__slots__
+            )
 
     def segment_after(self, other: "PartitionLog") -> SegmentId | None:
         """Where the first batch stands that comes after those of `other` here."""
@@ -174,19 +183,23 @@ class View:
                 touched.append(part.partition)
         return Change(facts, touched)
 
-    def rebuild(
-        self, segments: Iterable[SegmentIndex], checkpoint: Checkpoint | None = None
-    ) -> None:
-        """Begin again, with the visible segments after `checkpoint` in ticket order. Whoever holds
-        a partition's log sees it grow. Raises `InvalidDataError`, and stays as it is then: also
-        where less would be shown than before."""
-        fresh = View()
+    @classmethod
+    def of(cls, segments: Iterable[SegmentIndex], checkpoint: Checkpoint | None = None) -> "View":
+        """With the visible segments after `checkpoint` in ticket order. Raises `InvalidDataError`.
+        It takes long where the log is: a thread may do it, and then the view `become` it."""
+        fresh = cls()
         fresh._state = restored(checkpoint, keep_producers=False)
         if checkpoint is not None:
             for partition in checkpoint.partitions:
                 fresh._logs[partition] = PartitionLog.of_checkpoint(checkpoint, partition)
         for index in segments:
             fresh.apply(index)
+        return fresh
+
+    def become(self, fresh: "View") -> None:
+        """Show what `fresh` shows, which nobody else uses. Whoever holds a partition's log sees it
+        grow. Raises `InvalidDataError` where less would be shown than before, and stays as it
+        is then."""
         for partition, held in self._logs.items():
             found = fresh.log(partition)
             if found is not None and found.high_watermark < held.high_watermark:

@@ -42,8 +42,7 @@ class ViewComparison:
                 self._topics.add(topic_id)
         yield
         for partition in self._state.partitions:
-            self._compare_partition(partition)
-            yield
+            yield from self._compare_partition(partition)
         for group in self._state.groups.keys() | set(self._view.groups()):
             shown, expected = self._view.offsets(group), self._state.groups.get(group, {})
             rows = shown.keys() | expected.keys()
@@ -52,17 +51,22 @@ class ViewComparison:
                 self._groups[group] = differing
             yield
 
-    def _compare_partition(self, partition: TopicPartition) -> None:
+    def _compare_partition(self, partition: TopicPartition) -> Iterator[None]:
         shown = self._view.log(partition)
         if shown is None:
             self._topics.add(partition.topic_id)
+            yield
             return
         expected = self._logs[partition]
-        if not shown.begins_with(expected):
-            self._partitions.append(partition)
+        for is_same in shown.compared_with(expected):
+            if not is_same:
+                self._partitions.append(partition)
+                break
+            yield
         after = shown.segment_after(expected)
         if after is not None:
             self._beyond[after] = partition
+        yield
 
     def unexplained(self, after: Iterable[SegmentIndex]) -> list[str]:
         """What differs though nothing in the segments after the checkpoint says so."""

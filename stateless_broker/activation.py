@@ -17,7 +17,7 @@ from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import BucketlogError, ClusterInUseError, SequencerLostError
 from bucketlog.model import SegmentId, SegmentIndex, WallClock, WriterId
 from metadata.checkpoint import restored
-from metadata.fold import fold
+from metadata.fold import LogState, fold
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import Activation, Identity
 from stateless_broker.committed import CommittedLog
@@ -53,6 +53,10 @@ class SealedLog:
 
     checkpoint: Checkpoint | None
     segments: list[SegmentIndex]
+
+
+def _folded(log: SealedLog) -> LogState:
+    return fold(log.segments, onto=restored(log.checkpoint, keep_groups=False))
 
 
 class EpochStarter:
@@ -101,7 +105,7 @@ class EpochStarter:
             return None
         logger.info("epoch %d is claimed", epoch)
         log = await self._sealed_log(epoch)
-        state = fold(log.segments, onto=restored(log.checkpoint, keep_groups=False))
+        state = await asyncio.to_thread(_folded, log)
         await self._sequencer.activate(Activation(epoch, nonce, identity, state))
         logger.info(
             "epoch %d is active: %d segments after %s, %d topics",

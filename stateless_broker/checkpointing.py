@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 DUTY = "checkpoints"
 SHARE_OF_TIME = 20
 """Writing one takes at most one part of so many of the time, however large it has become."""
-STEPS_AT_ONCE = 50
+STEPS_AT_ONCE = 10
 ROUNDS_A_PLACE = 5
 CATCH_UP_MS = 10_000
 
@@ -130,7 +130,7 @@ class Checkpointer:
         """Write the next one, if there is anything to cover. Raises `BucketError`,
         `CorruptObjectError`, `InvalidDataError`."""
         began = asyncio.get_running_loop().time()
-        base = await self._committed.checkpoint(aside=asyncio.to_thread)
+        base = await self._committed.checkpoint()
         first = await self._segments(await self._committed.tails(base), ())
         low = low_ticket(first, active_epoch=self._epoch)
         if low.epoch != self._epoch or (base is not None and low <= base.ticket):

@@ -8,8 +8,7 @@ asks for it by `remembered`.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import ParamSpec, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping
 
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
@@ -27,20 +26,6 @@ from tiered_storage.tails import Tail, TailStart, registered_after, tail_starts,
 logger = logging.getLogger(__name__)
 
 FOOTER_GUESS_BYTES = 16 * 1024
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-
-
-class Aside(Protocol):
-    """Where long work is done: `asyncio.to_thread` where others would wait for it."""
-
-    def __call__(
-        self, work: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
-    ) -> Awaitable[_T]: ...
-
-
-async def at_once(work: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    return work(*args, **kwargs)
 
 
 class CommittedLog:
@@ -54,16 +39,14 @@ class CommittedLog:
         self._bucket = bucket
         self._reads = asyncio.Semaphore(footer_reads_in_flight)
 
-    async def checkpoint(
-        self, *, aside: Aside = at_once, unless: Checkpoint | None = None
-    ) -> Checkpoint | None:
-        """The newest that is sound; it is read, and decoded `aside`, `unless` it is this one.
+    async def checkpoint(self, *, unless: Checkpoint | None = None) -> Checkpoint | None:
+        """The newest that is sound; it is read, and decoded in a thread, `unless` it is this one.
         Raises `InvalidDataError` and the bucket's errors."""
-        found = await self.checkpoints(1, aside=aside, unless=unless)
+        found = await self.checkpoints(1, unless=unless)
         return found[0] if found else None
 
     async def checkpoints(
-        self, count: int, *, aside: Aside = at_once, unless: Checkpoint | None = None
+        self, count: int, *, unless: Checkpoint | None = None
     ) -> list[Checkpoint]:
         """As `checkpoint`: up to `count` sound ones, the newest first."""
         found: list[Checkpoint] = []
@@ -73,7 +56,7 @@ class CommittedLog:
                     found.append(unless)
                 else:
                     body = await self._bucket.get(key)
-                    found.append(await aside(decode_checkpoint, key, body.data))
+                    found.append(await asyncio.to_thread(decode_checkpoint, key, body.data))
             except ObjectNotFoundError:
                 logger.info("%s was replaced by a newer one", key)
             except CorruptObjectError as error:

@@ -90,7 +90,7 @@ class Deleter:
     async def round(self) -> int:
         """Lay a floor if it is time, and delete what may go; says how many objects went. Raises
         `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
-        found = await self._committed.checkpoints(2, aside=asyncio.to_thread)
+        found = await self._committed.checkpoints(2)
         if len(found) < 2:
             return 0
         newer, older = found

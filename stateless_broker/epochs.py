@@ -17,7 +17,7 @@ from stateless_broker.connection import Answer, Connection, Frame
 from stateless_broker.dispatch import Dispatcher
 from stateless_broker.epoch_work import BrokerParts, EpochWork
 from stateless_broker.held import Held, final_positions
-from stateless_broker.joining import Joined, Joiner
+from stateless_broker.joining import Joined, Joiner, VisibleLog
 from stateless_broker.routes import make_dispatcher
 from stateless_broker.supervisor import Supervisor
 
@@ -61,7 +61,7 @@ class Epochs:
     async def begin(self) -> int:
         """Join the first one. Raises `BucketlogError`."""
         joined = await self._joiner.join()
-        self._broker.view.rebuild(joined.log.segments, joined.log.checkpoint)
+        self._broker.view.become(await _view_of(joined.log))
         self._enter(joined)
         self._tasks.spawn(
             self._follow(), "the way from epoch to epoch", on_failure=self._broker.on_failure
@@ -158,8 +158,9 @@ class Epochs:
                 ends = await final_positions(
                     self._broker.bucket, held.first_seqs, epoch=self.work.epoch
                 )
+                fresh = await _view_of(joined.log)
                 if health.stopped is None:
-                    self._broker.view.rebuild(joined.log.segments, joined.log.checkpoint)
+                    self._broker.view.become(fresh)
             except (CorruptObjectError, InvalidDataError) as error:
                 health.stop_writing(f"no epoch can begin from the bucket: {error}")
             except BucketlogError as error:
@@ -198,3 +199,8 @@ class Epochs:
             one.refuse(reason)
         self._broker.intake.refuse_all(reason)
         self._entered.set()
+
+
+async def _view_of(log: VisibleLog) -> View:
+    """Others have their turn meanwhile: a heartbeat that is late costs the broker its writer."""
+    return await asyncio.to_thread(View.of, log.segments, log.checkpoint)

@@ -141,7 +141,7 @@ class ViewFeed:
         """The stream has lost what this view needs next: it was away for long."""
         logger.warning("the view lags behind the stream: it is read from the bucket anew")
         log = await self._read_anew()
-        self._view.rebuild(log.segments, log.checkpoint)
+        self._view.become(await asyncio.to_thread(View.of, log.segments, log.checkpoint))
         self._last = log.number
         for segment in self._committer.awaited():
             if log.shows(segment):

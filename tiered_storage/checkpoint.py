@@ -168,7 +168,7 @@ def _decode_body(
     if sum(row[3] for row in rows) != batches or any(row[0] >= topics for row in rows):
         raise reader.wrong("its partitions do not agree with its topics and batches")
     columns = _decode_columns(reader, batches)
-    if any(at >= writers for at in columns[-3]):
+    if max(columns[-3], default=-1) >= writers:
         raise reader.wrong("a batch names a writer that is not listed")
     found: dict[TopicPartition, CoveredPartition] = {}
     start = 0

@@ -40,14 +40,15 @@ class Floor:
         rows = (row for row in older.writers if row.epoch == older.ticket.epoch)
         readable: dict[WriterId, set[int]] = {}
         for checkpoint in (older, newer):
+            found = [readable.setdefault(row.writer, set()) for row in checkpoint.writers]
             for part in checkpoint.partitions.values():
                 *_, writers, seqs, _ = part.batches.columns
-                for at, seq in set(zip(writers, seqs, strict=True)):
-                    readable.setdefault(checkpoint.writers[at].writer, set()).add(seq)
+                for at, seq in zip(writers, seqs, strict=True):
+                    found[at].add(seq)
         return cls(
             older.ticket,
             {row.writer: row.end for row in rows},
-            {writer: _ranges(seqs) for writer, seqs in readable.items()},
+            {writer: _ranges(seqs) for writer, seqs in readable.items() if seqs},
         )
 
     def readable_of(self, writer: WriterId) -> set[int]:

@@ -17,6 +17,7 @@ from bucketlog.model import Ticket, TopicPartition
 from metadata.checkpoint import restored
 from metadata.facts import TopicCreated, encode_fact
 from metadata.fold import fold
+from metadata.view import View
 from stateless_broker.checkpointing import DUTY
 from stateless_broker.committed import CommittedLog
 from stateless_broker.joining import read_visible_log
@@ -252,8 +253,8 @@ async def test_every_kind_of_contradiction_is_seen(rig: Rig, what: str) -> None:
         case _:
             fact_of_group = commit("g", {indexes[2].partitions[0].partition: 1})
             indexes[2] = replace(indexes[2], control=(encode_fact(fact_of_group),))
-    rig.view.rebuild([])  # what is shown never gets less in one step
-    rig.view.rebuild(indexes)
+    rig.view.become(View.of([]))  # what is shown never gets less in one step
+    rig.view.become(View.of(indexes))
     assert await rig.checkpointer.write() is None
     assert "differ" in rig.health.report()["checkpoints"]
 

@@ -71,8 +71,8 @@ def test_a_view_shows_the_same(seed: int) -> None:
     checkpoint = chained(history, some_tickets(history, seed))
     rest = [index for index in history.segments if index.ticket >= checkpoint.ticket]
     view, expected = View(), View()
-    view.rebuild(rest, checkpoint)
-    expected.rebuild(history.segments)
+    view.become(View.of(rest, checkpoint))
+    expected.become(View.of(history.segments))
     assert view.topics() == expected.topics()
     assert {group: view.offsets(group) for group in view.groups()} == {
         group: expected.offsets(group) for group in expected.groups()

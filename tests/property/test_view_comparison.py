@@ -24,7 +24,7 @@ def compared(
     covered = [index for index in history.segments if index.ticket < ticket]
     made = extended(None, covered, ticket, history.covered(ticket), created_ms=1)
     view = View()
-    view.rebuild(shown)
+    view.become(View.of(shown))
     comparison = ViewComparison(view, made)
     left = iter(coming)
     for step, _ in enumerate(comparison.steps()):

@@ -165,5 +165,5 @@ def test_committed_offsets_by_group() -> None:
 def test_a_view_that_begins_again_has_the_offsets_of_its_segments() -> None:
     view = View()
     view.apply(segment(0, {}, create(1), commit("old", {partition(1): 1})))
-    view.rebuild([segment(0, {}, create(1), commit("new", {partition(1): 2}))])
+    view.become(View.of([segment(0, {}, create(1), commit("new", {partition(1): 2}))]))
     assert view.groups() == ["new"]
