@@ -1,17 +1,22 @@
 """Deletion by real brokers: what goes, what stays readable, and who must not be believed then."""
 
+import asyncio
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from bucketlog.errors import SequencerLostError, StaleCheckpointError
 from bucketlog.model import SegmentId
 from bucketlog.verify import verify_log
 from metadata.sequencer.scripts import Verb as Ask
+from stateless_broker.committed import CommittedLog
 from tests.rig import OwnValkey, Rig, create_topic, outcome, produce, send, until
 from tests.several_brokers import Brokers, stored
 from tiered_storage import keys
+from tiered_storage.backends.threaded import ThreadedBucket
+from tiered_storage.floors import Floor, encode_floor
 from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
 from tiered_storage.log_cut import readable
 from tiered_storage.log_reader import read_log
@@ -217,3 +222,39 @@ async def test_it_runs_by_itself(brokers: Brokers, clock: Clock) -> None:
     await write_two(rig)
     await until(lambda: rig.epochs.work._broker.upkeep.deleted_by_kind.get("segments", 0) > 0)
     assert rig.health.ready
+
+
+async def test_who_publishes_on_anothers_behalf_looks_at_the_claims_too(brokers: Brokers) -> None:
+    rig = await brokers.start()
+    await create_topic(rig, "t", 4)
+    rig.sequencer.hold(Ask.PUBLISH)
+    sent = send(rig, timeout=1000)
+    there = SegmentId(rig.writer, 1)
+    await until(lambda: brokers.memory.head(keys.segment(there)) is not None)
+    brokers.claim(2)
+    rig.epochs.work._claims._looked = None
+    before = rig.sequencer.calls[Ask.PUBLISH]
+    async with asyncio.timeout(10):
+        with pytest.raises(SequencerLostError, match="epoch 2 is claimed"):
+            await rig.epochs.work._sealer.close(there)
+    assert rig.sequencer.calls[Ask.PUBLISH] == before
+    rig.sequencer.let_go()
+    sent.cancel()
+
+
+async def test_tails_below_a_floor_are_not_believed(brokers: Brokers) -> None:
+    """Of whoever began before it was laid, and was slow."""
+    rig = await brokers.start()
+    await create_topic(rig, "t", 4)
+    committed = CommittedLog(ThreadedBucket(brokers.memory), footer_reads_in_flight=1)
+    await write_two(rig)
+    newer, older = await committed.checkpoints(2)
+    assert await committed.tails(None)
+    assert brokers.memory.create(keys.floor(newer.ticket), [encode_floor(Floor.of(older, newer))])
+    assert await committed.tails(newer)
+    for begun in (None, older):
+        with pytest.raises(StaleCheckpointError):
+            await committed.tails(begun)
+    brokers.memory.delete([next(iter(brokers.memory.list(keys.WRITERS))).key])
+    with pytest.raises(StaleCheckpointError):  # and not: it never registered
+        await committed.tails(None)
