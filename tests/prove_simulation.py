@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from tests.shortfall import Figures, ShortfallError
 from tests.simulation.figures import Tally
-from tests.simulation.hunting import hunt_all
+from tests.simulation.hunting import hunt_all, hunt_known
 from tests.simulation.mutants import MUTANTS
-from tests.simulation.seeds import run_seeds
+from tests.simulation.seeds import Case, run_cases
 
 JOBS = 2
 SEEDS = 1_000
@@ -18,7 +18,8 @@ FAULTS_LEAST = 10
 def prove_simulation(short: bool) -> Figures:
     """No seed of the simulation loses, moves, repeats or withdraws anything, or comes to rest."""
     tally = Tally()
-    for outcome in run_seeds(range(SEEDS_SHORT if short else SEEDS), jobs=JOBS):
+    cases = [Case(seed) for seed in range(SEEDS_SHORT if short else SEEDS)]
+    for _, outcome in run_cases(cases, jobs=JOBS):
         tally.add(outcome)
     figures = tally.as_json()
     if tally.failed:
@@ -30,7 +31,8 @@ def prove_simulation(short: bool) -> Figures:
 
 def prove_mutants(short: bool) -> Figures:
     """Each rule of the protocol, broken, is caught: by its known seed, or within 1,000."""
-    found = {catch.mutant: catch for catch in hunt_all(SEEDS, jobs=JOBS, known_only=short)}
+    catches = hunt_known(jobs=JOBS) if short else hunt_all(SEEDS, jobs=JOBS)
+    found = {catch.mutant: catch for catch in catches}
     figures: Figures = {
         "mutants": len(MUTANTS),
         "second_lines": sorted(name for name, mutant in MUTANTS.items() if mutant.seed is None),

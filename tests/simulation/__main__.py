@@ -6,10 +6,10 @@ import sys
 from dataclasses import replace
 
 from tests.simulation.figures import Tally
-from tests.simulation.hunting import hunt_all
+from tests.simulation.hunting import hunt_all, hunt_known
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.run import Outcome
-from tests.simulation.seeds import run_seeds
+from tests.simulation.seeds import Case, run_cases
 from tests.simulation.world import Sizes
 
 TAIL_LINES = 60
@@ -28,7 +28,9 @@ def report(outcome: Outcome, mutant: str | None) -> None:
 
 def hunted(args: argparse.Namespace) -> int:
     missed = []
-    for catch in hunt_all(args.seeds, jobs=args.jobs, known_only=args.mutants == "known"):
+    known = args.mutants == "known"
+    catches = hunt_known(jobs=args.jobs) if known else hunt_all(args.seeds, jobs=args.jobs)
+    for catch in catches:
         print(json.dumps(catch._asdict()), flush=True)
         if catch.seed is None and MUTANTS[catch.mutant].seed is not None:
             missed.append(catch.mutant)
@@ -39,11 +41,9 @@ def hunted(args: argparse.Namespace) -> int:
 def simulated(args: argparse.Namespace) -> int:
     seeds = [args.seed] if args.seed is not None else range(args.first, args.first + args.seeds)
     sizes = Sizes() if args.batches is None else replace(Sizes(), batches_each=args.batches)
-    mutant = MUTANTS[args.mutant] if args.mutant is not None else None
+    cases = [Case(seed, args.mutant) for seed in seeds]
     tally = Tally()
-    for outcome in run_seeds(
-        seeds, jobs=args.jobs, sizes=sizes, everything=args.everything, mutant=mutant
-    ):
+    for _, outcome in run_cases(cases, jobs=args.jobs, sizes=sizes, everything=args.everything):
         tally.add(outcome)
         if args.everything:
             print("\n".join(outcome.tail))

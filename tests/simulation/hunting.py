@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tests.simulation.mutants import MUTANTS
-from tests.simulation.seeds import run_seeds
+from tests.simulation.seeds import Case, run_cases
 
 
 class Catch(NamedTuple):
@@ -17,19 +17,24 @@ class Catch(NamedTuple):
 
 
 def hunt(name: str, seeds: Sequence[int], *, jobs: int = 1) -> Catch:
-    """The first catch, by seed where they run one after the other."""
+    """The first that catches it."""
     tried = 0
-    for outcome in run_seeds(seeds, jobs=jobs, mutant=MUTANTS[name]):
+    for case, outcome in run_cases([Case(seed, name) for seed in seeds], jobs=jobs):
         tried += 1
         if outcome.violation is not None:
-            return Catch(name, outcome.seed, tried, outcome.violation)
+            return Catch(name, case.seed, tried, outcome.violation)
     return Catch(name, None, tried, "")
 
 
-def hunt_all(seeds: int, *, jobs: int = 1, known_only: bool = False) -> Iterator[Catch]:
-    """All mutants that are to be caught; with `known_only` by the seed alone that is known to."""
-    for name, mutant in MUTANTS.items():
-        if known_only and mutant.seed is not None:
-            yield hunt(name, [mutant.seed])
-        elif not known_only:
-            yield hunt(name, range(seeds), jobs=jobs)
+def hunt_all(seeds: int, *, jobs: int = 1) -> Iterator[Catch]:
+    for name in MUTANTS:
+        yield hunt(name, range(seeds), jobs=jobs)
+
+
+def hunt_known(*, jobs: int = 1) -> Iterator[Catch]:
+    """Each by the seed alone that is known to catch it."""
+    cases = [Case(mutant.seed, name) for name, mutant in MUTANTS.items() if mutant.seed is not None]
+    for case, outcome in run_cases(cases, jobs=jobs):
+        assert case.mutant is not None
+        seed = case.seed if outcome.violation is not None else None
+        yield Catch(case.mutant, seed, 1, outcome.violation or "")

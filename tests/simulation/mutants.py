@@ -162,14 +162,8 @@ MUTANTS: dict[str, Mutant] = {
         "elif seq < end:",
         "elif True:",
     ),
-    "held-dropped": _one(
-        "what is held and void comes again",
-        "stateless_broker.held:Held.settle",
-        "batches = [batch.copy() for assembled in void for batch, _ in assembled.batches]",
-        "batches = []",
-    ),
-    "newest-fetch": _one(
-        "no offset is out of range that a later epoch may have shown",
+    "newest": _one(
+        "out of range, out of order and committed offsets are told by the newest epoch alone",
         "stateless_broker.epoch_work:EpochWork._is_newest",
         "is None",
         "is not False",

@@ -1,4 +1,4 @@
-"""Many seeds: each in a process of its own, several at once, each of these on its own Valkey."""
+"""Many runs: each in a process of its own, several at once, each of these on its own Valkey."""
 
 import multiprocessing
 import os
@@ -8,31 +8,34 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.sequencing import start_valkey
-from tests.simulation.mutants import Mutant, apply, unchanged
+from tests.simulation.mutants import MUTANTS, apply, unchanged
 from tests.simulation.redis_servers import simulate_identity
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.world import Sizes
 
 
-def run_seeds(
-    seeds: Sequence[int],
+class Case(NamedTuple):
+    seed: int
+    mutant: str | None = None
+
+
+def run_cases(
+    cases: Sequence[Case],
     *,
     jobs: int = 1,
     sizes: Sizes | None = None,
     everything: bool = False,
-    mutant: Mutant | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[tuple[Case, Outcome]]:
     """As they end. Whoever stops asking stops them."""
     context = multiprocessing.get_context("fork")
     running: dict[Connection, BaseProcess] = {}
-    for job in range(min(jobs, len(seeds))):
+    for job in range(min(jobs, len(cases))):
         ours, theirs = context.Pipe(duplex=False)
-        part = list(seeds)[job::jobs]
-        worker = context.Process(
-            target=_work, args=(theirs, part, sizes or Sizes(), everything, mutant)
-        )
+        part = list(cases)[job::jobs]
+        worker = context.Process(target=_work, args=(theirs, part, sizes or Sizes(), everything))
         worker.start()
         theirs.close()
         running[ours] = worker
@@ -53,32 +56,25 @@ def run_seeds(
             left.join()
 
 
-def _work(
-    told: Connection,
-    seeds: Sequence[int],
-    sizes: Sizes,
-    everything: bool,
-    mutant: Mutant | None,
-) -> None:
+def _work(told: Connection, cases: Sequence[Case], sizes: Sizes, everything: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="bucketlog-simulation-") as folder:
         path = Path(folder) / "valkey.sock"
         with start_valkey(path):
-            for seed in seeds:
-                told.send(_in_child(seed, path, sizes, everything, mutant))
+            for case in cases:
+                told.send((case, _in_child(case, path, sizes, everything)))
 
 
-def _in_child(
-    seed: int, redis: Path, sizes: Sizes, everything: bool, mutant: Mutant | None
-) -> Outcome:
-    """A fork: every seed begins in the same state, and leaves nothing behind."""
+def _in_child(case: Case, redis: Path, sizes: Sizes, everything: bool) -> Outcome:
+    """A fork: every run begins in the same state, and leaves nothing behind."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         status = 1
         try:
             os.close(reader)
-            simulate_identity(apply(mutant) if mutant is not None else unchanged)
-            found = simulate(seed, redis, sizes=sizes, everything=everything)
+            patch = apply(MUTANTS[case.mutant]) if case.mutant is not None else unchanged
+            simulate_identity(patch)
+            found = simulate(case.seed, redis, sizes=sizes, everything=everything)
             with os.fdopen(writer, "wb") as out:
                 out.write(pickle.dumps(found))
             status = 0
@@ -89,6 +85,6 @@ def _in_child(
         data = answer.read()
     os.waitpid(child, 0)
     if not data:
-        raise RuntimeError(f"seed {seed} ended without an outcome")
+        raise RuntimeError(f"{case} ended without an outcome")
     outcome: Outcome = pickle.loads(data)
     return outcome
