@@ -166,13 +166,14 @@ class EpochStarter:
                     f"epoch {checkpoint.ticket.epoch} is active already, the claim of {epoch} came "
                     "too late"
                 )
-            tails = (await self._committed.tails(checkpoint)).values()
+            recalled = await self._committed.recall(checkpoint)
+            tails = recalled.tails.values()
             chains = await asyncio.gather(
                 *(self._seal(tail.chain, epoch) for tail in tails if tail.epoch < epoch)
             )
             newer = await self._committed.checkpoint(unless=checkpoint)
             if newer is None or (checkpoint is not None and newer.ticket <= checkpoint.ticket):
-                return SealedLog(checkpoint, await self._committed.remembered(chains))
+                return SealedLog(checkpoint, await self._committed.remembered(recalled, chains))
             checkpoint = newer
 
     async def _seal(self, chain: Chain, epoch: int) -> Chain:

@@ -8,7 +8,8 @@ asks for it by `remembered`.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
@@ -21,11 +22,26 @@ from tiered_storage.chains import Chain
 from tiered_storage.checkpoint import decode_checkpoint, newest_first
 from tiered_storage.floors import check_not_below
 from tiered_storage.segment import decode_footer
-from tiered_storage.tails import Tail, TailStart, registered_after, tail_starts, whole_log
+from tiered_storage.tails import (
+    Tail,
+    TailStart,
+    all_starts,
+    registered_after,
+    tail_starts,
+    whole_log,
+)
 
 logger = logging.getLogger(__name__)
 
 FOOTER_GUESS_BYTES = 16 * 1024
+_T = TypeVar("_T")
+
+
+class Recalled(NamedTuple):
+    """`tails` follow what is `known`, by writer, of what stands after a checkpoint."""
+
+    tails: Mapping[WriterId, Tail]
+    known: Mapping[WriterId, Sequence[SegmentIndex]]
 
 
 class CommittedLog:
@@ -35,7 +51,7 @@ class CommittedLog:
     def __init__(
         self, bucket: Bucket, *, footer_reads_in_flight: int, known: KnownSegments | None = None
     ) -> None:
-        self.known = known or KnownSegments(batches_max=0)
+        self.known = KnownSegments(batches_max=0) if known is None else known
         self._bucket = bucket
         self._reads = asyncio.Semaphore(footer_reads_in_flight)
 
@@ -70,8 +86,17 @@ class CommittedLog:
     async def tails(self, checkpoint: Checkpoint | None) -> dict[WriterId, Tail]:
         """What stands in the chains after `checkpoint`. Raises `InvalidDataError`,
         `CorruptObjectError` and the bucket's errors, `StaleCheckpointError` among them."""
+        return await self._believed(checkpoint, self._listed_tails(checkpoint))
+
+    async def recall(self, checkpoint: Checkpoint | None) -> Recalled:
+        """As `tails`, without a listing or a read of what is known."""
+        if not self.known.is_empty:
+            return await self._believed(checkpoint, self._unknown_tails(checkpoint))
+        return Recalled(await self.tails(checkpoint), {})
+
+    async def _believed(self, checkpoint: Checkpoint | None, listing: Awaitable[_T]) -> _T:
         try:
-            found = await self._listed_tails(checkpoint)
+            found = await listing
         except (CorruptObjectError, InvalidDataError):
             check_not_below(checkpoint, await self._list(keys.FLOORS))  # else nothing is wrong
             raise
@@ -81,10 +106,30 @@ class CommittedLog:
     async def _listed_tails(self, checkpoint: Checkpoint | None) -> dict[WriterId, Tail]:
         if checkpoint is None:
             return whole_log(await self._list(keys.LOG), await self._list(keys.WRITERS))
-        registered = await self._list(keys.WRITERS, registered_after(checkpoint))
-        starts = tail_starts(checkpoint, registered)
+        starts = await self._starts(checkpoint)
         tails = await asyncio.gather(*map(self._tail, starts))
         return {start.writer: tail for start, tail in zip(starts, tails, strict=True)}
+
+    async def _unknown_tails(self, checkpoint: Checkpoint | None) -> Recalled:
+        starts = await self._starts(checkpoint)
+        self.known.forget_seals_but(start.writer for start in starts)
+        known = {start.writer: self.known.following(start.writer, start.seq) for start in starts}
+        sealed = {start.writer: self.known.sealed_at(start.writer) for start in starts}
+
+        async def tail(start: TailStart) -> Tail:
+            writer, end = start.writer, start.seq + len(known[start.writer])
+            if end == sealed[writer]:
+                return Tail(start.epoch, Chain(writer, end, (), end, True, ()))
+            return await self._tail(TailStart(writer, start.epoch, end))
+
+        tails = await asyncio.gather(*map(tail, starts))
+        found = {start.writer: tail for start, tail in zip(starts, tails, strict=True)}
+        return Recalled(found, known)
+
+    async def _starts(self, checkpoint: Checkpoint | None) -> list[TailStart]:
+        if checkpoint is None:
+            return all_starts(await self._list(keys.WRITERS))
+        return tail_starts(checkpoint, await self._list(keys.WRITERS, registered_after(checkpoint)))
 
     async def _tail(self, start: TailStart) -> Tail:
         async with self._reads:
@@ -114,20 +159,25 @@ class CommittedLog:
         return sorted(filter(keep, indexes), key=lambda index: index.ticket)
 
     async def remembered(
-        self, chains: Iterable[Chain], *, keep: Callable[[SegmentIndex], bool] = lambda _: True
+        self,
+        recalled: Recalled,
+        chains: Iterable[Chain],
+        *,
+        keep: Callable[[SegmentIndex], bool] = lambda _: True,
     ) -> list[SegmentIndex]:
-        """As `segments`; only what is not known is read, and known then."""
+        """As `segments`, of the `chains` and what was known before them. What is read is known
+        then."""
         chains = list(chains)
-        known = {}
-        for chain in chains:
-            for info in chain.committed:
-                index = self.known.index(keys.parse_segment(info.key))
-                if index is not None:
-                    known[info.key] = index
-        indexes = await self.segments(chains, known=known)
-        for index in indexes:
+        listed = [keys.parse_segment(info.key) for chain in chains for info in chain.committed]
+        known = {keys.segment(name): index for name in listed if (index := self.known.index(name))}
+        found = await self.segments(chains, known=known)
+        for index in found:
             self.known.learn(index)
-        return list(filter(keep, indexes))
+        for chain in chains:
+            if chain.sealed:
+                self.known.note_seal(chain.writer, chain.end)
+            found += recalled.known.get(chain.writer, ())
+        return sorted(filter(keep, found), key=lambda index: index.ticket)
 
     async def footer(self, info: ObjectInfo) -> SegmentIndex:
         key, length = info.key, min(FOOTER_GUESS_BYTES, info.size_bytes)

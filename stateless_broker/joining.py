@@ -87,8 +87,10 @@ async def read_visible_log(
         )
 
     await _learn_what_is_told(epoch, position.visible, sequencer, committed.known)
-    tails = await committed.tails(checkpoint)
-    segments = await committed.remembered((tail.chain for tail in tails.values()), keep=was_visible)
+    recalled = await committed.recall(checkpoint)
+    segments = await committed.remembered(
+        recalled, (tail.chain for tail in recalled.tails.values()), keep=was_visible
+    )
     return VisibleLog(position.visible, checkpoint, segments)
 
 

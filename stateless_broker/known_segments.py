@@ -1,12 +1,15 @@
-"""The footers of committed segments that this broker has seen: what it need not read again when it
-begins with the log anew, be it in a new epoch or because its view fell behind.
+"""The footers of committed segments that this broker has seen: what it need not list and read again
+when it begins with the log anew, be it in a new epoch or because its view fell behind.
 
-Invariant: only footers of committed segments are learnt, and what a key holds never changes. They
-are forgotten when a checkpoint covers them, and the oldest when they have more than `batches_max`
-batches together: then they are read.
+Invariant: only footers of committed segments and ends of sealed chains are learnt; what a key holds
+never changes, and what stands below it is committed, too. Footers are forgotten when a checkpoint
+covers them, and the oldest when they have more than `batches_max` batches together: then they are
+read.
 """
 
-from bucketlog.model import SegmentId, SegmentIndex, Ticket
+from collections.abc import Iterable
+
+from bucketlog.model import SegmentId, SegmentIndex, Ticket, WriterId
 
 
 class KnownSegments:
@@ -15,6 +18,8 @@ class KnownSegments:
         self._batches = 0
         self._indexes: dict[SegmentId, SegmentIndex] = {}
         """The oldest first."""
+        self._sealed: dict[WriterId, int] = {}
+        """Where the chains end that are sealed."""
 
     def learn(self, index: SegmentIndex) -> None:
         if index.segment in self._indexes:
@@ -24,9 +29,32 @@ class KnownSegments:
         while self._batches > self._batches_max:
             self._forget(next(iter(self._indexes)))
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._indexes
+
     def index(self, segment: SegmentId) -> SegmentIndex | None:
         """None where the bucket must be asked."""
         return self._indexes.get(segment)
+
+    def following(self, writer: WriterId, start: int) -> list[SegmentIndex]:
+        """Those that are known from seq `start` on, up to the first that is not."""
+        found = []
+        while (index := self._indexes.get(SegmentId(writer, start))) is not None:
+            found.append(index)
+            start += 1
+        return found
+
+    def note_seal(self, writer: WriterId, end: int) -> None:
+        self._sealed[writer] = end
+
+    def sealed_at(self, writer: WriterId) -> int | None:
+        """None where the chain may have grown."""
+        return self._sealed.get(writer)
+
+    def forget_seals_but(self, writers: Iterable[WriterId]) -> None:
+        """The others' chains are covered."""
+        self._sealed = {name: self._sealed[name] for name in writers if name in self._sealed}
 
     def forget_below(self, covered: Ticket) -> None:
         """A checkpoint covers all below this ticket."""

@@ -60,6 +60,12 @@ def tail_starts(checkpoint: Checkpoint, registrations: Iterable[ObjectInfo]) -> 
     return starts
 
 
+def all_starts(registrations: Iterable[ObjectInfo]) -> list[TailStart]:
+    """Of all that ever registered, where nothing is covered."""
+    found = (keys.parse_writer_registration(info.key) for info in registrations)
+    return [TailStart(writer, epoch, 0) for epoch, writer in found]
+
+
 def whole_log(
     listed: Iterable[ObjectInfo], registrations: Iterable[ObjectInfo]
 ) -> dict[WriterId, Tail]:

@@ -1,6 +1,6 @@
 """What a broker remembers of segments, and for how long."""
 
-from bucketlog.model import SegmentId, Ticket
+from bucketlog.model import SegmentId, Ticket, WriterId
 from stateless_broker.known_segments import KnownSegments
 from tests.indexes import WRITER, commit, partition, row, segment
 
@@ -39,3 +39,25 @@ def test_one_that_is_too_large_is_not_kept() -> None:
     known = KnownSegments(batches_max=0)
     known.learn(segment(0))
     assert seqs(known) == []
+
+
+def test_what_follows_ends_at_the_first_that_is_not_known() -> None:
+    known = KnownSegments(batches_max=100)
+    assert [known.is_empty] == [True]
+    for number in (1, 2, 3, 5):
+        known.learn(segment(number))
+    assert [known.is_empty] == [False]
+    assert [index.segment.seq for index in known.following(WRITER, 2)] == [2, 3]
+    assert known.following(WRITER, 4) == []
+    assert known.following(WriterId("b" * 32), 1) == []
+
+
+def test_seals_are_known_until_their_chains_are_covered() -> None:
+    known = KnownSegments(batches_max=0)
+    known.note_seal(WRITER, 7)
+    assert known.sealed_at(WRITER) == 7
+    assert known.sealed_at(WriterId("b" * 32)) is None
+    known.forget_seals_but([WriterId("b" * 32), WRITER])
+    assert known.sealed_at(WRITER) == 7
+    known.forget_seals_but([])
+    assert known.sealed_at(WRITER) is None
