@@ -139,6 +139,21 @@ class Client:
                     return found
             await self.pause()
 
+    async def new_producer_id(self) -> int:
+        while True:
+            answer = await self.call(
+                self.any_broker(),
+                "init_producer_id",
+                4,
+                transactional_id=None,
+                transaction_timeout=60_000,
+                producer_id=-1,
+                producer_epoch=-1,
+            )
+            if answer is not None and ErrorCode(answer.error_code) is ErrorCode.none:
+                return int(answer.producer_id)
+            await self.pause()
+
     async def topic_id(self, name: str) -> TopicId | None:
         answer = await self.call(
             self.any_broker(),
@@ -200,7 +215,7 @@ class Producer(Client):
         broker = self.any_broker()
         while not self.is_done:
             if self._begins_anew and not waiting:
-                self._producer_id, first = await self._init_producer_id(), records
+                self._producer_id, first = await self.new_producer_id(), records
             while made < self._batches and (
                 not waiting or made - waiting[0].number < self._window  # as Kafka's own clients do
             ):
@@ -219,21 +234,6 @@ class Producer(Client):
         values = [f"{kind}{self.name}:{first + n}".encode() for n in range(count)]
         self.surface.truth.sent.update(values)
         return values
-
-    async def _init_producer_id(self) -> int:
-        while True:
-            answer = await self.call(
-                self.any_broker(),
-                "init_producer_id",
-                4,
-                transactional_id=None,
-                transaction_timeout=60_000,
-                producer_id=-1,
-                producer_epoch=-1,
-            )
-            if answer is not None and ErrorCode(answer.error_code) is ErrorCode.none:
-                return int(answer.producer_id)
-            await self.pause()
 
     async def _send_all(self, broker: SimulatedBroker, waiting: list[Batch]) -> bool:
         """All at once; those that are acknowledged go. True if all are."""

@@ -1,12 +1,13 @@
 """Topics that come and go: created, written to, deleted, and created again by the same name."""
 
 from random import Random
+from typing import Any
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
 from bucketlog.model import TopicId, TopicPartition
-from tests.simulation.clients import RETRIABLE, Client, Surface
+from tests.simulation.clients import FOLLOWS_NOTHING, RETRIABLE, Client, Surface
 from tests.wire_client import build_batch
 
 
@@ -22,7 +23,7 @@ class TopicChanger(Client):
         self.is_changing = False
         self.is_ending = False
         self.is_done = False
-        self._sent = 0
+        self._producers = 0
 
     async def run(self) -> None:
         while not self.is_ending:
@@ -33,9 +34,9 @@ class TopicChanger(Client):
                 continue
             self.created, self.is_changing = created, False
             self.surface.trace.add(self.name, f"created {created.hex()[:8]}")
-            for _ in range(self.random.randint(0, 2)):
+            for _ in range(self.random.randint(1, 2)):
                 await self._produce(created)
-                await self.pause(0.5)
+                await self.pause(0.3)
             if self.random.random() < 0.3:
                 continue
             self.is_changing = True
@@ -47,20 +48,25 @@ class TopicChanger(Client):
         self.is_done = True
 
     async def _produce(self, topic_id: TopicId) -> None:
-        """Once: it may be in the log, or not."""
-        value = f"x{self.name}:{self._sent}".encode()
-        self._sent += 1
-        self.surface.truth.sent.add(value)
-        rows = [{"index": 0, "records": build_batch([(None, value)])}]
-        answer = await self.call(
-            self.any_broker(),
-            "produce",
-            9,
-            transactional_id=None,
-            acks=-1,
-            timeout=3_000,
-            topic_data=[{"name": self.topic, "partition_data": rows}],
-        )
+        """A few batches of a new producer, one after the other, once: each may be in the log or
+        not, and none may that comes after one that is not."""
+        producer_id = await self.new_producer_id()
+        self._producers += 1
+        broker, sent = self.any_broker(), []
+        for number in range(3):
+            value = f"i{self.name}-{self._producers}:{number}".encode()
+            self.surface.truth.sent.add(value)
+            records = build_batch(
+                [(None, value)], producer_id=producer_id, producer_epoch=0, base_sequence=number
+            )
+            rows = [{"index": 0, "records": records}]
+            data = [{"name": self.topic, "partition_data": rows}]
+            values = {"transactional_id": None, "acks": -1, "timeout": 3_000, "topic_data": data}
+            sent.append((value, self.send(broker, "produce", 9, **values)))
+        for value, answer in sent:
+            self._take(topic_id, value, await self.decoded(answer, "produce", 9, 4.0))
+
+    def _take(self, topic_id: TopicId, value: bytes, answer: Any) -> None:
         if answer is None:
             return
         row = answer.responses[0].partition_responses[0]
@@ -68,7 +74,7 @@ class TopicChanger(Client):
         if error is ErrorCode.none:
             partition = TopicPartition(topic_id, 0)
             self.surface.truth.acknowledge(self.name, partition, row.base_offset, [value])
-        elif error not in RETRIABLE:
+        elif error not in (*RETRIABLE, *FOLLOWS_NOTHING):
             self.surface.trace.violate("retriable errors alone", f"{value!r}: {error.name}")
 
     async def _delete(self, topic_id: TopicId) -> None:
