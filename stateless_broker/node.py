@@ -45,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 START_PAUSE_S = 0.5
 READ_RETRY = RetryPolicy(give_up_after_ms=10_000)
+START_RETRY = RetryPolicy(give_up_after_ms=500)
+"""Whoever watches a start is told soon what it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +83,7 @@ class Node:
         self._on_request = on_request
         self._upkeep = upkeep or UpkeepCounts()
         self._supervisor = Supervisor()
-        self._bucket = RetryBucket(
-            surroundings.bucket,
-            READ_RETRY,
-            random=surroundings.random,
-            monotonic=surroundings.monotonic,
-        )
+        self._bucket = self._retried(READ_RETRY)
         self._sequencer: Sequencer | None = None
         self._membership: Membership | None = None
         self._epochs: Epochs | None = None
@@ -124,12 +121,21 @@ class Node:
         self._epochs = self._make_epochs(sequencer, membership)
         return await self._reach("joining", deadline, self._epochs.begin)
 
-    async def _cluster_id(self) -> str:
+    def _retried(self, policy: RetryPolicy) -> RetryBucket:
         surroundings = self._surroundings
+        return RetryBucket(
+            surroundings.bucket,
+            policy,
+            random=surroundings.random,
+            monotonic=surroundings.monotonic,
+        )
+
+    async def _cluster_id(self) -> str:
+        surroundings, bucket = self._surroundings, self._retried(START_RETRY)
         nonce = surroundings.new_uuid().hex
-        await probe(self._bucket, nonce=nonce, name=self._settings.bucket_url)
+        await probe(bucket, nonce=nonce, name=self._settings.bucket_url)
         identity = await ensure_cluster(
-            self._bucket, new_cluster_id=surroundings.new_uuid(), now_ms=surroundings.now_ms()
+            bucket, new_cluster_id=surroundings.new_uuid(), now_ms=surroundings.now_ms()
         )
         return str(identity.cluster_id)
 
