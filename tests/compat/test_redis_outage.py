@@ -1,0 +1,99 @@
+"""Idempotent producers of other people that come for the first time while Redis is out of reach:
+what they are told makes each of them wait, and go on when it is back."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from bucketlog.errors import ConfigurationError
+from tests.broker_process import BrokerProcess
+from tests.components import Components
+from tests.rig import OwnValkey
+from tests.scenarios.kafka_tools import INSTALL, KafkaTools
+from tests.scenarios.round_trip import create_topic
+from tests.scenarios.way import State, Way
+from tests.wire_client import WireClient
+
+TOPIC = "t"
+CLIENT_TRIES = 3
+POLL_S = 0.05
+PATIENCE_S = 30.0
+QUICK = {"redis_timeout_ms": "500", "heartbeat_interval_ms": "100", "session_timeout_ms": "1000"}
+
+
+@pytest.fixture
+def outage(tmp_path: Path) -> Iterator[tuple[BrokerProcess, Way]]:
+    """A broker with topic `t`, whose Redis does not answer."""
+    valkey = OwnValkey(tmp_path)
+    valkey.start()
+    with Way(valkey.path, tmp_path / "way.sock") as way:
+        broker = BrokerProcess(
+            tmp_path / "broker.log",
+            bucket_url=f"file://{tmp_path}/bucket",
+            redis_url=f"unix://{way.address}",
+            **QUICK,
+        ).wait_until_ready()
+        create_topic(broker.bootstrap, TOPIC, 1)
+        way.be(State.BLACK_HOLE)
+        yield broker, way
+        way.be(State.OPEN)
+        broker.kill()
+    valkey.stop()
+
+
+def of_librdkafka(bootstrap: str, components: Components) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    outcomes: list[object] = []
+    producer.produce(TOPIC, b"value", on_delivery=lambda error, _: outcomes.append(error))
+    assert producer.flush(60) == 0
+    assert outcomes == [None]
+
+
+def of_java(bootstrap: str, components: Components) -> None:
+    """Idempotent by default."""
+    try:
+        tools = KafkaTools(bootstrap)
+    except ConfigurationError as error:
+        components.missing("Apache Kafka's tools", error.remedy or INSTALL)
+        raise
+    components.took_part("Apache Kafka's tools", tools.version)
+    done = tools.run("kafka-console-producer", "--topic", TOPIC, stdin=b"value\n")
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"ERROR" not in done.stderr + done.stdout, done.stderr.decode()
+
+
+def open_when_asked(broker: BrokerProcess, way: Way) -> None:
+    """Once the client has asked for its producer id, and again."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if broker.metrics().get('bucketlog_requests_total{api_key="22"}', 0) >= 1 + CLIENT_TRIES:
+            break
+        time.sleep(POLL_S)
+    way.be(State.OPEN)
+
+
+@pytest.mark.parametrize("produce", [of_librdkafka, of_java])
+def test_a_producer_that_comes_meanwhile_waits(
+    outage: tuple[BrokerProcess, Way],
+    produce: Callable[[str, Components], None],
+    components: Components,
+) -> None:
+    broker, way = outage
+    with WireClient(broker.bootstrap) as client:
+        asked = client.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+    assert asked.error_code != 0
+    back = threading.Thread(target=open_when_asked, args=(broker, way))
+    back.start()
+    try:
+        produce(broker.bootstrap, components)
+    finally:
+        back.join()
+    with WireClient(broker.bootstrap) as client:
+        rows = [{"partition_index": 0, "timestamp": -1}]
+        topics = [{"name": TOPIC, "partitions": rows}]
+        answer = client.call("list_offsets", 4, replica_id=-1, isolation_level=0, topics=topics)
+    assert answer.topics[0].partitions[0].offset == 1
