@@ -174,8 +174,10 @@ async def test_not_on_a_replica(fresh: Sequencing) -> None:
     await fresh.sequencer.activate(mine)
     await fresh.redis.replicaof("127.0.0.1", "1")
     try:
+        connection = await fresh.redis.client_id()
         with pytest.raises(SequencerUnavailableError, match="Redis is not the primary"):
             await fresh.sequencer.add_nonce("n")
+        assert await fresh.redis.client_id() != connection, "the server is left: a name may move"
         with pytest.raises(SequencerUnavailableError, match="Redis is a slave"):
             await fresh.sequencer.check_server()
         with pytest.raises(SequencerLostError, match="refused: the server is a slave"):
