@@ -52,6 +52,8 @@ NOT_THE_PRIMARY = (
 )
 """Answers of a server that does not have the shard's keys, or not for itself: it has done nothing,
 and another one will. (One that loads its data is out of reach for redis-py.)"""
+CLOSED_TRANSPORT = "the handler is closed"
+"""How uvloop says that a connection was lost before it was written to: nothing was sent."""
 LOST_REMEDY = "brokers begin a new epoch from the bucket by themselves"
 
 
@@ -122,6 +124,12 @@ class ScriptRunner:
             ) from error
         except RedisError as error:
             raise SequencerError(f"Redis answered: {error}") from error
+        except RuntimeError as error:
+            if CLOSED_TRANSPORT not in str(error):
+                raise
+            raise SequencerUnavailableError(
+                f"Redis is unreachable: {error}", remedy="check that it runs; the call is repeated"
+            ) from error
 
     async def _run(self, verb: Verb, *args: str | bytes | int, extra: Sequence[str] = ()) -> Any:
         keys = [*self._keys, *extra]

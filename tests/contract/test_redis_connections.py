@@ -1,7 +1,10 @@
-"""More calls at once than there are connections to Redis."""
+"""More calls at once than there are connections to Redis, and connections that are gone."""
 
 import asyncio
 
+import pytest
+
+from bucketlog.errors import SequencerUnavailableError
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.redis_url import connect_redis
 
@@ -17,5 +20,35 @@ async def test_calls_wait_for_a_connection(redis_url: str) -> None:
         assert len({answer.run_id for answer in answers}) == 1
         assert len(answers) == CALLS
         assert len(await redis.client_list()) <= CONNECTIONS + 1
+    finally:
+        await redis.aclose()
+
+
+@pytest.mark.parametrize(
+    ("message", "raised"),
+    [
+        (
+            "unable to perform operation on <UnixTransport closed=True>; the handler is closed",
+            SequencerUnavailableError,
+        ),
+        ("cannot reuse already awaited coroutine", RuntimeError),
+    ],
+)
+async def test_a_transport_that_uvloop_has_closed_is_a_redis_out_of_reach(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch, message: str, raised: type[Exception]
+) -> None:
+    """Redis was killed: uvloop tells whoever writes to its connection next by a RuntimeError."""
+    redis = connect_redis(redis_url, timeout_ms=10_000)
+    sequencer = Sequencer(redis, cluster_id="closed")
+
+    async def fail(*_: object) -> None:
+        raise RuntimeError(message)
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(redis, "evalsha", fail)
+            with pytest.raises(raised):
+                await sequencer.active_epoch()
+        assert await sequencer.active_epoch() is None
     finally:
         await redis.aclose()

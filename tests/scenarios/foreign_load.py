@@ -131,11 +131,13 @@ class JavaLoad(ForeignLoad):
         self._tools = KafkaTools(bootstrap)
 
     def _send_on(self) -> None:
-        process = self._tools.start(
-            "kafka-verifiable-producer",
-            *("--topic", self._topic, "--throughput", str(self._records_a_second)),
-            *("--value-prefix", self.name, "--command-config", str(self._config)),
-        )
+        with self._config.with_suffix(".log").open("wb") as complaints:  # it warns of each retry
+            process = self._tools.start(
+                "kafka-verifiable-producer",
+                *("--topic", self._topic, "--throughput", str(self._records_a_second)),
+                *("--value-prefix", self.name, "--command-config", str(self._config)),
+                complaints=complaints,
+            )
 
         def end() -> None:
             self._stopping.wait()

@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from bucketlog.errors import BucketlogError, ConfigurationError
 from spark_jobs.java import find_java
@@ -63,12 +64,16 @@ class KafkaTools:
             check=False,
         )
 
-    def start(self, tool: str, *arguments: str) -> "subprocess.Popen[str]":
-        """One that goes on until it is told to end; what it says comes by lines."""
+    def start(
+        self, tool: str, *arguments: str, complaints: IO[bytes] | None = None
+    ) -> "subprocess.Popen[str]":
+        """One that goes on until it is told to end; what it says comes by lines, and what it
+        complains of goes to `complaints`, else to standard error."""
         return subprocess.Popen(
             self._command(tool, arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
+            stderr=complaints,
             text=True,
             env=_environment(),
         )
