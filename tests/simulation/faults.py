@@ -46,6 +46,8 @@ class Faults:
             (self.kill_before_put, 3),
             (self.kill_after_put, 3),
             (self.wipe_after_put, 1),
+            (self.wipe_before_put, 3),
+            (self.resynchronise, 2),
             (self.pause_before_put, 2),
             (self.read_beside_put, 3),
             (self.pause, 5),
@@ -174,6 +176,11 @@ class Faults:
         broker = self._random.choice(self._world.brokers)
         self._trap(broker, after=True, spring=self.wipe)
 
+    def wipe_before_put(self) -> None:
+        """The next epoch's seal comes before the segment."""
+        broker = self._random.choice(self._world.brokers)
+        self._trap(broker, after=False, spring=self.wipe, delay_s=4.0)
+
     def kill_all(self) -> None:
         for broker in self._world.brokers:
             broker.kill()
@@ -211,6 +218,10 @@ class Faults:
         self._main, old = self._random.choice(others), self._main
         self._main.promote(self._some_past())
         self._move_all(old)
+
+    def resynchronise(self) -> None:
+        """The primary was a replica for a moment, and has older data: the same process."""
+        self._main.promote(self._some_past())
 
     def _move_all(self, old: Server) -> None:
         slow = self._random.randrange(len(self._world.routes))

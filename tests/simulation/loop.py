@@ -22,6 +22,8 @@ Ts = TypeVarTuple("Ts")
 
 BEGIN_S = 1_000.0
 LONGEST_THREAD_S = 0.005
+CALLBACKS_MOST = 1_000_000
+"""Of a whole run; some 100,000 are usual."""
 _numbers = count()
 
 
@@ -78,7 +80,7 @@ def _make_task(loop: Any, coro: Any, **values: Any) -> _Task:
 
 
 class StalledError(Exception):
-    """Nobody will ever do anything again."""
+    """Nobody will ever do anything again, or somebody never rests."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -86,6 +88,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         super().__init__()
         self._random = random
         self._now = BEGIN_S
+        self._callbacks = 0
         self._ready: deque[Any]
         self._timers: list[tuple[float, int, Any]] = []
         self._stopping: bool
@@ -142,11 +145,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if not timers:
                 if self._stopping:
                     return
-                raise StalledError
+                raise StalledError("nobody will do anything any more")
             self._now = max(self._now, timers[0][0])
         now = self._now
         while timers and timers[0][0] <= now:
             ready.append(heapq.heappop(timers)[2])
+        self._callbacks += len(ready)
+        if self._callbacks > CALLBACKS_MOST:
+            raise StalledError(f"{CALLBACKS_MOST} callbacks: somebody never rests")
         for _ in range(len(ready)):
             handle = ready.popleft()
             if handle._cancelled:

@@ -26,11 +26,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Mutant:
-    """`seed` is the first that catches it; None where another rule makes up for its loss."""
-
     rule: str
     changes: Sequence[Change]
-    seed: int | None = None
 
 
 def _one(rule: str, where: str, old: str, new: str) -> Mutant:
@@ -311,30 +308,33 @@ def lua_patch(changes: Sequence[Change]) -> LuaPatch:
 
 def apply(mutant: Mutant) -> LuaPatch:
     """Change this process' functions; returns the change of Lua files."""
+    by_function: dict[str, list[Change]] = {}
     for change in mutant.changes:
         if not change.where.endswith(".lua"):
-            _change_function(change)
+            by_function.setdefault(change.where, []).append(change)
+    for where, changes in by_function.items():
+        function, text = changed_source(where, changes)
+        made: dict[str, Any] = {}
+        exec(compile(text, where, "exec"), dict(function.__globals__), made)
+        function.__code__ = made[function.__name__].__code__
     return lua_patch(mutant.changes)
 
 
-def _change_function(change: Change) -> None:
-    module_name, _, path = change.where.partition(":")
-    module = import_module(module_name)
+def changed_source(where: str, changes: Sequence[Change]) -> tuple[FunctionType, str]:
+    """The function, and its text as it is to be, without decorators."""
+    module_name, _, path = where.partition(":")
     *owners, name = path.split(".")
-    owner: Any = module
+    owner: Any = import_module(module_name)
     for part in owners:
         owner = getattr(owner, part)
     function = inspect.getattr_static(owner, name)
     function = getattr(function, "__func__", function)
-    assert isinstance(function, FunctionType), change.where
-    text = getattr(function, "__simulated_source__", None) or inspect.getsource(function)
-    text = _replaced(text, change)
-    body = textwrap.dedent(text)
-    body = body[body.index("async def" if "async def" in body else "def") :]
-    made: dict[str, Any] = {}
-    exec(compile(body, change.where, "exec"), dict(vars(module)), made)
-    function.__code__ = made[name].__code__
-    vars(function)["__simulated_source__"] = text
+    assert isinstance(function, FunctionType), where
+    text = inspect.getsource(function)
+    for change in changes:
+        text = _replaced(text, change)
+    text = textwrap.dedent(text)
+    return function, text[text.index("async def" if "async def" in text else "def") :]
 
 
 def _replaced(text: str, change: Change) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.simulation import ending
 from tests.simulation.clients import Client
 from tests.simulation.faults import Faults
+from tests.simulation.loop import StalledError
 from tests.simulation.trace import Trace
 from tests.simulation.world import Sizes, World
 
@@ -54,7 +55,10 @@ def simulate(seed: int, redis: Path, *, sizes: Sizes, everything: bool = False) 
     world = World(seed, redis, sizes, everything=everything)
     logger.handlers = [_ToTrace(world.trace)]
     logger.setLevel(logging.INFO)
-    world.loop.run_until_complete(_run(world))
+    try:
+        world.loop.run_until_complete(_run(world))
+    except StalledError as error:
+        world.trace.violate("progress", str(error))
     violation = world.trace.violation
     return Outcome(
         seed,

@@ -1,0 +1,32 @@
+"""What caught each mutant: a seed, and the rule that was seen broken, as `--mutants all` told them.
+A change of the product changes what happens in a seed: then another one catches it.
+
+Mutants that are not here were not caught so far.
+"""
+
+from typing import NamedTuple
+
+
+class Caught(NamedTuple):
+    seed: int
+    rule: str
+
+
+CAUGHT: dict[str, Caught] = {
+    "wait": Caught(2, "retriable errors alone"),
+    "dependencies": Caught(1, "withdrawn or passed over"),
+    "stamp-open": Caught(1, "bucket reader"),
+    "low-ticket": Caught(1, "bucket reader"),
+    "open-duplicate": Caught(2, "retriable errors alone"),
+    "producer-ids": Caught(0, "retriable errors alone"),
+    "chain-order": Caught(0, "progress"),
+    "cascade": Caught(1, "withdrawn or passed over"),
+    "held-acks": Caught(1, "moved"),
+    "newest": Caught(2, "no reset"),
+    "seal-before-fence": Caught(0, "progress"),
+    "fence-rollback": Caught(1, "bucket reader"),
+    "missing-key": Caught(0, "retriable errors alone"),
+    "seal-all": Caught(1, "writing is stopped"),
+    "two-passes": Caught(2, "bucket reader"),
+    "producers-folded": Caught(0, "retriable errors alone"),
+}
