@@ -38,7 +38,7 @@ def prove_fault_points(short: bool) -> Figures:
     """Brokers die by SIGKILL at each step of the commit path, sealing, epochs and checkpoints."""
     if short:
         return fault_points(Store.FILE, SHORT_POINTS, 1).as_json()
-    return fault_points(Store.FILE, list(Point), 3).as_json()
+    return fault_points(Store.FILE, list(Point), 1).as_json()
 
 
 RECOVERY_TARGETS: dict[str, Callable[[bool], Figures]] = {

@@ -13,13 +13,14 @@ from contextlib import suppress
 import aiokafka
 import confluent_kafka
 from aiokafka.errors import OffsetOutOfRangeError
-from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from tests.scenarios.history import Commit, CommittedSeen, History, Read, Seen, Sent
 from tests.scenarios.load import PROGRESS_TIMEOUT_S, sent_of
 from tests.wire_client import WireClient
 
 POLL_S = 0.1
+POLL_RECORDS = 500
 ASK_PAUSE_S = 0.1
 ASK_TIMEOUT_S = 30.0
 SESSION_MS = 10_000
@@ -73,16 +74,6 @@ class Onlooker(threading.Thread):
             self._history.positions.append(Seen(observer, partition, mine[-1][0] + 1))
 
 
-def _rows(messages: Sequence[Message]) -> dict[int, list[tuple[int, Sent]]]:
-    rows: dict[int, list[tuple[int, Sent]]] = {}
-    for message in messages:
-        partition, offset = message.partition(), message.offset()
-        assert partition is not None
-        assert offset is not None
-        rows.setdefault(partition, []).append((offset, sent_of(message.value())))
-    return rows
-
-
 class _Confluent(Onlooker):
     """With librdkafka."""
 
@@ -103,20 +94,29 @@ class _Confluent(Onlooker):
             }
         )
 
-    def _poll(self, consumer: confluent_kafka.Consumer, observer: str) -> bool:
-        """True where there was something."""
-        began = time.monotonic()
-        good = []
-        for message in consumer.consume(500, POLL_S):
+    def _observer(self) -> str:
+        return self.name
+
+    def _poll(self, consumer: confluent_kafka.Consumer) -> bool:
+        """Up to `POLL_RECORDS`, one by one: a rebalance may come between any two. True where there
+        was something."""
+        for count in range(POLL_RECORDS):
+            began = time.monotonic()
+            message = consumer.poll(0 if count else POLL_S)
+            if message is None:
+                return count > 0
             error = message.error()
             if error is None:
-                good.append(message)
+                partition, offset = message.partition(), message.offset()
+                assert partition is not None
+                assert offset is not None
+                row = offset, sent_of(message.value())
+                self._take(self._observer(), {partition: [row]}, began)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                self._history.resets.append(f"{observer}: {error.str()}")
+                self._history.resets.append(f"{self._observer()}: {error.str()}")
             else:
-                self.failures.append(f"{observer}: {error}")
-        self._take(observer, _rows(good), began)
-        return bool(good)
+                self.failures.append(f"{self._observer()}: {error}")
+        return True
 
 
 class PlainReader(_Confluent):
@@ -125,7 +125,7 @@ class PlainReader(_Confluent):
         consumer.assign([TopicPartition(self._topic, number, 0) for number in self.positions])
         try:
             while not self._stopping.is_set():
-                self._poll(consumer, self.name)
+                self._poll(consumer)
         finally:
             consumer.close()
 
@@ -171,12 +171,15 @@ class GroupReader(_Confluent):
             self.positions[row.partition] = row.offset
         consumer.assign(found)
 
+    def _observer(self) -> str:
+        return f"{self.name}, joined {self._joined} times"
+
     def _look_on(self) -> None:
         consumer = self._consumer(self._group)
         consumer.subscribe([self._topic], on_assign=self._assigned)
         try:
             while not self._stopping.is_set():
-                if self._poll(consumer, f"{self.name}, joined {self._joined} times"):
+                if self._poll(consumer):
                     self._commit(consumer)
         finally:
             consumer.close()
