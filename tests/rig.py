@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, cast
 from uuid import uuid4
 
+import psutil
 from kio.schema.errors import ErrorCode
 from redis import Redis as SyncRedis
 
@@ -321,9 +322,10 @@ class OwnValkey:
             self._server.stop()
 
     def kill(self) -> None:
-        """kill -9."""
-        self._pid = 0
+        """kill -9; until it is gone."""
+        process, self._pid = psutil.Process(self._pid), 0
         self._server.terminate()
+        process.wait()
 
     def pause(self) -> None:
         """Connections to it stay, and nothing is answered before `go_on`."""
