@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -18,6 +20,7 @@ def digest(seed: int, hash_seed: str) -> str:
     return str(json.loads(done.stdout.splitlines()[-1])["digest"])
 
 
+@pytest.mark.long
 def test_a_seed_gives_one_trace_in_any_process() -> None:
     assert digest(3, "1") == digest(3, "2")
     assert digest(3, "1") != digest(4, "1")

@@ -15,9 +15,9 @@ class Caught(NamedTuple):
 CAUGHT: dict[str, Caught] = {
     "wait": Caught(2, "retriable errors alone"),
     "dependencies": Caught(1, "withdrawn or passed over"),
-    "stamp-open": Caught(1, "bucket reader"),
-    "low-ticket": Caught(1, "bucket reader"),
-    "open-duplicate": Caught(2, "retriable errors alone"),
+    "stamp-open": Caught(2, "bucket reader"),
+    "low-ticket": Caught(3, "bucket reader"),
+    "open-duplicate": Caught(1, "retriable errors alone"),
     "producer-ids": Caught(0, "retriable errors alone"),
     "chain-order": Caught(0, "progress"),
     "cascade": Caught(1, "withdrawn or passed over"),
@@ -28,5 +28,6 @@ CAUGHT: dict[str, Caught] = {
     "missing-key": Caught(0, "retriable errors alone"),
     "seal-all": Caught(1, "writing is stopped"),
     "two-passes": Caught(2, "bucket reader"),
+    "gaps": Caught(3, "bucket reader"),
     "producers-folded": Caught(0, "retriable errors alone"),
 }

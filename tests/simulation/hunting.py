@@ -7,7 +7,7 @@ from tests.simulation.caught import CAUGHT
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.seeds import Case, run_cases
 
-EASY_SEED_MAX = 2
+EASY_SEED_MAX = 3
 EASY_SEEDS = 30
 
 

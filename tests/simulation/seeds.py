@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import pickle
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
@@ -15,6 +17,8 @@ from tests.simulation.mutants import MUTANTS, apply, unchanged
 from tests.simulation.redis_servers import simulate_identity
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.world import Sizes
+
+EXIT_TERMINATED = 143
 
 
 class Case(NamedTuple):
@@ -52,11 +56,13 @@ def run_cases(
                         raise RuntimeError("a run of the simulation broke down") from None
     finally:
         for left in running.values():
-            left.terminate()
-            left.join()
+            while left.is_alive():
+                left.terminate()
+                left.join(1.0)
 
 
 def _work(told: Connection, cases: Sequence[Case], sizes: Sizes, everything: bool) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))  # Valkey goes, too
     with tempfile.TemporaryDirectory(prefix="bucketlog-simulation-") as folder:
         path = Path(folder) / "valkey.sock"
         with start_valkey(path):
