@@ -19,6 +19,7 @@ CAUGHT: dict[str, Caught] = {
     "low-ticket": Caught(3, "bucket reader"),
     "open-duplicate": Caught(1, "retriable errors alone"),
     "producer-ids": Caught(0, "retriable errors alone"),
+    "create-only": Caught(0, "progress"),
     "chain-order": Caught(0, "progress"),
     "cascade": Caught(1, "withdrawn or passed over"),
     "held-acks": Caught(1, "moved"),
