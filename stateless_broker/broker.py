@@ -16,14 +16,14 @@ from uuid import uuid4
 
 from bucketlog.errors import ConfigurationError
 from metadata.sequencer.redis_url import connect_redis
+from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.health import Health
 from stateless_broker.http_endpoint import HttpEndpoint, application
-from stateless_broker.listener import Listener, bound_socket
-from stateless_broker.memory_budget import MemoryBudget
 from stateless_broker.metrics import BrokerFigures
+from stateless_broker.network.listener import Listener, bound_socket
+from stateless_broker.network.memory_budget import MemoryBudget
 from stateless_broker.node import Node, Surroundings
 from stateless_broker.settings import BrokerSettings
-from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage.counting import CountingBucket
 from tiered_storage.location import open_bucket
 

@@ -19,11 +19,11 @@ from consumers.group_store import BoundedStore
 from consumers.offsets import GroupOffsets, OffsetSettings
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
-from stateless_broker.catching_up import SharedCatchUp
-from stateless_broker.commit import Committer
-from stateless_broker.epoch_end import EpochEnd
-from stateless_broker.feed import ViewFeed
+from stateless_broker.epochs.end import EpochEnd
+from stateless_broker.fetch.catching_up import SharedCatchUp
+from stateless_broker.fetch.feed import ViewFeed
 from stateless_broker.membership import Membership
+from stateless_broker.produce.commit import Committer
 from stateless_broker.settings import BrokerSettings, OffsetCommitAck
 from stateless_broker.supervisor import Supervisor
 

@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.health import Health
-from stateless_broker.memory_budget import MemoryBudget
-from stateless_broker.upkeep import UpkeepCounts
+from stateless_broker.network.memory_budget import MemoryBudget
 from tiered_storage.counting import BucketCounts, CountingBucket
 
 

@@ -19,20 +19,20 @@ from bucketlog.model import WallClock
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import BrokerAddress
 from metadata.view import View
-from stateless_broker.activation import EpochStarter
-from stateless_broker.committed import CommittedLog
-from stateless_broker.connection import Answer, Connection, Frame
-from stateless_broker.epoch_work import BrokerParts
-from stateless_broker.epochs import Epochs
-from stateless_broker.feed import Watchers
+from stateless_broker.duties.upkeep import UpkeepCounts
+from stateless_broker.epochs.activation import EpochStarter
+from stateless_broker.epochs.committed import CommittedLog
+from stateless_broker.epochs.epochs import Epochs
+from stateless_broker.epochs.joining import Joiner
+from stateless_broker.epochs.known_segments import KnownSegments
+from stateless_broker.epochs.work import BrokerParts
+from stateless_broker.fetch.feed import Watchers
 from stateless_broker.health import Health
-from stateless_broker.intake import Intake
-from stateless_broker.joining import Joiner
-from stateless_broker.known_segments import KnownSegments
 from stateless_broker.membership import HEARTBEAT, Membership
+from stateless_broker.network.connection import Answer, Connection, Frame
+from stateless_broker.produce.intake import Intake
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
-from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage.counting import CountingBucket
 from tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
 from tiered_storage.identity import ensure_cluster

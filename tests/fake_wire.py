@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bucketlog.model import Buffer
-from stateless_broker.connection import (
+from stateless_broker.network.connection import (
     Answer,
     Connection,
     ConnectionLimits,
     Frame,
     RequestHandler,
 )
-from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.network.memory_budget import MemoryBudget
 
 LONGEST = 1_000_000
 

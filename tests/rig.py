@@ -19,21 +19,21 @@ from bucketlog.model import Buffer, SegmentId, WriterId
 from metadata.sequencer.redis_url import connect_redis
 from metadata.sequencer.requests import BrokerAddress
 from metadata.view import View
-from stateless_broker.activation import EpochStarter
-from stateless_broker.checkpointing import Checkpointer
-from stateless_broker.commit import Committer
-from stateless_broker.committed import CommittedLog
-from stateless_broker.connection import Answer, Connection, Frame
 from stateless_broker.consumer_groups import ConsumerGroups
-from stateless_broker.epoch_work import BrokerParts
-from stateless_broker.epochs import Epochs
-from stateless_broker.feed import Watchers
+from stateless_broker.duties.checkpointing import Checkpointer
+from stateless_broker.epochs.activation import EpochStarter
+from stateless_broker.epochs.committed import CommittedLog
+from stateless_broker.epochs.epochs import Epochs
+from stateless_broker.epochs.joining import Joiner
+from stateless_broker.epochs.known_segments import KnownSegments
+from stateless_broker.epochs.work import BrokerParts
+from stateless_broker.fetch.feed import Watchers
 from stateless_broker.health import Health
-from stateless_broker.intake import Intake
-from stateless_broker.joining import Joiner
-from stateless_broker.known_segments import KnownSegments
 from stateless_broker.membership import Membership
-from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.network.connection import Answer, Connection, Frame
+from stateless_broker.network.memory_budget import MemoryBudget
+from stateless_broker.produce.commit import Committer
+from stateless_broker.produce.intake import Intake
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from tests.sequencing import start_valkey

@@ -6,7 +6,7 @@ is sealed. Everything named here may be deleted in any order, in part and again:
 begins at or above the floor asks for it (`tiered_storage.floors`).
 
 A chain of an earlier epoch is closed for ever, sealed or not: no reader asks for it, and nobody
-publishes what is put there late (`stateless_broker.claim_watch`).
+publishes what is put there late (`stateless_broker.epochs.claim_watch`).
 """
 
 from collections.abc import Sequence

@@ -11,10 +11,10 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import SequencerError
 from metadata.sequencer.client import Sequencer
-from stateless_broker.dispatch import Request
-from stateless_broker.epoch_end import EpochEnd
+from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.membership import Membership
-from stateless_broker.messages import Values
+from stateless_broker.network.dispatch import Request
+from stateless_broker.network.messages import Values
 
 GROUP = 0
 TRANSACTION = 1

@@ -17,9 +17,9 @@ from bucketlog.wire import fetch
 from bucketlog.wire.batch import LEADER_EPOCH
 from metadata.fold import Topic
 from metadata.view import PartitionLog, StoredRange, View
-from stateless_broker.dispatch import Request
-from stateless_broker.feed import Watchers
-from stateless_broker.reading import RangeReader
+from stateless_broker.fetch.feed import Watchers
+from stateless_broker.fetch.reading import RangeReader
+from stateless_broker.network.dispatch import Request
 
 logger = logging.getLogger(__name__)
 

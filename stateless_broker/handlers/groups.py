@@ -25,9 +25,9 @@ from consumers.group_messages import (
 )
 from consumers.offsets import GroupOffsets
 from metadata.view import View
-from stateless_broker.dispatch import Request
-from stateless_broker.in_turn import each_in_turn
-from stateless_broker.messages import Values
+from stateless_broker.network.dispatch import Request
+from stateless_broker.network.in_turn import each_in_turn
+from stateless_broker.network.messages import Values
 
 CLASSIC = "Classic"
 MEMBER_ID_FIRST_FROM = 4

@@ -19,9 +19,9 @@ from bucketlog.wire import batch as record_batch
 from bucketlog.wire.batch import LEADER_EPOCH, BatchHeader
 from bucketlog.wire.records import decode_records
 from metadata.view import PartitionLog, StoredRange, View
-from stateless_broker.dispatch import Request
-from stateless_broker.messages import Values
-from stateless_broker.reading import RangeReader
+from stateless_broker.fetch.reading import RangeReader
+from stateless_broker.network.dispatch import Request
+from stateless_broker.network.messages import Values
 
 LATEST = -1
 EARLIEST = -2

@@ -18,9 +18,9 @@ from bucketlog.wire.batch import LEADER_EPOCH
 from metadata.fold import Topic
 from metadata.topic_configs import check_topic_name, colliding_name
 from metadata.view import View
-from stateless_broker.dispatch import Request
 from stateless_broker.membership import Membership, zone_of_client
-from stateless_broker.messages import Values
+from stateless_broker.network.dispatch import Request
+from stateless_broker.network.messages import Values
 from stateless_broker.topic_changes import TopicChanges
 
 logger = logging.getLogger(__name__)

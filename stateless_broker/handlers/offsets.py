@@ -22,10 +22,10 @@ from consumers.offsets import GroupOffsets
 from metadata.facts import OffsetRow
 from metadata.fold import CommittedOffset, Topic
 from metadata.view import View
-from stateless_broker.connection import Connection
-from stateless_broker.dispatch import Request
-from stateless_broker.in_turn import each_in_turn
-from stateless_broker.messages import Values
+from stateless_broker.network.connection import Connection
+from stateless_broker.network.dispatch import Request
+from stateless_broker.network.in_turn import each_in_turn
+from stateless_broker.network.messages import Values
 
 NOTHING_COMMITTED = -1
 TOPIC_IDS_FROM = 10

@@ -30,9 +30,9 @@ from metadata.topic_configs import (
     effective_config,
 )
 from metadata.view import View
-from stateless_broker.connection import Answer, Frame
-from stateless_broker.dispatch import Request, response_header
-from stateless_broker.produce_buffer import Outcome, PendingBatch
+from stateless_broker.network.connection import Answer, Frame
+from stateless_broker.network.dispatch import Request, response_header
+from stateless_broker.produce.produce_buffer import Outcome, PendingBatch
 
 ACKS_ALL = -1
 ACKS_ALLOWED = (ACKS_ALL, 0, 1)

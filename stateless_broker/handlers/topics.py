@@ -16,8 +16,8 @@ from bucketlog.model import TopicId
 from metadata.fold import Topic
 from metadata.topic_configs import TOPIC_CONFIGS
 from metadata.view import View
-from stateless_broker.dispatch import Request
-from stateless_broker.messages import Values
+from stateless_broker.network.dispatch import Request
+from stateless_broker.network.messages import Values
 from stateless_broker.topic_changes import Result, TopicChanges
 
 TOPIC_RESOURCE = 2

@@ -18,9 +18,9 @@ from metadata.checkpoint import restored
 from metadata.facts import TopicCreated, encode_fact
 from metadata.fold import fold
 from metadata.view import View
-from stateless_broker.checkpointing import DUTY
-from stateless_broker.committed import CommittedLog
-from stateless_broker.joining import read_visible_log
+from stateless_broker.duties.checkpointing import DUTY
+from stateless_broker.epochs.committed import CommittedLog
+from stateless_broker.epochs.joining import read_visible_log
 from tests.checkpoints import indexes_of, write_checkpoint
 from tests.indexes import commit
 from tests.rig import HELD, OwnValkey, Rig, create_topic, end_of, outcome, produce, send, until

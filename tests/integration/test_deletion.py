@@ -11,7 +11,7 @@ from bucketlog.errors import SequencerLostError, StaleCheckpointError
 from bucketlog.model import SegmentId
 from bucketlog.verify import verify_log
 from metadata.sequencer.scripts import Verb as Ask
-from stateless_broker.committed import CommittedLog
+from stateless_broker.epochs.committed import CommittedLog
 from tests.rig import OwnValkey, Rig, create_topic, outcome, produce, send, until
 from tests.several_brokers import Brokers, stored
 from tiered_storage import keys

@@ -12,9 +12,9 @@ from redis.asyncio import Redis
 from bucketlog.errors import BucketlogError
 from bucketlog.model import Buffer
 from metadata.view import View
-from stateless_broker.connection import Answer, Connection, Frame
 from stateless_broker.health import Health
-from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.network.connection import Answer, Connection, Frame
+from stateless_broker.network.memory_budget import MemoryBudget
 from stateless_broker.node import Node, Surroundings
 from stateless_broker.settings import BrokerSettings
 from tests.simulation.bucket import BucketClient

@@ -130,7 +130,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "compare": _one(
         "a refused PUT is ours only if the bytes are",
-        "stateless_broker.segment_writing:SegmentWriter.write",
+        "stateless_broker.produce.segment_writing:SegmentWriter.write",
         'if body.data != b"".join(assembled.parts):',
         "if False:",
     ),
@@ -139,7 +139,7 @@ MUTANTS: dict[str, Mutant] = {
         "segments are published in chain order, the first pending alone",
         [
             Change(
-                "stateless_broker.commit:Committer._write_and_publish",
+                "stateless_broker.produce.commit:Committer._write_and_publish",
                 "if before is not None:",
                 "if False:",
             ),
@@ -155,20 +155,20 @@ MUTANTS: dict[str, Mutant] = {
     # Acknowledge -------------------------------------------------------------------------------
     "held-acks": _one(
         "what is held when an epoch ends counts if the next one's chains have it",
-        "stateless_broker.held:Held.settle",
+        "stateless_broker.epochs.held:Held.settle",
         "elif seq < end:",
         "elif True:",
     ),
     "newest": _one(
         "out of range, out of order and committed offsets are told by the newest epoch alone",
-        "stateless_broker.epoch_work:EpochWork._is_newest",
+        "stateless_broker.epochs.work:EpochWork._is_newest",
         "is None",
         "is not False",
     ),
     # Seal --------------------------------------------------------------------------------------
     "seal-before-fence": _one(
         "a reservation is void only when its key is sealed",
-        "stateless_broker.sealing:segment_or_seal",
+        "stateless_broker.duties.sealing:segment_or_seal",
         "if await bucket.create(key, [encode_seal(Seal(segment, epoch, now_ms))]):",
         "if await bucket.head(key) is None:",
     ),
@@ -186,7 +186,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "fresh-stamps": _one(
         "after a void somebody writes fresh stamps",
-        "stateless_broker.commit:Committer.request_stamps",
+        "stateless_broker.produce.commit:Committer.request_stamps",
         "if self._end.reason is None:",
         "if False:",
     ),
@@ -223,7 +223,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "claim-alone": _one(
         "an epoch is claimed by one broker",
-        "stateless_broker.activation:EpochStarter.start",
+        "stateless_broker.epochs.activation:EpochStarter.start",
         "if not await self._claim(epoch, identity, nonce):",
         "if not await self._claim(epoch, identity, nonce) and False:",
     ),
@@ -231,13 +231,13 @@ MUTANTS: dict[str, Mutant] = {
         "who claims an epoch claims, then lists writers",
         [
             Change(
-                "stateless_broker.activation:EpochStarter.start",
+                "stateless_broker.epochs.activation:EpochStarter.start",
                 "if not await self._claim(epoch, identity, nonce):",
                 "log = await self._sealed_log(epoch)\n"
                 "        if not await self._claim(epoch, identity, nonce):",
             ),
             Change(
-                "stateless_broker.activation:EpochStarter.start",
+                "stateless_broker.epochs.activation:EpochStarter.start",
                 '        logger.info("epoch %d is claimed", epoch)\n'
                 "        log = await self._sealed_log(epoch)\n",
                 "",
@@ -246,19 +246,19 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "register-check": _one(
         "a writer registers, then checks that no higher epoch is claimed",
-        "stateless_broker.activation:EpochStarter.register_writer",
+        "stateless_broker.epochs.activation:EpochStarter.register_writer",
         "if highest > epoch:",
         "if False:",
     ),
     "seal-all": _one(
         "all writers of earlier epochs are sealed before the fold",
-        "stateless_broker.activation:EpochStarter._seal",
+        "stateless_broker.epochs.activation:EpochStarter._seal",
         "while not chain.sealed:",
         "while False:",
     ),
     "checkpoint-again": _one(
         "checkpoints are listed again after the seals",
-        "stateless_broker.activation:EpochStarter._sealed_log",
+        "stateless_broker.epochs.activation:EpochStarter._sealed_log",
         "newer = await self._committed.checkpoint(unless=checkpoint)",
         "newer = None",
     ),

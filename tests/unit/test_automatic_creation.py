@@ -12,9 +12,9 @@ from kio.schema.errors import ErrorCode
 from metadata.facts import TopicFact
 from metadata.sequencer.requests import ControlStatus, WantedTopicChange
 from metadata.view import View
-from stateless_broker.connection import Connection
-from stateless_broker.dispatch import Request, RequestHeader
 from stateless_broker.handlers.metadata import CREATED_AT_ONCE, MetadataHandler
+from stateless_broker.network.connection import Connection
+from stateless_broker.network.dispatch import Request, RequestHeader
 from stateless_broker.topic_changes import TopicChanges
 
 REQUEST = Request(RequestHeader(3, 4, 1, ""), cast(Connection, None))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stateless_broker.catching_up import SharedCatchUp
+from stateless_broker.fetch.catching_up import SharedCatchUp
 from tests.rig import until
 
 

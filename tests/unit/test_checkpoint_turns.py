@@ -1,6 +1,6 @@
 """Whose turn it is to write a checkpoint."""
 
-from stateless_broker.checkpointing import ROUNDS_A_PLACE, Turns
+from stateless_broker.duties.checkpointing import ROUNDS_A_PLACE, Turns
 
 
 def test_the_first_in_line_writes_every_round() -> None:

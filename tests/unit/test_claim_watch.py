@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bucketlog.errors import BucketUnavailableError, SequencerLostError
-from stateless_broker.claim_watch import ClaimWatch
+from stateless_broker.epochs.claim_watch import ClaimWatch
 
 
 class Claims:

@@ -6,8 +6,8 @@ import struct
 import pytest
 
 from bucketlog.wire.frames import MalformedRequestError
-from stateless_broker.connection import RECEIVE_BYTES, Answer, Connection, Frame
-from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.network.connection import RECEIVE_BYTES, Answer, Connection, Frame
+from stateless_broker.network.memory_budget import MemoryBudget
 from tests.fake_wire import LONGEST, Requests, connect, framed
 
 BODIES = [b"12345678", b"request-number-two", b"x" * 300, b"request-4"]

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from stateless_broker.connection import RECEIVE_BYTES, Frame
-from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.network.connection import RECEIVE_BYTES, Frame
+from stateless_broker.network.memory_budget import MemoryBudget
 from tests.fake_wire import LONGEST, Requests, connect, framed, produced, turn
 
 BEGINNING = produced("b", 13)

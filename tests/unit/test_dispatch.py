@@ -11,10 +11,10 @@ from kio.schema.errors import ErrorCode
 from bucketlog.model import Buffer
 from bucketlog.wire import fetch, produce
 from bucketlog.wire.frames import MalformedRequestError
-from stateless_broker.connection import Answer, Connection, Frame
-from stateless_broker.dispatch import API_VERSIONS, Api, Dispatcher, Request
-from stateless_broker.memory_budget import MemoryBudget
-from stateless_broker.messages import Values
+from stateless_broker.network.connection import Answer, Connection, Frame
+from stateless_broker.network.dispatch import API_VERSIONS, Api, Dispatcher, Request
+from stateless_broker.network.memory_budget import MemoryBudget
+from stateless_broker.network.messages import Values
 from stateless_broker.supervisor import Supervisor
 from tests.scenarios.frames import Corpus, frames
 from tests.wire_client import decode_response, encode_request

@@ -1,7 +1,7 @@
 """What a broker remembers of segments, and for how long."""
 
 from bucketlog.model import SegmentId, Ticket, WriterId
-from stateless_broker.known_segments import KnownSegments
+from stateless_broker.epochs.known_segments import KnownSegments
 from tests.indexes import WRITER, commit, partition, row, segment
 
 PARTITION = partition(1)

@@ -16,12 +16,12 @@ from kio.serial import entity_reader
 
 from bucketlog.wire.frames import MalformedRequestError
 from metadata.view import View
-from stateless_broker import message_reader
-from stateless_broker.dispatch import Api
-from stateless_broker.epoch_end import EpochEnd
-from stateless_broker.message_reader import LONGEST_MS
-from stateless_broker.messages import Values, is_flexible, write_message
-from stateless_broker.routes import Parts, make_dispatcher
+from stateless_broker.epochs.end import EpochEnd
+from stateless_broker.handlers.routes import Parts, make_dispatcher
+from stateless_broker.network import message_reader
+from stateless_broker.network.dispatch import Api
+from stateless_broker.network.message_reader import LONGEST_MS
+from stateless_broker.network.messages import Values, is_flexible, write_message
 from stateless_broker.settings import BrokerSettings
 from tests.scenarios.frames import Corpus, frames
 from tests.wire_client import API_KEYS, build, decode_response, encode_entity, request_schema

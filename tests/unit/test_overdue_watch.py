@@ -8,8 +8,8 @@ from bucketlog.errors import SequencerLostError, SequencerUnavailableError
 from bucketlog.model import SegmentId, TopicId, TopicPartition, WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import OverdueReason, OverdueWriter
-from stateless_broker.epoch_end import EpochEnd
-from stateless_broker.sealing import Closed, OverdueWatch, Sealer
+from stateless_broker.duties.sealing import Closed, OverdueWatch, Sealer
+from stateless_broker.epochs.end import EpochEnd
 
 A, B, OWN = WriterId("a"), WriterId("b"), WriterId("own")
 PARTITION = TopicPartition(TopicId(bytes(16)), 0)

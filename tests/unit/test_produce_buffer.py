@@ -12,7 +12,7 @@ from bucketlog.model import TopicId, TopicPartition
 from bucketlog.wire.batch import read_header
 from metadata.facts import TopicCreated, encode_fact
 from metadata.sequencer.requests import ControlStatus, WantedTopicChange
-from stateless_broker.produce_buffer import (
+from stateless_broker.produce.produce_buffer import (
     Outcome,
     PendingBatch,
     PendingFact,

@@ -16,8 +16,8 @@ from metadata.sequencer.requests import (
     WantedBatch,
     WantedTopicChange,
 )
-from stateless_broker.produce_buffer import Outcome, PendingBatch, PendingFact, Taken
-from stateless_broker.segment_assembly import Flush, assemble
+from stateless_broker.produce.produce_buffer import Outcome, PendingBatch, PendingFact, Taken
+from stateless_broker.produce.segment_assembly import Flush, assemble
 from tests.wire_client import build_batch
 from tiered_storage import keys
 from tiered_storage.segment import decode_footer

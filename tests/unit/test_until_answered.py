@@ -12,9 +12,9 @@ from bucketlog.errors import (
     SequencerUnavailableError,
     WriterFencedError,
 )
-from stateless_broker.epoch_end import EpochEnd
+from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.health import Health
-from stateless_broker.until_answered import UntilAnswered
+from stateless_broker.produce.until_answered import UntilAnswered
 
 
 class Call:

@@ -17,9 +17,9 @@ from bucketlog.model import SegmentIndex, Ticket, WallClock, WriterId
 from metadata.checkpoint import extended
 from metadata.view import View
 from metadata.view_comparison import ViewComparison
-from stateless_broker.committed import CommittedLog
+from stateless_broker.duties.upkeep import UpkeepCounts
+from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.health import Health
-from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.checkpoint import encode_checkpoint, newest_first

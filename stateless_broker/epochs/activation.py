@@ -20,8 +20,8 @@ from metadata.checkpoint import restored
 from metadata.fold import LogState, fold
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import Activation, Identity
-from stateless_broker.committed import CommittedLog
-from stateless_broker.sealing import segment_or_seal
+from stateless_broker.duties.sealing import segment_or_seal
+from stateless_broker.epochs.committed import CommittedLog
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.chains import Chain

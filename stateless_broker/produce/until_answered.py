@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from bucketlog.errors import BucketError, SequencerUnavailableError
-from stateless_broker.epoch_end import EpochEnd
+from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.health import Health
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ wrote since, and its client would not try again.
 from kio.schema.errors import ErrorCode
 
 from metadata.sequencer.requests import BatchAnswer, BatchStatus, Reservation
-from stateless_broker.produce_buffer import Outcome
+from stateless_broker.produce.produce_buffer import Outcome
 
 REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
     BatchStatus.OUT_OF_ORDER: (

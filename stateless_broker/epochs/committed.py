@@ -15,7 +15,7 @@ from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
 from bucketlog.model import SegmentIndex, WriterId
 from metadata.sequencer.requests import VisibleSegment
-from stateless_broker.known_segments import KnownSegments
+from stateless_broker.epochs.known_segments import KnownSegments
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo, Suffix
 from tiered_storage.chains import Chain

@@ -18,9 +18,9 @@ from bucketlog.errors import (
 )
 from bucketlog.model import SegmentId, SegmentIndex, Ticket, WallClock, WriterId
 from metadata.sequencer.client import Sequencer
-from stateless_broker.activation import Claim, EpochStarter
-from stateless_broker.committed import CommittedLog, told_index
-from stateless_broker.known_segments import KnownSegments
+from stateless_broker.epochs.activation import Claim, EpochStarter
+from stateless_broker.epochs.committed import CommittedLog, told_index
+from stateless_broker.epochs.known_segments import KnownSegments
 from stateless_broker.membership import Membership
 
 logger = logging.getLogger(__name__)

@@ -25,18 +25,18 @@ from metadata.sequencer.requests import (
     Reservation,
     WantedGroupEntry,
 )
-from stateless_broker.batch_outcomes import holds_against_producers, refused
-from stateless_broker.epoch_end import EpochEnd
+from stateless_broker.duties.sealing import Sealer
+from stateless_broker.epochs.end import EpochEnd
+from stateless_broker.epochs.held import Held, acknowledge
 from stateless_broker.health import Health
-from stateless_broker.held import Held, acknowledge
-from stateless_broker.intake import Intake
-from stateless_broker.own_chain import OwnChain
-from stateless_broker.produce_buffer import PendingBatch, PendingFact
-from stateless_broker.sealing import Sealer
-from stateless_broker.segment_assembly import Assembled, Flush, assemble
-from stateless_broker.segment_writing import SegmentWriter, WriterLostError
+from stateless_broker.produce.batch_outcomes import holds_against_producers, refused
+from stateless_broker.produce.intake import Intake
+from stateless_broker.produce.own_chain import OwnChain
+from stateless_broker.produce.produce_buffer import PendingBatch, PendingFact
+from stateless_broker.produce.segment_assembly import Assembled, Flush, assemble
+from stateless_broker.produce.segment_writing import SegmentWriter, WriterLostError
+from stateless_broker.produce.until_answered import UntilAnswered
 from stateless_broker.supervisor import Supervisor
-from stateless_broker.until_answered import UntilAnswered
 
 logger = logging.getLogger(__name__)
 

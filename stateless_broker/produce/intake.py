@@ -11,9 +11,9 @@ from bucketlog.errors import SequencerError
 from bucketlog.model import TopicPartition
 from metadata.facts import Fact, encode_fact
 from metadata.sequencer.requests import ControlStatus, WantedControl
-from stateless_broker.batch_outcomes import not_written
 from stateless_broker.health import Health
-from stateless_broker.produce_buffer import PendingBatch, PendingFact, ProduceBuffer
+from stateless_broker.produce.batch_outcomes import not_written
+from stateless_broker.produce.produce_buffer import PendingBatch, PendingFact, ProduceBuffer
 
 
 class Intake:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
 from bucketlog.model import SegmentId, WriterId
 from metadata.checkpoint import restored
-from stateless_broker.committed import CommittedLog
+from stateless_broker.duties.upkeep import UpkeepCounts
+from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.health import Health
-from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo
 from tiered_storage.deletion import plan_chain, plan_floors

@@ -15,7 +15,7 @@ from typing import Protocol, cast
 
 from bucketlog.model import Buffer
 from bucketlog.wire.frames import MalformedRequestError
-from stateless_broker.memory_budget import MemoryBudget
+from stateless_broker.network.memory_budget import MemoryBudget
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 A handler answers with plain values by Kafka's field names, one set for all versions; a version
 that lacks a field leaves it out, one that wants a field nobody gave takes its default. Requests are
-read by `stateless_broker.message_reader`.
+read by `stateless_broker.network.message_reader`.
 """
 
 import dataclasses

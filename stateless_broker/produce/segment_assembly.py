@@ -24,7 +24,7 @@ from metadata.sequencer.requests import (
     WantedBatch,
     WantedPartition,
 )
-from stateless_broker.produce_buffer import PendingBatch, PendingFact, Taken
+from stateless_broker.produce.produce_buffer import PendingBatch, PendingFact, Taken
 from tiered_storage.segment import HEADER, encode_footer
 
 

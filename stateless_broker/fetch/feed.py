@@ -19,12 +19,12 @@ from bucketlog.model import TopicPartition
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import VisibleSegment
 from metadata.view import View
-from stateless_broker.commit import Committer
-from stateless_broker.committed import told_index
-from stateless_broker.epoch_end import EpochEnd
+from stateless_broker.epochs.committed import told_index
+from stateless_broker.epochs.end import EpochEnd
+from stateless_broker.epochs.joining import VisibleLog
+from stateless_broker.epochs.known_segments import KnownSegments
 from stateless_broker.health import Health
-from stateless_broker.joining import VisibleLog
-from stateless_broker.known_segments import KnownSegments
+from stateless_broker.produce.commit import Committer
 
 logger = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from kio.schema.errors import ErrorCode
 from bucketlog.model import Buffer
 from bucketlog.wire import fetch, produce
 from bucketlog.wire.frames import FrameReader, MalformedRequestError
-from stateless_broker.connection import Answer, Connection, Frame
-from stateless_broker.message_reader import read_message
-from stateless_broker.messages import Values, is_flexible, write_message
+from stateless_broker.network.connection import Answer, Connection, Frame
+from stateless_broker.network.message_reader import read_message
+from stateless_broker.network.messages import Values, is_flexible, write_message
 from stateless_broker.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)

@@ -13,10 +13,10 @@ from kio.schema.errors import ErrorCode
 from bucketlog.errors import SequencerError, SequencerLostError
 from bucketlog.model import SegmentId, WriterId
 from metadata.sequencer.requests import ControlStatus
-from stateless_broker.batch_outcomes import not_written
-from stateless_broker.intake import Intake
-from stateless_broker.produce_buffer import Outcome, PendingFact
-from stateless_broker.segment_assembly import Assembled, Flush
+from stateless_broker.produce.batch_outcomes import not_written
+from stateless_broker.produce.intake import Intake
+from stateless_broker.produce.produce_buffer import Outcome, PendingFact
+from stateless_broker.produce.segment_assembly import Assembled, Flush
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.chains import read_chain

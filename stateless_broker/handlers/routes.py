@@ -8,9 +8,9 @@ from bucketlog.model import WallClock
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
 from stateless_broker.consumer_groups import ConsumerGroups
-from stateless_broker.dispatch import Api, Dispatcher
-from stateless_broker.epoch_end import EpochEnd
-from stateless_broker.feed import Watchers
+from stateless_broker.epochs.end import EpochEnd
+from stateless_broker.fetch.feed import Watchers
+from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.handlers.coordination import CoordinationHandler
 from stateless_broker.handlers.fetch import FetchHandler, FetchLimits
 from stateless_broker.handlers.groups import GroupsHandler
@@ -20,9 +20,9 @@ from stateless_broker.handlers.offsets import OffsetsHandler
 from stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
 from stateless_broker.handlers.topics import TopicsHandler
 from stateless_broker.health import Health
-from stateless_broker.intake import Intake
 from stateless_broker.membership import Membership
-from stateless_broker.reading import RangeReader
+from stateless_broker.network.dispatch import Api, Dispatcher
+from stateless_broker.produce.intake import Intake
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from stateless_broker.topic_changes import TopicChanges

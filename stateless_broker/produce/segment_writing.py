@@ -12,9 +12,9 @@ from bucketlog.errors import SequencerLostError
 from bucketlog.model import Buffer
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import PublishStatus
-from stateless_broker.claim_watch import ClaimWatch
-from stateless_broker.segment_assembly import Assembled
-from stateless_broker.until_answered import UntilAnswered
+from stateless_broker.epochs.claim_watch import ClaimWatch
+from stateless_broker.produce.segment_assembly import Assembled
+from stateless_broker.produce.until_answered import UntilAnswered
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.segment import body_crc32c, decode_seal, is_seal

@@ -3,9 +3,9 @@
 import asyncio
 import socket
 
-from stateless_broker.connection import Connection, ConnectionLimits, RequestHandler
-from stateless_broker.memory_budget import MemoryBudget
 from stateless_broker.metrics import BrokerFigures
+from stateless_broker.network.connection import Connection, ConnectionLimits, RequestHandler
+from stateless_broker.network.memory_budget import MemoryBudget
 from stateless_broker.settings import BrokerSettings
 
 LAST_ANSWERS_S = 0.2

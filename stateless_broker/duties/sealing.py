@@ -25,9 +25,9 @@ from metadata.sequencer.requests import (
     OverdueWriter,
     PublishStatus,
 )
-from stateless_broker.claim_watch import ClaimWatch
-from stateless_broker.committed import CommittedLog
-from stateless_broker.epoch_end import EpochEnd
+from stateless_broker.epochs.claim_watch import ClaimWatch
+from stateless_broker.epochs.committed import CommittedLog
+from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.health import Health
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo

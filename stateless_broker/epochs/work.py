@@ -15,27 +15,27 @@ from bucketlog.errors import BucketError, SequencerError, SequencerUnavailableEr
 from bucketlog.model import WallClock, WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
-from stateless_broker.activation import EpochStarter
-from stateless_broker.checkpointing import DUTY, Checkpointer, CheckpointSettings
-from stateless_broker.claim_watch import FRESH_PARTS, ClaimWatch
-from stateless_broker.commit import CommitSettings, Committer
-from stateless_broker.committed import CommittedLog
 from stateless_broker.consumer_groups import ConsumerGroups
-from stateless_broker.deletion import DUTY as DELETION
-from stateless_broker.deletion import Deleter, DeletionSettings
-from stateless_broker.epoch_end import EpochEnd
-from stateless_broker.feed import ViewFeed, Watchers
+from stateless_broker.duties.checkpointing import DUTY, Checkpointer, CheckpointSettings
+from stateless_broker.duties.deletion import DUTY as DELETION
+from stateless_broker.duties.deletion import Deleter, DeletionSettings
+from stateless_broker.duties.sealing import OverdueWatch, Sealer
+from stateless_broker.duties.upkeep import UpkeepCounts
+from stateless_broker.epochs.activation import EpochStarter
+from stateless_broker.epochs.claim_watch import FRESH_PARTS, ClaimWatch
+from stateless_broker.epochs.committed import CommittedLog
+from stateless_broker.epochs.end import EpochEnd
+from stateless_broker.epochs.joining import Joined, read_visible_log
+from stateless_broker.fetch.feed import ViewFeed, Watchers
+from stateless_broker.handlers.routes import Parts
 from stateless_broker.health import Health
-from stateless_broker.intake import Intake
-from stateless_broker.joining import Joined, read_visible_log
 from stateless_broker.membership import Membership
-from stateless_broker.routes import Parts
-from stateless_broker.sealing import OverdueWatch, Sealer
-from stateless_broker.segment_writing import SegmentWriter
+from stateless_broker.produce.commit import CommitSettings, Committer
+from stateless_broker.produce.intake import Intake
+from stateless_broker.produce.segment_writing import SegmentWriter
+from stateless_broker.produce.until_answered import UntilAnswered
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
-from stateless_broker.until_answered import UntilAnswered
-from stateless_broker.upkeep import UpkeepCounts
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.log_cut import stalled_partitions

@@ -1,0 +1,1 @@
+"""Sockets, frames and the dispatch of requests to handlers."""
