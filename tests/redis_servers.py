@@ -6,6 +6,7 @@ Invariant: all processes are ended, by their pids, when the `with` block is left
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +25,18 @@ PATIENCE_S = 30.0
 PAUSE_S = 0.02
 SERVICE = "log"
 SLOTS = 16384
+BUS = 10_000
 DOWN_AFTER_MS = 500
+
+
+def _port_with_its_bus() -> int:
+    """Free, as is the port on which a node of a Redis Cluster talks to the others."""
+    while True:
+        port = free_port()
+        if port + BUS < 1 << 16:
+            with socket.socket() as bus:
+                if bus.connect_ex(("127.0.0.1", port + BUS)):
+                    return port
 
 
 def valkey_binary() -> Path:
@@ -93,7 +105,7 @@ def _server(
     login: Mapping[str, str] | None = None,
 ) -> Iterator[Server]:
     folder.mkdir(parents=True)
-    port = free_port()
+    port = _port_with_its_bus()
     (folder / "server.conf").write_text(config)
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(

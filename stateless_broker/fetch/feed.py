@@ -88,6 +88,8 @@ class ViewFeed:
         self._block_ms = block_ms
         self._read_anew = read_anew
         self._advanced = asyncio.Event()
+        self._is_silent = False
+        """The sequencer was asked last without an answer."""
 
     @property
     def visible(self) -> int:
@@ -98,7 +100,7 @@ class ViewFeed:
         """Until the view shows all that was visible when this was called. False where that cannot
         be told in time: the sequencer does not answer, or the epoch is over. One that is known not
         to answer is not waited for."""
-        if self._health.is_degraded(PART):
+        if self._is_silent:
             return False
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -118,10 +120,12 @@ class ViewFeed:
                 entries = await self._sequencer.read_visible(
                     self._epoch, self._last, block_ms=self._block_ms
                 )
+                self._is_silent = False
                 if entries and self._lags_behind(entries[0]):
                     await self._catch_up_from_bucket()
                     entries = [entry for entry in entries if entry.number > self._last]
             except (SequencerUnavailableError, BucketError) as error:
+                self._is_silent = isinstance(error, SequencerUnavailableError)
                 self._health.degrade(PART, str(error))
                 await asyncio.sleep(PAUSE_S)
                 continue
