@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -34,9 +34,8 @@ def _port_with_its_bus() -> int:
     while True:
         port = free_port()
         if port + BUS < 1 << 16:
-            with socket.socket() as bus:
-                if bus.connect_ex(("127.0.0.1", port + BUS)):
-                    return port
+            with suppress(OSError), socket.create_server(("127.0.0.1", port + BUS)):
+                return port
 
 
 def valkey_binary() -> Path:

@@ -39,6 +39,15 @@ CLOSE_S_MIN = 1.0
 """What leaving may take where committing used up the time."""
 LEAVE_POLL_S = 0.02
 _REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
+_LATER = frozenset(
+    {
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
 _COMMIT_PAUSE_S = 0.05
 
 _logger = logging.getLogger("bucketlog.kafka")
@@ -282,8 +291,8 @@ class GroupConsumer(Consumer[K, V]):
                 self._ends.update(ends)
                 self._kafka.pause([spot for spot in begin if spot.partition not in ends])
         except KafkaException as error:
-            if error.args[0].code() == KafkaError._TIMED_OUT:
-                # behind a join that waits for the others, on the same connection: not lost
+            if error.args[0].code() in _LATER:
+                # behind a join that waits for the others, or the group has no coordinator: not lost
                 self._place_at_s = time.monotonic() + PLACE_S
                 return
             raise log_error(error.args[0], self._doing("finding where to begin")) from error
@@ -299,7 +308,7 @@ class GroupConsumer(Consumer[K, V]):
         found = self._kafka.committed(asked, PLACE_S)
         for spot in found:
             if spot.error is not None:
-                raise log_error(spot.error, self._doing("reading committed offsets"))
+                raise KafkaException(spot.error)
         known = [KafkaPartition(topic, spot.partition, spot.offset) for spot in found]
         committed = [spot for spot in known if spot.offset >= 0]
         fresh = self._starts([spot.partition for spot in known if spot.offset < 0])

@@ -27,6 +27,13 @@ SESSION_MS = 10_000
 HEARTBEAT_MS = 300
 
 
+NO_COORDINATOR = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
+
+
 class Onlooker(threading.Thread):
     """`positions` are the next offsets to be read, by partition; `failures` what went wrong."""
 
@@ -162,14 +169,28 @@ class GroupReader(_Confluent):
         self, consumer: confluent_kafka.Consumer, partitions: list[TopicPartition]
     ) -> None:
         self._joined += 1
-        began = time.monotonic()
-        found = consumer.committed(partitions, timeout=PROGRESS_TIMEOUT_S)
+        began, found = self._committed(consumer, partitions)
         now = time.monotonic()
         for row in found:
             seen = CommittedSeen(self._group, row.partition, row.offset, began, now)
             self._history.committed_seen.append(seen)
             self.positions[row.partition] = row.offset
         consumer.assign(found)
+
+    @staticmethod
+    def _committed(
+        consumer: confluent_kafka.Consumer, partitions: list[TopicPartition]
+    ) -> tuple[float, list[TopicPartition]]:
+        """And when they were asked for; librdkafka does not ask again by itself."""
+        deadline = time.monotonic() + PROGRESS_TIMEOUT_S
+        while True:
+            began = time.monotonic()
+            try:
+                return began, consumer.committed(partitions, timeout=PROGRESS_TIMEOUT_S)
+            except KafkaException as error:
+                if error.args[0].code() not in NO_COORDINATOR or began > deadline:
+                    raise
+            time.sleep(POLL_S)
 
     def _observer(self) -> str:
         return f"{self.name}, joined {self._joined} times"

@@ -26,7 +26,6 @@ CAUGHT: dict[str, Caught] = {
     "newest": Caught(2, "no reset"),
     "seal-before-fence": Caught(0, "progress"),
     "fence-rollback": Caught(1, "bucket reader"),
-    "missing-key": Caught(0, "retriable errors alone"),
     "seal-all": Caught(1, "writing is stopped"),
     "two-passes": Caught(2, "bucket reader"),
     "gaps": Caught(3, "bucket reader"),

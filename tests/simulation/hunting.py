@@ -7,7 +7,7 @@ from tests.simulation.caught import CAUGHT
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.seeds import Case, run_cases
 
-EASY_SEED_MAX = 3
+EASY_SEED_MAX = 0
 EASY_SEEDS = 30
 
 
@@ -53,7 +53,7 @@ def hunt_all(seeds: int, *, jobs: int = 1) -> Iterator[Catch]:
 
 
 def hunt_easy(*, jobs: int = 1) -> Iterator[Catch]:
-    """Those alone that were caught early: with luck that a change of the product has not taken."""
+    """Those alone that the first seed caught: what a change of the product rarely alters."""
     for name, caught in CAUGHT.items():
         if caught.seed <= EASY_SEED_MAX:
             yield hunt(name, range(EASY_SEEDS), jobs=jobs)
