@@ -45,6 +45,8 @@ class Shown:
 
     def __init__(self) -> None:
         self.view = View()
+        self.publishing = 0
+        """Segments that may be visible for the sequencer and are not in the view."""
         self._tickets = itertools.count()
 
     def show(self, *facts: Fact) -> None:
@@ -80,8 +82,10 @@ class Log:
             self.reserved += 1
             if not when_reserved:
                 await self._open.wait()
+                self._shown.publishing += 1
                 await self._sequencing.publish(self._writer)
                 self._shown.show(fact)
+                self._shown.publishing -= 1
             return status
 
 
@@ -105,6 +109,7 @@ class Seat:
         self.supervisor = Supervisor()
         self.tasks: set[asyncio.Task[None]] = set()
         self.log = Log(sequencing, writer, shown)
+        self._shown = shown
         self.view = shown.view
         self.sequencer = UnsureSequencer(
             sequencing.redis, cluster_id=sequencing.cluster_id, stream_segments_max=100
@@ -143,6 +148,7 @@ class Seat:
         return task
 
     async def _catch_up(self) -> bool:
+        await until(lambda: not self._shown.publishing)
         return True
 
     # Members
