@@ -22,6 +22,7 @@ from kio.index import load_payload_module, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
+from kio.static.protocol import Entity
 
 CLIENT_ID = "wire-client"
 API_KEYS = {name: key for key, name in api_key_map.items()}
@@ -41,43 +42,49 @@ def supported_versions(name: str) -> list[int]:
     return sorted(schema_name_map[name])
 
 
-_known_hints: dict[str, dict[str, Any]] = {}
+@cache
+def _fields(schema: type[Entity]) -> dict[str, tuple[Any, bool]]:
+    """By name: what is wanted there, None aside; whether it must be given, and is an array."""
+    hints = typing.get_type_hints(schema)
+    return {
+        field.name: (
+            _wanted(hints[field.name]),
+            field.default is MISSING and typing.get_origin(hints[field.name]) is tuple,
+        )
+        for field in fields(schema)
+    }
 
 
-def _hints(schema: type[Any]) -> dict[str, Any]:
-    name = f"{schema.__module__}.{schema.__qualname__}"
-    if name not in _known_hints:
-        _known_hints[name] = typing.get_type_hints(schema)
-    return _known_hints[name]
+def _wanted(hint: Any) -> Any:
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        (hint,) = [arm for arm in typing.get_args(hint) if arm is not type(None)]
+    return [_wanted(typing.get_args(hint)[0])] if typing.get_origin(hint) is tuple else hint
 
 
-def build(schema: type[Any], values: Mapping[str, Any]) -> Any:
+def build(schema: type[Entity], values: Mapping[str, Any]) -> Any:
     """An entity of `schema` from plain values: dicts for nested ones, milliseconds for spans of
     time; an array that is not given is empty."""
+    known = _fields(schema)
+    if not known.keys() >= values.keys():
+        unknown = values.keys() - known.keys()
+        raise TypeError(f"{schema.__module__} has no field {unknown}, only {set(known)}")
     arguments = {}
-    names = {field.name for field in fields(schema)}
-    unknown = set(values) - names
-    if unknown:
-        raise TypeError(f"{schema.__module__} has no field {unknown}, only {names}")
-    for field in fields(schema):
-        hint = _hints(schema)[field.name]
-        if field.name in values:
-            arguments[field.name] = _value(hint, values[field.name])
-        elif field.default is MISSING and typing.get_origin(hint) is tuple:
-            arguments[field.name] = ()
+    for name, (wanted, is_array) in known.items():
+        if name in values:
+            arguments[name] = _value(wanted, values[name])
+        elif is_array:
+            arguments[name] = ()
     return schema(**arguments)
 
 
-def _value(hint: Any, value: Any) -> Any:
+def _value(wanted: Any, value: Any) -> Any:
     if value is None:
         return None
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        (hint,) = [arm for arm in typing.get_args(hint) if arm is not type(None)]
-    if typing.get_origin(hint) is tuple:
-        return tuple(_value(typing.get_args(hint)[0], item) for item in value)
-    if isinstance(value, Mapping) and is_dataclass(hint):
-        return build(typing.cast("type[Any]", hint), value)
-    if "Timedelta" in getattr(hint, "__name__", ""):
+    if isinstance(wanted, list):
+        return tuple(_value(wanted[0], item) for item in value)
+    if isinstance(value, Mapping) and is_dataclass(wanted):
+        return build(typing.cast("type[Entity]", wanted), value)
+    if "Timedelta" in getattr(wanted, "__name__", ""):
         return datetime.timedelta(milliseconds=value)
     return value
 
@@ -107,9 +114,14 @@ def encode_entity(entity: Any) -> bytes:
     return buffer.getvalue()
 
 
+@cache
+def _response_schema(name: str, version: int) -> Any:
+    return load_response_schema(API_KEYS[name], version)
+
+
 def decode_response(name: str, version: int, frame: bytes) -> tuple[int, Any]:
     """The correlation id and the response; every byte must be used."""
-    schema: Any = load_response_schema(API_KEYS[name], version)
+    schema = _response_schema(name, version)
     header, at = entity_reader(schema.__header_schema__)(frame, 0)
     response, size = entity_reader(schema)(frame, at)
     if at + size != len(frame):

@@ -93,6 +93,11 @@ class _Message:
 
 
 @cache
+def _request(api_key: int, version: int) -> _Message:
+    return _message(load_request_schema(api_key, version))
+
+
+@cache
 def _message(schema: type[Entity]) -> _Message:
     hints = get_type_hints(schema)
     plain: list[tuple[str, Read]] = []
@@ -141,7 +146,7 @@ def read_message(api_key: int, version: int, frame: memoryview, at: int, *, item
 
     Raises `MalformedRequestError`, and nothing else, for whatever is no such request.
     """
-    message = _message(load_request_schema(api_key, version))
+    message = _request(api_key, version)
     flexible = bool(message.schema.__flexible__)
     reader = FrameReader(frame, at, flexible=flexible, items_max=items_max)
     return message.read(reader)

@@ -29,6 +29,7 @@ def _response(api_key: int, version: int) -> tuple[type[Entity], Writer[Any]]:
     return schema, entity_writer(schema)
 
 
+@cache
 def is_flexible(api_key: int, version: int) -> bool:
     """Whether requests of this version have tagged fields (KIP-482)."""
     return bool(load_request_schema(api_key, version).__flexible__)

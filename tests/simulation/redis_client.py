@@ -94,7 +94,7 @@ class RedisClient:
         server = self._server()
 
         def look() -> list[Any]:
-            return server.read_stream(key, after, count)
+            return list(server.read_stream(key, after, count))
 
         found = await self._request("xread", lambda _: look())
         written = asyncio.Event()

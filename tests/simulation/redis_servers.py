@@ -7,7 +7,7 @@ replaced), and the time that it is given; everything else is real.
 
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -39,6 +39,8 @@ WRITES_FIRST = (Verb.HEARTBEAT, Verb.LEAVE)
 MAY_SHOW = (Verb.PUBLISH, Verb.FENCE, Verb.ACTIVATE)
 """What appends to the stream of visible segments."""
 Snapshot = list[bytes]
+Entry = tuple[bytes, dict[bytes, Any]]
+"""Of a stream: its id and its fields."""
 LuaPatch = Callable[[str, str], str]
 """Name and text of a Lua file to its text in this run."""
 
@@ -90,6 +92,8 @@ class Server:
         self.run_id, self.replid, self.role = new_id(), new_id(), "master"
         self.on_visible: list[Callable[[], None]] = []
         """Whoever waits for the stream: called once when it may have grown."""
+        self._shown: dict[tuple[str, str, int], Sequence[Entry]] = {}
+        """What the stream held when it was read, until something changes."""
         connection.call("FLUSHDB")
         self._tell_identity()
 
@@ -118,6 +122,7 @@ class Server:
             self._refuse_writes()
         answer = self._connection.call(command, script, *arguments)
         if verb in MAY_SHOW:
+            self._shown.clear()
             waiting, self.on_visible = self.on_visible, []
             for wake in waiting:
                 wake()
@@ -125,6 +130,7 @@ class Server:
 
     def command(self, *parts: Any) -> Any:
         self._refuse_writes()
+        self._shown.clear()
         return self._connection.call(*parts)
 
     def info(self, section: str) -> dict[str, str]:
@@ -134,14 +140,16 @@ class Server:
             "replication": {"master_replid": self.replid, "role": self.role},
         }[section]
 
-    def read_stream(self, key: str, after: str, count: int) -> list[tuple[bytes, dict[bytes, Any]]]:
-        answer = self._connection.call("XREAD", "COUNT", count, "STREAMS", key, after)
-        if not answer:
-            return []
-        return [
-            (stream_id, dict(zip(fields[::2], fields[1::2], strict=True)))
-            for stream_id, fields in answer[0][1]
-        ]
+    def read_stream(self, key: str, after: str, count: int) -> Sequence[Entry]:
+        asked = key, after, count
+        if asked not in self._shown:
+            answer = self._connection.call("XREAD", "COUNT", count, "STREAMS", key, after)
+            entries = answer[0][1] if answer else ()
+            self._shown[asked] = tuple(
+                (stream_id, dict(zip(fields[::2], fields[1::2], strict=True)))
+                for stream_id, fields in entries
+            )
+        return self._shown[asked]
 
     # What happens to it ----------------------------------------------------------------------
 
@@ -149,6 +157,7 @@ class Server:
         return cast(Snapshot, self._connection.call("EVAL", _SNAPSHOT, 0))
 
     def _load(self, snapshot: Snapshot) -> None:
+        self._shown.clear()
         self._connection.call("FLUSHDB")
         for key, dump in zip(snapshot[::2], snapshot[1::2], strict=True):
             self._connection.call("RESTORE", key, 0, dump)
