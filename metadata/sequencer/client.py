@@ -46,6 +46,7 @@ from metadata.sequencer.requests import (
 )
 from metadata.sequencer.script_runner import LOST_REMEDY
 from metadata.sequencer.scripts import Verb
+from metadata.sequencer.server_clock import ServerClock
 from metadata.sequencer.staging import staged_records
 
 STAGE_CHUNK = 2000
@@ -55,7 +56,7 @@ MASTER = "master"
 class Sequencer(GroupVerbs):
     """One shard's sequencer on one Redis. `stream_segments_max` bounds the stream (entries).
 
-    Ages are measured by Redis' own clock; `now_ms` is a clock instead of it, for tests.
+    Scripts are given the time, by Redis' own clock; `now_ms` is a clock instead of it, for tests.
     """
 
     def __init__(
@@ -70,12 +71,17 @@ class Sequencer(GroupVerbs):
         super().__init__(redis, cluster_id=cluster_id, shard=shard)
         self._stream_segments_max = stream_segments_max
         self._now_ms = now_ms
+        self._server_clock = ServerClock(lambda: self._guard(redis.time()))
         self._last_ticket: Ticket | None = None
         self._asked: dict[WriterId, tuple[str, Ticket | None]] = {}
         """By writer: its last request to reserve, and the last ticket known when it was made."""
 
-    def _clock(self) -> str:
-        return "" if self._now_ms is None else str(self._now_ms())
+    async def _asked_ms(self) -> int:
+        """The time, as it is at the server now: before ages are compared, or begin."""
+        return await self._server_clock.asked_ms() if self._now_ms is None else self._now_ms()
+
+    async def _clock_ms(self) -> int:
+        return await self._server_clock.now_ms() if self._now_ms is None else self._now_ms()
 
     async def check_server(self) -> Identity:
         """Identity, after refusing a server that may evict (`ConfigurationError`), and one that is
@@ -115,11 +121,12 @@ class Sequencer(GroupVerbs):
     ) -> Membership | NodeIdTaken:
         """Join or stay, and say that `writer` lives. Without a node id the lowest free one is given
         (one's own is kept). Works while no epoch is active."""
+        now_ms = await self._asked_ms()
         status, *rest = await self._run(
             Verb.HEARTBEAT,
             "" if node_id is None else node_id,
             incarnation,
-            self._clock(),
+            now_ms,
             ormsgpack.packb(tuple(address)),
             writer or "",
             session_timeout_ms,
@@ -199,7 +206,7 @@ class Sequencer(GroupVerbs):
         self._last_ticket = None
 
     async def register_writer(self, epoch: int, writer: WriterId) -> None:
-        status, *rest = await self._run(Verb.REGISTER_WRITER, epoch, writer, self._clock())
+        status, *rest = await self._run(Verb.REGISTER_WRITER, epoch, writer, await self._asked_ms())
         if status != "ok":
             self._raise_lost(status, rest)
 
@@ -224,8 +231,9 @@ class Sequencer(GroupVerbs):
         Raises `WriterFencedError` where the writer was sealed."""
         packed = _pack_request(partitions, control)
         before = self._known_before(segment.writer, request_id)
+        now_ms = await self._clock_ms()
         status, *rest = await self._run(
-            Verb.RESERVE, epoch, segment.writer, segment.seq, request_id, self._clock(), packed
+            Verb.RESERVE, epoch, segment.writer, segment.seq, request_id, now_ms, packed
         )
         if status not in ("ok", "none"):
             self._raise_lost(status, rest)
@@ -295,7 +303,8 @@ class Sequencer(GroupVerbs):
     async def overdue(self, epoch: int, *, silent_ms: int, pending_ms: int) -> list[OverdueWriter]:
         """Unfenced writers without a heartbeat for more than `silent_ms`, or with a reservation
         that is pending for more than `pending_ms`."""
-        status, *rest = await self._run(Verb.OVERDUE, epoch, self._clock(), silent_ms, pending_ms)
+        now_ms = await self._asked_ms()
+        status, *rest = await self._run(Verb.OVERDUE, epoch, now_ms, silent_ms, pending_ms)
         if status != "ok":
             self._raise_lost(status, rest)
         return [

@@ -2,7 +2,7 @@
 
 All keys of a shard share one hash tag, hence one slot: `bucketlog:{<cluster id>/<shard>}:<name>`.
 Every script gets all of them in the order declared here. None has an expiry: what is old is said
-by scripts, with the server's own TIME. All but `brokers` live from an epoch's activation to the
+by scripts, which are given the time. All but `brokers` live from an epoch's activation to the
 next one.
 """
 

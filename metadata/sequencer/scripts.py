@@ -32,11 +32,11 @@ class Verb(StrEnum):
 
 
 _PARTS: dict[Verb, tuple[str, ...]] = {
-    Verb.RESERVE: ("identity", "records", "clock", "open_lists", "group_records"),
+    Verb.RESERVE: ("identity", "records", "open_lists", "group_records"),
     Verb.PUBLISH: ("identity", "records", "open_lists", "group_records", "settle"),
     Verb.FENCE: ("identity", "records", "open_lists", "group_records", "settle"),
-    Verb.REGISTER_WRITER: ("identity", "records", "clock"),
-    Verb.OVERDUE: ("identity", "records", "clock", "open_lists"),
+    Verb.REGISTER_WRITER: ("identity", "records"),
+    Verb.OVERDUE: ("identity", "records", "open_lists"),
     Verb.PRODUCER_IDS: ("identity",),
     Verb.POSITION: ("identity",),
     Verb.VISIBLE_NUMBER: ("identity",),
@@ -44,7 +44,7 @@ _PARTS: dict[Verb, tuple[str, ...]] = {
     Verb.STORE_GROUP: ("identity", "records", "group_records"),
     Verb.FORGET_GROUP: ("identity", "records", "group_records"),
     Verb.LIST_GROUPS: ("identity", "group_records"),
-    Verb.HEARTBEAT: ("records", "clock"),
+    Verb.HEARTBEAT: ("records",),
     Verb.LEAVE: (),
     Verb.CHECK_STATE: ("identity",),
     Verb.ACTIVE_EPOCH: ("identity",),

@@ -13,7 +13,7 @@ from tests.several_brokers import stored
 
 DOCS = Path(__file__).parents[2] / "docs" / "redis.md"
 ONLY_ELSEWHERE = {"select", "cluster|slots"}
-OF_THE_CLIENT = {"eval", "evalsha", "info", "sadd", "unlink", "xread"}
+OF_THE_CLIENT = {"eval", "evalsha", "info", "sadd", "unlink", "xread", "time"}
 
 
 def documented() -> list[str]:

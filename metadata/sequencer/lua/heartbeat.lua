@@ -1,5 +1,5 @@
 -- PURPOSE  A broker joins, or says that it and its writer live; it learns who else does.
--- ARGV     1 node id or '' (any), 2 incarnation, 3 clock or '', 4 packed address {host, port, zone},
+-- ARGV     1 node id or '' (any), 2 incarnation, 3 now (ms), 4 packed address {host, port, zone},
 --          5 writer or '', 6 session timeout (ms), 7 '1' if it serves clients,
 --          8 role timeout (ms): who is silent for so long is not said to serve
 -- RETURNS  packed {'ok', node id, [[node id, incarnation, serves, host, port, zone], …], now (ms)}
@@ -9,7 +9,7 @@
 --          A writer that is not registered is not made here.
 
 local keys = keys_by_name(KEYS)
-local incarnation, now = ARGV[2], clock_ms(ARGV[3])
+local incarnation, now = ARGV[2], tonumber(ARGV[3])
 local timeout, role_timeout = tonumber(ARGV[6]), tonumber(ARGV[8])
 local wanted = tonumber(ARGV[1])
 local brokers, own = {}, nil

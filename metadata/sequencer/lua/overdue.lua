@@ -1,12 +1,12 @@
 -- PURPOSE  Which writers should be sealed?
--- ARGV     1 epoch, 2 clock or '', 3 silence allowed (ms), 4 age allowed to a pending reservation (ms)
+-- ARGV     1 epoch, 2 now (ms), 3 silence allowed (ms), 4 age allowed to a pending reservation (ms)
 -- RETURNS  packed {'ok', [[writer, first pending or next seq, 'silent' | 'stuck'], …]} | {'lost', reason}
 -- INVARIANTS  Changes nothing. Unfenced writers only, sorted.
 
 local keys = keys_by_name(KEYS)
 local _, problem = check_epoch(keys, tonumber(ARGV[1]))
 if problem then return cmsgpack.pack(problem) end
-local now, silent_ms, pending_ms = clock_ms(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local now, silent_ms, pending_ms = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local all, found, rows = redis.call('HGETALL', keys.writers), {}, {}
 for i = 1, #all, 2 do
   local name, writer = all[i], all[i + 1] ~= '' and cmsgpack.unpack(all[i + 1])

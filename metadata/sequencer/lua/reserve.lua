@@ -1,5 +1,5 @@
 -- PURPOSE  Reserve offsets for a segment: the next of its writer's chain.
--- ARGV     1 epoch, 2 writer, 3 seq, 4 request id, 5 clock or '', 6 packed request:
+-- ARGV     1 epoch, 2 writer, 3 seq, 4 request id, 5 now (ms), 6 packed request:
 --          {topics: [[name, topic id], …],
 --           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence], …]], …],
 --           control: [[verb, name, topic id, partitions] | ['offsets', group, term], …]}
@@ -23,7 +23,7 @@
 local MAX_OFFSET = 9007199254740991
 local keys = keys_by_name(KEYS)
 local epoch, writer, seq = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
-local request_id, now, want = ARGV[4], clock_ms(ARGV[5]), cmsgpack.unpack(ARGV[6])
+local request_id, now, want = ARGV[4], tonumber(ARGV[5]), cmsgpack.unpack(ARGV[6])
 
 local meta, problem = check_epoch(keys, epoch)
 if problem then return cmsgpack.pack(problem) end
