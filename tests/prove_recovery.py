@@ -30,8 +30,8 @@ def prove_wipe(short: bool) -> Figures:
 def prove_split(short: bool) -> Figures:
     """Failover to a replica that lags, the old primary still there for one broker; and back."""
     if short:
-        return split(Store.FILE, lag_s=1, left_behind_s=4).as_json()
-    return split(Store.MINIO, lag_s=2, left_behind_s=20).as_json()
+        return split(Store.FILE, lag_s=1, left_behind_s=4, java=False).as_json()
+    return split(Store.MINIO, lag_s=2, left_behind_s=20, java=True).as_json()
 
 
 def prove_fault_points(short: bool) -> Figures:

@@ -22,7 +22,7 @@ from tests.scenarios.cluster import free_port
 from tests.scenarios.history import History, check
 from tests.scenarios.load import Load, read_to_end
 from tests.scenarios.round_trip import create_topic
-from tests.scenarios.way import State, Way
+from tests.scenarios.way import ANY_PORT, State, Way
 from tests.wire_client import WireClient, build_batch
 
 TOPIC, PARTITIONS = "degraded", 3
@@ -81,7 +81,7 @@ def place(minio: RunningStore, valkey: OwnValkey, tmp_path: Path) -> Iterator[Pl
     minio.make_bucket("degraded")
     host, _, port = minio.endpoint_url.rpartition("/")[2].partition(":")
     with ExitStack() as closing:
-        to_store = closing.enter_context(Way((host, int(port)), ("127.0.0.1", 0)))
+        to_store = closing.enter_context(Way((host, int(port)), ANY_PORT))
         to_redis = closing.enter_context(Way(valkey.path, tmp_path / "way.sock"))
         place = Place(minio, to_store, to_redis, tmp_path)
         yield place

@@ -2,7 +2,7 @@
 fails back; then an activation comes twice.
 
 At full size, from the repository's root: `make prove WHAT=split`. Three brokers reach Redis through
-links of their own, under all kinds of clients.
+ways of their own, under all kinds of clients.
 
 1. The replica gets nothing of two seconds of writes, then it is promoted. Two brokers are sent to
    it; the third stays with the old primary.
@@ -24,7 +24,8 @@ import ormsgpack
 
 from tests.scenarios.cluster import Cluster, Store, running_cluster
 from tests.scenarios.crowd import Crowd, crowd
-from tests.scenarios.redis_links import RedisLink, ValkeyPair, commands
+from tests.scenarios.valkey_pair import ValkeyPair, commands
+from tests.scenarios.way import ANY_PORT, Way
 from tests.shortfall import Figures
 from tiered_storage import keys
 
@@ -61,30 +62,30 @@ class SplitFigures:
         return asdict(self)
 
 
-def split(store: Store, *, lag_s: float, left_behind_s: float) -> SplitFigures:
+def split(store: Store, *, lag_s: float, left_behind_s: float, java: bool) -> SplitFigures:
     """Raises `AssertionError` where a promise is broken; nothing is left running."""
     began = time.perf_counter()
     works_again: dict[str, float] = {}
     with ExitStack() as closing:
         pair = closing.enter_context(ValkeyPair().running())
         pair.replicate(FIRST)
-        links = [closing.enter_context(RedisLink(pair.port(FIRST))) for _ in range(BROKERS)]
+        ways = [closing.enter_context(Way(pair.address(FIRST), ANY_PORT)) for _ in range(BROKERS)]
         cluster = closing.enter_context(
             running_cluster(
-                BROKERS, store=store, settings=SETTINGS, redis_ports=[link.port for link in links]
+                BROKERS, store=store, settings=SETTINGS, redis_ports=[way.port for way in ways]
             )
         )
-        with crowd(cluster, java=False) as clients:
+        with crowd(cluster, java=java) as clients:
             clients.wait_for_progress()
-            lag = {"failover": _fail_over(pair, links, clients, lag_s, works_again)}
+            lag = {"failover": _fail_over(pair, ways, clients, lag_s, works_again)}
             time.sleep(left_behind_s)
             at = time.monotonic()
-            links[LEFT_BEHIND].point_to(pair.port(SECOND))
+            ways[LEFT_BEHIND].lead_to(pair.address(SECOND))
             works_again["left behind, sent to the new one"] = _again(clients, at)
             clients.wait_for_progress()
-            lag["failback"] = _fail_back(pair, links, clients, lag_s, works_again)
+            lag["failback"] = _fail_back(pair, ways, clients, lag_s, works_again)
             clients.wait_for_progress()
-            works_again["activated twice"] = _activate_twice(pair, links, cluster, clients)
+            works_again["activated twice"] = _activate_twice(pair, ways, cluster, clients)
             clients.wait_for_progress()
             complaints = clients.end()
         assert not complaints, "\n".join(complaints[:10])
@@ -112,7 +113,7 @@ def _again(clients: Crowd, since: float, brokers: Sequence[int] = range(BROKERS)
 
 def _fail_over(
     pair: ValkeyPair,
-    links: Sequence[RedisLink],
+    ways: Sequence[Way],
     clients: Crowd,
     lag_s: float,
     works_again: dict[str, float],
@@ -122,9 +123,9 @@ def _fail_over(
     assert lag > 0, "nothing was written meanwhile"
     at = time.monotonic()
     pair.promote(SECOND)
-    for number, link in enumerate(links):
+    for number, way in enumerate(ways):
         if number != LEFT_BEHIND:
-            link.point_to(pair.port(SECOND))
+            way.lead_to(pair.address(SECOND))
     followers = [number for number in range(BROKERS) if number != LEFT_BEHIND]
     works_again["failover"] = _again(clients, at, followers)
     return lag
@@ -132,7 +133,7 @@ def _fail_over(
 
 def _fail_back(
     pair: ValkeyPair,
-    links: Sequence[RedisLink],
+    ways: Sequence[Way],
     clients: Crowd,
     lag_s: float,
     works_again: dict[str, float],
@@ -146,38 +147,38 @@ def _fail_back(
     pair.promote(FIRST)
     assert pair.run_id(FIRST) == run_id
     assert pair.replication(FIRST)["master_replid"] != replid
-    for link in links:
-        link.point_to(pair.port(FIRST))
+    for way in ways:
+        way.lead_to(pair.address(FIRST))
     works_again["failback"] = _again(clients, at)
     pair.replicate(FIRST)
     return lag
 
 
 def _activate_twice(
-    pair: ValkeyPair, links: Sequence[RedisLink], cluster: Cluster, clients: Crowd
+    pair: ValkeyPair, ways: Sequence[Way], cluster: Cluster, clients: Crowd
 ) -> float:
     """Seconds until producing worked after the second wipe."""
     before = highest_epoch(cluster)
-    for link in links:
-        link.recording = True
+    for way in ways:
+        way.recording = True
     wiped = time.monotonic()
     with pair.client(FIRST) as redis:
         redis.flushall()
     _again(clients, wiped)
     epoch = highest_epoch(cluster)
     assert epoch > before, "the wipe was not noticed"
-    sent = _activation(links, cluster, epoch)
-    for link in links:
-        link.recording = False
+    sent = _activation(ways, cluster, epoch)
+    for way in ways:
+        way.recording = False
     at = time.monotonic()
-    answer = _flush_and_send(pair.port(FIRST), sent)
+    answer = _flush_and_send(pair.address(FIRST), sent)
     assert answer[0] == "refused", f"an activation that came twice: {answer}"
     seconds = _again(clients, at)
     assert highest_epoch(cluster) > epoch, "the second wipe was not noticed"
     return seconds
 
 
-def _activation(links: Sequence[RedisLink], cluster: Cluster, epoch: int) -> list[bytes]:
+def _activation(ways: Sequence[Way], cluster: Cluster, epoch: int) -> list[bytes]:
     """What was sent to stage the state of this epoch and to activate it, in its order."""
     bucket = cluster.open_bucket()
     try:
@@ -187,8 +188,8 @@ def _activation(links: Sequence[RedisLink], cluster: Cluster, epoch: int) -> lis
     staged = b"staged:" + str(claim["nonce"]).encode()
     found = [
         command
-        for link in links
-        for sent in link.recorded
+        for way in ways
+        for sent in way.recorded
         for command in commands(bytes(sent))
         if staged in command and b"UNLINK" not in command
     ]
@@ -197,10 +198,10 @@ def _activation(links: Sequence[RedisLink], cluster: Cluster, epoch: int) -> lis
     return [*stages, activate]
 
 
-def _flush_and_send(port: int, sent: Sequence[bytes]) -> list[object]:
+def _flush_and_send(server: tuple[str, int], sent: Sequence[bytes]) -> list[object]:
     """At once, so that nobody comes between; the answer to the last."""
     flush = b"*1\r\n$8\r\nFLUSHALL\r\n"
-    with socket.create_connection(("127.0.0.1", port), timeout=ANSWER_TIMEOUT_S) as connection:
+    with socket.create_connection(server, timeout=ANSWER_TIMEOUT_S) as connection:
         connection.sendall(flush + b"".join(sent))
         answers = connection.makefile("rb")
         for _ in sent:  # to FLUSHALL and to the stages

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+ANY_PORT = ("127.0.0.1", 0)
 _READ_BYTES = 1 << 16
 _PATIENCE_S = 20.0
 
@@ -29,10 +30,13 @@ class State(StrEnum):
 
 class Way:
     """From a socket of its own to `server`, each a path or a TCP address, in a thread of its own
-    while the `with` block lasts. Every answer comes `delay_s` late."""
+    while the `with` block lasts. Every answer comes `delay_s` late. `recorded` is what was sent to
+    the server, by connection, while `recording`; what it holds may begin in the middle."""
 
     def __init__(self, server: Path | tuple[str, int], listen: Path | tuple[str, int]) -> None:
         self.delay_s = 0.0
+        self.recording = False
+        self.recorded: list[bytearray] = []
         self.address = listen
         """Where it listens; of port 0 the port that was given."""
         self._server = server
@@ -62,6 +66,17 @@ class Way:
     def be(self, state: State) -> None:
         """From now on; returns when it is so."""
         self._run(self._be(state))
+
+    @property
+    def port(self) -> int:
+        """Of a TCP address."""
+        assert not isinstance(self.address, Path)
+        return self.address[1]
+
+    def lead_to(self, server: Path | tuple[str, int]) -> None:
+        """Another server from now on; the connections to the one before are broken."""
+        self._server = server
+        self.break_connections()
 
     def break_connections(self) -> None:
         self._run(self._end_connections())
@@ -128,8 +143,8 @@ class Way:
             (await opening)[1].transport.abort()
             raise
         both = [
-            asyncio.create_task(self._pass_on(reader, to_server, late=False)),
-            asyncio.create_task(self._pass_on(from_server, writer, late=True)),
+            asyncio.create_task(self._pass_on(reader, to_server, requests=bytearray())),
+            asyncio.create_task(self._pass_on(from_server, writer)),
         ]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -140,14 +155,25 @@ class Way:
                 one.cancel()
 
     async def _pass_on(
-        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, *, late: bool
+        self,
+        source: asyncio.StreamReader,
+        target: asyncio.StreamWriter,
+        *,
+        requests: bytearray | None = None,
     ) -> None:
         while data := await source.read(_READ_BYTES):
-            if late and self.delay_s:
+            if requests is None and self.delay_s:
                 await asyncio.sleep(self.delay_s)
             await self._passing.wait()
+            if requests is not None and self.recording:
+                self._record(requests, data)
             target.write(data)
             await target.drain()
+
+    def _record(self, requests: bytearray, data: bytes) -> None:
+        if not requests:
+            self.recorded.append(requests)
+        requests += data
 
 
 def _whatever_came_of_it(task: "asyncio.Task[None]") -> None:
