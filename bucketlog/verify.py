@@ -19,7 +19,6 @@ from pydantic import ValidationError
 
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import (
-    ConfigurationError,
     CorruptObjectError,
     InvalidDataError,
     ObjectNotFoundError,
@@ -40,7 +39,7 @@ from tiered_storage.bucket import ObjectInfo, SyncBucket
 from tiered_storage.chains import Chain, read_chains
 from tiered_storage.checkpoint import decode_checkpoint
 from tiered_storage.floors import highest_floor
-from tiered_storage.identity import ClusterIdentity
+from tiered_storage.identity import ClusterIdentity, NoLogError
 from tiered_storage.segment import MIN_SEGMENT_LENGTH, check_segment, decode_seal, is_seal
 
 REQUESTS_IN_FLIGHT = 8
@@ -54,7 +53,7 @@ def verify_log(
     on_listed: Callable[[int], Callable[[], None]] = lambda count: lambda: None,
 ) -> Report:
     """Check the whole log. `on_listed` gets the number of objects, and returns what is then called
-    once for each. Raises `ConfigurationError` where there is no log, and the bucket's errors."""
+    once for each. Raises `NoLogError` where there is no log, and the bucket's errors."""
     report = Report()
     _check_identity(bucket, report)
     floor = highest_floor(bucket.list(keys.FLOORS))
@@ -95,9 +94,7 @@ def _check_identity(bucket: SyncBucket, report: Report) -> None:
         report.found(keys.CLUSTER, 0, f"no cluster identity: {error.errors()[0]['msg']}")
     except ObjectNotFoundError:
         if not any(bucket.list(keys.LOG)):
-            raise ConfigurationError(
-                "there is no log in this bucket", remedy="check the url, prefix and all"
-            ) from None
+            raise NoLogError("this bucket") from None
         report.found(keys.CLUSTER, 0, "it is missing")
 
 

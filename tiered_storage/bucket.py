@@ -142,6 +142,11 @@ class Bucket(Protocol):
     async def close(self) -> None: ...
 
 
+async def listed(bucket: Bucket, prefix: str, *, start_after: str = "") -> list[ObjectInfo]:
+    """What is there, at once. Raises the bucket's errors."""
+    return [info async for info in bucket.list(prefix, start_after=start_after)]
+
+
 class SyncBucket(Protocol):
     """The same verbs for synchronous users (Spark executors, `bucketlog segment`, `replay`).
 

@@ -37,6 +37,11 @@ class _Versioned(BaseModel):
     format_version: int
 
 
+class NoLogError(ConfigurationError):
+    def __init__(self, place: str) -> None:
+        super().__init__(f"there is no log in {place}", remedy="check the url, prefix and all")
+
+
 async def read_cluster(bucket: Bucket) -> ClusterIdentity | None:
     """None where there is none. Raises `CorruptObjectError` for a damaged one, and
     `InvalidDataError` for a format that this version does not know."""

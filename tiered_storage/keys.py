@@ -33,6 +33,12 @@ def segment(segment_id: SegmentId) -> str:
     return f"{LOG}{segment_id.writer}/{number(segment_id.seq)}"
 
 
+def before(segment_id: SegmentId) -> str:
+    """What to list a chain after, to see it from this segment on."""
+    at = segment_id.seq
+    return segment(SegmentId(segment_id.writer, at - 1)) if at else ""
+
+
 def chain(writer: WriterId) -> str:
     return f"{LOG}{writer}/"
 

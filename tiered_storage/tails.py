@@ -37,7 +37,7 @@ class TailStart(NamedTuple):
 
     @property
     def start_after(self) -> str:
-        return keys.segment(SegmentId(self.writer, self.seq - 1)) if self.seq else ""
+        return keys.before(SegmentId(self.writer, self.seq))
 
     def read(self, listed: Iterable[ObjectInfo]) -> Tail:
         return Tail(self.epoch, read_chain(self.writer, listed, self.seq))

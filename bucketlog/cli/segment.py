@@ -11,7 +11,6 @@ import typer
 
 from bucketlog.cli.options import BucketUrl, OutputFormat
 from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, counted, print_rows, progress
-from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.model import SegmentIndex
@@ -27,6 +26,7 @@ LS_COLUMNS = ("key", "kind", "size", "created", "ticket", "batches", "records")
 def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> None:
     """List segments and seals, by writer and position."""
     from tiered_storage import keys
+    from tiered_storage.identity import NoLogError
     from tiered_storage.location import open_sync_bucket
     from tiered_storage.log_reader import read_checkpoint, read_footers, read_tails
     from tiered_storage.segment import is_seal
@@ -34,9 +34,7 @@ def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> Non
     with closing(open_sync_bucket(bucket)) as store:
         objects = sorted(store.list(keys.LOG))
         if not objects and store.head(keys.CLUSTER) is None:
-            raise ConfigurationError(
-                f"there is no log in {bucket}", remedy="check the url, prefix and all"
-            )
+            raise NoLogError(bucket)
         tails = read_tails(store, read_checkpoint(store)).values()
         void = {info.key for tail in tails for info in tail.chain.void}
         segments = [

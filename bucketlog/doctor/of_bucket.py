@@ -15,7 +15,7 @@ from bucketlog.doctor.digest import (
     TopicDigest,
     as_clients_show,
 )
-from bucketlog.errors import ConfigurationError, ObjectNotFoundError
+from bucketlog.errors import ObjectNotFoundError
 from bucketlog.model import SegmentId, Ticket, TopicPartition
 from bucketlog.wire.batch import CONTROL, read_header
 from bucketlog.wire.records import decode_records
@@ -23,7 +23,7 @@ from metadata.checkpoint import restored
 from metadata.fold import LogState, fold
 from tiered_storage import keys
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.identity import ClusterIdentity
+from tiered_storage.identity import ClusterIdentity, NoLogError
 from tiered_storage.log_cut import readable
 from tiered_storage.log_reader import read_log
 from tiered_storage.segment import check_batch
@@ -38,14 +38,12 @@ class _Wanted(NamedTuple):
 
 
 def digest_of_bucket(bucket: SyncBucket) -> LogDigest:
-    """All that was acknowledged before the call. Raises `ConfigurationError` where there is no log,
+    """All that was acknowledged before the call. Raises `NoLogError` where there is no log,
     `CorruptObjectError`, `InvalidDataError` and the bucket's errors."""
     try:
         identity = ClusterIdentity.model_validate_json(bytes(bucket.get(keys.CLUSTER).data))
     except ObjectNotFoundError:
-        raise ConfigurationError(
-            "there is no log in this bucket", remedy="check the url, prefix and all"
-        ) from None
+        raise NoLogError("this bucket") from None
     snapshot = read_log(bucket)
     state = fold(snapshot.segments, onto=restored(snapshot.checkpoint, keep_producers=False))
     parts = {key: part for key, part in readable(snapshot).items() if key in state.partitions}

@@ -21,7 +21,7 @@ from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.health import Health
 from tiered_storage import keys
-from tiered_storage.bucket import Bucket
+from tiered_storage.bucket import Bucket, listed
 from tiered_storage.checkpoint import encode_checkpoint, newest_first
 from tiered_storage.checkpoint_cut import cut_prefix, low_ticket
 from tiered_storage.segment import body_crc32c
@@ -121,7 +121,9 @@ class Checkpointer:
                 return
 
     async def _is_next(self) -> bool:
-        newest = max([info.key async for info in self._bucket.list(keys.CHECKPOINTS)], default="")
+        newest = max(
+            [info.key for info in await listed(self._bucket, keys.CHECKPOINTS)], default=""
+        )
         if newest:
             self._committed.known.forget_below(keys.parse_checkpoint(newest))
         return self._turns.is_next(newest, self._place_in_line(DUTY))
@@ -180,8 +182,8 @@ class Checkpointer:
     async def _delete_before(self, base: Ticket) -> None:
         """Two sound ones are there now: the base, which was read, and the one made on it. What
         others have written since stays."""
-        listed = [info async for info in self._bucket.list(keys.CHECKPOINTS)]
-        old = [key for key in newest_first(listed) if keys.parse_checkpoint(key) < base]
+        there = await listed(self._bucket, keys.CHECKPOINTS)
+        old = [key for key in newest_first(there) if keys.parse_checkpoint(key) < base]
         if old:
             await self._bucket.delete(old)
             self._counts.count_deleted("checkpoints", len(old))

@@ -19,7 +19,7 @@ from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.health import Health
 from tiered_storage import keys
-from tiered_storage.bucket import Bucket, ObjectInfo
+from tiered_storage.bucket import Bucket, listed
 from tiered_storage.deletion import plan_chain, plan_floors
 from tiered_storage.floors import Floor, decode_floor, encode_floor
 from tiered_storage.segment import body_crc32c
@@ -99,7 +99,7 @@ class Deleter:
             return 0
         plan = plan_floors(
             older.ticket,
-            await self._list(keys.FLOORS),
+            await listed(self._bucket, keys.FLOORS),
             now_ms=written.modified_ms,
             safety_age_ms=self._settings.safety_age_ms,
             interval_ms=self._settings.interval_ms,
@@ -116,7 +116,7 @@ class Deleter:
         before = self._counts.deleted
         await self._delete("floors", plan.drop)
         sealed_before_ms = written.modified_ms - self._settings.safety_age_ms
-        for info in await self._list(keys.WRITERS):
+        for info in await listed(self._bucket, keys.WRITERS):
             if keys.parse_writer_registration(info.key)[0] <= floor.ticket.epoch:
                 await self._thin_out(info.key, floor, sealed_before_ms)
         deleted = self._counts.deleted - before
@@ -131,11 +131,14 @@ class Deleter:
         start = self._begin_at(writer, kept, end)
         if start is None:
             return
-        start_after = keys.segment(SegmentId(writer, start - 1)) if start else ""
         plan = plan_chain(
             writer,
             epoch,
-            await self._list(keys.chain(writer), start_after),
+            await listed(
+                self._bucket,
+                keys.chain(writer),
+                start_after=keys.before(SegmentId(writer, start)),
+            ),
             floor=floor,
             sealed_before_ms=sealed_before_ms,
         )
@@ -164,6 +167,3 @@ class Deleter:
             await self._bucket.delete(some)
             self._counts.count_deleted(kind, len(some))
             await asyncio.sleep(len(some) / rate)
-
-    async def _list(self, prefix: str, start_after: str = "") -> list[ObjectInfo]:
-        return [info async for info in self._bucket.list(prefix, start_after=start_after)]

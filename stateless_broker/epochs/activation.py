@@ -23,7 +23,7 @@ from metadata.sequencer.requests import Activation, Identity
 from stateless_broker.duties.sealing import segment_or_seal
 from stateless_broker.epochs.committed import CommittedLog
 from tiered_storage import keys
-from tiered_storage.bucket import Bucket
+from tiered_storage.bucket import Bucket, listed
 from tiered_storage.chains import Chain
 
 logger = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class EpochStarter:
     async def highest_epoch(self) -> int:
         """The highest that is claimed, 0 for none."""
         return max(
-            [keys.parse_epoch_claim(info.key) async for info in self._bucket.list(keys.EPOCHS)],
+            (keys.parse_epoch_claim(info.key) for info in await listed(self._bucket, keys.EPOCHS)),
             default=0,
         )
 

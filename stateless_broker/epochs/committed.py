@@ -17,7 +17,7 @@ from bucketlog.model import SegmentIndex, WriterId
 from metadata.sequencer.requests import VisibleSegment
 from stateless_broker.epochs.known_segments import KnownSegments
 from tiered_storage import keys
-from tiered_storage.bucket import Bucket, ObjectInfo, Suffix
+from tiered_storage.bucket import Bucket, ObjectInfo, Suffix, listed
 from tiered_storage.chains import Chain
 from tiered_storage.checkpoint import decode_checkpoint, newest_first
 from tiered_storage.floors import check_not_below
@@ -136,7 +136,7 @@ class CommittedLog:
             return start.read(await self._list(start.prefix, start.start_after))
 
     async def _list(self, prefix: str, start_after: str = "") -> list[ObjectInfo]:
-        return [info async for info in self._bucket.list(prefix, start_after=start_after)]
+        return await listed(self._bucket, prefix, start_after=start_after)
 
     async def segments(
         self,

@@ -18,7 +18,7 @@ from stateless_broker.produce.intake import Intake
 from stateless_broker.produce.produce_buffer import Outcome, PendingFact
 from stateless_broker.produce.segment_assembly import Assembled, Flush
 from tiered_storage import keys
-from tiered_storage.bucket import Bucket
+from tiered_storage.bucket import Bucket, listed
 from tiered_storage.chains import read_chain
 from tiered_storage.floors import highest_floor
 
@@ -32,12 +32,12 @@ async def final_positions(
     is not sealed: the epoch that was joined then cannot have begun as it must."""
     ends: dict[WriterId, int | None] = {}
     for writer, first in first_held.items():
-        start_after = keys.segment(SegmentId(writer, first - 1)) if first else ""
-        listed = bucket.list(keys.chain(writer), start_after=start_after)
-        chain = read_chain(writer, [info async for info in listed], first)
+        start_after = keys.before(SegmentId(writer, first))
+        there = await listed(bucket, keys.chain(writer), start_after=start_after)
+        chain = read_chain(writer, there, first)
         ends[writer] = chain.end if chain.sealed else None
     if None in ends.values():
-        floor = highest_floor([info async for info in bucket.list(keys.FLOORS)])
+        floor = highest_floor(await listed(bucket, keys.FLOORS))
         if floor is None or floor.epoch <= epoch:
             unsealed = [writer for writer, end in ends.items() if end is None]
             raise SequencerLostError(f"writers of epoch {epoch} are not sealed: {unsealed}")

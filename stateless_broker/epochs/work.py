@@ -16,7 +16,8 @@ from bucketlog.model import WallClock, WriterId
 from metadata.sequencer.client import Sequencer
 from metadata.view import View
 from stateless_broker.consumer_groups import ConsumerGroups
-from stateless_broker.duties.checkpointing import DUTY, Checkpointer, CheckpointSettings
+from stateless_broker.duties.checkpointing import DUTY as CHECKPOINTS
+from stateless_broker.duties.checkpointing import Checkpointer, CheckpointSettings
 from stateless_broker.duties.deletion import DUTY as DELETION
 from stateless_broker.duties.deletion import Deleter, DeletionSettings
 from stateless_broker.duties.sealing import OverdueWatch, Sealer
@@ -214,23 +215,20 @@ class EpochWork:
         self._spawn(overdue.run(self._spawn), "the watch over other writers")
         self.groups.start(on_failure=broker.on_failure, supervisor=self._tasks)
         if settings.checkpoint_interval_ms:
-            self._tasks.spawn(
-                self.checkpointer.run(),
-                DUTY,
-                on_failure=lambda error: broker.health.degrade(DUTY, repr(error)),
-            )
+            self._spawn_duty(self.checkpointer.run(), CHECKPOINTS)
         if settings.deletion_safety_age_ms:
-            self._tasks.spawn(
-                self.deleter.run(),
-                DELETION,
-                on_failure=lambda error: broker.health.degrade(DELETION, repr(error)),
-            )
+            self._spawn_duty(self.deleter.run(), DELETION)
         if self._joined.claimed_here:
             log = self._joined.log
             committer.request_stamps(stalled_partitions(log.segments, log.checkpoint))
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.spawn(work, name, on_failure=self._broker.on_failure)
+
+    def _spawn_duty(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """The broker works on without it."""
+        health = self._broker.health
+        self._tasks.spawn(work, name, on_failure=lambda error: health.degrade(name, repr(error)))
 
     async def stop(self) -> None:
         """Until nothing of it is at work."""
