@@ -12,6 +12,7 @@ from bucketlog.errors import BucketUnavailableError, ObjectNotFoundError
 from bucketlog.model import Buffer, WallClock
 from tests.simulation.network import Errors, Network, Way
 from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, clip
+from tiered_storage.segment import is_seal
 
 TIMEOUT_S = 5.0
 
@@ -103,13 +104,17 @@ class BucketClient:
 
     async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         data = b"".join(parts)
+        verb = "seal" if is_seal(len(data)) else "create"
         created = await self._request(
-            f"create {key} ({len(data)})", lambda: self._store.create(key, [data])
+            f"{verb} {key} ({len(data)})", lambda: self._store.create(key, [data])
         )
         return bool(created)
 
     async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
         body: Body = await self._request(f"get {key}", lambda: self._store.get(key, span))
+        if self._way.short_share and self._network.random.random() < self._way.short_share:
+            self._network.trace.count("bucket: the body ended early")
+            raise _unavailable("the body ended early")  # as the S3 clients do: they count bytes
         return body
 
     async def list(self, prefix: str, *, start_after: str = "") -> AsyncIterator[ObjectInfo]:

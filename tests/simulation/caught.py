@@ -30,4 +30,10 @@ CAUGHT: dict[str, Caught] = {
     "two-passes": Caught(2, "bucket reader"),
     "gaps": Caught(3, "bucket reader"),
     "producers-folded": Caught(0, "retriable errors alone"),
+    "topic-wait": Caught(1, "topics"),
+    "first-sequence": Caught(1, "retriable errors alone"),
+    "group-term": Caught(5, "committed offsets"),
+    "compare": Caught(4, "checkpoints"),
+    "fresh-stamps": Caught(0, "bucket reader"),
+    "checkpoint-cut": Caught(3, "bucket reader"),
 }

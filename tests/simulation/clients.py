@@ -18,6 +18,10 @@ from tests.wire_client import build_batch, decode_response, encode_request
 REQUEST_TIMEOUT_S = 4.0
 NEW_PRODUCER_SHARE = 0.15
 """So often a producer begins anew, with another producer id, where nothing is on its way."""
+FIRST_BATCH_SHARE = 0.1
+"""So often a broker dies of a producer's first batches."""
+IN_PIECES_SHARE = 0.3
+"""So often a producer's batches leave one some time after the other, and time out so, too."""
 RETRIABLE = frozenset(
     {
         ErrorCode.request_timed_out,
@@ -40,7 +44,7 @@ FOLLOWS_NOTHING = (ErrorCode.out_of_order_sequence_number, ErrorCode.unknown_pro
 @dataclass
 class Surface:
     """What clients see of the world. `provoke` has a broker killed or paused in the middle of what
-    the client has just asked for, sometimes."""
+    the client has just asked for, in a share of cases."""
 
     loop: VirtualLoop
     trace: Trace
@@ -48,7 +52,7 @@ class Surface:
     brokers: Sequence[SimulatedBroker]
     topics: dict[str, TopicId]
     """Ids of the topics that were created for good."""
-    provoke: Callable[[str, SimulatedBroker], None] = lambda what, broker: None
+    provoke: Callable[[str, SimulatedBroker, float], None] = lambda what, broker, share: None
 
     def partition(self, topic: str, number: int) -> TopicPartition:
         return TopicPartition(self.topics[topic], number)
@@ -237,7 +241,14 @@ class Producer(Client):
 
     async def _send_all(self, broker: SimulatedBroker, waiting: list[Batch]) -> bool:
         """All at once; those that are acknowledged go. True if all are."""
-        sent = [(batch, self._send(broker, batch)) for batch in waiting]
+        sent: list[tuple[Batch, asyncio.Future[bytes | None]]] = []
+        if self._idempotent and self._window > 1 and waiting[0].sequence == 0:
+            self.surface.provoke("kill", broker, FIRST_BATCH_SHARE)
+        in_pieces = self.random.random() < IN_PIECES_SHARE
+        for batch in waiting:
+            if in_pieces and sent:
+                await self.pause(1.0)
+            sent.append((batch, self._send(broker, batch)))
         before_is_open = False
         for batch, answer in sent:
             response = await self.decoded(answer, "produce", 9, REQUEST_TIMEOUT_S)

@@ -1,13 +1,15 @@
 """The last checks: what clients were told, and what brokers and readers show, against what is in
 the bucket."""
 
+import asyncio
 from itertools import pairwise
 
 from bucketlog.errors import InvalidDataError
-from bucketlog.model import SegmentId, SegmentIndex, TopicPartition
+from bucketlog.model import SegmentId, SegmentIndex, TopicId, TopicPartition
 from metadata.fold import LogState, fold
 from metadata.view import View
 from tests.simulation.bucket import PastStore
+from tests.simulation.last_gap import leave_a_gap
 from tests.simulation.readers import Reading
 from tests.simulation.truth import decode
 from tests.simulation.world import TOPIC, World
@@ -17,6 +19,8 @@ from tiered_storage.checkpoint import decode_checkpoint
 from tiered_storage.segment import decode_footer
 
 PATIENCE_S = 30.0
+STAMPS_S = 20.0
+"""So long it may take at rest until readers of the bucket alone are shown past a void."""
 Batches = dict[TopicPartition, list[tuple[int, SegmentId]]]
 
 
@@ -65,11 +69,14 @@ async def check(world: World) -> None:
         committer.is_ending = True
     for changer in world.changers:
         changer.is_ending = True
+    for namesakes in world.namesakes:
+        namesakes.is_ending = True
     if not await world.until(lambda: all(one.is_done for one in world.changers), PATIENCE_S):
         world.trace.violate("progress", "a topic is not created or deleted in time")
     for committer in world.committers:
         if not await committer.settle():
             world.trace.violate("progress", f"nobody tells what {committer.name} has committed")
+    await leave_a_gap(world)
     log = committed(world)
     records = records_of(world, log)
     await _check_consumers(world, records)
@@ -110,6 +117,9 @@ def _check_facts(world: World, state: LogState) -> None:
     for name, topic_id in world.surface.topics.items():
         if state.names.get(name) != topic_id:
             world.trace.violate("topics", f"{name} was created, and is not there")
+    for topic in sorted(name for one in world.namesakes for name in one.told):
+        if topic not in state.names:
+            world.trace.violate("topics", f"somebody was told that {topic} is there: it is not")
     for changer in world.changers:
         there = state.names.get(changer.topic)
         if not changer.is_changing and there != changer.created and there not in changer.deleted:
@@ -144,17 +154,25 @@ async def _check_readers(world: World, log: list[SegmentIndex]) -> None:
         reader.is_ending = True
         for reading in reader.readings:
             _check_reading(world, reading, final)
+    deadline = world.loop.time() + STAMPS_S
+    while (reason := await _not_shown(world)) and world.trace.violation is None:
+        if world.loop.time() > deadline:
+            world.trace.violate("bucket reader", f"at rest {reason}")
+        await asyncio.sleep(1.0)
+
+
+async def _not_shown(world: World) -> str:
+    """What a reader of the bucket alone withholds now; '' where it shows everything."""
     last = await world.readers[0].read()
-    if last is None or world.trace.violation is not None:
-        return
+    if last is None:
+        return "it began again too often"
     log = committed(world)
     topics = fold(log).topics
     for partition, rows in batches_of(log).items():
-        if partition.topic_id in topics and last.batches.get(partition, []) != rows:
-            shown = len(last.batches.get(partition, []))
-            world.trace.violate(
-                "bucket reader", f"at rest it shows {shown} batches of {partition}, not {len(rows)}"
-            )
+        shown = last.batches.get(partition, [])
+        if partition.topic_id in topics and shown != rows:
+            return f"it shows {len(shown)} batches of {partition}, not {len(rows)}"
+    return ""
 
 
 def _check_reading(world: World, reading: Reading, final: Batches) -> None:
@@ -187,11 +205,18 @@ async def _check_views(world: World) -> None:
         world.trace.violate("views", "; ".join(differing()))
 
 
+def _by_name(view: View) -> dict[str, tuple[TopicId, int]]:
+    """What is independent of each other may become visible in any order."""
+    return {topic.name: (topic.topic_id, topic.partitions) for topic in view.topics()}
+
+
 def _difference(view: View | None, expected: View) -> str:
     if view is None:
         return "no view"
-    if view.topics() != expected.topics():
-        return f"topics {view.topics()}, not {expected.topics()}"
+    shown_topics, wanted_topics = _by_name(view), _by_name(expected)
+    if shown_topics != wanted_topics:
+        names = [name for name, _ in shown_topics.items() ^ wanted_topics.items()]
+        return f"topics {sorted(names)}"
     for topic in expected.topics():
         for number in range(topic.partitions):
             partition = TopicPartition(topic.topic_id, number)

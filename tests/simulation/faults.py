@@ -12,6 +12,7 @@ from random import Random
 from typing import TypeVar
 
 from tests.simulation.brokers import SimulatedBroker
+from tests.simulation.coincidences import Coincidences
 from tests.simulation.loop import WORLD
 from tests.simulation.network import Trap, Way
 from tests.simulation.redis_servers import Server, Snapshot
@@ -22,6 +23,9 @@ T = TypeVar("T")
 FAULTS_LEAST = 12
 READINGS_MOST = 8
 """Of those that faults begin."""
+PAUSES_AT_RESERVE = ((2.9, 0.0), (2.7, 2.9), (2.9, 0.0), (6.0, 0.0), (7.0, 9.0))
+"""For how long a broker is paused, and how late its reservation arrives then. Roles go to others
+after 1.5 s of silence, chains are sealed after 3 s."""
 SNAPSHOT_EVERY_S = 0.7
 SNAPSHOTS_KEPT = 8
 LONGEST_SPLIT_S = 20.0
@@ -37,6 +41,7 @@ class Faults:
         world.surface.provoke = self._provoke
         world.network.on_arrival = self._notice
         self._readings = 0
+        self._coincidences = Coincidences(world, random, self)
         self._tasks: list[asyncio.Task[object]] = []
         self._usual = [*world.redis_ways, *world.bucket_ways]
         self._saved = [replace(way) for way in self._usual]
@@ -62,6 +67,7 @@ class Faults:
             (self.cut_bucket, 3),
             (self.slow_bucket, 3),
             (self.unsure_bucket, 4),
+            *self._coincidences.kinds,
         ]
 
     async def run(self, longest_s: float) -> None:
@@ -86,6 +92,7 @@ class Faults:
         world = self._world
         self._is_over = True
         world.network.traps.clear()
+        world.network.slow_spells.clear()
         for way, usual in zip(self._usual, self._saved, strict=True):
             vars(way).update(vars(usual))
         world.routes[:] = [self._main] * len(world.routes)
@@ -101,9 +108,11 @@ class Faults:
             self._snapshots.append(self._main.snapshot())
             del self._snapshots[:-SNAPSHOTS_KEPT]
 
-    def _later(self, longest_s: float, call: Callable[..., None], *args: object) -> None:
+    def later(self, longest_s: float, call: Callable[..., None], *args: object) -> None:
+        self.later_by(self._random.random() * longest_s, call, *args)
+
+    def later_by(self, delay_s: float, call: Callable[..., None], *args: object) -> None:
         """Unless all is healed by then."""
-        delay_s = self._random.random() * longest_s
         self._world.loop.call_later(
             delay_s, lambda: None if self._is_over else call(*args), context=WORLD
         )
@@ -111,13 +120,13 @@ class Faults:
     # Brokers ---------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        self._kill(self._random.choice(self._world.brokers))
+        self.kill_for_a_while(self._random.choice(self._world.brokers))
 
-    def _kill(self, broker: SimulatedBroker) -> None:
+    def kill_for_a_while(self, broker: SimulatedBroker) -> None:
         broker.kill()
-        self._later(4.0, broker.start_if_dead)
+        self.later(4.0, broker.start_if_dead)
 
-    def _trap(
+    def trap(
         self,
         broker: SimulatedBroker,
         *,
@@ -130,22 +139,27 @@ class Faults:
         trap = Trap(broker.name, label, after, spring, delay_s)
         self._world.network.traps = [trap]
 
-    def _provoke(self, what: str, broker: SimulatedBroker) -> None:
+    def _provoke(self, what: str, broker: SimulatedBroker, share: float) -> None:
         """A client is about to ask this broker: it may fail in the middle of that."""
-        if self._is_over or self._world.network.traps or self._random.random() < 0.8:
+        if self._is_over or self._world.network.traps or self._random.random() > share:
             return
         self._world.trace.count(f"fault: {what} at the worst time")
         if what == "kill":
-            self._trap(broker, after=False, spring=partial(self._kill, broker))
-        else:
-            self._trap(broker, after=False, spring=partial(broker.pause, 6.0), label="reserve")
+            self.trap(broker, after=False, spring=partial(self.kill_for_a_while, broker))
+            return
+        pause_s, late_s = self._random.choice(PAUSES_AT_RESERVE)
+        pause = partial(broker.pause, pause_s)
+        self.trap(broker, after=late_s == 0, spring=pause, label="reserve", delay_s=late_s)
 
-    def _notice(self, label: str) -> None:
+    def _notice(self, who: str, label: str) -> None:
         """A reading begins where somebody has just been fenced."""
+        if self._is_over:
+            return
+        self._coincidences.notice(who, label)
         if label.startswith("fence") and self._random.random() < 0.5:
-            self._world.loop.call_later(0.5, self._read, context=WORLD)
+            self._world.loop.call_later(0.5, self.read, context=WORLD)
 
-    def _read(self) -> None:
+    def read(self) -> None:
         if self._readings < READINGS_MOST:
             self._readings += 1
             self._tasks.append(asyncio.create_task(self._world.readers[0].read()))
@@ -155,36 +169,36 @@ class Faults:
         broker = self._random.choice(self._world.brokers)
 
         def spring() -> None:
-            self._world.loop.call_later(1.0, self._read, context=WORLD)
+            self._world.loop.call_later(1.0, self.read, context=WORLD)
 
-        self._trap(broker, after=False, spring=spring, delay_s=2.5)
+        self.trap(broker, after=False, spring=spring, delay_s=2.5)
 
     def kill_before_put(self) -> None:
         broker = self._random.choice(self._world.brokers)
-        self._trap(broker, after=False, spring=partial(self._kill, broker))
+        self.trap(broker, after=False, spring=partial(self.kill_for_a_while, broker))
 
     def kill_after_put(self) -> None:
         broker = self._random.choice(self._world.brokers)
-        self._trap(broker, after=True, spring=partial(self._kill, broker))
+        self.trap(broker, after=True, spring=partial(self.kill_for_a_while, broker))
 
     def pause_before_put(self) -> None:
         """Its segment comes when others have given it up."""
         broker = self._random.choice(self._world.brokers)
-        self._trap(broker, after=False, spring=partial(broker.pause, 9.0))
+        self.trap(broker, after=False, spring=partial(broker.pause, 9.0))
 
     def wipe_after_put(self) -> None:
         broker = self._random.choice(self._world.brokers)
-        self._trap(broker, after=True, spring=self.wipe)
+        self.trap(broker, after=True, spring=self.wipe)
 
     def wipe_before_put(self) -> None:
         """The next epoch's seal comes before the segment."""
         broker = self._random.choice(self._world.brokers)
-        self._trap(broker, after=False, spring=self.wipe, delay_s=4.0)
+        self.trap(broker, after=False, spring=self.wipe, delay_s=4.0)
 
     def kill_all(self) -> None:
         for broker in self._world.brokers:
             broker.kill()
-            self._later(3.0, broker.start_if_dead)
+            self.later(3.0, broker.start_if_dead)
 
     def pause(self) -> None:
         broker = self._random.choice(self._world.brokers)
@@ -227,9 +241,9 @@ class Faults:
         slow = self._random.randrange(len(self._world.routes))
         for number in range(len(self._world.routes)):
             split_s = LONGEST_SPLIT_S if number == slow and self._random.random() < 0.7 else 0.5
-            self._later(split_s, self._move, number, self._main)
+            self.later(split_s, self._move, number, self._main)
         if self._random.random() < 0.3:
-            self._later(2.0, self._demote, old)
+            self.later(2.0, self._demote, old)
 
     def _move(self, number: int, to: Server) -> None:
         self._world.trace.add("fault", f"broker{number} finds {to.name}")
@@ -250,7 +264,7 @@ class Faults:
         for way in self._some(ways):
             vars(way).update(how)
             usual = self._saved[next(n for n, one in enumerate(self._usual) if one is way)]
-            self._later(longest_s, vars(way).update, vars(usual))
+            self.later(longest_s, vars(way).update, vars(usual))
 
     def cut_redis(self) -> None:
         self._worsen(self._world.redis_ways, 6.0, is_cut=True)
@@ -270,6 +284,5 @@ class Faults:
         self._worsen(self._world.bucket_ways, 5.0, slow_share=0.4, slow_s=5.0)
 
     def unsure_bucket(self) -> None:
-        self._worsen(
-            self._world.bucket_ways, 5.0, refused_share=0.2, lost_answers=0.1, late_share=0.1
-        )
+        shares = {"refused_share": 0.2, "lost_answers": 0.1, "late_share": 0.1, "short_share": 0.1}
+        self._worsen(self._world.bucket_ways, 5.0, **shares)

@@ -9,6 +9,7 @@ from kio.schema.errors import ErrorCode
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import RETRIABLE, Client, Surface
 
+TIMEOUTS_S = (0.8, 3.0)
 MAY_BE_TOLD = RETRIABLE | {ErrorCode.unstable_offset_commit}
 
 
@@ -26,18 +27,20 @@ class Committer(Client):
 
     async def run(self) -> None:
         coordinator: SimulatedBroker | None = None
+        went_well = True
         while not self.is_ending:
             if coordinator is None or self.random.random() < 0.1:
                 coordinator = await self._find_coordinator()
             if coordinator is None:
-                await self.pause(0.5)
+                await self.pause(0.3)
                 continue
-            went_well = await (
-                self.check(coordinator) if self.random.random() < 0.4 else self._commit(coordinator)
-            )
+            if self.random.random() < (0.4 if went_well else 0.7):
+                went_well = await self.check(coordinator)
+            else:
+                went_well = await self._commit(coordinator)
             if not went_well:
                 coordinator = None
-            await self.pause(1.5)
+            await self.pause(1.5 if went_well else 0.3)
 
     async def settle(self) -> bool:
         """What is committed is told in the end. False where nobody tells."""
@@ -50,7 +53,12 @@ class Committer(Client):
 
     async def _find_coordinator(self) -> SimulatedBroker | None:
         answer = await self.call(
-            self.any_broker(), "find_coordinator", 4, key_type=0, coordinator_keys=[self.name]
+            self.any_broker(),
+            "find_coordinator",
+            4,
+            timeout_s=0.5,
+            key_type=0,
+            coordinator_keys=[self.name],
         )
         if answer is None:
             return None
@@ -65,12 +73,12 @@ class Committer(Client):
         offset = self.tried
         row = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
         self._possible.add(offset)
-        self.surface.provoke("pause", coordinator)
+        self.surface.provoke("pause", coordinator, 0.2)
         answer = await self.call(
             coordinator,
             "offset_commit",
             8,
-            timeout_s=3.0,
+            timeout_s=self.random.choice(TIMEOUTS_S),
             group_id=self.name,
             generation_id_or_member_epoch=-1,
             member_id="",
@@ -93,7 +101,7 @@ class Committer(Client):
             self.surface.trace.violate("groups", f"{self.name}: {what}: {error.name}")
 
     async def check(self, coordinator: SimulatedBroker) -> bool:
-        stable = self.random.random() < 0.5
+        stable = self.random.random() < 0.7
         wanted = {
             "group_id": self.name,
             "topics": [{"name": self._topic, "partition_indexes": (0,)}],
@@ -102,7 +110,7 @@ class Committer(Client):
             coordinator,
             "offset_fetch",
             8,
-            timeout_s=3.0,
+            timeout_s=self.random.choice(TIMEOUTS_S),
             groups=[wanted],
             require_stable=stable,
         )

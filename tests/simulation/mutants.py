@@ -178,11 +178,16 @@ MUTANTS: dict[str, Mutant] = {
         "if visible then row[1] = VISIBLE; kept[#kept + 1] = row end",
         "row[1] = VISIBLE; kept[#kept + 1] = row",
     ),
-    "fence-first": _one(
-        "a fence is at the first pending segment",
-        "fence.lua",
-        "if seq ~= me.first then",
-        "if false then",
+    "fence-first": Mutant(
+        "a fence is where the seal stands, which is at the first pending segment",
+        [
+            Change(
+                "stateless_broker.duties.sealing:Sealer._close",
+                "fence = await self._sequencer.fence(self._epoch, segment)",
+                "fence = await self._sequencer.fence(self._epoch, first)",
+            ),
+            Change("fence.lua", "if seq ~= me.first then", "if false then"),
+        ],
     ),
     "fresh-stamps": _one(
         "after a void somebody writes fresh stamps",

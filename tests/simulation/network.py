@@ -31,6 +31,8 @@ class Way:
     late_share: float = 0.0
     refused_share: float = 0.0
     twice_share: float = 0.0
+    short_share: float = 0.0
+    """Of answers with a body: those that end before it does."""
     is_cut: bool = False
 
     def time(self, random: Random) -> float:
@@ -59,6 +61,16 @@ class Trap:
     delay_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class SlowSpell:
+    """Until then somebody's requests of a kind take so much longer to arrive."""
+
+    who: str
+    label: str
+    until: float
+    delay_s: float
+
+
 @dataclass
 class Network:
     loop: asyncio.AbstractEventLoop
@@ -66,7 +78,9 @@ class Network:
     trace: Trace
     longest_late_s: float = 12.0
     traps: list[Trap] = field(default_factory=list)
-    on_arrival: Callable[[str], None] = lambda label: None
+    slow_spells: list[SlowSpell] = field(default_factory=list)
+    on_arrival: Callable[[str, str], None] = lambda who, label: None
+    """Told who asked, and for what, just before it is done."""
 
     def _note(self, label: str, fault: str) -> None:
         self.trace.count(fault)
@@ -82,6 +96,16 @@ class Network:
                     return arrive, trap.delay_s
                 return partial(_and_then, arrive, trap.spring), trap.delay_s
         return arrive, 0.0
+
+    def _slower_s(self, who: str, label: str) -> float:
+        now = self.loop.time()
+        self.slow_spells = [spell for spell in self.slow_spells if spell.until > now]
+        found = [
+            spell.delay_s
+            for spell in self.slow_spells
+            if spell.who == who and label.startswith(spell.label)
+        ]
+        return max(found, default=0.0)
 
     def _unless_dropped(self, arrive: Callable[[], Any]) -> Callable[[], Any]:
         """What a process had just sent when it was killed may never arrive."""
@@ -101,7 +125,11 @@ class Network:
         loop, random = self.loop, self.random
         arrive, delay_s = self._with_traps(label, self._unless_dropped(arrive))
         there_s, back_s, dice = way.time(random), way.time(random), random.random()
+        process = current_process()
+        who = process.name if process is not None else ""
         there_s += delay_s
+        if self.slow_spells:
+            there_s += self._slower_s(who, label)
         answer: asyncio.Future[Any] = loop.create_future()
 
         def settle(result: Any, error: Exception | None) -> None:
@@ -113,7 +141,7 @@ class Network:
                 answer.set_result(result)
 
         def arrives() -> None:
-            self.on_arrival(label)
+            self.on_arrival(who, label)
             try:
                 result, error = arrive(), None
             except (BucketlogError, RedisError) as raised:

@@ -21,6 +21,30 @@ from tests.simulation.world import Sizes
 EXIT_TERMINATED = 143
 
 
+class _Ending:
+    """A worker that is told to end ends the run that it waits for, and then goes its usual way out:
+    an exception here might strike, and be lost, anywhere."""
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        self._child = 0
+
+    def ask(self, *_: object) -> None:
+        self.is_asked = True
+        if self._child:
+            os.kill(self._child, signal.SIGKILL)
+
+    def wait_for(self, child: int, answer: int) -> bytes:
+        self._child = child
+        if self.is_asked:
+            self.ask()
+        with os.fdopen(answer, "rb") as data:
+            found = data.read()
+        self._child = 0
+        os.waitpid(child, 0)
+        return found
+
+
 class Case(NamedTuple):
     seed: int
     mutant: str | None = None
@@ -62,21 +86,31 @@ def run_cases(
 
 
 def _work(told: Connection, cases: Sequence[Case], sizes: Sizes, everything: bool) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))  # Valkey goes, too
+    ending = _Ending()
+    signal.signal(signal.SIGTERM, ending.ask)  # Valkey goes, too
     with tempfile.TemporaryDirectory(prefix="bucketlog-simulation-") as folder:
         path = Path(folder) / "valkey.sock"
         with start_valkey(path):
             for case in cases:
-                told.send((case, _in_child(case, path, sizes, everything)))
+                outcome = None
+                if not ending.is_asked:
+                    outcome = _in_child(ending, case, path, sizes, everything)
+                if outcome is None:
+                    sys.exit(EXIT_TERMINATED)
+                told.send((case, outcome))
 
 
-def _in_child(case: Case, redis: Path, sizes: Sizes, everything: bool) -> Outcome:
-    """A fork: every run begins in the same state, and leaves nothing behind."""
+def _in_child(
+    ending: _Ending, case: Case, redis: Path, sizes: Sizes, everything: bool
+) -> Outcome | None:
+    """A fork: every run begins in the same state, and leaves nothing behind. None where it was
+    ended."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         status = 1
         try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.close(reader)
             patch = apply(MUTANTS[case.mutant]) if case.mutant is not None else unchanged
             simulate_identity(patch)
@@ -87,9 +121,9 @@ def _in_child(case: Case, redis: Path, sizes: Sizes, everything: bool) -> Outcom
         finally:
             os._exit(status)
     os.close(writer)
-    with os.fdopen(reader, "rb") as answer:
-        data = answer.read()
-    os.waitpid(child, 0)
+    data = ending.wait_for(child, reader)
+    if ending.is_asked:
+        return None
     if not data:
         raise RuntimeError(f"{case} ended without an outcome")
     outcome: Outcome = pickle.loads(data)

@@ -1,5 +1,6 @@
 """Topics that come and go: created, written to, deleted, and created again by the same name."""
 
+import asyncio
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -83,10 +84,44 @@ class TopicChanger(Client):
         wanted = {"name": None, "topic_id": UUID(bytes=topic_id)}
         while True:
             broker = self.any_broker()
-            self.surface.provoke("kill", broker)
+            self.surface.provoke("kill", broker, 0.2)
             answer = await self.call(broker, "delete_topics", 6, topics=[wanted], timeout=3_000)
             error = ErrorCode(answer.responses[0].error_code) if answer is not None else None
             self.surface.trace.count(f"delete topic: {error.name if error else 'no answer'}")
             if error in (ErrorCode.none, ErrorCode.unknown_topic_id):
                 return
             await self.pause(0.5)
+
+
+class Namesakes(Client):
+    """Two users who want one topic, at two brokers at the same time. One of them tries once; the
+    other takes what it is told: that the topic is there. Nobody deletes it."""
+
+    def __init__(self, name: str, surface: Surface, random: Random) -> None:
+        super().__init__(name, surface, random)
+        self.told: set[str] = set()
+        """Names of topics that are there, as somebody was told."""
+        self.is_ending = False
+        self._tries = 0
+
+    async def run(self) -> None:
+        while not self.is_ending:
+            self._tries += 1
+            topic = f"y-{self.name}-{self._tries}"
+            first, second = self.random.sample(list(self.surface.brokers), 2)
+            self.surface.provoke("kill", first, 0.3)
+            self.send(first, "create_topics", 7, **_creation(topic))
+            await asyncio.sleep(0.01 + self.random.random() * 0.1)
+            answer = await self.call(second, "create_topics", 7, **_creation(topic))
+            error = ErrorCode(answer.topics[0].error_code) if answer is not None else None
+            self.surface.trace.count(f"create namesake: {error.name if error else 'no answer'}")
+            if error in (ErrorCode.none, ErrorCode.topic_already_exists):
+                self.told.add(topic)
+                self.surface.trace.add(self.name, f"{topic} is there, says {second.name}")
+            await self.pause(5.0)
+
+
+def _creation(topic: str) -> dict[str, Any]:
+    wanted = {"name": topic, "num_partitions": 1, "replication_factor": 1}
+    wanted |= {"configs": (), "assignments": ()}
+    return {"topics": [wanted], "timeout": 3_000, "validate_only": False}

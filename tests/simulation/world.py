@@ -17,7 +17,7 @@ from tests.simulation.network import Network, Way
 from tests.simulation.readers import BucketReader
 from tests.simulation.redis_client import RedisClient, verbs_by_sha
 from tests.simulation.redis_servers import Connection, Server
-from tests.simulation.topics import TopicChanger
+from tests.simulation.topics import Namesakes, TopicChanger
 from tests.simulation.trace import Trace
 from tests.simulation.truth import Truth
 
@@ -54,6 +54,7 @@ class Sizes:
     consumers: int = 2
     committers: int = 2
     changers: int = 2
+    namesakes: int = 1
     readers: int = 1
 
 
@@ -119,6 +120,10 @@ class World:
         self.changers = [
             TopicChanger(f"x{n}", self.surface, self.random(f"topics {n}"))
             for n in range(sizes.changers)
+        ]
+        self.namesakes = [
+            Namesakes(f"y{n}", self.surface, self.random(f"namesakes {n}"))
+            for n in range(sizes.namesakes)
         ]
         self.readers = [
             BucketReader(f"r{n}", self.store, self.truth, trace, self.random(f"reader {n}"))

@@ -1,0 +1,116 @@
+"""Coincidences: two or three of the usual faults at such moments that one rule of the protocol
+alone stands between them and the log.
+
+Invariant: each thing that happens may happen to a real system by itself; nothing is reached into.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Protocol
+
+from tests.simulation.brokers import SimulatedBroker
+from tests.simulation.loop import WORLD
+from tests.simulation.network import SlowSpell
+from tests.simulation.world import World
+
+SLOW_PUTS_S = (1.0, 2.6)
+DIES_AFTER_S = 2.8
+"""Before it gives its PUT up."""
+LONG_SILENCE_S = 9.0
+"""Of a broker that is sealed meanwhile."""
+
+
+class Hand(Protocol):
+    """What the chooser of faults does with a broker; none of it once all is healed."""
+
+    def kill_for_a_while(self, broker: SimulatedBroker) -> None: ...
+
+    def trap(
+        self,
+        broker: SimulatedBroker,
+        *,
+        after: bool,
+        spring: Callable[[], None],
+        label: str = "create log/",
+        delay_s: float = 0.0,
+    ) -> None: ...
+
+    def later_by(self, delay_s: float, call: Callable[..., None], *args: object) -> None: ...
+
+    def read(self) -> None: ...
+
+
+class Coincidences:
+    def __init__(self, world: World, random: Random, hand: Hand) -> None:
+        self._world = world
+        self._random = random
+        self._hand = hand
+        self._silent: SimulatedBroker | None = None
+        self._reads_at_fence = False
+        self.kinds: list[tuple[Callable[[], None], int]] = [
+            (self.slow_puts, 4),
+            (self.void_beside_slow_puts, 5),
+            (self.die_in_turn, 5),
+            (self.return_beside_seal, 4),
+        ]
+
+    def notice(self, who: str, label: str) -> None:
+        """Somebody's request is about to be done."""
+        if label.startswith("seal") and self._silent is not None and who != self._silent.name:
+            silent, self._silent = self._silent, None
+            self._world.loop.call_soon(self._return, silent, who, context=WORLD)
+        if label.startswith("fence") and self._reads_at_fence:
+            self._reads_at_fence = False
+            self._world.loop.call_later(0.3, self._hand.read, context=WORLD)
+
+    def _slow_puts(self, broker: SimulatedBroker, for_s: float, delay_s: float) -> None:
+        until = self._world.loop.time() + for_s
+        spell = SlowSpell(broker.name, "create log/", until, delay_s)
+        self._world.network.slow_spells.append(spell)
+        self._world.trace.add(broker.name, f"writes slowly for {for_s:.1f} s")
+
+    def slow_puts(self) -> None:
+        """What one broker writes comes when others, and checkpoints, are further."""
+        broker = self._random.choice(self._world.brokers)
+        self._slow_puts(
+            broker, 4.0 + self._random.random() * 4.0, self._random.uniform(*SLOW_PUTS_S)
+        )
+
+    def void_beside_slow_puts(self) -> None:
+        """What one broker has reserved becomes void while another's segments are on their way."""
+        dead, slow = self._random.sample(self._world.brokers, 2)
+
+        def spring() -> None:
+            self._hand.kill_for_a_while(dead)
+            self._reads_at_fence = True
+            self._hand.later_by(2.0, self._slow_puts, slow, 3.0, 2.6)
+
+        self._hand.trap(dead, after=False, spring=spring, delay_s=12.0)
+
+    def die_in_turn(self) -> None:
+        """One broker dies right after a PUT, without a word; another one, whose earlier segments
+        are still on their way, a little later. The first one's chain is closed first."""
+        first, second = self._random.sample(self._world.brokers, 2)
+        self._slow_puts(second, DIES_AFTER_S, 12.0)
+        kill_first = partial(self._hand.kill_for_a_while, first)
+
+        def go_on() -> None:
+            self._hand.trap(first, after=True, spring=kill_first)
+
+        self._hand.later_by(0.5, go_on)
+        self._hand.later_by(DIES_AFTER_S, self._hand.kill_for_a_while, second)
+
+    def return_beside_seal(self) -> None:
+        """A broker is silent until another one seals its chain, and dies of that; it returns before
+        anybody has told the sequencer."""
+        broker = self._random.choice(self._world.brokers)
+        if broker.process is not None:
+            broker.pause(LONG_SILENCE_S)
+            self._silent = broker
+
+    def _return(self, silent: SimulatedBroker, sealed_by: str) -> None:
+        for broker in self._world.brokers:
+            if broker.name == sealed_by:
+                self._hand.kill_for_a_while(broker)
+        silent.go_on()
