@@ -143,10 +143,11 @@ class Client:
                     return found
             await self.pause()
 
-    async def new_producer_id(self) -> int:
+    async def new_producer_id(self, broker: SimulatedBroker | None = None) -> int:
+        """Of this broker, or of any."""
         while True:
             answer = await self.call(
-                self.any_broker(),
+                broker or self.any_broker(),
                 "init_producer_id",
                 4,
                 transactional_id=None,
@@ -155,8 +156,9 @@ class Client:
                 producer_epoch=-1,
             )
             if answer is not None and ErrorCode(answer.error_code) is ErrorCode.none:
+                self.surface.truth.give_producer_id(self.name, answer.producer_id)
                 return int(answer.producer_id)
-            await self.pause()
+            await self.pause(0.2 if broker is None else 0.02)
 
     async def topic_id(self, name: str) -> TopicId | None:
         answer = await self.call(

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.coincidences import Coincidences
+from tests.simulation.epoch_faults import EpochFaults
 from tests.simulation.loop import WORLD
 from tests.simulation.network import Trap, Way
 from tests.simulation.redis_servers import Server, Snapshot
@@ -35,9 +36,11 @@ class Faults:
     def __init__(self, world: World, random: Random) -> None:
         self._world = world
         self._random = random
-        self._main = world.servers[0]
         self._snapshots: list[Snapshot] = []
         self._is_over = False
+        self._is_on = False
+        """Not before the first one, and not beside one of several events."""
+        self._epoch_faults = EpochFaults(world, random)
         world.surface.provoke = self._provoke
         world.network.on_arrival = self._notice
         self._readings = 0
@@ -76,6 +79,9 @@ class Faults:
         self._task = asyncio.create_task(self._take_snapshots())
         shortest_s, range_s = random.choice(((0.2, 3.0), (1.0, 4.0), (0.1, 1.5)))
         made = 0
+        await asyncio.sleep(1.0 + random.random() * 2.0)
+        await self._epoch_faults.run()
+        self._is_on = True
         while world.trace.violation is None and (
             made < FAULTS_LEAST or world.loop.time() < deadline
         ):
@@ -90,12 +96,12 @@ class Faults:
 
     def heal(self) -> None:
         world = self._world
-        self._is_over = True
+        self._is_over, self._is_on = True, False
         world.network.traps.clear()
         world.network.slow_spells.clear()
         for way, usual in zip(self._usual, self._saved, strict=True):
             vars(way).update(vars(usual))
-        world.routes[:] = [self._main] * len(world.routes)
+        world.routes[:] = [self._world.primary] * len(world.routes)
         for broker in world.brokers:
             broker.go_on()
             if broker.process is None:
@@ -105,7 +111,7 @@ class Faults:
     async def _take_snapshots(self) -> None:
         while not self._is_over:
             await asyncio.sleep(SNAPSHOT_EVERY_S)
-            self._snapshots.append(self._main.snapshot())
+            self._snapshots.append(self._world.primary.snapshot())
             del self._snapshots[:-SNAPSHOTS_KEPT]
 
     def later(self, longest_s: float, call: Callable[..., None], *args: object) -> None:
@@ -141,7 +147,7 @@ class Faults:
 
     def _provoke(self, what: str, broker: SimulatedBroker, share: float) -> None:
         """A client is about to ask this broker: it may fail in the middle of that."""
-        if self._is_over or self._world.network.traps or self._random.random() > share:
+        if not self._is_on or self._world.network.traps or self._random.random() > share:
             return
         self._world.trace.count(f"fault: {what} at the worst time")
         if what == "kill":
@@ -153,7 +159,7 @@ class Faults:
 
     def _notice(self, who: str, label: str) -> None:
         """A reading begins where somebody has just been fenced."""
-        if self._is_over:
+        if not self._is_on:
             return
         self._coincidences.notice(who, label)
         if label.startswith("fence") and self._random.random() < 0.5:
@@ -207,41 +213,41 @@ class Faults:
     # Redis -----------------------------------------------------------------------------------
 
     def wipe(self) -> None:
-        self._main.wipe()
+        self._world.primary.wipe()
 
     def lose_key(self) -> None:
         """A part of the state goes: somebody's DEL, or an eviction."""
-        self._main.lose_key(self._random)
+        self._world.primary.lose_key(self._random)
 
     def _some_past(self) -> Snapshot:
         return self._random.choice([*self._snapshots, []])
 
     def restart_redis(self) -> None:
-        self._main.restart(self._some_past())
+        self._world.primary.restart(self._some_past())
 
     def fail_over(self) -> None:
         """Another server, which lags behind, is promoted; brokers find it one after the other."""
-        others = [server for server in self._world.servers if server is not self._main]
-        self._main, old = self._random.choice(others), self._main
-        self._main.restart(self._some_past())
+        others = [server for server in self._world.servers if server is not self._world.primary]
+        self._world.primary, old = self._random.choice(others), self._world.primary
+        self._world.primary.restart(self._some_past())
         self._move_all(old)
 
     def fail_back(self) -> None:
         """A former primary is promoted again: the same process with older data."""
-        others = [server for server in self._world.servers if server is not self._main]
-        self._main, old = self._random.choice(others), self._main
-        self._main.promote(self._some_past())
+        others = [server for server in self._world.servers if server is not self._world.primary]
+        self._world.primary, old = self._random.choice(others), self._world.primary
+        self._world.primary.promote(self._some_past())
         self._move_all(old)
 
     def resynchronise(self) -> None:
         """The primary was a replica for a moment, and has older data: the same process."""
-        self._main.promote(self._some_past())
+        self._world.primary.promote(self._some_past())
 
     def _move_all(self, old: Server) -> None:
         slow = self._random.randrange(len(self._world.routes))
         for number in range(len(self._world.routes)):
             split_s = LONGEST_SPLIT_S if number == slow and self._random.random() < 0.7 else 0.5
-            self.later(split_s, self._move, number, self._main)
+            self.later(split_s, self._move, number, self._world.primary)
         if self._random.random() < 0.3:
             self.later(2.0, self._demote, old)
 
@@ -250,7 +256,7 @@ class Faults:
         self._world.routes[number] = to
 
     def _demote(self, server: Server) -> None:
-        if server is not self._main:
+        if server is not self._world.primary:
             server.demote()
 
     # Ways ------------------------------------------------------------------------------------

@@ -255,6 +255,12 @@ MUTANTS: dict[str, Mutant] = {
         "if highest > epoch:",
         "if False:",
     ),
+    "claims-looked-at": _one(
+        "who publishes has looked at the claims",
+        "stateless_broker.epochs.claim_watch:ClaimWatch.check",
+        "if claimed > self._epoch:",
+        "if False:",
+    ),
     "seal-all": _one(
         "all writers of earlier epochs are sealed before the fold",
         "stateless_broker.epochs.activation:EpochStarter._seal",

@@ -81,6 +81,8 @@ class Network:
     slow_spells: list[SlowSpell] = field(default_factory=list)
     on_arrival: Callable[[str, str], None] = lambda who, label: None
     """Told who asked, and for what, just before it is done."""
+    overhear: Callable[[str, str, Callable[[Any], Any]], None] = lambda who, label, do: None
+    """Who asks Redis for what; the request itself can be delivered to a server again."""
 
     def _note(self, label: str, fault: str) -> None:
         self.trace.count(fault)

@@ -48,6 +48,7 @@ class RedisClient:
     async def _request(self, label: str, do: Callable[[Server], Any]) -> Any:
         server = self._server()
         trace = self._network.trace
+        self._network.overhear(self._name, label, do)
 
         def arrive() -> Any:
             try:

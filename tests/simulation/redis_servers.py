@@ -38,6 +38,8 @@ WRITES_FIRST = (Verb.HEARTBEAT, Verb.LEAVE)
 """Without a look at who the server is: a replica refuses the write."""
 MAY_SHOW = (Verb.PUBLISH, Verb.FENCE, Verb.ACTIVATE)
 """What appends to the stream of visible segments."""
+TELLING_KEYS = (b":producers", b":groups", b":open")
+TELLING_SHARE = 0.5
 Snapshot = list[bytes]
 Entry = tuple[bytes, dict[bytes, Any]]
 """Of a stream: its id and its fields."""
@@ -168,10 +170,13 @@ class Server:
         self._load([])
 
     def lose_key(self, random: Random) -> None:
+        """Often one whose loss an epoch could live with for a while."""
         keys = cast(list[bytes], self._connection.call("KEYS", "bucketlog:*"))
         kept = [key for key in sorted(keys) if not key.endswith(b":visible")]
+        telling = [key for key in kept if key.endswith(TELLING_KEYS)]
         if kept:
-            self._connection.call("DEL", random.choice(kept))
+            choice = telling if telling and random.random() < TELLING_SHARE else kept
+            self._connection.call("DEL", random.choice(choice))
 
     def restart(self, data: Snapshot) -> None:
         """Another process, with what was on its disk."""
@@ -179,6 +184,10 @@ class Server:
         self._known_scripts.clear()
         self.role = "master"
         self._load(data)
+
+    def learn_scripts(self, primary: "Server") -> None:
+        """Servers before Redis 7 send scripts to their replicas, too."""
+        self._known_scripts |= primary._known_scripts
 
     def promote(self, data: Snapshot) -> None:
         """The same process, with what it had of its primary's data, is a primary from now on."""

@@ -54,6 +54,13 @@ class Truth:
         self.ranges: list[ReadRange] = []
         self.sent: set[bytes] = set()
         self.batches = 0
+        self._producer_ids: dict[int, str] = {}
+
+    def give_producer_id(self, who: str, producer_id: int) -> None:
+        if producer_id in self._producer_ids:
+            owner = self._producer_ids[producer_id]
+            self._trace.violate("producer ids", f"{producer_id} is {owner}'s, and now {who}'s")
+        self._producer_ids[producer_id] = who
 
     def acknowledge(
         self, who: str, partition: TopicPartition, base: int, values: Sequence[bytes]

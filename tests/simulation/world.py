@@ -45,6 +45,13 @@ SETTINGS = {
     "auto_create_topics": False,
 }
 
+SOON_SHARE = 0.2
+DELETES_SOON = {"checkpoint_interval_ms": 800, "deletion_safety_age_ms": 2_400}
+"""In so many of the seeds, so that chains really go. The bucket is quick there, since writing
+checkpoints may take but a small share of the time."""
+USUAL_BUCKET = (0.004, 0.02)
+QUICK_BUCKET = (0.001, 0.003)
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -73,16 +80,20 @@ class World:
             Server(Connection(redis, n), f"redis{n}", lambda: f"{ids.getrandbits(160):040x}")
             for n in range(SERVERS)
         ]
-        self.routes = [self.servers[0]] * BROKERS
+        self.primary = self.servers[0]
+        self.routes = [self.primary] * BROKERS
         self.redis_ways = [Way(0.0002, 0.001) for _ in range(BROKERS)]
-        self.bucket_ways = [Way(0.004, 0.02) for _ in range(BROKERS)]
+        self.deletes_soon = self.random("settings").random() < SOON_SHARE
+        settings = SETTINGS | (DELETES_SOON if self.deletes_soon else {})
+        usual = QUICK_BUCKET if self.deletes_soon else USUAL_BUCKET
+        self.bucket_ways = [Way(*usual) for _ in range(BROKERS)]
         verbs = verbs_by_sha()
 
         def place(number: int) -> Place:
             return Place(
                 loop=loop,
                 trace=trace,
-                settings=BrokerSettings.model_validate(SETTINGS),
+                settings=BrokerSettings.model_validate(settings),
                 bucket=lambda name: BucketClient(
                     name, self.store, self.network, self.bucket_ways[number]
                 ),
