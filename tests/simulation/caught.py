@@ -36,4 +36,9 @@ CAUGHT: dict[str, Caught] = {
     "compare": Caught(4, "checkpoints"),
     "fresh-stamps": Caught(0, "bucket reader"),
     "checkpoint-cut": Caught(3, "bucket reader"),
+    "identity": Caught(11, "writing is stopped"),
+    "nonce": Caught(2, "moved"),
+    "upwards": Caught(2, "producer ids"),
+    "claimed-server": Caught(1, "moved"),
+    "claim-alone": Caught(0, "producer ids"),
 }

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import Client
 from tests.simulation.loop import WORLD
-from tests.simulation.network import Trap
+from tests.simulation.network import SlowSpell, Trap
 from tests.simulation.redis_servers import Server
 from tests.simulation.world import World
 from tiered_storage import keys
@@ -26,7 +26,6 @@ LONG_S = 60.0
 READY_S = 8.0
 A_SEED = 2
 NEWCOMERS = 3
-SEALS_MOST = 8
 Request = Callable[[Server], object]
 
 
@@ -76,7 +75,7 @@ class EpochFaults:
         ]
         self._all = random.sample(self._all, len(self._all))
         if world.deletes_soon:
-            self._all.insert(0, self.away_for_long)
+            self._all.insert(0, random.choice((self.away_for_long, self.sealed_late)))
 
     async def run(self) -> None:
         for call in self._all[:A_SEED]:
@@ -243,9 +242,8 @@ class EpochFaults:
         self._promote(self._another_server(), [slow])
 
         def spring() -> None:
-            for _ in range(SEALS_MOST):
-                self._set_trap(slow, f"create {keys.LOG}", delay_s=4.5)
-            world.loop.call_later(1.0, world.network.traps.clear, context=WORLD)
+            spell = SlowSpell(slow.name, f"seal {keys.LOG}", world.loop.time() + 1.0, 4.5)
+            world.network.slow_spells.append(spell)
             third.pause(LONG_S)
             one.kill()
             one.start()
@@ -279,3 +277,29 @@ class EpochFaults:
         await world.until(gone, 20.0)
         one.go_on()
         await asyncio.sleep(4.0)
+
+    async def sealed_late(self) -> None:
+        """A broker that begins the next epoch elsewhere knows where all chains end, and is paused;
+        the others write on, and what nobody needs of that is deleted."""
+        late, _ = self._one_and_others()
+        world = self._world
+        before: set[str] = set()
+
+        def listed() -> None:
+            late.pause(LONG_S)
+            before.update(world.store.history)
+
+        def claimed() -> None:
+            self._set_trap(late, f"list {keys.FLOORS}", listed, after=True)
+
+        def deleted() -> bool:
+            return bool(before) and any(
+                key.startswith(keys.LOG) and key not in before and key not in world.store.objects
+                for key in world.store.history
+            )
+
+        self._set_trap(late, f"create {keys.EPOCHS}", claimed, after=True)
+        self._promote(self._another_server(), [late])
+        await world.until(deleted, 18.0)
+        late.go_on()
+        await asyncio.sleep(3.0)

@@ -267,11 +267,21 @@ MUTANTS: dict[str, Mutant] = {
         "while not chain.sealed:",
         "while False:",
     ),
-    "checkpoint-again": _one(
+    "checkpoint-again": Mutant(
         "checkpoints are listed again after the seals",
-        "stateless_broker.epochs.activation:EpochStarter._sealed_log",
-        "newer = await self._committed.checkpoint(unless=checkpoint)",
-        "newer = None",
+        [
+            Change(
+                "stateless_broker.epochs.activation:EpochStarter._sealed_log",
+                "newer = await self._committed.checkpoint(unless=checkpoint)",
+                "newer = None",
+            ),
+            # A second line: else nobody writes on for long enough that chains go.
+            Change(
+                "stateless_broker.epochs.claim_watch:ClaimWatch.check",
+                "if claimed > self._epoch:",
+                "if False:",
+            ),
+        ],
     ),
     "producers-folded": _one(
         "a new epoch knows what producers have written",

@@ -45,7 +45,7 @@ SETTINGS = {
     "auto_create_topics": False,
 }
 
-SOON_SHARE = 0.2
+SOON_SHARE = 0.3
 DELETES_SOON = {"checkpoint_interval_ms": 800, "deletion_safety_age_ms": 2_400}
 """In so many of the seeds, so that chains really go. The bucket is quick there, since writing
 checkpoints may take but a small share of the time."""
@@ -84,32 +84,12 @@ class World:
         self.routes = [self.primary] * BROKERS
         self.redis_ways = [Way(0.0002, 0.001) for _ in range(BROKERS)]
         self.deletes_soon = self.random("settings").random() < SOON_SHARE
-        settings = SETTINGS | (DELETES_SOON if self.deletes_soon else {})
+        self._settings = SETTINGS | (DELETES_SOON if self.deletes_soon else {})
         usual = QUICK_BUCKET if self.deletes_soon else USUAL_BUCKET
         self.bucket_ways = [Way(*usual) for _ in range(BROKERS)]
-        verbs = verbs_by_sha()
-
-        def place(number: int) -> Place:
-            return Place(
-                loop=loop,
-                trace=trace,
-                settings=BrokerSettings.model_validate(settings),
-                bucket=lambda name: BucketClient(
-                    name, self.store, self.network, self.bucket_ways[number]
-                ),
-                redis=lambda name: RedisClient(
-                    name,
-                    self.network,
-                    self.redis_ways[number],
-                    lambda: self.routes[number],
-                    timeout_s=REDIS_TIMEOUT_MS / 1000,
-                    verbs=verbs,
-                ),
-                clock_error_ms=self.random(f"clock {number}").randint(-60_000, 60_000),
-            )
-
+        self._verbs = verbs_by_sha()
         self.brokers = [
-            SimulatedBroker(n, place(n), self.random(f"broker {n}")) for n in range(BROKERS)
+            SimulatedBroker(n, self._place(n), self.random(f"broker {n}")) for n in range(BROKERS)
         ]
         self.surface = Surface(loop, trace, self.truth, self.brokers, {})
         self.producers = [self._producer(n) for n in range(sizes.producers)]
@@ -143,6 +123,25 @@ class World:
 
     def random(self, what: str) -> Random:
         return Random(f"{self.seed}/{what}")
+
+    def _place(self, number: int) -> Place:
+        return Place(
+            loop=self.loop,
+            trace=self.trace,
+            settings=BrokerSettings.model_validate(self._settings),
+            bucket=lambda name: BucketClient(
+                name, self.store, self.network, self.bucket_ways[number]
+            ),
+            redis=lambda name: RedisClient(
+                name,
+                self.network,
+                self.redis_ways[number],
+                lambda: self.routes[number],
+                timeout_s=REDIS_TIMEOUT_MS / 1000,
+                verbs=self._verbs,
+            ),
+            clock_error_ms=self.random(f"clock {number}").randint(-60_000, 60_000),
+        )
 
     def _producer(self, number: int) -> Producer:
         random = self.random(f"producer {number}")
