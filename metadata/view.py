@@ -37,6 +37,15 @@ class StoredRange(NamedTuple):
     length: int
 
 
+class Stretch(NamedTuple):
+    """Ranges that are read one after the other, up to offset `end`; at `middle` half of the
+    batches lie behind."""
+
+    ranges: list[StoredRange]
+    middle: int
+    end: int
+
+
 class Change(NamedTuple):
     """What one segment changed."""
 
@@ -116,13 +125,30 @@ class PartitionLog:
         Up to `max_bytes` in all; the first batch whatever its size where `at_least_one` (KIP-74).
         """
         row = bisect_right(self._nexts, offset)
-        ranges: list[StoredRange] = []
-        total = 0
-        while row < len(self._bases):
-            length = self._lengths[row]
-            if total + length > max_bytes and (ranges or not at_least_one):
+        return self._ranges(row, self._end_row(row, max_bytes, at_least_one=at_least_one))
+
+    def stretch(self, offset: int, max_bytes: int) -> Stretch:
+        """What whoever reads on from `offset` wants within its next `max_bytes`."""
+        row = bisect_right(self._nexts, offset)
+        end = self._end_row(row, max_bytes, at_least_one=True)
+        middle = (row + end) // 2
+        if row == end:
+            return Stretch([], offset, offset)
+        return Stretch(self._ranges(row, end), self._nexts[middle], self._nexts[end - 1])
+
+    def _end_row(self, row: int, max_bytes: int, *, at_least_one: bool) -> int:
+        end, left = row, max_bytes
+        while end < len(self._bases):
+            left -= self._lengths[end]
+            if left < 0 and not (at_least_one and end == row):
                 break
-            segment, position = self._segments[row], self._positions[row]
+            end += 1
+        return end
+
+    def _ranges(self, row: int, end: int) -> list[StoredRange]:
+        ranges: list[StoredRange] = []
+        for at in range(row, end):
+            segment, position, length = self._segments[at], self._positions[at], self._lengths[at]
             last = ranges[-1] if ranges else None
             if (
                 last is not None
@@ -132,8 +158,6 @@ class PartitionLog:
                 ranges[-1] = StoredRange(segment, last.position, last.length + length)
             else:
                 ranges.append(StoredRange(segment, position, length))
-            total += length
-            row += 1
         return ranges
 
     def available_bytes(self, offset: int, limit: int) -> int:

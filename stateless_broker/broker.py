@@ -17,6 +17,7 @@ from uuid import uuid4
 from bucketlog.errors import ConfigurationError
 from metadata.sequencer.redis_url import connect_redis
 from stateless_broker.duties.upkeep import UpkeepCounts
+from stateless_broker.fetch.reading import ReadCounts
 from stateless_broker.health import Health
 from stateless_broker.http_endpoint import HttpEndpoint, application
 from stateless_broker.metrics import BrokerFigures
@@ -61,9 +62,9 @@ class Broker:
         self._listening = listening = _bind(settings)
         port = int(listening.getsockname()[1])
         bucket = CountingBucket(await open_bucket(settings.bucket_url, shard=settings.shard))
-        upkeep = UpkeepCounts()
+        upkeep, reads = UpkeepCounts(), ReadCounts()
         figures = BrokerFigures(
-            bucket=bucket, budget=self._budget, health=self._health, upkeep=upkeep
+            bucket=bucket, budget=self._budget, health=self._health, upkeep=upkeep, reads=reads
         )
         self._node = node = Node(
             settings,
@@ -80,6 +81,7 @@ class Broker:
             health=self._health,
             on_request=figures.count_request,
             upkeep=upkeep,
+            reads=reads,
         )
         self._http = HttpEndpoint(
             application(self._health, figures), host=settings.host, port=settings.http_port

@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from stateless_broker.duties.upkeep import UpkeepCounts
+from stateless_broker.fetch.reading import ReadCounts
 from stateless_broker.health import Health
 from stateless_broker.network.memory_budget import MemoryBudget
 from tiered_storage.counting import BucketCounts, CountingBucket
@@ -18,10 +19,17 @@ from tiered_storage.counting import BucketCounts, CountingBucket
 
 class BrokerFigures(Collector):
     def __init__(
-        self, *, bucket: CountingBucket, budget: MemoryBudget, health: Health, upkeep: UpkeepCounts
+        self,
+        *,
+        bucket: CountingBucket,
+        budget: MemoryBudget,
+        health: Health,
+        upkeep: UpkeepCounts,
+        reads: ReadCounts,
     ) -> None:
         self._bucket = bucket
         self._upkeep = upkeep
+        self._reads = reads
         self._budget = budget
         self._health = health
         self.requests: dict[int, int] = {}
@@ -69,6 +77,7 @@ class BrokerFigures(Collector):
             degraded.add_metric([part], 1)
         yield degraded
         yield from _upkeep(self._upkeep)
+        yield from _reads(self._reads)
         yield GaugeMetricFamily(
             "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
         )
@@ -86,6 +95,23 @@ def _bucket_requests(counts: BucketCounts) -> Metric:
     for verb in ("creates", "gets", "lists", "deletes", "heads"):
         family.add_metric([verb.removesuffix("s")], getattr(counts, verb))
     return family
+
+
+def _reads(counts: ReadCounts) -> Iterator[Metric]:
+    fetched = CounterMetricFamily(
+        "bucketlog_fetched_bytes",
+        "Bytes of batches that fetches were answered with.",
+        labels=["from"],
+    )
+    fetched.add_metric(["memory"], counts.bytes_from_memory)
+    fetched.add_metric(["bucket"], counts.bytes_from_bucket)
+    yield fetched
+    yield CounterMetricFamily(
+        "bucketlog_range_requests", "Reads of ranges from the bucket.", value=counts.requests
+    )
+    yield CounterMetricFamily(
+        "bucketlog_range_bytes", "Bytes that they brought.", value=counts.requested_bytes
+    )
 
 
 def _upkeep(counts: UpkeepCounts) -> Iterator[Metric]:

@@ -27,6 +27,7 @@ from stateless_broker.epochs.joining import Joiner
 from stateless_broker.epochs.known_segments import KnownSegments
 from stateless_broker.epochs.work import BrokerParts
 from stateless_broker.fetch.feed import Watchers
+from stateless_broker.fetch.reading import RangeReader, ReadCounts
 from stateless_broker.health import Health
 from stateless_broker.membership import HEARTBEAT, Membership
 from stateless_broker.network.connection import Answer, Connection, Frame
@@ -75,13 +76,15 @@ class Node:
         health: Health,
         on_request: Callable[[int], None],
         upkeep: UpkeepCounts | None = None,
+        reads: ReadCounts | None = None,
     ) -> None:
-        """`upkeep` is where the duties count."""
+        """`upkeep` is where the duties count, `reads` where what fetches read is."""
         self._settings = settings
         self._surroundings = surroundings
         self._health = health
         self._on_request = on_request
         self._upkeep = upkeep or UpkeepCounts()
+        self._reads = reads or ReadCounts()
         self._supervisor = Supervisor()
         self._bucket = self._retried(READ_RETRY)
         self._sequencer: Sequencer | None = None
@@ -246,6 +249,7 @@ class Node:
             view=View(),
             watchers=Watchers(),
             intake=Intake(self._health, flush_bytes=settings.flush_bytes),
+            reader=RangeReader.of(bucket, self._health, settings, counts=self._reads),
             on_failure=self._fatal,
             now_ms=surroundings.now_ms,
             new_uuid=surroundings.new_uuid,

@@ -28,6 +28,7 @@ from stateless_broker.epochs.joining import Joiner
 from stateless_broker.epochs.known_segments import KnownSegments
 from stateless_broker.epochs.work import BrokerParts
 from stateless_broker.fetch.feed import Watchers
+from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.health import Health
 from stateless_broker.membership import Membership
 from stateless_broker.network.connection import Answer, Connection, Frame
@@ -38,7 +39,7 @@ from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from tests.sequencing import start_valkey
 from tests.unsure_sequencer import UnsureSequencer
-from tests.wire_client import build_batch, decode_response, encode_request
+from tests.wire_client import build_batch, decode_response, encode_request, fetch_values
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.backends.threaded import ThreadedBucket
@@ -211,6 +212,7 @@ class Rig:
             view=self.view,
             watchers=Watchers(),
             intake=self.intake,
+            reader=RangeReader.of(bucket, self.health, self.settings),
             on_failure=self._failed,
             now_ms=lambda: 1,
             new_uuid=uuid4,
@@ -381,20 +383,7 @@ async def end_of(rig: Rig, partition: int = 0) -> int:
 
 
 async def fetched(rig: Rig, partition: int = 0) -> bytes:
-    row = {"partition": partition, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
-    answer = await rig.call(
-        "fetch",
-        11,
-        replica_id=-1,
-        max_wait=0,
-        min_bytes=1,
-        max_bytes=1 << 20,
-        isolation_level=0,
-        session_id=0,
-        session_epoch=-1,
-        rack_id="",
-        topics=[{"topic": "t", "partitions": [row]}],
-    )
+    answer = await rig.call("fetch", 11, **fetch_values("t", {partition: 0}))
     found = answer.responses[0].partitions[0]
     assert found.error_code is ErrorCode.none
     return bytes(found.records or b"")

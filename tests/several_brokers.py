@@ -10,6 +10,7 @@ from bucketlog.model import SegmentId, TopicPartition
 from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import decode_records
 from tests.rig import OwnValkey, Rig, create_topic
+from tests.wire_client import fetch_values
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.log_cut import readable
@@ -88,19 +89,8 @@ def come_back(rig: Rig) -> None:
 
 async def fetch(rig: Rig, offset: int, *, partition: int = 0, max_wait: int = 0) -> Any:
     """The partition's row of the answer."""
-    row = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
     answer = await rig.call(
-        "fetch",
-        11,
-        replica_id=-1,
-        max_wait=max_wait,
-        min_bytes=1,
-        max_bytes=1 << 20,
-        isolation_level=0,
-        session_id=0,
-        session_epoch=-1,
-        rack_id="",
-        topics=[{"topic": "t", "partitions": [row]}],
+        "fetch", 11, **fetch_values("t", {partition: offset}, max_wait=max_wait)
     )
     return answer.responses[0].partitions[0]
 

@@ -129,6 +129,31 @@ def decode_response(name: str, version: int, frame: bytes) -> tuple[int, Any]:
     return header.correlation_id, response
 
 
+def fetch_values(
+    topic: str,
+    offsets: Mapping[int, int],
+    *,
+    partition_bytes: int = 1 << 20,
+    max_wait: int = 0,
+) -> dict[str, Any]:
+    """A Fetch of version 11 of one topic's partitions, each from its offset on."""
+    rows = [
+        {"partition": number, "fetch_offset": offset, "partition_max_bytes": partition_bytes}
+        for number, offset in offsets.items()
+    ]
+    return {
+        "replica_id": -1,
+        "max_wait": max_wait,
+        "min_bytes": 1,
+        "max_bytes": 1 << 20,
+        "isolation_level": 0,
+        "session_id": 0,
+        "session_epoch": -1,
+        "rack_id": "",
+        "topics": [{"topic": topic, "partitions": rows}],
+    }
+
+
 class WireClient:
     """A connection to one broker; use it as a context manager. A request that is never answered
     (acks=0) goes through `send_unanswered`."""

@@ -28,6 +28,7 @@ from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.epochs.joining import Joined, read_visible_log
 from stateless_broker.fetch.feed import ViewFeed, Watchers
+from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.handlers.routes import Parts
 from stateless_broker.health import Health
 from stateless_broker.membership import Membership
@@ -66,6 +67,7 @@ class BrokerParts:
     view: View
     watchers: Watchers
     intake: Intake
+    reader: RangeReader
     on_failure: Callable[[Exception], None]
     now_ms: WallClock
     new_uuid: Callable[[], UUID]
@@ -105,6 +107,7 @@ class EpochWork:
             health=broker.health,
             watchers=broker.watchers,
             known=broker.committed.known,
+            cache=broker.reader.cache,
             last=joined.log.number,
             block_ms=max(1, min(BLOCK_MS, broker.settings.redis_timeout_ms // 2)),
             read_anew=lambda: read_visible_log(
@@ -263,7 +266,7 @@ class EpochWork:
         return Parts(
             settings=broker.settings,
             view=broker.view,
-            bucket=broker.bucket,
+            reader=broker.reader,
             sequencer=broker.sequencer,
             intake=broker.intake,
             groups=self.groups,

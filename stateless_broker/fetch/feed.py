@@ -23,6 +23,7 @@ from stateless_broker.epochs.committed import told_index
 from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.epochs.joining import VisibleLog
 from stateless_broker.epochs.known_segments import KnownSegments
+from stateless_broker.fetch.segment_cache import SegmentCache
 from stateless_broker.health import Health
 from stateless_broker.produce.commit import Committer
 
@@ -70,6 +71,7 @@ class ViewFeed:
         health: Health,
         watchers: Watchers,
         known: KnownSegments,
+        cache: SegmentCache,
         last: int,
         block_ms: int,
         read_anew: Callable[[], Awaitable[VisibleLog]],
@@ -84,6 +86,7 @@ class ViewFeed:
         self._health = health
         self._watchers = watchers
         self._known = known
+        self._cache = cache
         self._last = last
         self._block_ms = block_ms
         self._read_anew = read_anew
@@ -170,6 +173,9 @@ class ViewFeed:
             return False
         self._last = entry.number
         self._known.learn(index)
+        self._cache.became_visible(
+            entry.segment, entry.object_size_bytes, own.parts if own is not None else ()
+        )
         self._committer.became_visible(entry.segment)
         self._watchers.notify(change.partitions)
         return True

@@ -1,74 +1,172 @@
-"""Reading ranges of batches from the bucket for fetches.
+"""Reading ranges of batches for fetches, from memory or from the bucket.
 
-Invariants: what is being read already is not asked for again: fetches that want the same range at
-the same time share one request; nobody waits for longer than `read_ms_max`, whatever the bucket
-does.
+Invariants: what is being read already is not asked for again: fetches that want parts of one range
+at the same time share one request. Whoever reads history has requests of its own, so that it never
+waits in front of the tail. Nobody waits for longer than `read_ms_max`, whatever the bucket does.
 """
 
 import asyncio
+from bisect import insort
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from bucketlog.errors import BucketError, BucketUnavailableError, CorruptObjectError
-from bucketlog.model import Buffer
+from bucketlog.model import Buffer, SegmentId
 from metadata.view import StoredRange
+from stateless_broker.fetch.segment_cache import SegmentCache, covering
 from stateless_broker.health import Health
+from stateless_broker.settings import BrokerSettings
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, Span
 
 PART = "reading"
 
 
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """Requests at once at the tail, and in history."""
+
+    recent_in_flight: int
+    history_in_flight: int
+    read_ms_max: int
+
+
+@dataclass(slots=True)
+class ReadCounts:
+    """Bytes of batches that were handed out; and what was asked of the bucket for them."""
+
+    bytes_from_memory: int = 0
+    bytes_from_bucket: int = 0
+    requests: int = 0
+    requested_bytes: int = 0
+
+
 class RangeReader:
     def __init__(
-        self, bucket: Bucket, health: Health, *, ranges_in_flight: int, read_ms_max: int
+        self,
+        bucket: Bucket,
+        cache: SegmentCache,
+        health: Health,
+        *,
+        limits: ReadLimits,
+        counts: ReadCounts | None = None,
     ) -> None:
+        self.cache = cache
+        self.counts = counts or ReadCounts()
         self._bucket = bucket
         self._health = health
-        self._read_ms_max = read_ms_max
+        self._read_ms_max = limits.read_ms_max
         self._running: dict[StoredRange, asyncio.Task[Buffer]] = {}
-        self._slots = asyncio.Semaphore(ranges_in_flight)
+        self._places: dict[SegmentId, list[StoredRange]] = {}
+        """What is being read of each segment, by position."""
+        self._recent_slots = asyncio.Semaphore(limits.recent_in_flight)
+        self._history_slots = asyncio.Semaphore(limits.history_in_flight)
+
+    @classmethod
+    def of(
+        cls,
+        bucket: Bucket,
+        health: Health,
+        settings: BrokerSettings,
+        *,
+        counts: ReadCounts | None = None,
+    ) -> Self:
+        return cls(
+            bucket,
+            SegmentCache(
+                recent_bytes_max=settings.cache_recent_bytes_max,
+                history_bytes_max=settings.cache_history_bytes_max,
+            ),
+            health,
+            limits=ReadLimits(
+                settings.fetch_ranges_in_flight,
+                settings.history_ranges_in_flight,
+                settings.fetch_read_ms_max,
+            ),
+            counts=counts,
+        )
 
     async def read(self, ranges: Sequence[StoredRange]) -> list[Buffer]:
-        """The bytes of each range. Raises `BucketError`, `CorruptObjectError`."""
+        """The bytes of all ranges, one part after the other. Raises `BucketError`,
+        `CorruptObjectError`."""
+        found = [self.cache.find(wanted) for wanted in ranges]
+        missing = [wanted for wanted, parts in zip(ranges, found, strict=True) if parts is None]
+        self.counts.bytes_from_memory += sum(wanted.length for wanted in ranges)
+        if missing:
+            self.counts.bytes_from_memory -= sum(wanted.length for wanted in missing)
+            self.counts.bytes_from_bucket += sum(wanted.length for wanted in missing)
+            read = iter(await self._read(missing))
+            found = [[next(read)] if parts is None else parts for parts in found]
+        return [part for parts in found if parts is not None for part in parts]
+
+    async def _read(self, ranges: Sequence[StoredRange]) -> list[Buffer]:
         try:
             async with asyncio.timeout(self._read_ms_max / 1000):
-                return list(
-                    await asyncio.gather(*(asyncio.shield(self._task(part)) for part in ranges))
-                )
+                return list(await asyncio.gather(*map(self._read_one, ranges)))
         except TimeoutError:
             reason = f"the bucket did not answer in {self._read_ms_max} ms"
             self._health.degrade(PART, reason)
             raise BucketUnavailableError(reason) from None
 
-    def _task(self, wanted: StoredRange) -> asyncio.Task[Buffer]:
-        task = self._running.get(wanted)
-        if task is None:
-            task = asyncio.get_running_loop().create_task(self._get(wanted))
-            self._running[wanted] = task
-            task.add_done_callback(self._forget(wanted))
-        return task
+    async def _read_one(self, wanted: StoredRange) -> Buffer:
+        holder, task = self._task(wanted)
+        data = await asyncio.shield(task)
+        start = wanted.position - holder.position
+        part = memoryview(data)[start : start + wanted.length]
+        if len(part) != wanted.length:
+            raise CorruptObjectError(
+                keys.segment(wanted.segment),
+                holder.position + len(data),
+                f"it ends before byte {wanted.position + wanted.length}",
+            )
+        return part
 
-    def _forget(self, wanted: StoredRange) -> Callable[["asyncio.Task[Buffer]"], None]:
+    def expect(self, ranges: Sequence[StoredRange]) -> None:
+        """They will be wanted soon: read them, as far as nobody else waits for history."""
+        for wanted in ranges:
+            if self._history_slots.locked():
+                return
+            if self.cache.find(wanted) is None:
+                self._task(wanted)
+
+    def _task(self, wanted: StoredRange) -> tuple[StoredRange, "asyncio.Task[Buffer]"]:
+        """What is being read with all that is wanted in it."""
+        holder = covering(self._places.get(wanted.segment, ()), wanted)
+        if holder is None:
+            holder = wanted
+            if self.cache.is_recent(wanted.segment):  # others will want the rest of it
+                holder = StoredRange(wanted.segment, 0, self.cache.size_bytes(wanted.segment))
+            task = asyncio.get_running_loop().create_task(self._get(holder))
+            self._running[holder] = task
+            insort(self._places.setdefault(holder.segment, []), holder)
+            task.add_done_callback(self._forget(holder))
+        return holder, self._running[holder]
+
+    def _forget(self, stored: StoredRange) -> Callable[["asyncio.Task[Buffer]"], None]:
         def forget(task: "asyncio.Task[Buffer]") -> None:
-            self._running.pop(wanted, None)
+            del self._running[stored]
+            places = self._places[stored.segment]
+            places.remove(stored)
+            if not places:
+                del self._places[stored.segment]
             if not task.cancelled():
                 task.exception()  # whoever wanted it may have gone before it failed
 
         return forget
 
-    async def _get(self, wanted: StoredRange) -> Buffer:
-        key = keys.segment(wanted.segment)
-        async with self._slots:
+    async def _get(self, stored: StoredRange) -> Buffer:
+        is_recent = self.cache.is_recent(stored.segment)
+        async with self._recent_slots if is_recent else self._history_slots:
             try:
-                body = await self._bucket.get(key, Span(wanted.position, wanted.length))
+                span = Span(stored.position, stored.length)
+                body = await self._bucket.get(keys.segment(stored.segment), span)
             except BucketError as error:
                 self._health.degrade(PART, str(error))
                 raise
         self._health.recover(PART)
-        if len(body.data) != wanted.length:
-            raise CorruptObjectError(
-                key,
-                body.object_size_bytes,
-                f"it ends before byte {wanted.position + wanted.length}",
-            )
+        self.counts.requests += 1
+        self.counts.requested_bytes += len(body.data)
+        if len(body.data) == stored.length:
+            self.cache.keep(stored, body.data)
         return body.data

@@ -18,6 +18,7 @@ from bucketlog.wire.batch import LEADER_EPOCH
 from metadata.fold import Topic
 from metadata.view import PartitionLog, StoredRange, View
 from stateless_broker.fetch.feed import Watchers
+from stateless_broker.fetch.read_ahead import ReadAhead
 from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.network.dispatch import Request
 
@@ -46,12 +47,14 @@ class FetchHandler:
         *,
         view: View,
         reader: RangeReader,
+        read_ahead: ReadAhead,
         watchers: Watchers,
         catch_up: Callable[[], Awaitable[bool]],
         limits: FetchLimits,
     ) -> None:
         self._view = view
         self._reader = reader
+        self._read_ahead = read_ahead
         self._watchers = watchers
         self._catch_up = catch_up
         self._limits = limits
@@ -144,6 +147,10 @@ class FetchHandler:
                     min(max(part.wanted.max_bytes, 0), left),
                     at_least_one=not any_yet,
                 )
+                if part.partition is not None:
+                    self._read_ahead.note(
+                        part.partition, part.log, part.wanted.fetch_offset, ranges
+                    )
             any_yet = any_yet or bool(ranges)
             left -= sum(stored.length for stored in ranges)
             left = max(left, 0)

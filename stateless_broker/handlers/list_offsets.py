@@ -104,7 +104,7 @@ class ListOffsetsHandler:
     async def _first_record(
         self, stored: StoredRange, accepts: Callable[[int], bool]
     ) -> tuple[int, int]:
-        (data,) = await self._reader.read([stored])
+        data = b"".join(await self._reader.read([stored]))
         header = record_batch.read_header(data)
         if (
             header.attributes & record_batch.LOG_APPEND_TIME

@@ -10,6 +10,7 @@ from metadata.view import View
 from stateless_broker.consumer_groups import ConsumerGroups
 from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.fetch.feed import Watchers
+from stateless_broker.fetch.read_ahead import ReadAhead
 from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.handlers.coordination import CoordinationHandler
 from stateless_broker.handlers.fetch import FetchHandler, FetchLimits
@@ -26,7 +27,6 @@ from stateless_broker.produce.intake import Intake
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from stateless_broker.topic_changes import TopicChanges
-from tiered_storage.bucket import Bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Parts:
 
     settings: BrokerSettings
     view: View
-    bucket: Bucket
+    reader: RangeReader
     sequencer: Sequencer
     intake: Intake
     groups: ConsumerGroups
@@ -50,12 +50,7 @@ class Parts:
 
 def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispatcher:
     settings, view, catch_up = parts.settings, parts.view, parts.groups.catch_up
-    reader = RangeReader(
-        parts.bucket,
-        parts.health,
-        ranges_in_flight=settings.fetch_ranges_in_flight,
-        read_ms_max=settings.fetch_read_ms_max,
-    )
+    reader = parts.reader
     changes = TopicChanges(
         view=view,
         committer=parts.intake,
@@ -109,6 +104,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         fetch_handler=FetchHandler(
             view=view,
             reader=reader,
+            read_ahead=ReadAhead(reader, bytes_ahead=settings.read_ahead_bytes),
             watchers=parts.watchers,
             catch_up=parts.groups.catch_up_for_certain,
             limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),

@@ -121,9 +121,20 @@ async def test_what_is_told_meanwhile(rig_of: Rig, fault: Fault) -> None:
     await until(lambda: rig.health.ready)
 
 
+async def test_what_is_recent_is_read_from_memory_meanwhile(brokers: Brokers) -> None:
+    rig = await brokers.start(**QUICK)
+    await create_topic(rig, "t", 4)
+    assert await produce(rig, b"kept") == (NONE, 0)
+    fail(SILENT, rig)
+    row = await fetch(rig, 0)
+    assert (row.error_code, row.high_watermark) == (NONE, 1)
+    work_again(rig)
+    assert [value for _, value in await stored(rig)] == [b"kept"]
+
+
 @pytest.fixture
 async def rig_of(brokers: Brokers) -> Rig:
-    rig = await brokers.start(**QUICK, fetch_read_ms_max=READ_MS)
+    rig = await brokers.start(**QUICK, fetch_read_ms_max=READ_MS, cache_recent_bytes_max=0)
     await create_topic(rig, "t", 4)
     return rig
 

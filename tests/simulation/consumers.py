@@ -9,6 +9,7 @@ from kio.schema.errors import ErrorCode
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import RETRIABLE, Client, Surface
 from tests.simulation.truth import ReadRange, decode
+from tests.wire_client import fetch_values
 
 WAIT_MS = 1_000
 LATEST = -1
@@ -48,24 +49,10 @@ class Consumer(Client):
 
     async def _fetch(self, broker: SimulatedBroker) -> bool:
         incarnation = broker.name
-        rows = [
-            {"partition": number, "fetch_offset": at, "partition_max_bytes": 1 << 16}
-            for number, at in self.positions.items()
-        ]
-        answer = await self.call(
-            broker,
-            "fetch",
-            11,
-            replica_id=-1,
-            max_wait=WAIT_MS,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            isolation_level=0,
-            session_id=0,
-            session_epoch=-1,
-            rack_id="",
-            topics=[{"topic": self._topic, "partitions": rows}],
+        values = fetch_values(
+            self._topic, self.positions, partition_bytes=1 << 16, max_wait=WAIT_MS
         )
+        answer = await self.call(broker, "fetch", 11, **values)
         if answer is None:
             return False
         went_well = True

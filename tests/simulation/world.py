@@ -42,6 +42,9 @@ SETTINGS = {
     "stream_segments_max": 200,
     "checkpoint_interval_ms": 4_000,
     "deletion_safety_age_ms": 24_000,
+    "cache_recent_bytes_max": 20_000,
+    "cache_history_bytes_max": 10_000,
+    "read_ahead_bytes": 4_000,
     "auto_create_topics": False,
 }
 

@@ -40,7 +40,7 @@ def offered() -> dict[int, Api]:
     parts = Parts(
         settings=BrokerSettings(bucket_url="memory://t", redis_url="redis://t"),
         view=View(),
-        bucket=nothing,
+        reader=cast(Any, SimpleNamespace(cache=None)),
         sequencer=nothing,
         intake=cast(Any, SimpleNamespace(add=None, given_up=None)),
         groups=cast(

@@ -1,0 +1,121 @@
+"""Bytes of visible segments that this broker has written or read.
+
+Invariants: an object never changes under its key, so nothing that is kept is ever stale. What is
+*recent*, the newest segments whoever wrote them, is kept apart from history: who reads history
+never drives out what everybody at the tail reads. Each part holds no more than its bytes.
+"""
+
+from bisect import bisect_right, insort
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bucketlog.model import Buffer, SegmentId
+from metadata.view import StoredRange
+
+
+class _Recent(NamedTuple):
+    """`size_bytes` is the object's; `parts` what is in memory of it, and where each begins."""
+
+    size_bytes: int
+    positions: list[int]
+    parts: list[Buffer]
+
+
+class SegmentCache:
+    def __init__(self, *, recent_bytes_max: int, history_bytes_max: int) -> None:
+        self._recent_bytes_max = recent_bytes_max
+        self._history_bytes_max = history_bytes_max
+        self._recent: OrderedDict[SegmentId, _Recent] = OrderedDict()
+        self._history: OrderedDict[StoredRange, Buffer] = OrderedDict()
+        self._places: dict[SegmentId, list[StoredRange]] = {}
+        """What history has of each segment, by position."""
+        self.recent_bytes = 0
+        """Of the objects that are recent, in memory or not."""
+        self.history_bytes = 0
+
+    def became_visible(
+        self, segment: SegmentId, size_bytes: int, parts: Sequence[Buffer] = ()
+    ) -> None:
+        """It is the newest. `parts` are all of it, where this broker wrote it; they are kept as
+        they are, without a copy."""
+        if segment in self._recent:
+            return
+        positions, at = [], 0
+        for part in parts:
+            positions.append(at)
+            at += len(part)
+        self._recent[segment] = _Recent(size_bytes, positions, list(parts))
+        self.recent_bytes += size_bytes
+        while self.recent_bytes > self._recent_bytes_max:
+            _, oldest = self._recent.popitem(last=False)
+            self.recent_bytes -= oldest.size_bytes
+
+    def is_recent(self, segment: SegmentId) -> bool:
+        return segment in self._recent
+
+    def size_bytes(self, segment: SegmentId) -> int:
+        """Of a recent segment's object."""
+        return self._recent[segment].size_bytes
+
+    def keep(self, stored: StoredRange, data: Buffer) -> None:
+        """What was read, as long as there is room. Of a recent segment all of it is read."""
+        recent = self._recent.get(stored.segment)
+        if recent is None:
+            if stored.length <= self._history_bytes_max:
+                self._keep_history(stored, data)
+        elif not recent.parts and stored.length == recent.size_bytes:
+            recent.positions.append(0)
+            recent.parts.append(data)
+
+    def _keep_history(self, stored: StoredRange, data: Buffer) -> None:
+        if stored in self._history:
+            return
+        self._history[stored] = data
+        insort(self._places.setdefault(stored.segment, []), stored)
+        self.history_bytes += stored.length
+        while self.history_bytes > self._history_bytes_max:
+            oldest, _ = self._history.popitem(last=False)
+            self.history_bytes -= oldest.length
+            places = self._places[oldest.segment]
+            places.remove(oldest)
+            if not places:
+                del self._places[oldest.segment]
+
+    def find(self, wanted: StoredRange) -> list[Buffer] | None:
+        """Its bytes, one part after the other; None where not all of them are here."""
+        recent = self._recent.get(wanted.segment)
+        if recent is not None:
+            return _cut(recent, wanted)
+        holder = covering(self._places.get(wanted.segment, ()), wanted)
+        if holder is None:
+            return None
+        self._history.move_to_end(holder)
+        start = wanted.position - holder.position
+        return [memoryview(self._history[holder])[start : start + wanted.length]]
+
+
+def covering(known: Sequence[StoredRange], wanted: StoredRange) -> StoredRange | None:
+    """Of the ranges of one object, by position, one that has all that is wanted."""
+    at = bisect_right(known, wanted.position, key=lambda stored: stored.position)
+    while at and (candidate := known[at - 1]).position + candidate.length > wanted.position:
+        if candidate.position + candidate.length >= wanted.position + wanted.length:
+            return candidate
+        at -= 1
+    return None
+
+
+def _cut(recent: _Recent, wanted: StoredRange) -> list[Buffer] | None:
+    at = bisect_right(recent.positions, wanted.position) - 1
+    position, left = wanted.position, wanted.length
+    found: list[Buffer] = []
+    while left:
+        if not 0 <= at < len(recent.parts):
+            return None
+        start = position - recent.positions[at]
+        part = memoryview(recent.parts[at])[start : start + left]
+        found.append(part)
+        position, left, at = position + len(part), left - len(part), at + 1
+        if not part:
+            return None
+    return found

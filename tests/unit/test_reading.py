@@ -1,0 +1,150 @@
+"""Reading for fetches: how often the bucket is asked, and for what."""
+
+import asyncio
+
+import pytest
+
+from bucketlog.errors import BucketUnavailableError, CorruptObjectError
+from bucketlog.model import BatchIndex, SegmentId, TopicId, TopicPartition, WriterId
+from metadata.view import PartitionLog, StoredRange
+from stateless_broker.fetch.read_ahead import ReadAhead
+from stateless_broker.fetch.reading import RangeReader, ReadLimits
+from stateless_broker.fetch.segment_cache import SegmentCache
+from stateless_broker.health import Health
+from tests.rig import until
+from tiered_storage import keys
+from tiered_storage.backends.memory import MemoryBucket
+from tiered_storage.backends.threaded import ThreadedBucket
+from tiered_storage.bucket import Body, Span, Suffix
+
+MIB = 1 << 20
+PARTITION = TopicPartition(TopicId(bytes(16)), 0)
+
+
+class Gated(ThreadedBucket):
+    """Says what was read; answers when `open` is set."""
+
+    def __init__(self, objects: MemoryBucket) -> None:
+        super().__init__(objects)
+        self.asked: list[tuple[str, int, int]] = []
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
+        assert isinstance(span, Span)
+        self.asked.append((key, span.start, span.length))
+        await self.open.wait()
+        return await super().get(key, span)
+
+
+class Reading:
+    def __init__(
+        self, *, recent: int = 1, history: int = 2, read_ms_max: int = 60_000, cached: int = MIB
+    ) -> None:
+        self.objects = MemoryBucket()
+        self.bucket = Gated(self.objects)
+        self.cache = SegmentCache(recent_bytes_max=cached, history_bytes_max=64 * MIB)
+        self.health = Health()
+        self.reader = RangeReader(
+            self.bucket, self.cache, self.health, limits=ReadLimits(recent, history, read_ms_max)
+        )
+
+    def put(self, seq: int, size: int) -> SegmentId:
+        segment = SegmentId(WriterId("w"), seq)
+        data = bytes((seq + at) % 251 for at in range(size))
+        assert self.objects.create(keys.segment(segment), [data])
+        return segment
+
+    def bytes_of(self, wanted: StoredRange) -> bytes:
+        span = Span(wanted.position, wanted.length)
+        return bytes(self.objects.get(keys.segment(wanted.segment), span).data)
+
+
+async def test_what_was_written_here_is_not_asked_for() -> None:
+    reading = Reading()
+    segment = SegmentId(WriterId("w"), 0)
+    reading.cache.became_visible(segment, 6, [b"abc", b"def"])
+    assert b"".join(await reading.reader.read([StoredRange(segment, 1, 4)])) == b"bcde"
+    assert reading.bucket.asked == []
+    assert reading.reader.counts.bytes_from_memory == 4
+
+
+async def test_a_recent_segment_is_read_once_and_whole_for_all_who_wait() -> None:
+    reading = Reading()
+    segment = reading.put(0, 1000)
+    reading.cache.became_visible(segment, 1000)
+    reading.bucket.open.clear()
+    wanted = [StoredRange(segment, start, 10) for start in range(0, 1000, 100)]
+    waiting = [asyncio.create_task(reading.reader.read([one])) for one in wanted]
+    await until(lambda: len(reading.bucket.asked) == 1)
+    reading.bucket.open.set()
+    for one, parts in zip(wanted, await asyncio.gather(*waiting), strict=True):
+        assert b"".join(parts) == reading.bytes_of(one)
+    await reading.reader.read(wanted)
+    assert reading.bucket.asked == [(keys.segment(segment), 0, 1000)]
+
+
+async def test_what_is_old_is_read_as_it_is_wanted_and_kept() -> None:
+    reading = Reading()
+    segment = reading.put(0, 1000)
+    assert len(b"".join(await reading.reader.read([StoredRange(segment, 100, 200)]))) == 200
+    inner = StoredRange(segment, 150, 50)
+    assert b"".join(await reading.reader.read([inner])) == reading.bytes_of(inner)
+    assert reading.bucket.asked == [(keys.segment(segment), 100, 200)]
+    await reading.reader.read([StoredRange(segment, 250, 100)])
+    assert reading.bucket.asked[1:] == [(keys.segment(segment), 250, 100)]
+
+
+async def test_history_never_takes_the_tails_turn() -> None:
+    reading = Reading(recent=1, history=2)
+    old = [StoredRange(reading.put(seq, 100), 0, 100) for seq in range(5)]
+    newest = reading.put(9, 100)
+    reading.cache.became_visible(newest, 100)
+    reading.bucket.open.clear()
+    behind = [asyncio.create_task(reading.reader.read([one])) for one in old]
+    await until(lambda: len(reading.bucket.asked) == 2)
+    tail = asyncio.create_task(reading.reader.read([StoredRange(newest, 0, 10)]))
+    await until(lambda: len(reading.bucket.asked) == 3)
+    assert reading.bucket.asked[2][0] == keys.segment(newest)
+    reading.bucket.open.set()
+    await asyncio.gather(tail, *behind)
+
+
+async def test_who_catches_up_reads_in_large_requests() -> None:
+    """A client that asks for a megabyte at a time reads 64 MiB of one object."""
+    reading = Reading()
+    total, batch = 64 * MIB, 128 * 1024
+    segment = reading.put(0, total)
+    log = PartitionLog()
+    for number in range(total // batch):
+        log.append(segment, BatchIndex(number, number * batch, batch, 1, 0, 0, -1, -1, 0, -1))
+    ahead = ReadAhead(reading.reader, bytes_ahead=8 * MIB)
+    offset = read = 0
+    while ranges := log.ranges(offset, MIB, at_least_one=True):
+        ahead.note(PARTITION, log, offset, ranges)
+        parts = await reading.reader.read(ranges)
+        assert b"".join(parts) == b"".join(map(reading.bytes_of, ranges))
+        read += sum(len(part) for part in parts)
+        offset += MIB // batch
+    assert read == total
+    assert len(reading.bucket.asked) == total // (8 * MIB)
+    assert reading.reader.counts.requests == len(reading.bucket.asked)
+
+
+async def test_a_bucket_that_does_not_answer_is_told() -> None:
+    reading = Reading(read_ms_max=20)
+    segment = reading.put(0, 100)
+    reading.bucket.open.clear()
+    with pytest.raises(BucketUnavailableError, match="20 ms"):
+        await reading.reader.read([StoredRange(segment, 0, 10)])
+    assert reading.health.degraded
+    reading.bucket.open.set()
+
+
+async def test_an_object_that_ends_too_early_is_named() -> None:
+    reading = Reading()
+    segment = reading.put(0, 100)
+    with pytest.raises(CorruptObjectError, match="ends before byte 120") as told:
+        await reading.reader.read([StoredRange(segment, 90, 30)])
+    assert (told.value.key, told.value.position) == (keys.segment(segment), 100)
+    assert reading.cache.find(StoredRange(segment, 90, 10)) is None
