@@ -122,7 +122,9 @@ class Node:
         await self._reach("redis", deadline, membership.join)
         self._spawn(membership.run(settings.heartbeat_interval_ms), "the heartbeat")
         self._epochs = self._make_epochs(sequencer, membership)
-        return await self._reach("joining", deadline, self._epochs.begin)
+        epoch = await self._reach("joining", deadline, self._epochs.begin)
+        sequencer.is_let_in()
+        return epoch
 
     def _retried(self, policy: RetryPolicy) -> RetryBucket:
         surroundings = self._surroundings

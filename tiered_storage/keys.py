@@ -8,6 +8,8 @@ from bucketlog.errors import InvalidDataError
 from bucketlog.model import SegmentId, Ticket, WriterId
 
 DIGITS = 20
+WRITER_DIGITS = 32
+_HEX = frozenset("0123456789abcdef")
 CLUSTER = "cluster.json"
 EPOCHS = "epochs/"
 WRITERS = "writers/"
@@ -80,6 +82,12 @@ def parse_epoch_claim(key: str) -> int:
 
 def parse_writer_registration(key: str) -> tuple[int, WriterId]:
     epoch, writer = _parts(key, WRITERS, 2)
+    if len(writer) != WRITER_DIGITS or not _HEX.issuperset(writer):
+        raise InvalidDataError(
+            f"unexpected key {key!r}: {writer!r} is not a writer's {WRITER_DIGITS} hexadecimal "
+            "digits",
+            remedy="keep other objects out of the log",
+        )
     return _number(epoch, key), WriterId(writer)
 
 

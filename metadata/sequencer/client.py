@@ -176,7 +176,12 @@ class Sequencer(GroupVerbs):
         return int(rest[0])
 
     async def add_nonce(self, nonce: str) -> None:
-        await self._guard(self._redis.sadd(self._prefix + "nonces", nonce))
+        key = self._prefix + "nonces"
+        try:
+            await self._guard(self._redis.sadd(key, nonce))
+        except SequencerLostError:  # it is none of ours: others' nonces are gone already
+            await self._guard(self._redis.unlink(key))
+            raise
 
     async def activate(self, activation: Activation) -> None:
         """Stage the folded state, then make it the sequencer's. Raises `SequencerLostError` where
@@ -325,7 +330,12 @@ class Sequencer(GroupVerbs):
         if not answer:
             return []
         entries = next(iter(answer.values()))[0] if isinstance(answer, dict) else answer[0][1]
-        visible = [_visible(stream_id, fields) for stream_id, fields in entries]
+        try:
+            visible = [_visible(stream_id, fields) for stream_id, fields in entries]
+        except (KeyError, ValueError) as error:
+            raise SequencerLostError(
+                f"an entry of {key} is not bucketlog's: {error!r}", remedy=LOST_REMEDY
+            ) from error
         seen = max(entry.ticket for entry in visible)
         if seen.epoch == epoch:
             self._last_ticket = max(seen, self._last_ticket or seen)

@@ -68,10 +68,20 @@ class ScriptRunner:
         if self._pool is not None:
             self._pool.serve(self._prefix)
         self._keys = [self._prefix + key.name for key in KEYS]
+        self._is_let_in = False
         self._shas = {
             verb: hashlib.sha1(script_text(verb).encode(), usedforsecurity=False).hexdigest()
             for verb in Verb
         }
+
+    def is_let_in(self) -> None:
+        """Login and permissions were good for all that a start needs. What is refused from now on
+        is waited for: somebody changes them, and will not have to restart brokers after it."""
+        self._is_let_in = True
+
+    def _refused(self, message: str, remedy: str) -> ConfigurationError | SequencerUnavailableError:
+        kind = SequencerUnavailableError if self._is_let_in else ConfigurationError
+        return kind(message, remedy=remedy)
 
     async def follow_primary(self, interval_ms: int) -> None:
         """Notice in time that another server has become the primary; returns at once where it is
@@ -96,15 +106,15 @@ class ScriptRunner:
             return await call
         except (TimeoutError, RedisConnectionError, RedisTimeoutError) as error:
             if isinstance(error, AuthenticationError):
-                raise ConfigurationError(
-                    f"Redis refused the login: {error}", remedy="check the Redis URL's credentials"
+                raise self._refused(
+                    f"Redis refused the login: {error}", "check the Redis URL's credentials"
                 ) from error
             raise SequencerUnavailableError(
                 f"Redis is unreachable: {error}", remedy="check that it runs; the call is repeated"
             ) from error
         except NoPermissionError as error:
-            raise ConfigurationError(
-                f"Redis does not permit: {error}", remedy="see docs/redis.md for the ACL"
+            raise self._refused(
+                f"Redis does not permit: {error}", "see docs/redis.md for the ACL"
             ) from error
         except NoScriptError:
             raise
@@ -147,4 +157,10 @@ class ScriptRunner:
                     self._redis.eval(script_text(verb), len(keys), *keys, *args),
                 )
             )
-        return ormsgpack.unpackb(raw)
+        try:
+            return ormsgpack.unpackb(raw)
+        except ormsgpack.MsgpackDecodeError as error:
+            raise SequencerLostError(
+                f"a script answered with what is no answer, its keys are damaged: {error}",
+                remedy=LOST_REMEDY,
+            ) from error

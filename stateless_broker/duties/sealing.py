@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bucketlog.errors import (
+    BucketError,
     BucketlogError,
     CorruptObjectError,
     SequencerError,
@@ -63,7 +64,8 @@ async def segment_or_seal(
 
 
 class Sealer:
-    """`bucket` retries; what it gives up on is tried again here, until it is answered."""
+    """`bucket` retries; what it gives up on, or is refused, is tried again here, until it is
+    answered: rights to a bucket are given again, too."""
 
     def __init__(
         self,
@@ -94,7 +96,7 @@ class Sealer:
             try:
                 closed = await self._close(first)
             except BucketlogError as error:
-                if not error.retriable:
+                if not error.retriable and not isinstance(error, BucketError):
                     raise
                 self._health.degrade("sealing", str(error))
                 await asyncio.sleep(pause_ms / 1000)

@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pydantic import BaseModel, ValidationError
+
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import BucketlogError, ClusterInUseError, SequencerLostError
 from bucketlog.model import SegmentId, SegmentIndex, WallClock, WriterId
@@ -44,6 +46,16 @@ class Claim:
 
     def is_for(self, identity: Identity) -> bool:
         return (self.run_id, self.master_replid) == (identity.run_id, identity.master_replid)
+
+
+class _ClaimContent(BaseModel):
+    """What is used of a claim's content. The number in its key is what binds; this says whom to
+    wait for."""
+
+    incarnation: str = ""
+    run_id: str = ""
+    master_replid: str = ""
+    claimed_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +94,15 @@ class EpochStarter:
         epoch = await self.highest_epoch()
         if not epoch:
             return Claim(0, "")
-        body = await self._bucket.get(keys.epoch_claim(epoch))
-        content = json.loads(bytes(body.data))
+        key = keys.epoch_claim(epoch)
+        body = await self._bucket.get(key)
+        try:
+            content = _ClaimContent.model_validate_json(bytes(body.data))
+        except ValidationError as error:
+            logger.error("%s is no claim (%s): it is passed over", key, error.errors()[0]["msg"])
+            return Claim(epoch, "")
         return Claim(
-            epoch,
-            str(content.get("incarnation", "")),
-            str(content.get("run_id", "")),
-            str(content.get("master_replid", "")),
-            int(content.get("claimed_ms", 0)),
+            epoch, content.incarnation, content.run_id, content.master_replid, content.claimed_ms
         )
 
     async def start(self, epoch: int) -> SealedLog | None:

@@ -213,6 +213,17 @@ async def test_a_stuck_writer_is_overdue_though_it_lives(sequencing: Sequencing)
     )
 
 
+async def test_a_writer_of_a_time_yet_to_come_is_overdue(sequencing: Sequencing) -> None:
+    """The clock was set back: a dead writer's age would not begin for as long as that."""
+    sequencing.now_ms += 10_000
+    await sequencing.ask(sequencing.b, {("t", 0): [plain()]})
+    sequencing.now_ms -= 9_899
+    expected = [OverdueWriter(sequencing.a, 1, SILENT), OverdueWriter(sequencing.b, 0, SILENT)]
+    assert await overdue(sequencing) == sorted(expected)
+    told = await sequencing.sequencer.overdue(1, silent_ms=20_000, pending_ms=600)
+    assert told == [OverdueWriter(sequencing.b, 0, STUCK)]
+
+
 async def test_a_fenced_writer_is_overdue_no_more(sequencing: Sequencing) -> None:
     await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
     sequencing.now_ms += 5000

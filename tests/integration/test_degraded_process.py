@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from kio.schema.errors import ErrorCode
+from redis import Redis
 
 from tests.broker_process import PATIENCE_S, BrokerProcess, Start
 from tests.rig import OwnValkey
@@ -134,6 +135,33 @@ def test_it_tells_of_its_state_and_serves_new_clients(start: Start, way: Way) ->
             assert len(lines_with(broker, f": {part} is degraded: ")) == turn
             assert len(lines_with(broker, f": {part} works again")) == turn
     assert not any(name.startswith("bucketlog_degraded{") for name in broker.metrics())
+    assert broker.terminate() == 0
+
+
+@pytest.mark.parametrize("what", ["login", "command"])
+def test_what_redis_refuses_a_running_broker_is_waited_for(
+    start: Start, valkey: OwnValkey, what: str
+) -> None:
+    """Passwords and permissions are changed while brokers run, and put right again."""
+    broker = start(redis_url=f"unix://{valkey.path}", **QUICK).wait_until_ready()
+    with WireClient(broker.bootstrap) as client, Redis(unix_socket_path=str(valkey.path)) as admin:
+        create_topic(client)
+        if what == "login":
+            admin.config_set("requirepass", "changed")
+            admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+            words = "Redis refused the login"
+        else:
+            admin.execute_command("ACL", "SETUSER", "default", "-evalsha", "-eval")
+            words = "Redis does not permit"
+        wait_for(lambda: words in broker.readiness()[1].get("heartbeat", ""))
+        assert produce(client, b"late", 100)[0] == ErrorCode.request_timed_out
+        assert "writing" not in broker.readiness()[1]
+        if what == "login":
+            admin.config_set("requirepass", "")
+        else:
+            admin.execute_command("ACL", "SETUSER", "default", "+evalsha", "+eval")
+        wait_for(lambda: broker.readiness() == (200, {}))
+        assert produce(client, b"kept")[0] == ErrorCode.none
     assert broker.terminate() == 0
 
 

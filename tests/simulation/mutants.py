@@ -217,7 +217,7 @@ MUTANTS: dict[str, Mutant] = {
     "upwards": _one(
         "an activation is of a higher epoch",
         "activate.lua",
-        "if current and tonumber(current) >= epoch then",
+        "if current and current >= epoch then",
         "if false then",
     ),
     "claimed-server": _one(

@@ -12,9 +12,9 @@ if role ~= 'master' then return cmsgpack.pack({'refused', 'the server is a ' .. 
 if run_id ~= ARGV[3] or replid ~= ARGV[4] then
   return cmsgpack.pack({'refused', 'the server is not the one that the epoch was claimed for'})
 end
-local current = redis.call('HGET', keys.meta, 'epoch')
-if current and tonumber(current) >= epoch then
-  return cmsgpack.pack({'refused', 'the server is at epoch ' .. current .. ' already'})
+local current = tonumber(redis.pcall('HGET', keys.meta, 'epoch') or '')  -- nil where it is damaged, too
+if current and current >= epoch then
+  return cmsgpack.pack({'refused', 'the server is at epoch ' .. string.format('%d', current) .. ' already'})
 end
 if redis.call('SISMEMBER', keys.nonces, ARGV[2]) == 0 then
   return cmsgpack.pack({'refused', 'the nonce was used or is unknown'})

@@ -3,6 +3,6 @@
 -- INVARIANTS  Changes nothing. An epoch counts only where its state is whole.
 
 local keys = keys_by_name(KEYS)
-local epoch = tonumber(redis.call('HGET', keys.meta, 'epoch') or '')
+local epoch = tonumber(redis.pcall('HGET', keys.meta, 'epoch') or '')
 if not epoch or not check_epoch(keys, epoch) then return cmsgpack.pack({'none'}) end
 return cmsgpack.pack({'ok', epoch})

@@ -11,7 +11,8 @@ end
 
 -- RETURNS meta {ticket, visible, producer, group_term} of the epoch, or nil and a status word with its reason.
 local function check_epoch(keys, epoch)
-  local meta = redis.call('HMGET', keys.meta, 'epoch', 'run_id', 'replid', 'ticket', 'visible', 'producer', 'group_term')
+  local meta = redis.pcall('HMGET', keys.meta, 'epoch', 'run_id', 'replid', 'ticket', 'visible', 'producer', 'group_term')
+  if meta.err then return nil, {'lost', 'the sequencer\'s state is not bucketlog\'s'} end
   for i = 1, 7 do
     if not meta[i] then return nil, {'lost', 'the sequencer has no state'} end
   end
@@ -21,7 +22,7 @@ local function check_epoch(keys, epoch)
     return nil, {'lost', 'the sequencer is another server, or the same one with other data'}
   end
   if tonumber(meta[1]) ~= epoch then
-    return nil, {'lost', 'the sequencer is at epoch ' .. meta[1]}
+    return nil, {'lost', 'the sequencer is at epoch ' .. tostring(tonumber(meta[1]))}
   end
   local always = {}
   for i, name in ipairs(ALWAYS_THERE) do always[i] = keys[name] end

@@ -1,7 +1,8 @@
 -- PURPOSE  Which writers should be sealed?
 -- ARGV     1 epoch, 2 now (ms), 3 silence allowed (ms), 4 age allowed to a pending reservation (ms)
 -- RETURNS  packed {'ok', [[writer, first pending or next seq, 'silent' | 'stuck'], …]} | {'lost', reason}
--- INVARIANTS  Changes nothing. Unfenced writers only, sorted.
+-- INVARIANTS  Changes nothing. Unfenced writers only, sorted. A time that is yet to come, by as much, is
+--          of a clock that was set back since: it would not age for as long as that.
 
 local keys = keys_by_name(KEYS)
 local _, problem = check_epoch(keys, tonumber(ARGV[1]))
@@ -12,8 +13,8 @@ for i = 1, #all, 2 do
   local name, writer = all[i], all[i + 1] ~= '' and cmsgpack.unpack(all[i + 1])
   if writer and writer.fenced < 0 then
     local since = reserved_at(writer.open, writer.first)
-    if now - writer.heartbeat > silent_ms then found[name] = {name, writer.first, 'silent'}
-    elseif since and now - since > pending_ms then found[name] = {name, writer.first, 'stuck'}
+    if math.abs(now - writer.heartbeat) > silent_ms then found[name] = {name, writer.first, 'silent'}
+    elseif since and math.abs(now - since) > pending_ms then found[name] = {name, writer.first, 'stuck'}
     end
   end
 end
