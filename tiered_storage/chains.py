@@ -35,7 +35,10 @@ def read_chain(writer: WriterId, objects: Iterable[ObjectInfo], start: int = 0) 
         seq = keys.parse_segment(info.key).seq
         if not is_seal(info.size_bytes) and info.size_bytes < MIN_SEGMENT_LENGTH:
             raise CorruptObjectError(
-                info.key, 0, f"{info.size_bytes} bytes are neither a segment nor a seal"
+                info.key,
+                0,
+                f"{info.size_bytes} bytes are neither a segment nor a seal",
+                remedy="no broker wrote it: move it away, then restart the brokers",
             )
         by_seq[seq] = info
     end = start

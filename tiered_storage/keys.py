@@ -8,6 +8,8 @@ from bucketlog.errors import InvalidDataError
 from bucketlog.model import SegmentId, Ticket, WriterId
 
 DIGITS = 20
+EPOCH_MAX = 2**23 - 1
+"""Producer ids begin with the epoch, and have 63 bits: 40 are left to a counter."""
 WRITER_DIGITS = 32
 _HEX = frozenset("0123456789abcdef")
 CLUSTER = "cluster.json"
@@ -75,9 +77,19 @@ def _number(text: str, key: str) -> int:
     return int(text)
 
 
+def _epoch(text: str, key: str) -> int:
+    epoch = _number(text, key)
+    if epoch > EPOCH_MAX:
+        raise InvalidDataError(
+            f"unexpected key {key!r}: no log has had more than {EPOCH_MAX} epochs",
+            remedy="keep other objects out of the log",
+        )
+    return epoch
+
+
 def parse_epoch_claim(key: str) -> int:
     (epoch,) = _parts(key, EPOCHS, 1)
-    return _number(epoch, key)
+    return _epoch(epoch, key)
 
 
 def parse_writer_registration(key: str) -> tuple[int, WriterId]:
@@ -88,7 +100,7 @@ def parse_writer_registration(key: str) -> tuple[int, WriterId]:
             "digits",
             remedy="keep other objects out of the log",
         )
-    return _number(epoch, key), WriterId(writer)
+    return _epoch(epoch, key), WriterId(writer)
 
 
 def parse_segment(key: str) -> SegmentId:

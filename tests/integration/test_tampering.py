@@ -98,6 +98,33 @@ async def test_a_registration_that_nobody_made_is_named(brokers: Brokers, name: 
         await brokers.start()
 
 
+@pytest.mark.parametrize("epoch", [keys.EPOCH_MAX + 1, 2**63, 10**20 - 1])
+async def test_a_claim_of_an_epoch_that_cannot_be_is_named(brokers: Brokers, epoch: int) -> None:
+    key = keys.epoch_claim(epoch)
+    assert brokers.memory.create(key, [b"{}"])
+    with pytest.raises(InvalidDataError, match=f"unexpected key '{key}'.*keep other objects out"):
+        await brokers.start()
+
+
+async def test_a_producer_has_an_id_in_the_last_epoch_that_can_be(brokers: Brokers) -> None:
+    assert brokers.memory.create(keys.epoch_claim(keys.EPOCH_MAX - 1), [b"{}"])
+    rig = await brokers.start(claim_wait_ms=100)
+    assert rig.epoch == keys.EPOCH_MAX
+    answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+    assert answer.producer_id >> 40 == keys.EPOCH_MAX
+
+
+async def test_a_strange_object_in_a_chain_is_named(brokers: Brokers) -> None:
+    rig = await brokers.start(**QUICK)
+    await create_topic(rig, "t")
+    key = rig.next_key()
+    assert brokers.memory.create(key, [b""])
+    assert (await produce(rig, b"x", timeout=500))[0] is not NONE
+    await until(lambda: rig.health.stopped is not None)
+    assert key in str(rig.health.stopped)
+    assert "move it away, then restart the brokers" in str(rig.health.stopped)
+
+
 async def test_a_bucket_that_refuses_for_a_while_does_not_stop_who_seals(brokers: Brokers) -> None:
     alive, dead = await brokers.pair(**QUICK)
     refused: list[str] = []
