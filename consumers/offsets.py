@@ -63,7 +63,9 @@ class OffsetSettings:
 
 class GroupOffsets:
     """`catch_up` returns when the view shows all that was visible at the call, False where that
-    cannot be told; `position` is the sequencer's. Clocks as the coordinator's."""
+    cannot be told; `position` is the sequencer's. Clocks as the coordinator's, and `own_ms`,
+    this broker's own time of day: what has expired is gone for good, and a Redis whose clock is
+    ahead must not say so alone."""
 
     def __init__(
         self,
@@ -77,6 +79,7 @@ class GroupOffsets:
         known_since_ms: int,
         now_ms: Callable[[], int],
         wall_ms: WallClock,
+        own_ms: WallClock,
         spawn: Spawn,
     ) -> None:
         self._known_since_ms = known_since_ms
@@ -88,6 +91,7 @@ class GroupOffsets:
         self._settings = settings
         self._now_ms = now_ms
         self._wall_ms = wall_ms
+        self._own_ms = own_ms
         self._spawn = spawn
         self._rows_in_flight = 0
 
@@ -233,7 +237,7 @@ class GroupOffsets:
         those with members that nobody has asked for."""
         if not await self._catch_up():
             return
-        now_ms, retention_ms = self._wall_ms(), self._settings.retention_ms
+        now_ms, retention_ms = self._agreed_ms(), self._settings.retention_ms
         listed = await self._coordinator.list(self._view.groups())
         if isinstance(listed, ErrorCode):
             return
@@ -244,6 +248,10 @@ class GroupOffsets:
             is_over = row.state is GroupState.EMPTY and not offsets
             if is_over or may_expire(offsets, now_ms, retention_ms):
                 await self._expire_group(row.group_id)
+
+    def _agreed_ms(self) -> int:
+        """A time that has come by both clocks."""
+        return min(self._wall_ms(), self._own_ms())
 
     async def _watch(self, group_id: str) -> None:
         """Members that went with their coordinator ask nobody: their sessions are to end, too."""
@@ -260,7 +268,7 @@ class GroupOffsets:
                 held.group,
                 self._view.offsets(group_id),
                 self._view.topic_name,
-                self._wall_ms(),
+                self._agreed_ms(),
                 self._settings.retention_ms,
                 known_since_ms=self._known_since_ms,
             )

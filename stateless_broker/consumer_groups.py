@@ -47,6 +47,7 @@ class ConsumerGroups:
         supervisor: Supervisor,
         epoch_began_ms: int,
         wall_ms: WallClock,
+        own_ms: WallClock,
         new_uuid: Callable[[], UUID],
     ) -> None:
         self._membership = membership
@@ -97,6 +98,7 @@ class ConsumerGroups:
             known_since_ms=epoch_began_ms,
             now_ms=_monotonic_ms,
             wall_ms=wall_ms,
+            own_ms=own_ms,
             spawn=spawn,
         )
 

@@ -103,6 +103,7 @@ class Seat:
     ) -> None:
         self.now_ms = 1_000_000
         self.wall_ms = NOW_MS
+        self.own_clock_differs_ms = 0
         self.refusal = ErrorCode.none
         self.store_lost: list[str] = []
         self.failed: list[Exception] = []
@@ -138,6 +139,7 @@ class Seat:
             known_since_ms=0,
             now_ms=lambda: self.now_ms,
             wall_ms=lambda: self.wall_ms,
+            own_ms=lambda: self.wall_ms + self.own_clock_differs_ms,
             spawn=self._spawn,
         )
 

@@ -126,6 +126,7 @@ class EpochWork:
             supervisor=broker.supervisor,
             epoch_began_ms=joined.began_ms,
             wall_ms=broker.membership.now_ms,
+            own_ms=broker.now_ms,
             new_uuid=broker.new_uuid,
         )
 

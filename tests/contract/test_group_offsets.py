@@ -253,6 +253,20 @@ async def test_simple_groups_offsets_expire_since_their_commit(pair: Pair) -> No
     assert await first.committed() == {}
 
 
+@pytest.mark.parametrize("differs_ms", [-1, 8 * DAY_MS])
+async def test_offsets_expire_when_both_clocks_say_so(pair: Pair, differs_ms: int) -> None:
+    """A Redis whose clock is ahead for a moment, or a broker, takes nothing away."""
+    first, _ = pair
+    assert await first.commit(5, ANYBODY) is ErrorCode.none
+    first.own_clock_differs_ms = differs_ms
+    first.wall_ms += WEEK_MS - (1 if differs_ms > 0 else 0)
+    await first.offsets.expire()
+    assert await first.committed() == {0: 5}
+    first.wall_ms += 1
+    await first.offsets.expire()
+    assert await first.committed() == {}
+
+
 async def test_offsets_outlive_a_redis_that_forgot_the_members(pair: Pair) -> None:
     """They had members until the epoch began, for all that is known, and these may come back."""
     first, _ = pair
