@@ -49,13 +49,15 @@ _LOST = "a segment is missing here"
 def verify_log(
     bucket: SyncBucket,
     *,
+    place: str = "this bucket",
     requests_in_flight: int = REQUESTS_IN_FLIGHT,
     on_listed: Callable[[int], Callable[[], None]] = lambda count: lambda: None,
 ) -> Report:
     """Check the whole log. `on_listed` gets the number of objects, and returns what is then called
-    once for each. Raises `NoLogError` where there is no log, and the bucket's errors."""
+    once for each. Raises `NoLogError`, which names `place`, where there is no log, and the bucket's
+    errors."""
     report = Report()
-    _check_identity(bucket, report)
+    _check_identity(bucket, place, report)
     floor = highest_floor(bucket.list(keys.FLOORS))
     checkpoints = sorted(bucket.list(keys.CHECKPOINTS))  # first: what they cover is listed then
     base = find_base(bucket, checkpoints, floor, report) if floor is not None else None
@@ -87,14 +89,14 @@ def verify_log(
     return report
 
 
-def _check_identity(bucket: SyncBucket, report: Report) -> None:
+def _check_identity(bucket: SyncBucket, place: str, report: Report) -> None:
     try:
         ClusterIdentity.model_validate_json(bytes(bucket.get(keys.CLUSTER).data))
     except ValidationError as error:
         report.found(keys.CLUSTER, 0, f"no cluster identity: {error.errors()[0]['msg']}")
     except ObjectNotFoundError:
         if not any(bucket.list(keys.LOG)):
-            raise NoLogError("this bucket") from None
+            raise NoLogError(place) from None
         report.found(keys.CLUSTER, 0, "it is missing")
 
 

@@ -54,7 +54,7 @@ def _digest(place: str) -> "LogDigest":
     from tiered_storage.location import open_sync_bucket
 
     with closing(open_sync_bucket(place)) as bucket:
-        found = digest_of_bucket(bucket)
+        found = digest_of_bucket(bucket, place)
     if found.withheld:
         note(f"{place}: {counted(found.withheld, 'batch')} behind a gap that may still be filled")
     return found

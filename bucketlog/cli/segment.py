@@ -130,7 +130,7 @@ def verify(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> int:
         def show_progress(count: int) -> Callable[[], None]:
             return stack.enter_context(progress("checking objects", count)).advance
 
-        report = verify_log(store, on_listed=show_progress)
+        report = verify_log(store, place=bucket, on_listed=show_progress)
     _print_report(report, output)
     return EXIT_FAILED if report.damage else EXIT_OK
 

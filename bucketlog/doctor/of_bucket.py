@@ -37,13 +37,13 @@ class _Wanted(NamedTuple):
     batches: list[tuple[TopicPartition, StoredBatch]]
 
 
-def digest_of_bucket(bucket: SyncBucket) -> LogDigest:
-    """All that was acknowledged before the call. Raises `NoLogError` where there is no log,
-    `CorruptObjectError`, `InvalidDataError` and the bucket's errors."""
+def digest_of_bucket(bucket: SyncBucket, place: str = "this bucket") -> LogDigest:
+    """All that was acknowledged before the call. Raises `NoLogError`, which names `place`, where
+    there is no log, `CorruptObjectError`, `InvalidDataError` and the bucket's errors."""
     try:
         identity = ClusterIdentity.model_validate_json(bytes(bucket.get(keys.CLUSTER).data))
     except ObjectNotFoundError:
-        raise NoLogError("this bucket") from None
+        raise NoLogError(place) from None
     snapshot = read_log(bucket)
     state = fold(snapshot.segments, onto=restored(snapshot.checkpoint, keep_producers=False))
     parts = {key: part for key, part in readable(snapshot).items() if key in state.partitions}

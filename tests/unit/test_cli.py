@@ -161,9 +161,12 @@ def test_ls_and_inspect(log: WrittenLog, tmp_path: Path, capsys: Capture) -> Non
     assert "BASE OFFSET" in capsys.readouterr().out
 
 
-def test_ls_of_nothing_is_an_error(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["segment", "ls", str(tmp_path)]) == 2
-    assert "no log" in capsys.readouterr().err
+@pytest.mark.parametrize("command", [["segment", "ls"], ["segment", "verify"], ["doctor"]])
+def test_a_place_without_a_log_is_named(
+    command: list[str], tmp_path: Path, capsys: Capture
+) -> None:
+    assert main([*command, str(tmp_path)]) == 2
+    assert f"there is no log in {tmp_path} (" in capsys.readouterr().err
 
 
 def test_inspect_names_a_missing_key(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None:
