@@ -160,6 +160,13 @@ class Client:
                 return int(answer.producer_id)
             await self.pause(0.2 if broker is None else 0.02)
 
+    def lone_batch(self, topic: str, partition: int, value: bytes) -> dict[str, Any]:
+        """A Produce request's fields: one record of no producer in particular, sent once."""
+        self.surface.truth.sent.add(value)
+        records = build_batch([(None, value)], producer_id=-1, producer_epoch=-1, base_sequence=-1)
+        data = [{"name": topic, "partition_data": [{"index": partition, "records": records}]}]
+        return {"transactional_id": None, "acks": -1, "timeout": 3_000, "topic_data": data}
+
     async def topic_id(self, name: str) -> TopicId | None:
         answer = await self.call(
             self.any_broker(),

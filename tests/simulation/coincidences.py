@@ -10,9 +10,10 @@ from random import Random
 from typing import Protocol
 
 from tests.simulation.brokers import SimulatedBroker
+from tests.simulation.clients import Client
 from tests.simulation.loop import WORLD
 from tests.simulation.network import SlowSpell
-from tests.simulation.world import World
+from tests.simulation.world import TOPIC, World
 
 SLOW_PUTS_S = (1.0, 2.6)
 DIES_AFTER_S = 2.8
@@ -48,6 +49,8 @@ class Coincidences:
         self._hand = hand
         self._silent: SimulatedBroker | None = None
         self._reads_at_fence = False
+        self._client = Client("side", world.surface, random)
+        self._writes = 0
         self.kinds: list[tuple[Callable[[], None], int]] = [
             (self.slow_puts, 4),
             (self.void_beside_slow_puts, 5),
@@ -62,7 +65,7 @@ class Coincidences:
             self._world.loop.call_soon(self._return, silent, who, context=WORLD)
         if label.startswith("fence") and self._reads_at_fence:
             self._reads_at_fence = False
-            self._world.loop.call_later(0.3, self._hand.read, context=WORLD)
+            self._world.loop.call_later(0.08, self._hand.read, context=WORLD)
 
     def _slow_puts(self, broker: SimulatedBroker, for_s: float, delay_s: float) -> None:
         until = self._world.loop.time() + for_s
@@ -77,28 +80,41 @@ class Coincidences:
             broker, 4.0 + self._random.random() * 4.0, self._random.uniform(*SLOW_PUTS_S)
         )
 
+    def _write(self, broker: SimulatedBroker, partition: int) -> None:
+        self._writes += 1
+        value = f"nside{self._writes}:0".encode()
+        self._client.send(broker, "produce", 9, **self._client.lone_batch(TOPIC, partition, value))
+
     def void_beside_slow_puts(self) -> None:
-        """What one broker has reserved becomes void while another's segments are on their way."""
-        dead, slow = self._random.sample(self._world.brokers, 2)
+        """What one broker has reserved becomes void while another's segment in that partition is on
+        its way, before a third one's: fresh stamps come when only the last of them is there."""
+        dead, slow, quick = self._random.sample(self._world.brokers, 3)
+        partition = self._random.randrange(self._world.sizes.partitions)
 
         def spring() -> None:
             self._hand.kill_for_a_while(dead)
             self._reads_at_fence = True
-            self._hand.later_by(2.0, self._slow_puts, slow, 3.0, 2.6)
+            self._hand.later_by(0.8, self._slow_puts, slow, 0.8, 2.9)
+            self._hand.later_by(1.0, self._write, slow, partition)
+            self._hand.later_by(1.1, self._write, quick, partition)
 
         self._hand.trap(dead, after=False, spring=spring, delay_s=12.0)
+        self._write(dead, partition)
 
     def die_in_turn(self) -> None:
         """One broker dies right after a PUT, without a word; another one, whose earlier segments
         are still on their way, a little later. The first one's chain is closed first."""
         first, second = self._random.sample(self._world.brokers, 2)
-        self._slow_puts(second, DIES_AFTER_S, 12.0)
-        kill_first = partial(self._hand.kill_for_a_while, first)
+        partition = self._random.randrange(self._world.sizes.partitions)
 
         def go_on() -> None:
-            self._hand.trap(first, after=True, spring=kill_first)
+            kill = partial(self._hand.kill_for_a_while, first)
+            self._hand.trap(first, after=True, spring=kill)
+            self._write(first, partition)
 
-        self._hand.later_by(0.5, go_on)
+        self._slow_puts(second, DIES_AFTER_S, 12.0)
+        self._write(second, partition)
+        self._hand.later_by(0.3, go_on)
         self._hand.later_by(DIES_AFTER_S, self._hand.kill_for_a_while, second)
 
     def return_beside_seal(self) -> None:

@@ -147,7 +147,9 @@ class Faults:
 
     def _provoke(self, what: str, broker: SimulatedBroker, share: float) -> None:
         """A client is about to ask this broker: it may fail in the middle of that."""
-        if not self._is_on or self._world.network.traps or self._random.random() > share:
+        alive = [one.name for one in self._world.brokers]
+        is_set = any(trap.who in alive for trap in self._world.network.traps)
+        if not self._is_on or is_set or self._random.random() > share:
             return
         self._world.trace.count(f"fault: {what} at the worst time")
         if what == "kill":

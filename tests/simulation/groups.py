@@ -68,7 +68,7 @@ class Committer(Client):
         return next((one for one in self.surface.brokers if one.port == found.port), None)
 
     async def _commit(self, coordinator: SimulatedBroker) -> bool:
-        if self.tried == self.committed or self.random.random() < 0.5:
+        if self.tried == self.committed or self.random.random() < 0.8:
             self.tried += 1
         offset = self.tried
         row = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}

@@ -7,11 +7,9 @@ their own sake show readers of the bucket alone past it.
 
 import asyncio
 
-from bucketlog.model import Buffer
 from tests.simulation.clients import Client
 from tests.simulation.network import Trap
 from tests.simulation.world import TOPIC, World
-from tests.wire_client import build_batch
 
 NEVER_S = 60.0
 RESTART_S = 1.0
@@ -28,17 +26,8 @@ async def leave_a_gap(world: World) -> None:
         world.loop.call_later(RESTART_S, dead.start_if_dead)
 
     world.network.traps.append(Trap(dead.name, "create log/", False, kill, NEVER_S))
-    client.send(dead, "produce", 9, **_batch(world, b"nlast:0"))
+    client.send(dead, "produce", 9, **client.lone_batch(TOPIC, 0, b"nlast:0"))
     if not await world.until(lambda: not world.network.traps, 5.0):
         return
-    sent = client.send(other, "produce", 9, **_batch(world, b"nlast:1"))
+    sent = client.send(other, "produce", 9, **client.lone_batch(TOPIC, 0, b"nlast:1"))
     await asyncio.wait([sent], timeout=5.0)
-
-
-def _batch(world: World, value: bytes) -> dict[str, object]:
-    world.truth.sent.add(value)
-    records: Buffer = build_batch(
-        [(None, value)], producer_id=-1, producer_epoch=-1, base_sequence=-1
-    )
-    data = [{"name": TOPIC, "partition_data": [{"index": 0, "records": records}]}]
-    return {"transactional_id": None, "acks": -1, "timeout": 3_000, "topic_data": data}

@@ -109,7 +109,7 @@ class Namesakes(Client):
             self._tries += 1
             topic = f"y-{self.name}-{self._tries}"
             first, second = self.random.sample(list(self.surface.brokers), 2)
-            self.surface.provoke("kill", first, 0.3)
+            self.surface.provoke("kill", first, 0.4)
             self.send(first, "create_topics", 7, **_creation(topic))
             await asyncio.sleep(0.01 + self.random.random() * 0.1)
             answer = await self.call(second, "create_topics", 7, **_creation(topic))
