@@ -4,6 +4,7 @@ alone stands between them and the log.
 Invariant: each thing that happens may happen to a real system by itself; nothing is reached into.
 """
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -18,6 +19,8 @@ from tests.simulation.world import TOPIC, World
 SLOW_PUTS_S = (1.0, 2.6)
 DIES_AFTER_S = 2.8
 """Before it gives its PUT up."""
+ALONE_S = 5.0
+"""Until a dead broker's chain is sealed, and what is void is known."""
 LONG_SILENCE_S = 9.0
 """Of a broker that is sealed meanwhile."""
 
@@ -57,6 +60,14 @@ class Coincidences:
             (self.die_in_turn, 5),
             (self.return_beside_seal, 4),
         ]
+
+    async def run(self) -> None:
+        """One of them by itself, before anything else goes wrong."""
+        calls = (self.void_beside_slow_puts, self.die_in_turn, self.return_beside_seal)
+        (call,) = self._random.choices(calls, (3, 1, 1))
+        self._world.trace.count(f"fault: {call.__name__.replace('_', ' ')}")
+        call()
+        await asyncio.sleep(ALONE_S)
 
     def notice(self, who: str, label: str) -> None:
         """Somebody's request is about to be done."""

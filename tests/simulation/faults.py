@@ -81,6 +81,7 @@ class Faults:
         made = 0
         await asyncio.sleep(1.0 + random.random() * 2.0)
         await self._epoch_faults.run()
+        await self._coincidences.run()
         self._is_on = True
         while world.trace.violation is None and (
             made < FAULTS_LEAST or world.loop.time() < deadline
@@ -161,10 +162,10 @@ class Faults:
 
     def _notice(self, who: str, label: str) -> None:
         """A reading begins where somebody has just been fenced."""
-        if not self._is_on:
+        if self._is_over:
             return
         self._coincidences.notice(who, label)
-        if label.startswith("fence") and self._random.random() < 0.5:
+        if self._is_on and label.startswith("fence") and self._random.random() < 0.5:
             self._world.loop.call_later(0.5, self.read, context=WORLD)
 
     def read(self) -> None:
