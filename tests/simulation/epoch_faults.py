@@ -25,6 +25,7 @@ LONG_S = 60.0
 """Of a pause that is ended by hand."""
 READY_S = 8.0
 A_SEED = 2
+SEAL = f"seal {keys.LOG}"
 NEWCOMERS = 3
 Request = Callable[[Server], object]
 
@@ -97,10 +98,17 @@ class EpochFaults:
                 broker.start_if_dead()
 
     def _is_ready(self) -> bool:
-        routes = set(self._world.routes)
-        return routes == {self._world.primary} and all(
-            broker.listens and not self._is_paused(broker) for broker in self._world.brokers
-        )
+        """All are at work in one epoch, and find one primary."""
+        world = self._world
+        if set(world.routes) != {world.primary}:
+            return False
+        epochs = set()
+        for broker in world.brokers:
+            if broker.node is None or not broker.listens or self._is_paused(broker):
+                return False
+            work = broker.node.epochs.work
+            epochs.add(work.epoch if work.end.reason is None else -1)
+        return len(epochs) == 1 and -1 not in epochs
 
     @staticmethod
     def _is_paused(broker: SimulatedBroker) -> bool:
@@ -242,7 +250,7 @@ class EpochFaults:
         self._promote(self._another_server(), [slow])
 
         def spring() -> None:
-            spell = SlowSpell(slow.name, f"seal {keys.LOG}", world.loop.time() + 1.0, 4.5)
+            spell = SlowSpell(slow.name, SEAL, world.loop.time() + 1.0, 4.5)
             world.network.slow_spells.append(spell)
             third.pause(LONG_S)
             one.kill()
