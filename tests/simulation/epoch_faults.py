@@ -79,7 +79,7 @@ class EpochFaults:
             self._all.insert(0, random.choice((self.away_for_long, self.sealed_late)))
 
     async def run(self) -> None:
-        for call in self._all[:A_SEED]:
+        for call in [*self._all[:A_SEED], self.key_lost]:
             if not await self._world.until(self._is_ready, READY_S):
                 return
             await self._run(call)
@@ -212,6 +212,10 @@ class EpochFaults:
         await asyncio.wait(asked, timeout=2.0)
         for task in asked:
             task.cancel()
+
+    async def key_lost(self) -> None:
+        self._world.primary.lose_key(self._random)
+        await asyncio.sleep(1.0)
 
     # Two Redis -------------------------------------------------------------------------------
 
