@@ -9,7 +9,8 @@ from tests.simulation.hunting import hunt_all, hunt_easy
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.seeds import Case, run_cases
 
-JOBS = 2
+JOBS = 3
+"""Of two cores: each run waits for its Redis now and then."""
 SEEDS = 1_000
 SEEDS_SHORT = 100
 BATCHES_LEAST = 500

@@ -4,6 +4,7 @@ Invariants: whoever creates a key first decides it; a listing shows all that was
 began, and of what came or went meanwhile some; `history` has every object that ever was.
 """
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from random import Random
 from typing import Any
@@ -15,6 +16,8 @@ from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, clip
 from tiered_storage.segment import is_seal
 
 TIMEOUT_S = 5.0
+AFTER_ALL = "\x7f"
+"""Keys are printable ASCII."""
 
 
 class Store:
@@ -24,14 +27,22 @@ class Store:
         self._now_ms = now_ms
         self.objects: dict[str, tuple[bytes, int]] = {}
         self.history: dict[str, bytes] = {}
+        self.changes = 0
+        self._keys: list[str] = []
 
     def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         if key in self.objects:
             return False
         data = b"".join(parts)
-        self.objects[key] = (data, self._now_ms())
+        self._put(key, data, self._now_ms())
         self.history.setdefault(key, data)
         return True
+
+    def _put(self, key: str, data: bytes, modified_ms: int) -> None:
+        self.changes += 1
+        if key not in self.objects:
+            insort(self._keys, key)
+        self.objects[key] = (data, modified_ms)
 
     def get(self, key: str, span: Span | Suffix | None = None) -> Body:
         found = self.objects.get(key)
@@ -42,17 +53,21 @@ class Store:
         return Body(data[start : start + length], start, len(data))
 
     def list(self, prefix: str, *, start_after: str = "") -> Iterator[ObjectInfo]:
-        for key, (data, modified_ms) in list(self.objects.items()):
-            if key.startswith(prefix) and key > start_after:
-                yield ObjectInfo(key, len(data), modified_ms)
+        start = max(bisect_left(self._keys, prefix), bisect_right(self._keys, start_after))
+        end = bisect_left(self._keys, prefix + AFTER_ALL)
+        for key in self._keys[start:end]:
+            data, modified_ms = self.objects[key]
+            yield ObjectInfo(key, len(data), modified_ms)
 
     def head(self, key: str) -> ObjectInfo | None:
         found = self.objects.get(key)
         return None if found is None else ObjectInfo(key, len(found[0]), found[1])
 
     def delete(self, keys: Sequence[str]) -> None:
+        self.changes += 1
         for key in keys:
-            self.objects.pop(key, None)
+            if self.objects.pop(key, None) is not None:
+                del self._keys[bisect_left(self._keys, key)]
 
     def close(self) -> None:
         pass
@@ -63,7 +78,8 @@ class PastStore(Store):
 
     def __init__(self, store: Store) -> None:
         super().__init__(lambda: 0)
-        self.objects = {key: (data, 0) for key, data in store.history.items()}
+        for key, data in store.history.items():
+            self._put(key, data, 0)
         self.history = store.history
 
 
@@ -92,7 +108,12 @@ class BucketClient:
             refused=lambda: _unavailable("503 or 409"),
         )
 
-    async def _request(self, label: str, do: Callable[[], Any]) -> Any:
+    async def _request(
+        self,
+        label: str,
+        do: Callable[[], Any],
+        finish: Callable[[Any], Any] = lambda answer: answer,
+    ) -> Any:
         trace = self._network.trace
 
         def arrive() -> Any:
@@ -100,7 +121,9 @@ class BucketClient:
             trace.add(self._name, f"bucket {label}: {answer if answer in (True, False) else ''}")
             return answer
 
-        return await self._network.request(self._way, label, arrive, self._errors, "bucket")
+        return await self._network.request(
+            self._way, label, arrive, self._errors, "bucket", finish=finish
+        )
 
     async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         data = b"".join(parts)
@@ -118,12 +141,15 @@ class BucketClient:
         return body
 
     async def list(self, prefix: str, *, start_after: str = "") -> AsyncIterator[ObjectInfo]:
-        def look() -> Sequence[ObjectInfo]:
-            return list(self._store.list(prefix, start_after=start_after))
+        def look() -> tuple[int, Sequence[ObjectInfo]]:
+            return self._store.changes, list(self._store.list(prefix, start_after=start_after))
 
-        before = await self._request(f"list {prefix}", look)
-        after = look()  # the listing ended when its answer came
-        for info in merged(before, after, self._network.random):
+        def look_again(began: tuple[int, Sequence[ObjectInfo]]) -> Sequence[ObjectInfo]:
+            changes, before = began
+            after = before if changes == self._store.changes else look()[1]
+            return merged(before, after, self._network.random)
+
+        for info in await self._request(f"list {prefix}", look, finish=look_again):
             yield info
 
     async def delete(self, keys: Sequence[str]) -> None:

@@ -121,9 +121,17 @@ class Network:
         return unless_dropped
 
     async def request(
-        self, way: Way, label: str, arrive: Callable[[], Any], errors: Errors, kind: str
+        self,
+        way: Way,
+        label: str,
+        arrive: Callable[[], Any],
+        errors: Errors,
+        kind: str,
+        *,
+        finish: Callable[[Any], Any] = lambda result: result,
     ) -> Any:
-        """`arrive` happens at the other end. Raises what it raises, or one of `errors`."""
+        """`arrive` happens at the other end, `finish` when its answer comes. Raises what they
+        raise, or one of `errors`."""
         loop, random = self.loop, self.random
         arrive, delay_s = self._with_traps(label, self._unless_dropped(arrive))
         there_s, back_s, dice = way.time(random), way.time(random), random.random()
@@ -140,7 +148,7 @@ class Network:
             if error is not None:
                 answer.set_exception(error)
             else:
-                answer.set_result(result)
+                answer.set_result(None if result is None else finish(result))
 
         def arrives() -> None:
             self.on_arrival(who, label)

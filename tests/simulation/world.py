@@ -60,7 +60,7 @@ QUICK_BUCKET = (0.001, 0.003)
 class Sizes:
     partitions: int = 4
     producers: int = 10
-    batches_each: int = 60
+    batches_each: int = 50
     consumers: int = 2
     committers: int = 2
     changers: int = 2
