@@ -98,8 +98,7 @@ class Faults:
     def heal(self) -> None:
         world = self._world
         self._is_over, self._is_on = True, False
-        world.network.traps.clear()
-        world.network.slow_spells.clear()
+        world.network.heal()
         for way, usual in zip(self._usual, self._saved, strict=True):
             vars(way).update(vars(usual))
         world.routes[:] = [self._world.primary] * len(world.routes)

@@ -79,6 +79,8 @@ class Network:
     longest_late_s: float = 12.0
     traps: list[Trap] = field(default_factory=list)
     slow_spells: list[SlowSpell] = field(default_factory=list)
+    _stepped_on: list[Trap] = field(default_factory=list)
+    """Those that spring when a request that is on its way was done."""
     on_arrival: Callable[[str, str], None] = lambda who, label: None
     """Told who asked, and for what, just before it is done."""
     overhear: Callable[[str, str, Callable[[Any], Any]], None] = lambda who, label, do: None
@@ -96,8 +98,20 @@ class Network:
                 if not trap.after:
                     self.loop.call_soon(trap.spring, context=WORLD)
                     return arrive, trap.delay_s
-                return partial(_and_then, arrive, trap.spring), trap.delay_s
+                self._stepped_on.append(trap)
+                return partial(_and_then, arrive, partial(self._spring, trap)), trap.delay_s
         return arrive, 0.0
+
+    def _spring(self, trap: Trap) -> None:
+        if trap in self._stepped_on:
+            self._stepped_on.remove(trap)
+            trap.spring()
+
+    def heal(self) -> None:
+        """No trap springs any more, and nothing is slow on purpose."""
+        self.traps.clear()
+        self._stepped_on.clear()
+        self.slow_spells.clear()
 
     def _slower_s(self, who: str, label: str) -> float:
         now = self.loop.time()
