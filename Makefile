@@ -42,7 +42,7 @@ bench: .venv/.installed ## produce and fetch benchmarks on this machine, JSON on
 	@$(BIN)/python -m benchmarks.produce $(ARGS)
 	@$(BIN)/python -m benchmarks.fetch $(ARGS)
 
-sim: .venv/.installed ## the deterministic simulation of a cluster under faults  [SEED=7] [SEEDS=1000] [ARGS='--jobs 2']
+sim: .venv/.installed ## the deterministic simulation of a cluster under faults  [SEED=7] [SEEDS=1000] [ARGS=--everything]
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]

@@ -7,18 +7,26 @@ An error becomes one line on standard error, and an exit code: 0 stopped, 1 coul
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
 
 from pydantic import ValidationError
 
 from bucketlog.errors import BucketlogError, ConfigurationError
 from stateless_broker.settings import BrokerSettings
 
+logger = logging.getLogger(__name__)
+
+PREFIX = "BUCKETLOG_"
+LIKENESS = 0.9
 EXIT_STOPPED, EXIT_FAILED, EXIT_CONFIGURATION = 0, 1, 2
 
 
 def load_settings() -> BrokerSettings:
-    """Raises `ConfigurationError` that names the variable."""
+    """Raises `ConfigurationError` that names the variable. One that is almost a setting's name is
+    told: nothing else would say that it is not heard."""
+    for name, meant in misspelt(os.environ):
+        logger.warning("%s is no setting: is %s meant? (docs/configuration.md)", name, meant)
     try:
         return BrokerSettings()
     except ValidationError as error:
@@ -28,6 +36,15 @@ def load_settings() -> BrokerSettings:
             ": ".join([*names, first["msg"].removeprefix("Value error, ")]),
             remedy="set it in the environment; see docs/configuration.md",
         ) from error
+
+
+def misspelt(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Of the variables those that look like a setting, and the setting."""
+    settings = [f"{PREFIX}{name}".upper() for name in BrokerSettings.model_fields]
+    for name in sorted(set(names)):
+        if name.startswith(PREFIX) and name not in settings:
+            for meant in get_close_matches(name, settings, 1, LIKENESS):
+                yield name, meant
 
 
 def start_logging() -> None:

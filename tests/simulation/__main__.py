@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from tests.simulation.seeds import Case, run_cases
 from tests.simulation.world import Sizes
 
 TAIL_LINES = 60
+JOBS = (os.cpu_count() or 1) + 1
+"""Each waits for its Redis now and then."""
 
 
 def tell(text: str) -> None:
@@ -62,10 +65,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="this one alone")
     parser.add_argument("--seeds", type=int, default=100, help="so many")
     parser.add_argument("--first", type=int, default=0, help="from this one on")
-    parser.add_argument("--jobs", type=int, default=2, help="so many at once")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="so many at once")
     parser.add_argument("--batches", type=int, help="so many of each producer")
     parser.add_argument("--everything", action="store_true", help="print the whole trace")
-    parser.add_argument("--mutant", choices=MUTANTS, help="with this rule broken")
+    parser.add_argument("--mutant", choices=MUTANTS, metavar="RULE", help="with this rule broken")
     parser.add_argument(
         "--mutants", choices=("all", "easy"), help="hunt all, or those that are caught early"
     )
