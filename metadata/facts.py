@@ -24,6 +24,7 @@ class FactKind(IntEnum):
     PARTITIONS_ADDED = 3
     OFFSETS_COMMITTED = 4
     OFFSETS_FORGOTTEN = 5
+    TOPIC_CONFIGURED = 6
 
 
 GROUP_KINDS = frozenset({FactKind.OFFSETS_COMMITTED, FactKind.OFFSETS_FORGOTTEN})
@@ -57,6 +58,17 @@ class PartitionsAdded(_Fact):
     topic_id: UUID
     name: str
     partitions: Annotated[int, Field(ge=1)]
+
+
+class TopicConfigured(_Fact):
+    """What is set from now on, None for what is not any more; with `replaces_all` all else is not,
+    either. Changes of different names by different brokers do not undo one another."""
+
+    kind: Literal[FactKind.TOPIC_CONFIGURED] = Field(FactKind.TOPIC_CONFIGURED, exclude=True)
+    topic_id: UUID
+    name: str
+    configs: dict[str, str | None]
+    replaces_all: bool = False
 
 
 class OffsetRow(NamedTuple):
@@ -94,7 +106,7 @@ class OffsetsForgotten(_Fact):
     partitions: tuple[PartitionRow, ...] | None = None
 
 
-TopicFact: TypeAlias = TopicCreated | TopicDeleted | PartitionsAdded
+TopicFact: TypeAlias = TopicCreated | TopicDeleted | PartitionsAdded | TopicConfigured
 GroupFact: TypeAlias = OffsetsCommitted | OffsetsForgotten
 Fact: TypeAlias = TopicFact | GroupFact
 
@@ -104,6 +116,7 @@ _MODELS: dict[int, type[TopicFact] | type[GroupFact]] = {
     FactKind.PARTITIONS_ADDED: PartitionsAdded,
     FactKind.OFFSETS_COMMITTED: OffsetsCommitted,
     FactKind.OFFSETS_FORGOTTEN: OffsetsForgotten,
+    FactKind.TOPIC_CONFIGURED: TopicConfigured,
 }
 
 

@@ -7,7 +7,7 @@ in offset order and never overlap. A group's commits arrive in order; those of a
 by then are passed over, so that a deletion may come before or after them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from metadata.facts import (
     OffsetsCommitted,
     OffsetsForgotten,
     PartitionsAdded,
+    TopicConfigured,
     TopicCreated,
     TopicDeleted,
     TopicFact,
@@ -78,6 +79,13 @@ class CommittedOffset(NamedTuple):
 def last_sequence(first: int, record_count: int) -> int:
     """Sequence numbers wrap to 0 after 2^31 - 1 (Kafka: DefaultRecordBatch.incrementSequence)."""
     return (first + record_count - 1) & 0x7FFFFFFF
+
+
+def changed_configs(configs: Mapping[str, str], fact: TopicConfigured) -> dict[str, str]:
+    """What is set after the fact."""
+    before = {} if fact.replaces_all else configs
+    after = {**before, **fact.configs}
+    return {name: value for name, value in after.items() if value is not None}
 
 
 class LogState:
@@ -134,6 +142,13 @@ class LogState:
                     raise InvalidDataError(f"{segment} adds partitions to {fact.name!r} wrongly")
                 self.topics[topic_id] = Topic(topic_id, known.name, fact.partitions, known.configs)
                 self._add_partitions(topic_id, known.partitions, fact.partitions)
+            case TopicConfigured():
+                if known is None:
+                    raise InvalidDataError(
+                        f"{segment} configures topic {fact.name!r}, which is not"
+                    )
+                configs = changed_configs(known.configs, fact)
+                self.topics[topic_id] = Topic(topic_id, known.name, known.partitions, configs)
 
     def _add_partitions(self, topic_id: TopicId, start: int, end: int) -> None:
         for partition in range(start, end):

@@ -5,7 +5,7 @@ that is not known is refused, as Kafka refuses it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -176,13 +176,19 @@ def colliding_name(name: str, existing: Mapping[str, object]) -> str | None:
     return next((other for other in existing if other.replace(".", "_") == wanted), None)
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Raises `InvalidDataError` (Kafka's INVALID_CONFIG) for a config that there is not."""
+    for name in names:
+        if name not in TOPIC_CONFIGS:
+            raise InvalidDataError(f"Unknown topic config name: {name}")
+
+
 def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     """The configs to store. Raises `InvalidDataError` (Kafka's INVALID_CONFIG)."""
     accepted = {}
     for name, value in configs.items():
-        definition = TOPIC_CONFIGS.get(name)
-        if definition is None:
-            raise InvalidDataError(f"unknown topic config name: {name}")
+        check_names([name])
+        definition = TOPIC_CONFIGS[name]
         if value is None:
             raise InvalidDataError(f"null value not supported for topic config: {name}")
         if not definition.accepts(value):

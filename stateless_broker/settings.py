@@ -123,6 +123,9 @@ class BrokerSettings(BaseSettings):
     cluster_partitions_max: Positive = Field(
         50_000, description="The most partitions that all topics have together."
     )
+    config_change_ms_max: Positive = Field(
+        30_000, description="How long a change of a topic's configs is waited for."
+    )
     auto_create_topics: bool = Field(True, description="auto.create.topics.enable")
 
     group_session_timeout_ms_min: Positive = Field(

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -14,10 +15,16 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import InvalidDataError, SequencerError
 from bucketlog.model import TopicId
-from metadata.facts import PartitionsAdded, TopicCreated, TopicDeleted, TopicFact
-from metadata.fold import Topic
+from metadata.facts import (
+    PartitionsAdded,
+    TopicConfigured,
+    TopicCreated,
+    TopicDeleted,
+    TopicFact,
+)
+from metadata.fold import Topic, changed_configs
 from metadata.sequencer.requests import ControlStatus, WantedTopicChange
-from metadata.topic_configs import check_configs, check_topic_name, colliding_name
+from metadata.topic_configs import check_configs, check_names, check_topic_name, colliding_name
 from metadata.view import View
 
 logger = logging.getLogger(__name__)
@@ -164,6 +171,34 @@ class TopicChanges:
         wanted = WantedTopicChange("grow", name, topic.topic_id, partitions)
         with self._on_their_way(added):
             return await self._commit(fact, wanted, grown, deadline)
+
+    async def configure(
+        self,
+        topic: Topic,
+        configs: Mapping[str, str | None],
+        *,
+        replaces_all: bool = False,
+        validate_only: bool = False,
+        deadline: float | None = None,
+    ) -> Result:
+        """None takes a name back to its default. `INVALID_CONFIG` for a name or value that is none:
+        then nothing is changed."""
+        try:
+            check_configs({name: value for name, value in configs.items() if value is not None})
+            check_names(name for name, value in configs.items() if value is None)
+        except InvalidDataError as error:
+            return Result(ErrorCode.invalid_config, error.message, None)
+        fact = TopicConfigured(
+            topic_id=UUID(bytes=topic.topic_id),
+            name=topic.name,
+            configs=dict(configs),
+            replaces_all=replaces_all,
+        )
+        after = changed_configs(topic.configs, fact)
+        if validate_only or after == topic.configs:
+            return Result(ErrorCode.none, None, topic)
+        wanted = WantedTopicChange("configure", topic.name, topic.topic_id, 0)
+        return await self._commit(fact, wanted, replace(topic, configs=after), deadline)
 
     async def delete(self, topic: Topic, *, deadline: float | None = None) -> Result:
         fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name)

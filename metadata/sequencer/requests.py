@@ -108,7 +108,8 @@ class WantedPartition:
 
 
 class WantedTopicChange(NamedTuple):
-    """`verb`: create, delete or grow; `partitions` is the new total (0 for delete)."""
+    """`verb`: create, delete, grow or configure; `partitions` is the new total (0 for delete and
+    configure)."""
 
     verb: str
     topic_name: str

@@ -12,6 +12,7 @@ from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.fetch.feed import Watchers
 from stateless_broker.fetch.read_ahead import ReadAhead
 from stateless_broker.fetch.reading import RangeReader
+from stateless_broker.handlers.configs import ConfigsHandler
 from stateless_broker.handlers.coordination import CoordinationHandler
 from stateless_broker.handlers.fetch import FetchHandler, FetchLimits
 from stateless_broker.handlers.groups import GroupsHandler
@@ -66,10 +67,12 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         auto_create_topics=settings.auto_create_topics,
         spawn=lambda work, name: parts.supervisor.spawn(work, name, on_failure=lambda _: None),
     )
-    topics = TopicsHandler(
+    topics = TopicsHandler(view=view, changes=changes)
+    configs = ConfigsHandler(
         view=view,
         changes=changes,
         broker_configs=_broker_configs(settings, parts.membership.me.node_id),
+        change_ms_max=settings.config_change_ms_max,
     )
     list_offsets = ListOffsetsHandler(view=view, reader=reader, catch_up=catch_up)
     coordination = CoordinationHandler(
@@ -86,8 +89,10 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
             Api(19, 2, 7, topics.create_topics),
             Api(20, 1, 6, topics.delete_topics),
             Api(22, 0, 5, coordination.init_producer_id),
-            Api(32, 1, 4, topics.describe_configs),
+            Api(32, 1, 4, configs.describe_configs),
+            Api(33, 0, 2, configs.alter_configs),
             Api(37, 0, 3, topics.create_partitions),
+            Api(44, 0, 1, configs.incremental_alter_configs),
             *_group_apis(parts),
         ],
         produce_handler=ProduceHandler(

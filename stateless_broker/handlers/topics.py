@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics, CreatePartitions, DescribeConfigs.
+"""CreateTopics, DeleteTopics, CreatePartitions.
 
 Source: Kafka's messages of these names; KIP-464 (defaults), KIP-516 (topic ids), KIP-525 (configs
 in the answer of CreateTopics).
@@ -13,28 +13,20 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from bucketlog.model import TopicId
-from metadata.fold import Topic
-from metadata.topic_configs import TOPIC_CONFIGS
 from metadata.view import View
+from stateless_broker.handlers.configs import topic_configs
 from stateless_broker.network.dispatch import Request
 from stateless_broker.network.messages import Values
 from stateless_broker.topic_changes import Result, TopicChanges
 
-TOPIC_RESOURCE = 2
-BROKER_RESOURCE = 4
-SOURCE_TOPIC = 1
-SOURCE_DEFAULT = 5
 NO_OPERATIONS_KNOWN = -(2**31)
 DELETE_BY_ID_FROM = 6
 
 
 class TopicsHandler:
-    def __init__(
-        self, *, view: View, changes: TopicChanges, broker_configs: dict[str, str]
-    ) -> None:
+    def __init__(self, *, view: View, changes: TopicChanges) -> None:
         self._view = view
         self._changes = changes
-        self._broker_configs = broker_configs
 
     async def create_topics(self, request: Request, message: Any) -> Values:
         deadline = _deadline(message)
@@ -127,41 +119,6 @@ class TopicsHandler:
             )
         return {"results": results}
 
-    async def describe_configs(self, request: Request, message: Any) -> Values:
-        return {
-            "results": [
-                self._describe(resource, message.include_synonyms) for resource in message.resources
-            ]
-        }
-
-    def _describe(self, resource: Any, with_synonyms: bool) -> Values:
-        error, text = ErrorCode.none, None
-        keys = resource.configuration_keys
-        configs: list[Values] = []
-        if resource.resource_type == TOPIC_RESOURCE:
-            topic = self._view.topic(resource.resource_name)
-            if topic is None:
-                error, text = ErrorCode.unknown_topic_or_partition, "No such topic."
-            else:
-                configs = _topic_configs(topic, keys)
-        elif resource.resource_type == BROKER_RESOURCE:
-            configs = [
-                _config(name, value, SOURCE_DEFAULT, read_only=True)
-                for name, value in sorted(self._broker_configs.items())
-                if keys is None or name in keys
-            ]
-        else:
-            error, text = ErrorCode.invalid_request, f"resource type {resource.resource_type}"
-        if not with_synonyms:
-            configs = [{**config, "synonyms": []} for config in configs]
-        return {
-            "error_code": error,
-            "error_message": text,
-            "resource_type": resource.resource_type,
-            "resource_name": resource.resource_name,
-            "configs": configs,
-        }
-
 
 def _deadline(message: Any) -> float:
     """One for all topics of a request, on the event loop's clock."""
@@ -182,48 +139,5 @@ def _created(name: str, result: Result) -> Values:
         "error_message": result.message,
         "num_partitions": topic.partitions if ok and topic else -1,
         "replication_factor": 1 if ok else -1,
-        "configs": _topic_configs(topic, None) if ok and topic else [],
-    }
-
-
-def _topic_configs(topic: Topic, keys: Iterable[str] | None) -> list[Values]:
-    wanted = None if keys is None else set(keys)
-    return [
-        _config(
-            name,
-            topic.configs.get(name, definition.default),
-            SOURCE_TOPIC if name in topic.configs else SOURCE_DEFAULT,
-            default=definition.default,
-            config_type=definition.config_type,
-            documentation=definition.documentation,
-        )
-        for name, definition in TOPIC_CONFIGS.items()
-        if wanted is None or name in wanted
-    ]
-
-
-def _config(
-    name: str,
-    value: str,
-    source: int,
-    *,
-    default: str | None = None,
-    read_only: bool = False,
-    config_type: int = 2,
-    documentation: str | None = None,
-) -> Values:
-    """`synonyms` are what the value is chosen from, first the one that counts (KIP-226)."""
-    values = {source: value, SOURCE_DEFAULT: value if default is None else default}
-    return {
-        "name": name,
-        "value": value,
-        "read_only": read_only,
-        "is_default": source == SOURCE_DEFAULT,
-        "config_source": source,
-        "is_sensitive": False,
-        "synonyms": [
-            {"name": name, "value": text, "source": origin} for origin, text in values.items()
-        ],
-        "config_type": config_type,
-        "documentation": documentation,
+        "configs": topic_configs(topic, None) if ok and topic else [],
     }

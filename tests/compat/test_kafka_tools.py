@@ -74,6 +74,21 @@ def test_configs(tools: KafkaTools, broker: EmbeddedCluster) -> None:
         "  retention.ms=1000 sensitive=false "
         "synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=1000, DEFAULT_CONFIG:retention.ms=604800000}"
     ]
+    topic = ("--entity-type", "topics", "--entity-name", name)
+    change = ("kafka-configs", "--alter", *topic)
+    assert tools.lines(*change, "--add-config", "segment.ms=7,cleanup.policy=[delete,compact]") == [
+        f"Completed updating config for topic {name}."
+    ]
+    assert tools.lines(*change, "--delete-config", "retention.ms") == [
+        f"Completed updating config for topic {name}."
+    ]
+    now = tools.lines("kafka-configs", "--describe", *topic)[1:]
+    assert [line.split()[0] for line in now] == ["cleanup.policy=delete,compact", "segment.ms=7"]
+    refused = tools.run(*change, "--add-config", "no.such=1")
+    assert (refused.returncode, b"Unknown topic config name: no.such" in refused.stderr) == (
+        1,
+        True,
+    )
     every = tools.lines(
         *("kafka-configs", "--describe", "--all"),
         *("--entity-type", "brokers", "--entity-name", "0"),

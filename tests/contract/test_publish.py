@@ -207,7 +207,7 @@ async def test_a_batch_waits_for_a_pending_deletion_and_new_creation(
     assert (await sequencing.batch(sequencing.b, plain())).status is BatchStatus.UNKNOWN_TOPIC
 
 
-@pytest.mark.parametrize("verb", ["delete", "grow"])
+@pytest.mark.parametrize("verb", ["delete", "grow", "configure"])
 async def test_a_topic_entry_touches_all_partitions(sequencing: Sequencing, verb: str) -> None:
     await sequencing.ask(sequencing.b, {("t", 1): [plain()]})
     await sequencing.control(sequencing.a, verb, "t", 5)

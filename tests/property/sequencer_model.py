@@ -202,6 +202,8 @@ class SequencerModel:
             return ControlStatus.UNKNOWN_TOPIC
         elif change.verb == "grow" and change.partitions <= current.partitions:
             return ControlStatus.INVALID_PARTITIONS
+        if change.verb == "configure" and current is not None:
+            change = change._replace(partitions=current.partitions)
         draft.control.append(change)
         return ControlStatus.OK
 

@@ -28,6 +28,7 @@ from metadata.facts import (
     OffsetRow,
     OffsetsCommitted,
     PartitionsAdded,
+    TopicConfigured,
     TopicCreated,
     TopicDeleted,
     encode_fact,
@@ -139,8 +140,8 @@ class Walk:
 
     def wanted_control(self) -> WantedTopicChange:
         name = self.random.choice(NAMES)
-        verb = self.random.choices(("create", "grow", "delete"), (50, 35, 15))[0]
-        count = 0 if verb == "delete" else self.random.randint(1, PARTITIONS_MAX)
+        verb = self.random.choices(("create", "grow", "delete", "configure"), (50, 35, 15, 20))[0]
+        count = 0 if verb in ("delete", "configure") else self.random.randint(1, PARTITIONS_MAX)
         if verb == "create":
             self.ids[name].append(TopicId(self.real.fresh_id().bytes))
             return WantedTopicChange(verb, name, self.ids[name][-1], count)
@@ -348,6 +349,8 @@ def fact_of(change: WantedTopicChange) -> Fact:
             return TopicCreated(topic_id=topic_id, name=name, partitions=change.partitions)
         case "grow":
             return PartitionsAdded(topic_id=topic_id, name=name, partitions=change.partitions)
+        case "configure":
+            return TopicConfigured(topic_id=topic_id, name=name, configs={"retention.ms": "1"})
     return TopicDeleted(topic_id=topic_id, name=name)
 
 

@@ -113,6 +113,7 @@ local function change_topic(verb, name, topic_id, count)
   end
   if status == 'ok' then
     touch_topic(name, topic_id, live and current[3] or 0)
+    if verb == 'configure' then count = current[3] end
     versions[#versions + 1] = {ticket, topic_id, verb == 'delete' and 0 or count, verb == 'delete'}
     topics[name] = versions
     topics_dirty[name] = versions

@@ -1,0 +1,250 @@
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs.
+
+Source: Kafka's messages of these names; KIP-226 (synonyms), KIP-339 (incremental changes);
+ConfigAdminManager and ConfigurationControlManager (which error for what). Topics' configs can be
+changed; a broker's are its environment.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+from kio.schema.errors import ErrorCode
+
+from metadata.fold import Topic
+from metadata.topic_configs import TOPIC_CONFIGS, ConfigType, effective_config
+from metadata.view import View
+from stateless_broker.network.dispatch import Request
+from stateless_broker.network.messages import Values
+from stateless_broker.topic_changes import Result, TopicChanges
+
+TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+SOURCE_TOPIC = 1
+SOURCE_DEFAULT = 5
+
+
+Change: TypeAlias = Callable[[Topic, Any, float], Awaitable[Result]]
+"""A topic, its resource in the request, and a deadline by the event loop's clock."""
+
+
+class Operation(IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigsHandler:
+    """`change_ms_max`: how long a change may take to be visible; its requests name no time."""
+
+    def __init__(
+        self,
+        *,
+        view: View,
+        changes: TopicChanges,
+        broker_configs: dict[str, str],
+        change_ms_max: int,
+    ) -> None:
+        self._view = view
+        self._changes = changes
+        self._broker_configs = broker_configs
+        self._change_ms_max = change_ms_max
+
+    async def describe_configs(self, request: Request, message: Any) -> Values:
+        return {
+            "results": [
+                self._describe(resource, message.include_synonyms) for resource in message.resources
+            ]
+        }
+
+    def _describe(self, resource: Any, with_synonyms: bool) -> Values:
+        error, text = ErrorCode.none, None
+        keys = resource.configuration_keys
+        configs: list[Values] = []
+        if resource.resource_type == TOPIC_RESOURCE:
+            topic = self._view.topic(resource.resource_name)
+            if topic is None:
+                error, text = ErrorCode.unknown_topic_or_partition, "No such topic."
+            else:
+                configs = topic_configs(topic, keys)
+        elif resource.resource_type == BROKER_RESOURCE:
+            configs = [
+                _config(name, value, SOURCE_DEFAULT, read_only=True)
+                for name, value in sorted(self._broker_configs.items())
+                if keys is None or name in keys
+            ]
+        else:
+            error, text = ErrorCode.invalid_request, f"resource type {resource.resource_type}"
+        if not with_synonyms:
+            configs = [{**config, "synonyms": []} for config in configs]
+        return {
+            "error_code": error,
+            "error_message": text,
+            "resource_type": resource.resource_type,
+            "resource_name": resource.resource_name,
+            "configs": configs,
+        }
+
+    async def alter_configs(self, request: Request, message: Any) -> Values:
+        """All of a topic's configs: what is not named takes its default again."""
+
+        async def change(topic: Topic, resource: Any, deadline: float) -> Result:
+            configs = {entry.name: entry.value for entry in resource.configs}
+            missing = [name for name, value in configs.items() if value is None]
+            if missing:
+                text = f"Null value not supported for : {', '.join(missing)}"
+                return Result(ErrorCode.invalid_request, text, None)
+            return await self._changes.configure(
+                topic,
+                configs,
+                replaces_all=True,
+                validate_only=message.validate_only,
+                deadline=deadline,
+            )
+
+        return await self._altered(message, change)
+
+    async def incremental_alter_configs(self, request: Request, message: Any) -> Values:
+        async def change(topic: Topic, resource: Any, deadline: float) -> Result:
+            found = _changes(topic, resource.configs)
+            if isinstance(found, Result):
+                return found
+            return await self._changes.configure(
+                topic, found, validate_only=message.validate_only, deadline=deadline
+            )
+
+        return await self._altered(message, change)
+
+    async def _altered(self, message: Any, change: Change) -> Values:
+        deadline = asyncio.get_running_loop().time() + self._change_ms_max / 1000
+        counts = Counter((each.resource_type, each.resource_name) for each in message.resources)
+        responses = []
+        for resource in message.resources:
+            name = resource.resource_type, resource.resource_name
+            if counts[name] > 1:
+                text = "Each resource must appear at most once."
+                result = Result(ErrorCode.invalid_request, text, None)
+            else:
+                result = await self._alter(resource, change, deadline)
+            responses.append(
+                {
+                    "error_code": result.error,
+                    "error_message": result.message,
+                    "resource_type": resource.resource_type,
+                    "resource_name": resource.resource_name,
+                }
+            )
+        return {"responses": responses}
+
+    async def _alter(self, resource: Any, change: Change, deadline: float) -> Result:
+        if resource.resource_type == BROKER_RESOURCE:
+            text = "A broker's configs are its environment: see docs/configuration.md."
+            return Result(ErrorCode.invalid_request, text, None)
+        if resource.resource_type != TOPIC_RESOURCE:
+            text = f"Unknown resource type {resource.resource_type}."
+            return Result(ErrorCode.invalid_request, text, None)
+        if not resource.resource_name:
+            text = "Default topic resources are not allowed."
+            return Result(ErrorCode.invalid_request, text, None)
+        topic = self._view.topic(resource.resource_name)
+        if topic is None:
+            text = f"The topic '{resource.resource_name}' does not exist."
+            return Result(ErrorCode.unknown_topic_or_partition, text, None)
+        twice = [
+            name for name, n in Counter(each.name for each in resource.configs).items() if n > 1
+        ]
+        if twice:
+            text = f"Error due to duplicate config keys: {', '.join(twice)}"
+            return Result(ErrorCode.invalid_request, text, None)
+        return await change(topic, resource, deadline)
+
+
+def _changes(topic: Topic, entries: Iterable[Any]) -> dict[str, str | None] | Result:
+    """What incremental operations come to, or why they are refused."""
+    found: dict[str, str | None] = {}
+    for entry in entries:
+        name, value = entry.name, entry.value
+        try:
+            operation = Operation(entry.config_operation)
+        except ValueError:
+            text = f"Unknown operation type {entry.config_operation} for config {name}"
+            return Result(ErrorCode.invalid_request, text, None)
+        if operation is Operation.DELETE:
+            found[name] = None
+        elif value is None:
+            text = f"Null value not supported for : {name}"
+            return Result(ErrorCode.invalid_request, text, None)
+        elif operation is Operation.SET:
+            found[name] = value
+        else:
+            definition = TOPIC_CONFIGS.get(name)
+            if definition is not None and definition.config_type is not ConfigType.LIST:
+                text = (
+                    f"Config value {operation.name.lower()} is not allowed for config key: {name}"
+                )
+                return Result(ErrorCode.invalid_config, text, None)
+            found[name] = _list_after(topic.configs, name, operation, value)
+    return found
+
+
+def _list_after(configs: Mapping[str, str], name: str, operation: Operation, value: str) -> str:
+    """A name that is none is refused with the rest, whatever its value."""
+    if name not in TOPIC_CONFIGS:
+        return value
+    words = _words(effective_config(configs, name))
+    given = _words(value)
+    if operation is Operation.APPEND:
+        words += [word for word in given if word not in words]
+    else:
+        words = [word for word in words if word not in given]
+    return ",".join(words)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def topic_configs(topic: Topic, keys: Iterable[str] | None) -> list[Values]:
+    wanted = None if keys is None else set(keys)
+    return [
+        _config(
+            name,
+            topic.configs.get(name, definition.default),
+            SOURCE_TOPIC if name in topic.configs else SOURCE_DEFAULT,
+            default=definition.default,
+            config_type=definition.config_type,
+            documentation=definition.documentation,
+        )
+        for name, definition in TOPIC_CONFIGS.items()
+        if wanted is None or name in wanted
+    ]
+
+
+def _config(
+    name: str,
+    value: str,
+    source: int,
+    *,
+    default: str | None = None,
+    read_only: bool = False,
+    config_type: int = 2,
+    documentation: str | None = None,
+) -> Values:
+    """`synonyms` are what the value is chosen from, first the one that counts (KIP-226)."""
+    values = {source: value, SOURCE_DEFAULT: value if default is None else default}
+    return {
+        "name": name,
+        "value": value,
+        "read_only": read_only,
+        "is_default": source == SOURCE_DEFAULT,
+        "config_source": source,
+        "is_sensitive": False,
+        "synonyms": [
+            {"name": name, "value": text, "source": origin} for origin, text in values.items()
+        ],
+        "config_type": config_type,
+        "documentation": documentation,
+    }
