@@ -17,6 +17,7 @@ from bucketlog.errors import (
     CorruptObjectError,
     SequencerError,
     SequencerUnavailableError,
+    StaleCheckpointError,
 )
 from bucketlog.model import SegmentId, TopicPartition, WallClock, WriterId
 from metadata.sequencer.client import Sequencer
@@ -53,13 +54,17 @@ class Closed:
 async def segment_or_seal(
     bucket: Bucket, segment: SegmentId, *, epoch: int, now_ms: int
 ) -> ObjectInfo | None:
-    """Seal a chain at `segment` unless a segment stands there: that one, else None."""
+    """Seal a chain at `segment` unless a segment stands there: that one, else None. Raises
+    `StaleCheckpointError` where what stood there was deleted just now, and the bucket's errors."""
     key = keys.segment(segment)
     if await bucket.create(key, [encode_seal(Seal(segment, epoch, now_ms))]):
         return None
     info = await bucket.head(key)
     if info is None:
-        raise CorruptObjectError(key, 0, "the object was refused, and yet is not there")
+        raise StaleCheckpointError(
+            f"what stood at {key!r} is deleted: this broker knew of it from before a safety age",
+            remedy="reading begins again",
+        )
     return None if is_seal(info.size_bytes) else info
 
 
