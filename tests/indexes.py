@@ -21,6 +21,7 @@ from metadata.facts import (
     OffsetsForgotten,
     PartitionRow,
     PartitionsAdded,
+    TopicConfigured,
     TopicCreated,
     TopicDeleted,
     encode_fact,
@@ -48,6 +49,12 @@ def delete(topic: int) -> Fact:
 
 def grow(topic: int, partitions: int) -> Fact:
     return PartitionsAdded(topic_id=UUID(int=topic), name=f"t{topic}", partitions=partitions)
+
+
+def configure(topic: int, configs: Mapping[str, str | None], *, replaces_all: bool = False) -> Fact:
+    return TopicConfigured(
+        topic_id=UUID(int=topic), name=f"t{topic}", configs=configs, replaces_all=replaces_all
+    )
 
 
 def commit(

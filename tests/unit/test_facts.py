@@ -16,6 +16,7 @@ from metadata.facts import (
     OffsetsForgotten,
     PartitionRow,
     PartitionsAdded,
+    TopicConfigured,
     TopicCreated,
     TopicDeleted,
     TopicFact,
@@ -30,6 +31,8 @@ TOPIC_FACTS: list[TopicFact] = [
     TopicCreated(topic_id=TOPIC, name="t" * 249, partitions=2**31 - 1),
     TopicDeleted(topic_id=TOPIC, name="t"),
     PartitionsAdded(topic_id=TOPIC, name="t", partitions=9),
+    TopicConfigured(topic_id=TOPIC, name="t", configs={"retention.ms": "5", "segment.ms": None}),
+    TopicConfigured(topic_id=TOPIC, name="t", configs={}, replaces_all=True),
 ]
 FACTS: list[Fact] = [
     *TOPIC_FACTS,
@@ -65,12 +68,18 @@ def test_the_stored_form_does_not_change() -> None:
         (1, 1),
         (2, 1),
         (3, 1),
+        (6, 1),
+        (6, 1),
         (4, 1),
         (4, 1),
         (5, 1),
         (5, 1),
     ]
     assert [entry.payload for entry in map(encode_fact, FACTS[4:])] == [
+        b'{"topic_id":"00000000-0000-0000-0000-000000000005","name":"t",'
+        b'"configs":{"retention.ms":"5","segment.ms":null},"replaces_all":false}',
+        b'{"topic_id":"00000000-0000-0000-0000-000000000005","name":"t",'
+        b'"configs":{},"replaces_all":true}',
         b'{"group":"g","committed_ms":7,"expires_ms":null,"offsets":'
         b'[["00000000-0000-0000-0000-000000000005",2,9007199254740991,-1,'
         b'"a \\"b\\" \\n \xc3\xbc"]]}',
@@ -81,7 +90,7 @@ def test_the_stored_form_does_not_change() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", [0, 6, 0x7FFF])
+@pytest.mark.parametrize("kind", [0, 7, 0x7FFF])
 def test_an_unknown_kind_is_refused(kind: int) -> None:
     with pytest.raises(InvalidDataError, match=f"kind {kind} version 1.*upgrade"):
         decode_fact(ControlEntry(kind, 1, b"{}"))

@@ -7,7 +7,7 @@ import pytest
 from bucketlog.errors import InvalidDataError
 from bucketlog.model import ControlEntry, SegmentIndex
 from metadata.fold import LogState, PartitionState, ProducedBatch, fold, last_sequence
-from tests.indexes import create, delete, grow, partition, row, segment, topic_id
+from tests.indexes import configure, create, delete, grow, partition, row, segment, topic_id
 
 
 def test_nothing_folds_to_nothing() -> None:
@@ -65,6 +65,22 @@ def test_what_the_protocol_never_writes_stops_the_fold(case: str) -> None:
     wrong, message = WRONG[case]
     with pytest.raises(InvalidDataError, match=message):
         fold([segment(0, {partition(1): [row(0, 4)]}, create(1, 2)), wrong])
+
+
+def test_configs_are_changed_name_by_name_or_all() -> None:
+    facts = [
+        create(1),
+        configure(1, {"a": "1", "b": "2"}),
+        configure(1, {"b": None, "c": "3", "never.set": None}),
+        grow(1, 4),
+    ]
+    state = fold([segment(at, {}, fact) for at, fact in enumerate(facts)])
+    assert state.topics[topic_id(1)].configs == {"a": "1", "c": "3"}
+    assert state.topics[topic_id(1)].partitions == 4
+    state.apply(segment(9, {}, configure(1, {"d": "4"}, replaces_all=True)))
+    assert state.topics[topic_id(1)].configs == {"d": "4"}
+    with pytest.raises(InvalidDataError, match="configures topic 't2', which is not"):
+        state.apply(segment(10, {}, configure(2, {"d": "4"})))
 
 
 def test_an_unknown_kind_stops_the_fold_unless_it_may_be_skipped() -> None:

@@ -96,7 +96,7 @@ def test_bad_values(name: str, value: str) -> None:
 
 
 def test_unknown_names_and_missing_values() -> None:
-    with pytest.raises(InvalidDataError, match="unknown topic config name: retention"):
+    with pytest.raises(InvalidDataError, match="Unknown topic config name: retention"):
         check_configs({"retention": "1"})
     with pytest.raises(InvalidDataError, match="null value"):
         check_configs({"retention.ms": None})
