@@ -125,30 +125,27 @@ class PartitionLog:
         Up to `max_bytes` in all; the first batch whatever its size where `at_least_one` (KIP-74).
         """
         row = bisect_right(self._nexts, offset)
-        return self._ranges(row, self._end_row(row, max_bytes, at_least_one=at_least_one))
+        return self._ranges(row, max_bytes, at_least_one=at_least_one)[0]
 
     def stretch(self, offset: int, max_bytes: int) -> Stretch:
         """What whoever reads on from `offset` wants within its next `max_bytes`."""
         row = bisect_right(self._nexts, offset)
-        end = self._end_row(row, max_bytes, at_least_one=True)
-        middle = (row + end) // 2
+        ranges, end = self._ranges(row, max_bytes, at_least_one=True)
         if row == end:
             return Stretch([], offset, offset)
-        return Stretch(self._ranges(row, end), self._nexts[middle], self._nexts[end - 1])
+        return Stretch(ranges, self._nexts[(row + end) // 2], self._nexts[end - 1])
 
-    def _end_row(self, row: int, max_bytes: int, *, at_least_one: bool) -> int:
-        end, left = row, max_bytes
-        while end < len(self._bases):
-            left -= self._lengths[end]
-            if left < 0 and not (at_least_one and end == row):
-                break
-            end += 1
-        return end
-
-    def _ranges(self, row: int, end: int) -> list[StoredRange]:
+    def _ranges(
+        self, row: int, max_bytes: int, *, at_least_one: bool
+    ) -> tuple[list[StoredRange], int]:
+        """And the row after them."""
         ranges: list[StoredRange] = []
-        for at in range(row, end):
-            segment, position, length = self._segments[at], self._positions[at], self._lengths[at]
+        total = 0
+        while row < len(self._bases):
+            length = self._lengths[row]
+            if total + length > max_bytes and (ranges or not at_least_one):
+                break
+            segment, position = self._segments[row], self._positions[row]
             last = ranges[-1] if ranges else None
             if (
                 last is not None
@@ -158,7 +155,9 @@ class PartitionLog:
                 ranges[-1] = StoredRange(segment, last.position, last.length + length)
             else:
                 ranges.append(StoredRange(segment, position, length))
-        return ranges
+            total += length
+            row += 1
+        return ranges, row
 
     def available_bytes(self, offset: int, limit: int) -> int:
         """Bytes of batches from `offset` on, counted up to `limit`."""

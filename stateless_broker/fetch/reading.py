@@ -6,15 +6,15 @@ waits in front of the tail. Nobody waits for longer than `read_ms_max`, whatever
 """
 
 import asyncio
-from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from bucketlog.errors import BucketError, BucketUnavailableError, CorruptObjectError
-from bucketlog.model import Buffer, SegmentId
+from bucketlog.model import Buffer
 from metadata.view import StoredRange
-from stateless_broker.fetch.segment_cache import SegmentCache, covering
+from stateless_broker.fetch.places import Places
+from stateless_broker.fetch.segment_cache import SegmentCache
 from stateless_broker.health import Health
 from stateless_broker.settings import BrokerSettings
 from tiered_storage import keys
@@ -58,8 +58,8 @@ class RangeReader:
         self._health = health
         self._read_ms_max = limits.read_ms_max
         self._running: dict[StoredRange, asyncio.Task[Buffer]] = {}
-        self._places: dict[SegmentId, list[StoredRange]] = {}
-        """What is being read of each segment, by position."""
+        self._places = Places()
+        """What is being read."""
         self._recent_slots = asyncio.Semaphore(limits.recent_in_flight)
         self._history_slots = asyncio.Semaphore(limits.history_in_flight)
 
@@ -132,24 +132,21 @@ class RangeReader:
 
     def _task(self, wanted: StoredRange) -> tuple[StoredRange, "asyncio.Task[Buffer]"]:
         """What is being read with all that is wanted in it."""
-        holder = covering(self._places.get(wanted.segment, ()), wanted)
+        holder = self._places.covering(wanted)
         if holder is None:
             holder = wanted
             if self.cache.is_recent(wanted.segment):  # others will want the rest of it
                 holder = StoredRange(wanted.segment, 0, self.cache.size_bytes(wanted.segment))
             task = asyncio.get_running_loop().create_task(self._get(holder))
             self._running[holder] = task
-            insort(self._places.setdefault(holder.segment, []), holder)
+            self._places.add(holder)
             task.add_done_callback(self._forget(holder))
         return holder, self._running[holder]
 
     def _forget(self, stored: StoredRange) -> Callable[["asyncio.Task[Buffer]"], None]:
         def forget(task: "asyncio.Task[Buffer]") -> None:
             del self._running[stored]
-            places = self._places[stored.segment]
-            places.remove(stored)
-            if not places:
-                del self._places[stored.segment]
+            self._places.remove(stored)
             if not task.cancelled():
                 task.exception()  # whoever wanted it may have gone before it failed
 

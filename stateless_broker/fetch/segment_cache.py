@@ -5,13 +5,14 @@ Invariants: an object never changes under its key, so nothing that is kept is ev
 never drives out what everybody at the tail reads. Each part holds no more than its bytes.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from bucketlog.model import Buffer, SegmentId
 from metadata.view import StoredRange
+from stateless_broker.fetch.places import Places
 
 
 class _Recent(NamedTuple):
@@ -28,8 +29,8 @@ class SegmentCache:
         self._history_bytes_max = history_bytes_max
         self._recent: OrderedDict[SegmentId, _Recent] = OrderedDict()
         self._history: OrderedDict[StoredRange, Buffer] = OrderedDict()
-        self._places: dict[SegmentId, list[StoredRange]] = {}
-        """What history has of each segment, by position."""
+        self._places = Places()
+        """What history has."""
         self.recent_bytes = 0
         """Of the objects that are recent, in memory or not."""
         self.history_bytes = 0
@@ -72,37 +73,24 @@ class SegmentCache:
         if stored in self._history:
             return
         self._history[stored] = data
-        insort(self._places.setdefault(stored.segment, []), stored)
+        self._places.add(stored)
         self.history_bytes += stored.length
         while self.history_bytes > self._history_bytes_max:
             oldest, _ = self._history.popitem(last=False)
             self.history_bytes -= oldest.length
-            places = self._places[oldest.segment]
-            places.remove(oldest)
-            if not places:
-                del self._places[oldest.segment]
+            self._places.remove(oldest)
 
     def find(self, wanted: StoredRange) -> list[Buffer] | None:
         """Its bytes, one part after the other; None where not all of them are here."""
         recent = self._recent.get(wanted.segment)
         if recent is not None:
             return _cut(recent, wanted)
-        holder = covering(self._places.get(wanted.segment, ()), wanted)
+        holder = self._places.covering(wanted)
         if holder is None:
             return None
         self._history.move_to_end(holder)
         start = wanted.position - holder.position
         return [memoryview(self._history[holder])[start : start + wanted.length]]
-
-
-def covering(known: Sequence[StoredRange], wanted: StoredRange) -> StoredRange | None:
-    """Of the ranges of one object, by position, one that has all that is wanted."""
-    at = bisect_right(known, wanted.position, key=lambda stored: stored.position)
-    while at and (candidate := known[at - 1]).position + candidate.length > wanted.position:
-        if candidate.position + candidate.length >= wanted.position + wanted.length:
-            return candidate
-        at -= 1
-    return None
 
 
 def _cut(recent: _Recent, wanted: StoredRange) -> list[Buffer] | None:

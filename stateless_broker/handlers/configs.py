@@ -7,9 +7,9 @@ changed; a broker's are its environment.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from kio.schema.errors import ErrorCode
 
@@ -19,6 +19,8 @@ from metadata.view import View
 from stateless_broker.network.dispatch import Request
 from stateless_broker.network.messages import Values
 from stateless_broker.topic_changes import Result, TopicChanges
+
+T = TypeVar("T", bound=Hashable)
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
@@ -120,11 +122,10 @@ class ConfigsHandler:
 
     async def _altered(self, message: Any, change: Change) -> Values:
         deadline = asyncio.get_running_loop().time() + self._change_ms_max / 1000
-        counts = Counter((each.resource_type, each.resource_name) for each in message.resources)
+        twice = named_twice((each.resource_type, each.resource_name) for each in message.resources)
         responses = []
         for resource in message.resources:
-            name = resource.resource_type, resource.resource_name
-            if counts[name] > 1:
+            if (resource.resource_type, resource.resource_name) in twice:
                 text = "Each resource must appear at most once."
                 result = Result(ErrorCode.invalid_request, text, None)
             else:
@@ -153,13 +154,15 @@ class ConfigsHandler:
         if topic is None:
             text = f"The topic '{resource.resource_name}' does not exist."
             return Result(ErrorCode.unknown_topic_or_partition, text, None)
-        twice = [
-            name for name, n in Counter(each.name for each in resource.configs).items() if n > 1
-        ]
+        twice = named_twice(each.name for each in resource.configs)
         if twice:
-            text = f"Error due to duplicate config keys: {', '.join(twice)}"
+            text = f"Error due to duplicate config keys: {', '.join(sorted(twice))}"
             return Result(ErrorCode.invalid_request, text, None)
         return await change(topic, resource, deadline)
+
+
+def named_twice(names: Iterable[T]) -> set[T]:
+    return {name for name, count in Counter(names).items() if count > 1}
 
 
 def _changes(topic: Topic, entries: Iterable[Any]) -> dict[str, str | None] | Result:

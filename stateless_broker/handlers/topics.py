@@ -5,8 +5,6 @@ in the answer of CreateTopics).
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +12,7 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.model import TopicId
 from metadata.view import View
-from stateless_broker.handlers.configs import topic_configs
+from stateless_broker.handlers.configs import named_twice, topic_configs
 from stateless_broker.network.dispatch import Request
 from stateless_broker.network.messages import Values
 from stateless_broker.topic_changes import Result, TopicChanges
@@ -30,7 +28,7 @@ class TopicsHandler:
 
     async def create_topics(self, request: Request, message: Any) -> Values:
         deadline = _deadline(message)
-        twice = _twice(topic.name for topic in message.topics)
+        twice = named_twice(topic.name for topic in message.topics)
         topics = []
         for wanted in message.topics:
             if wanted.name in twice:
@@ -98,7 +96,7 @@ class TopicsHandler:
 
     async def create_partitions(self, request: Request, message: Any) -> Values:
         deadline = _deadline(message)
-        twice = _twice(topic.name for topic in message.topics)
+        twice = named_twice(topic.name for topic in message.topics)
         results = []
         for wanted in message.topics:
             if wanted.name in twice:
@@ -123,10 +121,6 @@ class TopicsHandler:
 def _deadline(message: Any) -> float:
     """One for all topics of a request, on the event loop's clock."""
     return asyncio.get_running_loop().time() + max(float(message.timeout.total_seconds()), 0.0)
-
-
-def _twice(names: Iterable[str]) -> set[str]:
-    return {name for name, count in Counter(names).items() if count > 1}
 
 
 def _created(name: str, result: Result) -> Values:

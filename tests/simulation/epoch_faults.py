@@ -118,10 +118,6 @@ class EpochFaults:
         brokers = self._random.sample(self._world.brokers, len(self._world.brokers))
         return brokers[0], brokers[1:]
 
-    def _another_server(self) -> Server:
-        world = self._world
-        return self._random.choice([one for one in world.servers if one is not world.primary])
-
     def _pause_all(self, brokers: list[SimulatedBroker]) -> None:
         for broker in brokers:
             broker.pause(LONG_S)
@@ -223,7 +219,11 @@ class EpochFaults:
         """An activation arrives at the primary, and once more at the replica that is promoted at
         that moment; one broker stays with the former."""
         _, others = self._one_and_others()
-        world, former, latter = self._world, self._world.primary, self._another_server()
+        world, former, latter = (
+            self._world,
+            self._world.primary,
+            self._world.another_server(self._random),
+        )
 
         def spring() -> None:
             world.network.traps.clear()
@@ -243,7 +243,7 @@ class EpochFaults:
         world, former = self._world, self._world.primary
         for broker in world.brokers:
             self._set_trap(broker, f"create {keys.EPOCHS}", delay_s=1.0)
-        self._promote(self._another_server(), others)
+        self._promote(self._world.another_server(self._random), others)
         former.wipe()
         await asyncio.sleep(5.0)
 
@@ -251,7 +251,7 @@ class EpochFaults:
         """Sealing takes long; a broker that still finds the old primary starts meanwhile."""
         world = self._world
         one, (slow, third) = self._one_and_others()
-        self._promote(self._another_server(), [slow])
+        self._promote(self._world.another_server(self._random), [slow])
 
         def spring() -> None:
             spell = SlowSpell(slow.name, SEAL, world.loop.time() + 1.0, 4.5)
@@ -269,7 +269,7 @@ class EpochFaults:
         one, others = self._one_and_others()
         one.kill()
         one.start()
-        promote = partial(self._promote, self._another_server(), others)
+        promote = partial(self._promote, self._world.another_server(self._random), others)
         self._set_trap(one, f"create {keys.WRITERS}", promote, delay_s=2.5)
         await asyncio.sleep(6.0)
 
@@ -281,7 +281,7 @@ class EpochFaults:
         world = self._world
         there = [key for key in world.store.objects if key.startswith(keys.WRITERS)]
         one.pause(LONG_S)
-        self._promote(self._another_server(), others)
+        self._promote(self._world.another_server(self._random), others)
 
         def gone() -> bool:
             return all(key not in world.store.objects for key in there)
@@ -311,7 +311,7 @@ class EpochFaults:
             )
 
         self._set_trap(late, f"create {keys.EPOCHS}", claimed, after=True)
-        self._promote(self._another_server(), [late])
+        self._promote(self._world.another_server(self._random), [late])
         await world.until(deleted, 18.0)
         late.go_on()
         await asyncio.sleep(3.0)

@@ -229,15 +229,15 @@ class Faults:
 
     def fail_over(self) -> None:
         """Another server, which lags behind, is promoted; brokers find it one after the other."""
-        others = [server for server in self._world.servers if server is not self._world.primary]
-        self._world.primary, old = self._random.choice(others), self._world.primary
+        old = self._world.primary
+        self._world.primary = self._world.another_server(self._random)
         self._world.primary.restart(self._some_past())
         self._move_all(old)
 
     def fail_back(self) -> None:
         """A former primary is promoted again: the same process with older data."""
-        others = [server for server in self._world.servers if server is not self._world.primary]
-        self._world.primary, old = self._random.choice(others), self._world.primary
+        old = self._world.primary
+        self._world.primary = self._world.another_server(self._random)
         self._world.primary.promote(self._some_past())
         self._move_all(old)
 

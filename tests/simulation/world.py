@@ -124,6 +124,10 @@ class World:
             for n in range(sizes.readers)
         ]
 
+    def another_server(self, random: Random) -> Server:
+        """One that is not the primary."""
+        return random.choice([server for server in self.servers if server is not self.primary])
+
     def random(self, what: str) -> Random:
         return Random(f"{self.seed}/{what}")
 
