@@ -46,6 +46,30 @@ class Ticket(NamedTuple):
     number: int
 
 
+class TierRow(NamedTuple):
+    """An object of one partition, as the fold names it (docs/format/tier.md): a partition segment,
+    or a manifest that lists `segments` of them. Offsets from `start` on and before `end`; sizes in
+    bytes."""
+
+    start: int
+    end: int
+    name: str
+    manifest: bool
+    size_bytes: int
+    batch_bytes: int
+    max_timestamp_ms: int
+    segments: int = 1
+
+
+class TierObject(NamedTuple):
+    """Where a partition segment or a manifest stands."""
+
+    partition: TopicPartition
+    start: int
+    name: str
+    manifest: bool = False
+
+
 class BatchIndex(NamedTuple):
     """What a segment's footer says of one record batch (docs/format/segment.md, batch row).
 

@@ -5,12 +5,14 @@ that the order of the text is the order of the numbers. No order of a *listing* 
 """
 
 from bucketlog.errors import InvalidDataError
-from bucketlog.model import SegmentId, Ticket, WriterId
+from bucketlog.model import SegmentId, Ticket, TierObject, TopicId, TopicPartition, WriterId
 
 DIGITS = 20
 EPOCH_MAX = 2**23 - 1
 """Producer ids begin with the epoch, and have 63 bits: 40 are left to a counter."""
 WRITER_DIGITS = 32
+TOPIC_DIGITS = 32
+TIER_DIGITS = 16
 _HEX = frozenset("0123456789abcdef")
 CLUSTER = "cluster.json"
 EPOCHS = "epochs/"
@@ -18,6 +20,8 @@ WRITERS = "writers/"
 LOG = "log/"
 CHECKPOINTS = "checkpoints/"
 FLOORS = "floors/"
+SEGMENTS = "segments/"
+MANIFESTS = "manifests/"
 PROBES = "probes/"
 
 
@@ -53,6 +57,49 @@ def checkpoint(ticket: Ticket) -> str:
 
 def floor(ticket: Ticket) -> str:
     return f"{FLOORS}{_ticket(ticket)}"
+
+
+def tier_name(planned: Ticket, identifier: str) -> str:
+    """Of an object by a job that was planned below that ticket; `identifier` is 16 hexadecimal
+    digits."""
+    return f"{_ticket(planned)}-{identifier}"
+
+
+def tier_object(there: TierObject) -> str:
+    kind = MANIFESTS if there.manifest else SEGMENTS
+    return f"{tier_of(kind, there.partition)}{number(there.start)}-{there.name}"
+
+
+def tier_of(kind: str, partition: TopicPartition) -> str:
+    """The prefix of a partition's segments or manifests."""
+    return f"{kind}{partition.topic_id.hex()}/{number(partition.partition)}/"
+
+
+def parse_tier_object(key: str) -> TierObject:
+    kind = MANIFESTS if key.startswith(MANIFESTS) else SEGMENTS
+    topic_id, partition, name = _parts(key, kind, 3)
+    start, _, rest = name.partition("-")
+    planned_below(rest, key)
+    if len(topic_id) != TOPIC_DIGITS or not _HEX.issuperset(topic_id):
+        raise InvalidDataError(
+            f"unexpected key {key!r}: {topic_id!r} is not a topic's {TOPIC_DIGITS} hexadecimal "
+            "digits",
+            remedy="keep other objects out of the log",
+        )
+    there = TopicPartition(TopicId(bytes.fromhex(topic_id)), _number(partition, key))
+    return TierObject(there, _number(start, key), rest, kind == MANIFESTS)
+
+
+def planned_below(name: str, key: str) -> Ticket:
+    """The ticket in a tier object's name. Raises `InvalidDataError`."""
+    epoch, _, rest = name.partition("-")
+    at, _, identifier = rest.partition("-")
+    if len(identifier) != TIER_DIGITS or not _HEX.issuperset(identifier):
+        raise InvalidDataError(
+            f"unexpected key {key!r}: {name!r} is no name of a tier's object",
+            remedy="keep other objects out of the log",
+        )
+    return Ticket(_epoch(epoch, key), _number(at, key))
 
 
 def _ticket(ticket: Ticket) -> str:
