@@ -2,11 +2,13 @@
 
 Made by `metadata.checkpoint`, encoded by `tiered_storage.checkpoint`, read by whoever would else
 read those segments. Invariants: it holds exactly the committed segments below `ticket`, so that
-none ever joins them; the batches of a partition are in offset order. Nobody changes one: `grown`
+none ever joins them; the batches of a partition are in offset order, and those below the end of its
+tier or its log start are left out. Nobody changes one: `grown`
 columns are a copy.
 """
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -63,6 +65,14 @@ class BatchColumns:
             for column, value in zip(columns, (*row, *place), strict=True):
                 column.append(value)
         return BatchColumns(columns)
+
+    def without_below(self, offset: int) -> "BatchColumns":
+        """Those that end after `offset`."""
+        bases, _, _, _, spans, *_ = self.columns
+        first = bisect_left(bases, offset)
+        if first and bases[first - 1] + spans[first - 1] + 1 > offset:
+            first -= 1
+        return BatchColumns(tuple(column[first:] for column in self.columns)) if first else self
 
     def rows(self) -> Iterator[BatchIndex]:
         return map(BatchIndex, *self.columns[:_INDEX_FIELDS])

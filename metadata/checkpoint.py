@@ -16,22 +16,28 @@ from bucketlog.model import (
     Buffer,
     SegmentIndex,
     Ticket,
+    TierObject,
+    TierRow,
     TopicId,
     TopicPartition,
     WriterId,
 )
 from metadata.fold import CommittedOffset, LogState, PartitionState, ProducedBatch, Topic
+from metadata.tier import Dropped, Tier
 
-_HEAD = struct.Struct(">IIII")
+_HEAD = struct.Struct(">IIIIIQQ")
 _TOPIC = struct.Struct(">16sII")
-_PARTITION = struct.Struct(">qq")
+_PARTITION = struct.Struct(">qqqqI")
+_TIER_ROW = struct.Struct(">qqBQQqI")
+_DROPPED = struct.Struct(">QQ16sIqBB")
 _PRODUCED = struct.Struct(">IIqhiiq")
 _COUNT = struct.Struct(">I")
 _OFFSET = struct.Struct(">IIqiqBq")
 
 
 def encode_state(state: LogState) -> bytes:
-    """Topics with their partitions, producers, groups. `state` was folded with all of them."""
+    """Topics with their partitions and tiers, producers, groups, what was dropped. `state` was
+    folded with all of them."""
     rows = {topic_id: row for row, topic_id in enumerate(state.topics)}
     produced = [
         _PRODUCED.pack(rows[partition.topic_id], partition.partition, producer_id, *batch)
@@ -40,14 +46,22 @@ def encode_state(state: LogState) -> bytes:
         for batch in batches
     ]
     offsets = sum(len(committed) for committed in state.groups.values())
-    pieces = [_HEAD.pack(len(state.topics), len(produced), len(state.groups), offsets)]
+    pieces = [
+        _HEAD.pack(
+            len(state.topics),
+            len(produced),
+            len(state.groups),
+            offsets,
+            len(state.dropped),
+            *state.swept_below,
+        )
+    ]
     for topic in state.topics.values():
         pieces.append(_TOPIC.pack(topic.topic_id, topic.partitions, len(topic.configs)))
         pieces.append(_text(topic.name))
         pieces += [_text(text) for item in topic.configs.items() for text in item]
         for number in range(topic.partitions):
-            entry = state.partitions[TopicPartition(topic.topic_id, number)]
-            pieces.append(_PARTITION.pack(entry.log_start, entry.next_offset))
+            pieces += _partition(state.partitions[TopicPartition(topic.topic_id, number)])
     pieces += produced
     for group, committed in state.groups.items():
         pieces.append(_text(group))
@@ -65,7 +79,36 @@ def encode_state(state: LogState) -> bytes:
                 )
             )
             pieces.append(_text(row.metadata))
+    for ticket, there, contents in state.dropped:
+        topic_id, number = there.partition
+        pieces.append(
+            _DROPPED.pack(*ticket, topic_id, number, there.start, there.manifest, contents)
+        )
+        pieces.append(_text(there.name))
     return b"".join(pieces)
+
+
+def _partition(entry: PartitionState) -> list[bytes]:
+    tier = entry.tier
+    pieces = [
+        _PARTITION.pack(
+            entry.log_start, entry.next_offset, tier.end, tier.cleaned_to, len(tier.rows)
+        )
+    ]
+    for row in tier.rows:
+        pieces.append(
+            _TIER_ROW.pack(
+                row.start,
+                row.end,
+                row.manifest,
+                row.size_bytes,
+                row.batch_bytes,
+                row.max_timestamp_ms,
+                row.segments,
+            )
+        )
+        pieces.append(_text(row.name))
+    return pieces
 
 
 def _text(text: str) -> bytes:
@@ -116,7 +159,7 @@ def decode_state(
     """Raises `InvalidDataError`."""
     reader = _Reader(data)
     state = LogState(keep_producers=keep_producers, keep_groups=keep_groups)
-    topics, produced, groups, offsets = reader.take(_HEAD)
+    topics, produced, groups, offsets, dropped, *swept_below = reader.take(_HEAD)
     reader.expect(topics, _TOPIC)
     listed = [_take_topic(reader, state) for _ in range(topics)]
 
@@ -140,6 +183,9 @@ def decode_state(
             state.groups[group] = committed
     if offsets:
         raise reader.wrong("its groups and their offsets do not agree")
+    reader.expect(dropped, _DROPPED)
+    state.dropped = [_take_dropped(reader) for _ in range(dropped)]
+    state.swept_below = Ticket(*swept_below)
     reader.end()
     return state
 
@@ -158,11 +204,42 @@ def _take_topic(reader: _Reader, state: LogState) -> Topic:
     state.names[name] = topic.topic_id
     reader.expect(partitions, _PARTITION)
     for number in range(partitions):
-        log_start, next_offset = reader.take(_PARTITION)
-        state.partitions[TopicPartition(topic.topic_id, number)] = PartitionState(
-            next_offset, log_start
-        )
+        state.partitions[TopicPartition(topic.topic_id, number)] = _take_partition(reader)
     return topic
+
+
+def _take_partition(reader: _Reader) -> PartitionState:
+    log_start, next_offset, end, cleaned_to, rows = reader.take(_PARTITION)
+    reader.expect(rows, _TIER_ROW)
+    return PartitionState(
+        next_offset,
+        log_start,
+        tier=Tier([_take_tier_row(reader) for _ in range(rows)], end, cleaned_to),
+    )
+
+
+def _take_tier_row(reader: _Reader) -> TierRow:
+    start, end, manifest, size_bytes, batch_bytes, max_timestamp_ms, segments = reader.take(
+        _TIER_ROW
+    )
+    return TierRow(
+        start,
+        end,
+        reader.text(),
+        bool(manifest),
+        size_bytes,
+        batch_bytes,
+        max_timestamp_ms,
+        segments,
+    )
+
+
+def _take_dropped(reader: _Reader) -> Dropped:
+    epoch, number, topic_id, partition, start, manifest, contents = reader.take(_DROPPED)
+    there = TierObject(
+        TopicPartition(TopicId(topic_id), partition), start, reader.text(), bool(manifest)
+    )
+    return Dropped(Ticket(epoch, number), there, bool(contents))
 
 
 def _take_group(
@@ -245,6 +322,7 @@ def _grown_partitions(
         batches = old.batches if old is not None else BatchColumns()
         if partition in grown:
             batches = batches.grown(grown[partition])
+        batches = batches.without_below(entry.batches_from)
         if entry.next_offset or batches:
             found[partition] = CoveredPartition(entry.next_offset, batches)
     return found
@@ -289,7 +367,7 @@ def contradiction(
         return "its positions are not where its ticket is in the chains"
     if any(ends.get(writer) != end for writer, end in said.items()):
         return "it has positions in chains that do not reach there"
-    for name in ("topics", "partitions", "groups"):
+    for name in ("topics", "partitions", "groups", "dropped", "swept_below"):
         if getattr(state, name) != getattr(expected, name):
             return f"its {name} are not those of the log"
     for partition in checkpoint.partitions.keys() | made.partitions.keys():

@@ -25,10 +25,14 @@ class FactKind(IntEnum):
     OFFSETS_COMMITTED = 4
     OFFSETS_FORGOTTEN = 5
     TOPIC_CONFIGURED = 6
+    TIERS_SWAPPED = 7
+    LOG_STARTS_MOVED = 8
+    TIERS_SWEPT = 9
 
 
 GROUP_KINDS = frozenset({FactKind.OFFSETS_COMMITTED, FactKind.OFFSETS_FORGOTTEN})
 """What only those read who answer for consumer groups."""
+TIER_KINDS = frozenset({FactKind.TIERS_SWAPPED, FactKind.LOG_STARTS_MOVED, FactKind.TIERS_SWEPT})
 
 
 class _Fact(BaseModel):
@@ -106,17 +110,82 @@ class OffsetsForgotten(_Fact):
     partitions: tuple[PartitionRow, ...] | None = None
 
 
+class TierRowOf(NamedTuple):
+    """An object of a partition: `TierRow`, in its order."""
+
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+    name: str
+    manifest: bool
+    size_bytes: Annotated[int, Field(ge=0)]
+    batch_bytes: Annotated[int, Field(ge=0)]
+    max_timestamp_ms: int
+    segments: Annotated[int, Field(ge=1)]
+
+
+class SwapOf(NamedTuple):
+    """A partition's part of a job: what stands in its tier from now on (`metadata.tier.Swap`).
+    `removed` are segments, by start and name, which a replaced manifest listed and nothing lists
+    any more."""
+
+    topic_id: UUID
+    partition: Annotated[int, Field(ge=0)]
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+    replaced: tuple[str, ...]
+    added: tuple[TierRowOf, ...]
+    removed: tuple[tuple[int, str], ...] = ()
+    cleaned_to: int = -1
+
+
+class LogStartOf(NamedTuple):
+    topic_id: UUID
+    partition: Annotated[int, Field(ge=0)]
+    log_start: Annotated[int, Field(ge=0)]
+
+
+class TiersSwapped(_Fact):
+    """A job's end: compaction of log segments, merging, key compaction, manifests. `planned`: epoch
+    and ticket below which the job had seen everything when it was planned; its objects' names have
+    it. Each partition's part counts by itself, if what it was planned on still stands
+    (`metadata.tier`). Of a part that does not count, the objects are nobody's."""
+
+    kind: Literal[FactKind.TIERS_SWAPPED] = Field(FactKind.TIERS_SWAPPED, exclude=True)
+    planned: tuple[int, int]
+    swaps: tuple[SwapOf, ...]
+
+
+class LogStartsMoved(_Fact):
+    """By retention or DeleteRecords. A log start never goes back, nor beyond what was visible to
+    whoever moved it."""
+
+    kind: Literal[FactKind.LOG_STARTS_MOVED] = Field(FactKind.LOG_STARTS_MOVED, exclude=True)
+    partitions: tuple[LogStartOf, ...]
+
+
+class TiersSwept(_Fact):
+    """Objects that left a tier below that epoch and ticket are deleted; jobs that were planned
+    below it are over: none of their swaps counts from now on."""
+
+    kind: Literal[FactKind.TIERS_SWEPT] = Field(FactKind.TIERS_SWEPT, exclude=True)
+    below: tuple[int, int]
+
+
 TopicFact: TypeAlias = TopicCreated | TopicDeleted | PartitionsAdded | TopicConfigured
 GroupFact: TypeAlias = OffsetsCommitted | OffsetsForgotten
-Fact: TypeAlias = TopicFact | GroupFact
+TierFact: TypeAlias = TiersSwapped | LogStartsMoved | TiersSwept
+Fact: TypeAlias = TopicFact | GroupFact | TierFact
 
-_MODELS: dict[int, type[TopicFact] | type[GroupFact]] = {
+_MODELS: dict[int, type[TopicFact] | type[GroupFact] | type[TierFact]] = {
     FactKind.TOPIC_CREATED: TopicCreated,
     FactKind.TOPIC_DELETED: TopicDeleted,
     FactKind.PARTITIONS_ADDED: PartitionsAdded,
     FactKind.OFFSETS_COMMITTED: OffsetsCommitted,
     FactKind.OFFSETS_FORGOTTEN: OffsetsForgotten,
     FactKind.TOPIC_CONFIGURED: TopicConfigured,
+    FactKind.TIERS_SWAPPED: TiersSwapped,
+    FactKind.LOG_STARTS_MOVED: LogStartsMoved,
+    FactKind.TIERS_SWEPT: TiersSwept,
 }
 
 

@@ -4,7 +4,9 @@ One function serves recovery, views, checkpoints and Spark. Invariants: a topic'
 validly (a violation means that the log is not what the protocol writes, and stops the fold);
 batches and committed offsets of a deleted topic are dropped with it; a partition's batches arrive
 in offset order and never overlap. A group's commits arrive in order; those of a topic that is gone
-by then are passed over, so that a deletion may come before or after them.
+by then are passed over, so that a deletion may come before or after them. What entries about tiers
+(docs/format/tier.md) say of a topic that is gone is passed over, too; they come in order among
+themselves.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,6 +19,9 @@ from bucketlog.model import (
     PartitionIndex,
     SegmentId,
     SegmentIndex,
+    Ticket,
+    TierObject,
+    TierRow,
     TopicId,
     TopicPartition,
 )
@@ -24,9 +29,14 @@ from metadata.facts import (
     GROUP_KINDS,
     Fact,
     GroupFact,
+    LogStartsMoved,
     OffsetsCommitted,
     OffsetsForgotten,
     PartitionsAdded,
+    SwapOf,
+    TierFact,
+    TiersSwapped,
+    TiersSwept,
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
@@ -34,6 +44,7 @@ from metadata.facts import (
     decode_fact,
     topic_id_of,
 )
+from metadata.tier import Dropped, Swap, Tier, object_of
 
 PRODUCER_BATCHES_KEPT = 5
 """As Kafka keeps: the batches of a producer in which a duplicate is recognised."""
@@ -63,6 +74,12 @@ class PartitionState:
     next_offset: int = 0
     log_start: int = 0
     producers: dict[int, list[ProducedBatch]] = field(default_factory=dict)
+    tier: Tier = field(default_factory=Tier)
+
+    @property
+    def batches_from(self) -> int:
+        """Batches that end at or before it stand in log segments no more, or are gone."""
+        return max(self.log_start, self.tier.end)
 
 
 class CommittedOffset(NamedTuple):
@@ -104,6 +121,10 @@ class LogState:
         self.partitions: dict[TopicPartition, PartitionState] = {}
         self.groups: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         """Committed offsets by group; a group without any is not here."""
+        self.dropped: list[Dropped] = []
+        """Objects that left a tier and may still be there, in the order of the entries."""
+        self.swept_below = Ticket(0, 0)
+        """Jobs that were planned below it are over."""
 
     def apply(self, index: SegmentIndex) -> list[Fact]:
         """Fold one segment; returns the facts that are kept. Raises `InvalidDataError`."""
@@ -114,13 +135,15 @@ class LogState:
         for fact in facts:
             if isinstance(fact, OffsetsCommitted | OffsetsForgotten):
                 self._apply_group_fact(fact)
+            elif isinstance(fact, TiersSwapped | LogStartsMoved | TiersSwept):
+                self._apply_tier_fact(index.ticket, fact)
             else:
-                self._apply_topic_fact(index.segment, fact)
+                self._apply_topic_fact(index.segment, index.ticket, fact)
         for part in index.partitions:
             self._apply_batches(index.segment, part)
         return facts
 
-    def _apply_topic_fact(self, segment: SegmentId, fact: TopicFact) -> None:
+    def _apply_topic_fact(self, segment: SegmentId, ticket: Ticket, fact: TopicFact) -> None:
         topic_id = topic_id_of(fact)
         known = self.topics.get(topic_id)
         match fact:
@@ -134,8 +157,9 @@ class LogState:
                 if known is None:
                     raise InvalidDataError(f"{segment} deletes topic {fact.name!r}, which is not")
                 del self.topics[topic_id], self.names[known.name]
-                for partition in range(known.partitions):
-                    del self.partitions[TopicPartition(topic_id, partition)]
+                for number in range(known.partitions):
+                    partition = TopicPartition(topic_id, number)
+                    self._drop(ticket, partition, self.partitions.pop(partition).tier.rows)
                 self._forget_offsets_of(topic_id)
             case PartitionsAdded():
                 if known is None or fact.partitions <= known.partitions:
@@ -153,6 +177,49 @@ class LogState:
     def _add_partitions(self, topic_id: TopicId, start: int, end: int) -> None:
         for partition in range(start, end):
             self.partitions[TopicPartition(topic_id, partition)] = PartitionState()
+
+    def _apply_tier_fact(self, ticket: Ticket, fact: TierFact) -> None:
+        match fact:
+            case TiersSwapped():
+                if Ticket(*fact.planned) >= self.swept_below:  # else the job was over
+                    for part in fact.swaps:
+                        self._apply_swap(ticket, part)
+            case LogStartsMoved():
+                for start in fact.partitions:
+                    partition = TopicPartition(TopicId(start.topic_id.bytes), start.partition)
+                    state = self.partitions.get(partition)
+                    if state is not None and start.log_start > state.log_start:
+                        state.log_start = start.log_start
+                        self._drop(ticket, partition, state.tier.begin_at(start.log_start))
+            case TiersSwept():
+                below = Ticket(*fact.below)
+                self.dropped = [row for row in self.dropped if row.ticket >= below]
+                self.swept_below = max(self.swept_below, below)
+
+    def _apply_swap(self, ticket: Ticket, part: SwapOf) -> None:
+        partition = TopicPartition(TopicId(part.topic_id.bytes), part.partition)
+        state = self.partitions.get(partition)
+        added = tuple(TierRow(*row) for row in part.added)
+        swap = Swap(part.start, part.end, part.replaced, added, part.cleaned_to)
+        gone = state.tier.swap(swap) if state is not None else None
+        if state is None or gone is None:
+            return
+        self._drop(ticket, partition, gone, contents=False)
+        for start, name in part.removed:
+            self.dropped.append(Dropped(ticket, TierObject(partition, start, name), False))
+        self._drop(ticket, partition, state.tier.begin_at(state.log_start))
+
+    def _drop(
+        self,
+        ticket: Ticket,
+        partition: TopicPartition,
+        rows: Iterable[TierRow],
+        *,
+        contents: bool = True,
+    ) -> None:
+        self.dropped += [
+            Dropped(ticket, object_of(partition, row), contents and row.manifest) for row in rows
+        ]
 
     def _apply_group_fact(self, fact: GroupFact) -> None:
         rows = self.groups.setdefault(fact.group, {})

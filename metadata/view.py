@@ -2,12 +2,13 @@
 
 Pure: segments in, facts and touched partitions out. Invariants: the high watermark is the end of
 the last visible batch, so it never rests on a void tail and never goes back; rows of a partition
-are in offset order, so every look-up is a bisection.
+are in offset order, so every look-up is a bisection. Batches that stand in the partition's tier, or
+end at or before its log start, have no rows.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -22,8 +23,17 @@ from bucketlog.model import (
     TopicPartition,
 )
 from metadata.checkpoint import restored
-from metadata.facts import Fact, TopicDeleted, topic_id_of
+from metadata.facts import (
+    Fact,
+    LogStartOf,
+    LogStartsMoved,
+    SwapOf,
+    TiersSwapped,
+    TopicDeleted,
+    topic_id_of,
+)
 from metadata.fold import CommittedOffset, LogState, Topic
+from metadata.tier import Tier
 
 COMPARED_AT_ONCE = 2_000
 """Batches: half a millisecond."""
@@ -54,22 +64,44 @@ class Change(NamedTuple):
 
 
 class PartitionLog:
-    """The batches of one partition, column by column: 40 bytes a batch and a shared reference."""
+    """One partition: its tier, and its batches in log segments, column by column: 48 bytes a batch
+    and a shared reference. Nobody but the fold changes the tier."""
 
-    __slots__ = ("_bases", "_lengths", "_max_timestamps", "_nexts", "_positions", "_segments")
+    __slots__ = (
+        "_bases",
+        "_begin",
+        "_end",
+        "_lengths",
+        "_max_timestamps",
+        "_nexts",
+        "_positions",
+        "_segments",
+        "_timestamps",
+        "tier",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, tier: Tier | None = None) -> None:
+        self.tier = Tier() if tier is None else tier
+        self._begin = 0
+        """Batches that end at or before it have no rows."""
+        self._end = 0
         self._bases = array("q")
         self._nexts = array("q")
         self._positions = array("q")
         self._lengths = array("q")
+        self._timestamps = array("q")
         self._max_timestamps = array("q")
         """The highest timestamp up to and with each batch: never falls, hence bisectable."""
         self._segments: list[SegmentId] = []
 
     @property
     def high_watermark(self) -> int:
-        return self._nexts[-1] if self._nexts else 0
+        return self._end
+
+    @property
+    def batches_from(self) -> int:
+        """Batches that end at or before it have no rows: they stand in the tier, or are gone."""
+        return self._begin
 
     def become(self, other: "PartitionLog") -> None:
         """Hold what `other` holds, and share it."""
@@ -77,47 +109,89 @@ class PartitionLog:
             setattr(self, column, getattr(other, column))
 
     @classmethod
-    def of_checkpoint(cls, checkpoint: Checkpoint, partition: TopicPartition) -> "PartitionLog":
-        log = cls()
+    def of_checkpoint(
+        cls, checkpoint: Checkpoint, partition: TopicPartition, tier: Tier, begin: int
+    ) -> "PartitionLog":
+        """The checkpoint has no batches that end at or before `begin`."""
+        log = cls(tier)
+        log._begin = begin
         found = checkpoint.partitions.get(partition)
         if found is not None:
             bases, positions, lengths, _, spans, timestamps, *_ = found.batches.columns
+            log._end = found.high_watermark
             log._bases = bases[:]
             log._nexts = array(
                 "q", (base + span + 1 for base, span in zip(bases, spans, strict=True))
             )
             log._positions = positions[:]
             log._lengths = array("q", lengths)
+            log._timestamps = timestamps[:]
             log._max_timestamps = array("q", accumulate(timestamps, max))
             log._segments = list(checkpoint.segments_of(partition))
         return log
 
     def begins_with(self, other: "PartitionLog") -> bool:
-        """The batches of `other` come first here."""
+        """The batches of `other` come first here, as far as they still have rows."""
         return all(self.compared_with(other))
 
     def compared_with(self, other: "PartitionLog") -> Iterator[bool]:
-        """As `begins_with`, some batches at a time."""
-        for start in range(0, len(other._bases), COMPARED_AT_ONCE):
-            some = slice(start, min(start + COMPARED_AT_ONCE, len(other._bases)))
+        """As `begins_with`, some batches at a time. This log may go on in between."""
+        start = 0
+        while True:
+            skipped = bisect_right(other._nexts, self._begin)
+            start = max(start, skipped)
+            end = min(start + COMPARED_AT_ONCE, len(other._bases))
+            if start >= end:
+                return
             yield all(
-                getattr(self, column)[some] == getattr(other, column)[some]
-                for column in self.__slots__
+                mine[start - skipped : end - skipped] == others[start:end]
+                for mine, others in zip(self._columns(), other._columns(), strict=True)
             )
+            start = end
+
+    def _columns(self) -> tuple[Sequence[object], ...]:
+        return (
+            self._bases,
+            self._nexts,
+            self._positions,
+            self._lengths,
+            self._timestamps,
+            self._segments,
+        )
 
     def segment_after(self, other: "PartitionLog") -> SegmentId | None:
         """Where the first batch stands that comes after those of `other` here."""
-        count = len(other._bases)
+        count = len(other._bases) - bisect_right(other._nexts, self._begin)
         return self._segments[count] if count < len(self._segments) else None
 
     def append(self, segment: SegmentId, row: BatchIndex) -> None:
         highest = self._max_timestamps[-1] if self._max_timestamps else NO_TIMESTAMP
+        self._end = row.next_offset
         self._bases.append(row.base_offset)
         self._nexts.append(row.next_offset)
         self._positions.append(row.position)
         self._lengths.append(row.length)
+        self._timestamps.append(row.max_timestamp)
         self._max_timestamps.append(max(highest, row.max_timestamp))
         self._segments.append(segment)
+
+    def begin_at(self, offset: int) -> None:
+        """Batches that end at or before it have no rows from now on."""
+        if offset <= self._begin:
+            return
+        self._begin = offset
+        count = bisect_right(self._nexts, offset)
+        if count:
+            for column in (
+                self._bases,
+                self._nexts,
+                self._positions,
+                self._lengths,
+                self._timestamps,
+            ):
+                del column[:count]
+            del self._segments[:count]
+            self._max_timestamps = array("q", accumulate(self._timestamps, max))
 
     def ranges(self, offset: int, max_bytes: int, *, at_least_one: bool) -> list[StoredRange]:
         """The batches from the one that holds `offset` (or the next one above it) on.
@@ -197,14 +271,32 @@ class View:
         for fact in facts:
             if isinstance(fact, TopicDeleted):
                 self._forget(topic_id_of(fact))
+            elif isinstance(fact, TiersSwapped):
+                self._begin(fact.swaps)
+            elif isinstance(fact, LogStartsMoved):
+                self._begin(fact.partitions)
         touched = []
         for part in index.partitions:
             if part.batches:
-                log = self._logs.setdefault(part.partition, PartitionLog())
+                log = self._logs.get(part.partition) or self._new_log(part.partition)
                 for row in part.batches:
                     log.append(index.segment, row)
                 touched.append(part.partition)
         return Change(facts, touched)
+
+    def _new_log(self, partition: TopicPartition) -> PartitionLog:
+        state = self._state.partitions[partition]
+        log = self._logs[partition] = PartitionLog(state.tier)
+        log.begin_at(state.batches_from)
+        return log
+
+    def _begin(self, named: Iterable[SwapOf | LogStartOf]) -> None:
+        """An entry about these partitions was folded."""
+        for topic_id, number, *_ in named:
+            partition = TopicPartition(TopicId(topic_id.bytes), number)
+            log = self._logs.get(partition)
+            if log is not None:
+                log.begin_at(self._state.partitions[partition].batches_from)
 
     @classmethod
     def of(cls, segments: Iterable[SegmentIndex], checkpoint: Checkpoint | None = None) -> "View":
@@ -214,7 +306,10 @@ class View:
         fresh._state = restored(checkpoint, keep_producers=False)
         if checkpoint is not None:
             for partition in checkpoint.partitions:
-                fresh._logs[partition] = PartitionLog.of_checkpoint(checkpoint, partition)
+                state = fresh._state.partitions[partition]
+                fresh._logs[partition] = PartitionLog.of_checkpoint(
+                    checkpoint, partition, state.tier, state.batches_from
+                )
         for index in segments:
             fresh.apply(index)
         return fresh
@@ -260,7 +355,7 @@ class View:
         topic = self._state.topics.get(partition.topic_id)
         if topic is None or not 0 <= partition.partition < topic.partitions:
             return None
-        return self._logs.get(partition) or self._logs.setdefault(partition, PartitionLog())
+        return self._logs.get(partition) or self._new_log(partition)
 
     def log_start(self, partition: TopicPartition) -> int:
         return self._state.partitions[partition].log_start

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Iterator
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.model import SegmentId, SegmentIndex, TopicId, TopicPartition
 from metadata.checkpoint import restored
-from metadata.facts import OffsetsCommitted, OffsetsForgotten, decode_fact, topic_id_of
+from metadata.facts import (
+    LogStartsMoved,
+    OffsetsCommitted,
+    OffsetsForgotten,
+    TiersSwapped,
+    TiersSwept,
+    decode_fact,
+    topic_id_of,
+)
 from metadata.view import PartitionLog, View
 
 SHOWN_MAX = 5
@@ -26,13 +34,17 @@ class ViewComparison:
         self._view = view
         self._state = restored(checkpoint, keep_producers=False)
         self._logs = {
-            partition: PartitionLog.of_checkpoint(checkpoint, partition)
-            for partition in self._state.partitions
+            partition: PartitionLog.of_checkpoint(
+                checkpoint, partition, state.tier, state.batches_from
+            )
+            for partition, state in self._state.partitions.items()
         }
         self._topics: set[TopicId] = set()
         self._groups: dict[str, set[TopicPartition]] = {}
         """Committed offsets that differ, by group."""
         self._partitions: list[TopicPartition] = []
+        self._tiers: set[TopicPartition] = set()
+        """Whose tier or log start differs."""
         self._beyond: dict[SegmentId, TopicPartition] = {}
 
     def steps(self) -> Iterator[None]:
@@ -58,6 +70,11 @@ class ViewComparison:
             yield
             return
         expected = self._logs[partition]
+        log_start = self._state.partitions[partition].log_start
+        if shown.tier != expected.tier or self._view.log_start(partition) != log_start:
+            self._tiers.add(partition)
+        if shown.high_watermark < expected.high_watermark:
+            self._partitions.append(partition)
         for is_same in shown.compared_with(expected):
             if not is_same:
                 self._partitions.append(partition)
@@ -72,13 +89,20 @@ class ViewComparison:
         """What differs though nothing in the segments after the checkpoint says so."""
         topics: set[TopicId] = set()
         groups: set[str] = set()
+        tiers: set[TopicPartition] = set()
         segments: set[SegmentId] = set()
         for index in after:
             segments.add(index.segment)
             for fact in map(decode_fact, index.control):
                 if isinstance(fact, OffsetsCommitted | OffsetsForgotten):
                     groups.add(fact.group)
-                elif fact is not None:
+                elif isinstance(fact, TiersSwapped | LogStartsMoved):
+                    named = fact.swaps if isinstance(fact, TiersSwapped) else fact.partitions
+                    tiers.update(
+                        TopicPartition(TopicId(part.topic_id.bytes), part.partition)
+                        for part in named
+                    )
+                elif fact is not None and not isinstance(fact, TiersSwept):
                     topics.add(topic_id_of(fact))
         found = [f"topic {topic_id.hex()}" for topic_id in sorted(self._topics - topics)]
         found += [
@@ -87,6 +111,11 @@ class ViewComparison:
                 *self._partitions,
                 *(where for segment, where in self._beyond.items() if segment not in segments),
             )
+        ]
+        found += [
+            f"the tier of partition {partition.partition} of topic {partition.topic_id.hex()}"
+            for partition in sorted(self._tiers - tiers)
+            if partition.topic_id not in topics
         ]
         found += [
             f"committed offsets of group {group!r}"

@@ -1,5 +1,6 @@
 """Random histories for tests of folding: topics come, grow and go, several writers in several
-epochs write batches of producers, groups commit; offsets have gaps."""
+epochs write batches of producers, groups commit; offsets have gaps; tiers are swapped, by jobs that
+were overtaken, too, and log starts move."""
 
 import random
 from uuid import UUID
@@ -14,8 +15,22 @@ from bucketlog.model import (
     TopicPartition,
     WriterId,
 )
-from metadata.facts import Fact, encode_fact
-from tests.indexes import commit, create, delete, forget, grow, partition, row
+from metadata.facts import Fact, SwapOf, encode_fact
+from metadata.fold import LogState
+from tests.indexes import (
+    begin,
+    commit,
+    create,
+    delete,
+    forget,
+    grow,
+    partition,
+    row,
+    swap,
+    swapped,
+    swept,
+    tier_row,
+)
 
 NAMES = 3
 GROUPS = ("g", "h", "Gruppe ü")
@@ -34,12 +49,15 @@ class RandomHistory:
         self.segments: list[SegmentIndex] = []
         self.seqs: dict[WriterId, int] = {}
         self.epoch_of: dict[WriterId, int] = {}
+        self.state = LogState()
+        """What jobs are planned on."""
         ticket = Ticket(1, 0)
         for number in range(segments):
             epoch = 1 + number * epochs // segments
             if epoch > ticket.epoch:
                 ticket = Ticket(epoch, 0)
             self.segments.append(self.segment(ticket))
+            self.state.apply(self.segments[-1])
             ticket = Ticket(epoch, ticket.number + self.random.choice([1, 1, 1, 2, 3]))
 
     def segment(self, ticket: Ticket) -> SegmentIndex:
@@ -48,6 +66,8 @@ class RandomHistory:
         seq = self.seqs.get(writer, 0)
         self.seqs[writer] = seq + 1
         facts = [self.fact() for _ in range(self.random.choice([0, 0, 1, 2]))]
+        if self.state.partitions and self.random.random() < 0.4:
+            facts.append(self.tier_fact(ticket))
         places = [TopicPartition(*key) for key in self.existing()]
         chosen = self.random.sample(places, min(len(places), self.random.randint(0, 3)))
         position = 16
@@ -81,6 +101,43 @@ class RandomHistory:
         length = self.random.randint(61, 500)
         timestamp = self.random.randint(-1, 10_000)
         return row(base, records, at=(position, length), timestamp=timestamp, producer=identity)
+
+    def tier_fact(self, ticket: Ticket) -> Fact:
+        """Planned on what was before this segment."""
+        what = self.random.random()
+        if what < 0.1:
+            return swept(ticket.epoch, max(0, ticket.number - self.random.randint(0, 20)))
+        known = self.random.sample(
+            sorted(self.state.partitions), self.random.randint(0, len(self.state.partitions))
+        )
+        if what < 0.3:
+            ends = {key: self.state.partitions[key].next_offset for key in known}
+            return begin({key: self.random.randint(0, end) for key, end in ends.items()})
+        planned = (ticket.epoch, max(0, ticket.number - self.random.randint(0, 25)))
+        return swapped(*filter(None, map(self.swap, known)), planned=planned)
+
+    def swap(self, key: TopicPartition) -> SwapOf | None:
+        state = self.state.partitions[key]
+        rows = state.tier.rows
+        name = f"{self.random.getrandbits(64):016x}"
+        if len(rows) > 1 and self.random.random() < 0.5:
+            first = self.random.randrange(len(rows) - 1)
+            merged = rows[first : first + self.random.randint(2, 3)]
+            start, end = merged[0].start, merged[-1].end
+            manifest = self.random.random() < 0.3
+            added = [tier_row(start, end, name, manifest=manifest)][: self.random.randint(0, 3)]
+            removed = [(start, "old")] if self.random.random() < 0.2 else []
+            replaced = [each.name for each in merged]
+            if self.random.random() < 0.1:
+                replaced.append("gone")
+            return swap(
+                key, start, end, *added, replaced=replaced, removed=removed, cleaned_to=end - 1
+            )
+        if state.next_offset <= state.tier.end:
+            return None
+        start = state.tier.end + self.random.choice([0, 0, 0, 0, 1])
+        end = self.random.randint(start, state.next_offset) + 1
+        return swap(key, start, min(end, state.next_offset), tier_row(start, end - 1, name))
 
     def fact(self) -> Fact:
         if self.live and self.random.random() < 0.5:

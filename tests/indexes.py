@@ -10,17 +10,24 @@ from bucketlog.model import (
     SegmentId,
     SegmentIndex,
     Ticket,
+    TierRow,
     TopicId,
     TopicPartition,
     WriterId,
 )
 from metadata.facts import (
     Fact,
+    LogStartOf,
+    LogStartsMoved,
     OffsetRow,
     OffsetsCommitted,
     OffsetsForgotten,
     PartitionRow,
     PartitionsAdded,
+    SwapOf,
+    TierRowOf,
+    TiersSwapped,
+    TiersSwept,
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
@@ -77,6 +84,44 @@ def forget(group: str, *partitions: TopicPartition) -> Fact:
     """Without partitions, all."""
     rows = tuple(PartitionRow(UUID(bytes=topic), number) for topic, number in partitions)
     return OffsetsForgotten(group=group, partitions=rows or None)
+
+
+def tier_row(
+    start: int, end: int, name: str = "", *, manifest: bool = False, size: int = 1000
+) -> TierRow:
+    """Named after its offsets where nothing is said."""
+    return TierRow(start, end, name or f"{start}-{end}", manifest, size, size - 100, end, 1)
+
+
+def swap(
+    where: TopicPartition,
+    start: int,
+    end: int,
+    *added: TierRow,
+    replaced: Sequence[str] = (),
+    removed: Sequence[tuple[int, str]] = (),
+    cleaned_to: int = -1,
+) -> SwapOf:
+    rows = tuple(TierRowOf(*each) for each in added)
+    topic = UUID(bytes=where.topic_id)
+    return SwapOf(
+        topic, where.partition, start, end, tuple(replaced), rows, tuple(removed), cleaned_to
+    )
+
+
+def swapped(*swaps: SwapOf, planned: tuple[int, int] = (1, 0)) -> Fact:
+    return TiersSwapped(planned=planned, swaps=swaps)
+
+
+def begin(starts: Mapping[TopicPartition, int]) -> Fact:
+    rows = (
+        LogStartOf(UUID(bytes=topic), number, start) for (topic, number), start in starts.items()
+    )
+    return LogStartsMoved(partitions=tuple(rows))
+
+
+def swept(epoch: int, ticket: int) -> Fact:
+    return TiersSwept(below=(epoch, ticket))
 
 
 def row(

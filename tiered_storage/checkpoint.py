@@ -28,7 +28,7 @@ from bucketlog.wire.compression import compress, decompress
 from tiered_storage import keys
 from tiered_storage.bucket import ObjectInfo
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAGIC = b"bktlogcp"
 
 _HEADER = struct.Struct(">8sHHQQqQQ4xI")
@@ -111,8 +111,8 @@ def decode_checkpoint(key: str, data: Buffer) -> Checkpoint:
         raise CorruptObjectError(key, 0, "its header does not hold")
     if version != FORMAT_VERSION or flags or any(view[_HEADER.size - 8 : _HEADER.size - 4]):
         raise InvalidDataError(
-            f"{key!r} is a checkpoint of version {version}",
-            remedy="a newer bucketlog wrote it: upgrade this one",
+            f"{key!r} is a checkpoint of version {version}, and {FORMAT_VERSION} is read here",
+            remedy="another version of bucketlog wrote it: use that one",
         )
     if keys.checkpoint(Ticket(epoch, number)) != key:
         raise CorruptObjectError(key, 0, f"it says that it is that of {epoch}/{number}")

@@ -42,6 +42,7 @@ from metadata.sequencer.requests import (
     VisibleSegment,
     WantedControl,
     WantedPartition,
+    WantedTierEntry,
     WantedTopicChange,
 )
 from metadata.sequencer.script_runner import LOST_REMEDY
@@ -365,6 +366,8 @@ def _pack_request(partitions: Sequence[WantedPartition], control: Sequence[Wante
             verb, name, topic_id, count = entry
             rows.setdefault((name, topic_id), len(rows))
             entries.append((verb, name, topic_id.hex(), count))
+        elif isinstance(entry, WantedTierEntry):
+            entries.append(("tiers",))
         else:
             entries.append(("offsets", entry.group, entry.term))
     request = {

@@ -124,7 +124,11 @@ class WantedGroupEntry(NamedTuple):
     term: int
 
 
-WantedControl: TypeAlias = WantedTopicChange | WantedGroupEntry
+class WantedTierEntry(NamedTuple):
+    """An entry about tiers: in order with all others of its kind, and never refused."""
+
+
+WantedControl: TypeAlias = WantedTopicChange | WantedGroupEntry | WantedTierEntry
 
 
 class BatchAnswer(NamedTuple):

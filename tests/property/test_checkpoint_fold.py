@@ -49,6 +49,8 @@ def assert_same(found: LogState, expected: LogState) -> None:
     assert found.names == expected.names
     assert found.partitions == expected.partitions
     assert found.groups == expected.groups
+    assert found.dropped == expected.dropped
+    assert found.swept_below == expected.swept_below
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -106,6 +108,11 @@ def test_the_histories_have_what_is_to_be_shown() -> None:
     states = [fold(RandomHistory(seed).segments) for seed in SEEDS]
     assert sum(bool(state.groups) for state in states) > 40
     assert sum(any(p.producers for p in state.partitions.values()) for state in states) > 40
+    tiers = [part.tier for state in states for part in state.partitions.values()]
+    assert sum(len(tier.rows) > 1 for tier in tiers) > 40
+    assert sum(tier.cleaned_to > 0 for tier in tiers) > 20
+    assert sum(bool(state.dropped) for state in states) > 40
+    assert sum(state.swept_below > Ticket(0, 0) for state in states) > 20
     histories = [RandomHistory(seed) for seed in SEEDS]
     assert sum(len(history.sizes) > len(history.live) for history in histories) > 40
     dropped = 0

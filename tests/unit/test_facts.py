@@ -24,6 +24,7 @@ from metadata.facts import (
     encode_fact,
     topic_id_of,
 )
+from tests.indexes import begin, partition, swap, swapped, swept, tier_row
 
 TOPIC = UUID(int=5)
 TOPIC_FACTS: list[TopicFact] = [
@@ -42,6 +43,13 @@ FACTS: list[Fact] = [
     OffsetsCommitted(group="", committed_ms=7, expires_ms=9, offsets=()),
     OffsetsForgotten(group="g", partitions=(PartitionRow(TOPIC, 0), PartitionRow(TOPIC, 1))),
     OffsetsForgotten(group="g"),
+    swapped(
+        swap(partition(5), 0, 9, tier_row(0, 4), tier_row(4, 9, manifest=True)),
+        swap(partition(5, 2), 4, 9, replaced=["a", "b"], removed=[(4, "c")], cleaned_to=7),
+        planned=(3, 2**53),
+    ),
+    begin({partition(5): 7, partition(5, 1): 2**53 - 1}),
+    swept(3, 4),
 ]
 
 
@@ -87,10 +95,16 @@ def test_the_stored_form_does_not_change() -> None:
         b'{"group":"g","partitions":[["00000000-0000-0000-0000-000000000005",0],'
         b'["00000000-0000-0000-0000-000000000005",1]]}',
         b'{"group":"g","partitions":null}',
+        b'{"planned":[3,9007199254740992],"swaps":[["00000000-0000-0000-0000-000000000005",0,0,9,[],'
+        b'[[0,4,"0-4",false,1000,900,4,1],[4,9,"4-9",true,1000,900,9,1]],[],-1],'
+        b'["00000000-0000-0000-0000-000000000005",2,4,9,["a","b"],[],[[4,"c"]],7]]}',
+        b'{"partitions":[["00000000-0000-0000-0000-000000000005",0,7],'
+        b'["00000000-0000-0000-0000-000000000005",1,9007199254740991]]}',
+        b'{"below":[3,4]}',
     ]
 
 
-@pytest.mark.parametrize("kind", [0, 7, 0x7FFF])
+@pytest.mark.parametrize("kind", [0, 10, 0x7FFF])
 def test_an_unknown_kind_is_refused(kind: int) -> None:
     with pytest.raises(InvalidDataError, match=f"kind {kind} version 1.*upgrade"):
         decode_fact(ControlEntry(kind, 1, b"{}"))

@@ -12,6 +12,5 @@ local record = load_records(keys.groups, {group})[group]
 if not record or record.term == NO_TERM then return cmsgpack.pack({'ok'}) end
 if not coordinates(record, tonumber(ARGV[3])) then return cmsgpack.pack({'not_coordinator'}) end
 redis.call('HDEL', keys.group_snapshots, group)
-store_records(keys.groups, {[group] = record.open ~= '' and
-  {term = NO_TERM, owner = '', revision = 0, state = '', protocol_type = '', open = record.open}})
+store_records(keys.groups, {[group] = record.open ~= '' and nobodys(record.open)})
 return cmsgpack.pack({'ok'})

@@ -9,8 +9,9 @@ local _, problem = check_epoch(keys, tonumber(ARGV[1]))
 if problem then return cmsgpack.pack(problem) end
 local all, parts = redis.call('HGETALL', keys.groups), {}
 for i = 1, #all, 2 do
-  if all[i] ~= '' then
-    parts[#parts + 1] = cmsgpack.pack(group_of(all[i]))
+  local group = group_of(all[i])
+  if group then
+    parts[#parts + 1] = cmsgpack.pack(group)
     parts[#parts + 1] = all[i + 1]
   end
 end

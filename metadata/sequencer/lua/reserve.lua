@@ -2,7 +2,7 @@
 -- ARGV     1 epoch, 2 writer, 3 seq, 4 request id, 5 now (ms), 6 packed request:
 --          {topics: [[name, topic id], …],
 --           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence], …]], …],
---           control: [[verb, name, topic id, partitions] | ['offsets', group, term], …]}
+--           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'], …]}
 -- RETURNS  packed {status, …}:
 --          {'ok', ticket, low ticket, [hw stamp per part], [[status, base offset] per batch, per part], [status per control]}
 --          {'none', …same places…}   nothing was accepted: no ticket, the seq is not used
@@ -18,7 +18,8 @@
 --          all partitions of the topic. A partition that wanted no batches gets a stamp alone: it is
 --          not touched. Control entries of a segment come before its batches, as in the fold.
 --          A group's entry is accepted only from the coordinator that took the group last; it is
---          built on no other entry, hence never waits.
+--          built on no other entry, hence never waits. Entries about tiers have one key in common, and
+--          are always accepted: the fold decides what they come to.
 
 local MAX_OFFSET = 9007199254740991
 local keys = keys_by_name(KEYS)
@@ -124,23 +125,30 @@ end
 local group_names, groups_dirty = {}, {}
 for _, entry in ipairs(want.control) do
   if entry[1] == 'offsets' then group_names[#group_names + 1] = group_field(entry[2]) end
+  if entry[1] == 'tiers' then group_names[#group_names + 1] = TIERS_FIELD end
 end
 local groups = load_records(keys.groups, group_names)
 
-local function enter_offsets(group, term)
-  local record = groups[group]
-  if not coordinates(record, term) then return 'not_coordinator' end
-  if not groups_dirty[group] then
+local function enter(field, record)
+  if not groups_dirty[field] then
     blocked = blocked + (record.open == '' and 0 or 1)
     record.open = record.open .. string.format('%d:', ticket) .. NO_BASE .. ','
-    groups_dirty[group] = record
+    groups_dirty[field] = record
   end
   return 'ok'
+end
+
+local function enter_offsets(group, term)
+  local record = groups[group]
+  return coordinates(record, term) and enter(group, record) or 'not_coordinator'
 end
 
 for i, entry in ipairs(want.control) do
   if entry[1] == 'offsets' then
     control_answers[i] = enter_offsets(group_field(entry[2]), entry[3])
+  elseif entry[1] == 'tiers' then
+    groups[TIERS_FIELD] = groups[TIERS_FIELD] or nobodys('')
+    control_answers[i] = enter(TIERS_FIELD, groups[TIERS_FIELD])
   else
     control_answers[i] = change_topic(unpack(entry))
   end
