@@ -14,7 +14,14 @@ from bucketlog.errors import InvalidDataError
 NAME_LENGTH_MAX = 249
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
+CLEANUP_POLICY = "cleanup.policy"
+DELETE_RETENTION_MS = "delete.retention.ms"
+MAX_COMPACTION_LAG_MS = "max.compaction.lag.ms"
 MAX_MESSAGE_BYTES = "max.message.bytes"
+MIN_CLEANABLE_DIRTY_RATIO = "min.cleanable.dirty.ratio"
+MIN_COMPACTION_LAG_MS = "min.compaction.lag.ms"
+RETENTION_BYTES = "retention.bytes"
+RETENTION_MS = "retention.ms"
 TIMESTAMP_TYPE = "message.timestamp.type"
 LOG_APPEND_TIME = "LogAppendTime"
 
@@ -56,9 +63,13 @@ def _one_of(*words: str) -> Callable[[str], bool]:
     return lambda text: text in words
 
 
+def policies(text: str) -> frozenset[str]:
+    """The words of a `cleanup.policy`."""
+    return frozenset(word.strip() for word in text.split(","))
+
+
 def _policies(text: str) -> bool:
-    words = [word.strip() for word in text.split(",")]
-    return all(word in ("delete", "compact") for word in words)
+    return policies(text) <= {"delete", "compact"}
 
 
 _INT_MAX = 2**31 - 1
@@ -68,7 +79,7 @@ TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
     definition.name: definition
     for definition in (
         ConfigDefinition(
-            "cleanup.policy",
+            CLEANUP_POLICY,
             ConfigType.LIST,
             "delete",
             "delete: by age and size; compact: keep the latest record of each key.",
@@ -82,11 +93,18 @@ TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
             _one_of("producer"),
         ),
         ConfigDefinition(
-            "delete.retention.ms",
+            DELETE_RETENTION_MS,
             ConfigType.LONG,
             "86400000",
             "How long tombstones stay in compacted topics.",
             _integer(0, _LONG_MAX),
+        ),
+        ConfigDefinition(
+            MAX_COMPACTION_LAG_MS,
+            ConfigType.LONG,
+            str(_LONG_MAX),
+            "How long a record stays uncompacted at most.",
+            _integer(1, _LONG_MAX),
         ),
         ConfigDefinition(
             MAX_MESSAGE_BYTES,
@@ -103,14 +121,14 @@ TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
             _one_of("CreateTime", LOG_APPEND_TIME),
         ),
         ConfigDefinition(
-            "min.cleanable.dirty.ratio",
+            MIN_CLEANABLE_DIRTY_RATIO,
             ConfigType.DOUBLE,
             "0.5",
             "How much of a compacted log must be dirty before it is compacted.",
             _fraction,
         ),
         ConfigDefinition(
-            "min.compaction.lag.ms",
+            MIN_COMPACTION_LAG_MS,
             ConfigType.LONG,
             "0",
             "How long a record stays uncompacted at least.",
@@ -124,14 +142,14 @@ TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
             _integer(1, _INT_MAX),
         ),
         ConfigDefinition(
-            "retention.bytes",
+            RETENTION_BYTES,
             ConfigType.LONG,
             "-1",
             "How many bytes of a partition are kept; -1 for no bound.",
             _integer(-1, _LONG_MAX),
         ),
         ConfigDefinition(
-            "retention.ms",
+            RETENTION_MS,
             ConfigType.LONG,
             "604800000",
             "How long records are kept; -1 for ever.",
@@ -197,5 +215,10 @@ def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     return accepted
 
 
-def effective_config(configs: Mapping[str, str], name: str) -> str:
-    return configs.get(name, TOPIC_CONFIGS[name].default)
+def effective_config(
+    configs: Mapping[str, str], name: str, defaults: Mapping[str, str] | None = None
+) -> str:
+    """`defaults` are the brokers' own, where they differ from Kafka's."""
+    if name in configs:
+        return configs[name]
+    return (defaults or {}).get(name, TOPIC_CONFIGS[name].default)

@@ -11,12 +11,14 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bucketlog.wire.frames import ITEMS_MAX
+from metadata.topic_configs import RETENTION_BYTES, RETENTION_MS, TOPIC_CONFIGS
 
 MIB = 1024 * 1024
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
+AtLeastMinusOne = Annotated[int, Field(ge=-1)]
 Quantile = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -122,6 +124,15 @@ class BrokerSettings(BaseSettings):
     partitions_max: Positive = Field(10_000, description="The most partitions that a topic has.")
     cluster_partitions_max: Positive = Field(
         50_000, description="The most partitions that all topics have together."
+    )
+    log_retention_ms: AtLeastMinusOne = Field(
+        604_800_000, description="log.retention.ms: of topics without retention.ms; -1: for ever."
+    )
+    log_retention_bytes: AtLeastMinusOne = Field(
+        -1, description="log.retention.bytes: of topics without retention.bytes; -1: no bound."
+    )
+    log_retention_check_interval_ms: NotNegative = Field(
+        300_000, description="log.retention.check.interval.ms; 0: this broker never looks."
     )
     config_change_ms_max: Positive = Field(
         30_000, description="How long a change of a topic's configs is waited for."
@@ -239,6 +250,16 @@ class BrokerSettings(BaseSettings):
                 "group_session_timeout_ms_max must be at least group_session_timeout_ms_min"
             )
         return self
+
+    @property
+    def topic_defaults(self) -> dict[str, str]:
+        """Of topics' configs, as far as they are set for this broker."""
+        own = {RETENTION_MS: self.log_retention_ms, RETENTION_BYTES: self.log_retention_bytes}
+        return {
+            name: str(value)
+            for name, value in own.items()
+            if str(value) != TOPIC_CONFIGS[name].default
+        }
 
     @property
     def role_timeout_effective_ms(self) -> int:

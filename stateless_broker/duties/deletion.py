@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
+from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError, SequencerError
 from bucketlog.model import SegmentId, WriterId
 from metadata.checkpoint import restored
+from stateless_broker.duties.sweeping import TierSweeper
 from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.health import Health
@@ -61,6 +62,7 @@ class Deleter:
         place_in_line: Callable[[str], int],
         health: Health,
         counts: UpkeepCounts,
+        sweeper: TierSweeper,
         settings: DeletionSettings,
     ) -> None:
         self._bucket = bucket
@@ -68,6 +70,7 @@ class Deleter:
         self._place_in_line = place_in_line
         self._health = health
         self._counts = counts
+        self._sweeper = sweeper
         self._settings = settings
         self._done: dict[WriterId, _Done] = {}
 
@@ -80,7 +83,7 @@ class Deleter:
                 continue
             try:
                 await self.round()
-            except BucketError as error:
+            except (BucketError, SequencerError) as error:
                 logger.warning("nothing is deleted now: %s", error)
             except (CorruptObjectError, InvalidDataError) as error:
                 self._health.degrade(DUTY, str(error))
@@ -89,7 +92,7 @@ class Deleter:
 
     async def round(self) -> int:
         """Lay a floor if it is time, and delete what may go; says how many objects went. Raises
-        `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
+        `BucketError`, `CorruptObjectError`, `InvalidDataError`, `SequencerError`."""
         found = await self._committed.checkpoints(2)
         if len(found) < 2:
             return 0
@@ -119,6 +122,7 @@ class Deleter:
         for info in await listed(self._bucket, keys.WRITERS):
             if keys.parse_writer_registration(info.key)[0] <= floor.ticket.epoch:
                 await self._thin_out(info.key, floor, sealed_before_ms)
+        await self._sweeper.sweep(floor.ticket, older, newer, self._delete)
         deleted = self._counts.deleted - before
         if deleted:
             logger.info("%d objects below %s are deleted", deleted, key)

@@ -21,6 +21,7 @@ from stateless_broker.duties.checkpointing import Checkpointer, CheckpointSettin
 from stateless_broker.duties.deletion import DUTY as DELETION
 from stateless_broker.duties.deletion import Deleter, DeletionSettings
 from stateless_broker.duties.sealing import OverdueWatch, Sealer
+from stateless_broker.duties.sweeping import TierSweeper
 from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.epochs.activation import EpochStarter
 from stateless_broker.epochs.claim_watch import FRESH_PARTS, ClaimWatch
@@ -137,6 +138,7 @@ class EpochWork:
             place_in_line=broker.membership.place_in_line,
             health=broker.health,
             counts=broker.upkeep,
+            sweeper=TierSweeper(broker.bucket, broker.intake),
             settings=DeletionSettings(
                 safety_age_ms=broker.settings.deletion_safety_age_ms,
                 keys_per_s=broker.settings.deletion_keys_per_s,

@@ -25,6 +25,7 @@ T = TypeVar("T", bound=Hashable)
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 SOURCE_TOPIC = 1
+SOURCE_BROKER = 4
 SOURCE_DEFAULT = 5
 
 
@@ -40,7 +41,8 @@ class Operation(IntEnum):
 
 
 class ConfigsHandler:
-    """`change_ms_max`: how long a change may take to be visible; its requests name no time."""
+    """`topic_defaults` are what brokers were told of topics' configs. `change_ms_max`: how long a
+    change may take to be visible; its requests name no time."""
 
     def __init__(
         self,
@@ -48,11 +50,13 @@ class ConfigsHandler:
         view: View,
         changes: TopicChanges,
         broker_configs: dict[str, str],
+        topic_defaults: Mapping[str, str],
         change_ms_max: int,
     ) -> None:
         self._view = view
         self._changes = changes
         self._broker_configs = broker_configs
+        self._topic_defaults = topic_defaults
         self._change_ms_max = change_ms_max
 
     async def describe_configs(self, request: Request, message: Any) -> Values:
@@ -71,10 +75,10 @@ class ConfigsHandler:
             if topic is None:
                 error, text = ErrorCode.unknown_topic_or_partition, "No such topic."
             else:
-                configs = topic_configs(topic, keys)
+                configs = topic_configs(topic, keys, self._topic_defaults)
         elif resource.resource_type == BROKER_RESOURCE:
             configs = [
-                _config(name, value, SOURCE_DEFAULT, read_only=True)
+                _config(name, {SOURCE_DEFAULT: value}, read_only=True)
                 for name, value in sorted(self._broker_configs.items())
                 if keys is None or name in keys
             ]
@@ -210,14 +214,19 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def topic_configs(topic: Topic, keys: Iterable[str] | None) -> list[Values]:
+def topic_configs(
+    topic: Topic, keys: Iterable[str] | None, defaults: Mapping[str, str]
+) -> list[Values]:
     wanted = None if keys is None else set(keys)
     return [
         _config(
             name,
-            topic.configs.get(name, definition.default),
-            SOURCE_TOPIC if name in topic.configs else SOURCE_DEFAULT,
-            default=definition.default,
+            {
+                source: values[name]
+                for source, values in ((SOURCE_TOPIC, topic.configs), (SOURCE_BROKER, defaults))
+                if name in values
+            }
+            | {SOURCE_DEFAULT: definition.default},
             config_type=definition.config_type,
             documentation=definition.documentation,
         )
@@ -228,16 +237,14 @@ def topic_configs(topic: Topic, keys: Iterable[str] | None) -> list[Values]:
 
 def _config(
     name: str,
-    value: str,
-    source: int,
+    values: Mapping[int, str],
     *,
-    default: str | None = None,
     read_only: bool = False,
     config_type: int = 2,
     documentation: str | None = None,
 ) -> Values:
-    """`synonyms` are what the value is chosen from, first the one that counts (KIP-226)."""
-    values = {source: value, SOURCE_DEFAULT: value if default is None else default}
+    """`values` by source, first the one that counts; all of them are its synonyms (KIP-226)."""
+    source, value = next(iter(values.items()))
     return {
         "name": name,
         "value": value,

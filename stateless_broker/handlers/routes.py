@@ -14,6 +14,7 @@ from stateless_broker.fetch.read_ahead import ReadAhead
 from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.handlers.configs import ConfigsHandler
 from stateless_broker.handlers.coordination import CoordinationHandler
+from stateless_broker.handlers.delete_records import DeleteRecordsHandler
 from stateless_broker.handlers.fetch import FetchHandler, FetchLimits
 from stateless_broker.handlers.groups import GroupsHandler
 from stateless_broker.handlers.list_offsets import ListOffsetsHandler
@@ -67,14 +68,16 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         auto_create_topics=settings.auto_create_topics,
         spawn=lambda work, name: parts.supervisor.spawn(work, name, on_failure=lambda _: None),
     )
-    topics = TopicsHandler(view=view, changes=changes)
+    topics = TopicsHandler(view=view, changes=changes, topic_defaults=settings.topic_defaults)
     configs = ConfigsHandler(
         view=view,
         changes=changes,
         broker_configs=_broker_configs(settings, parts.membership.me.node_id),
+        topic_defaults=settings.topic_defaults,
         change_ms_max=settings.config_change_ms_max,
     )
     list_offsets = ListOffsetsHandler(view=view, reader=reader, catch_up=catch_up)
+    delete_records = DeleteRecordsHandler(view=view, committer=parts.intake, catch_up=catch_up)
     coordination = CoordinationHandler(
         membership=parts.membership,
         sequencer=parts.sequencer,
@@ -88,6 +91,9 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
             Api(10, 0, 6, coordination.find_coordinator, large_answers=True),
             Api(19, 2, 7, topics.create_topics),
             Api(20, 1, 6, topics.delete_topics),
+            Api(
+                21, 0, 2, DeleteRecordsHandler(view=view, committer=parts.intake, catch_up=catch_up)
+            ),
             Api(22, 0, 5, coordination.init_producer_id),
             Api(32, 1, 4, configs.describe_configs),
             Api(33, 0, 2, configs.alter_configs),
@@ -95,17 +101,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
             Api(44, 0, 1, configs.incremental_alter_configs),
             *_group_apis(parts),
         ],
-        produce_handler=ProduceHandler(
-            view=view,
-            commit=parts.intake.add,
-            given_up=parts.intake.given_up,
-            limits=ProduceLimits(
-                settings.batch_records_max,
-                settings.produce_timeout_ms_max,
-                settings.request_items_max,
-            ),
-            now_ms=parts.now_ms,
-        ),
+        produce_handler=_produce_handler(parts),
         fetch_handler=FetchHandler(
             view=view,
             reader=reader,
@@ -117,6 +113,21 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         supervisor=parts.supervisor,
         on_request=on_request,
         request_items_max=settings.request_items_max,
+    )
+
+
+def _produce_handler(parts: Parts) -> ProduceHandler:
+    settings = parts.settings
+    return ProduceHandler(
+        view=parts.view,
+        commit=parts.intake.add,
+        given_up=parts.intake.given_up,
+        limits=ProduceLimits(
+            settings.batch_records_max,
+            settings.produce_timeout_ms_max,
+            settings.request_items_max,
+        ),
+        now_ms=parts.now_ms,
     )
 
 
@@ -150,6 +161,9 @@ def _broker_configs(settings: BrokerSettings, node_id: int) -> dict[str, str]:
         "broker.rack": settings.zone,
         "default.replication.factor": "1",
         "fetch.max.bytes": str(settings.fetch_bytes_max),
+        "log.retention.bytes": str(settings.log_retention_bytes),
+        "log.retention.check.interval.ms": str(settings.log_retention_check_interval_ms),
+        "log.retention.ms": str(settings.log_retention_ms),
         "num.partitions": str(settings.num_partitions),
         "socket.request.max.bytes": str(settings.request_bytes_max),
     }

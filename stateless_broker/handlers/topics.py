@@ -5,6 +5,7 @@ in the answer of CreateTopics).
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -22,9 +23,12 @@ DELETE_BY_ID_FROM = 6
 
 
 class TopicsHandler:
-    def __init__(self, *, view: View, changes: TopicChanges) -> None:
+    def __init__(
+        self, *, view: View, changes: TopicChanges, topic_defaults: Mapping[str, str]
+    ) -> None:
         self._view = view
         self._changes = changes
+        self._topic_defaults = topic_defaults
 
     async def create_topics(self, request: Request, message: Any) -> Values:
         deadline = _deadline(message)
@@ -35,7 +39,7 @@ class TopicsHandler:
                 result = Result(ErrorCode.invalid_request, "Duplicate topic name.", None)
             else:
                 result = await self._create(wanted, message.validate_only, deadline)
-            topics.append(_created(wanted.name, result))
+            topics.append(self._created(wanted.name, result))
         return {"topics": topics}
 
     async def _create(self, wanted: Any, validate_only: bool, deadline: float) -> Result:
@@ -64,6 +68,19 @@ class TopicsHandler:
             validate_only=validate_only,
             deadline=deadline,
         )
+
+    def _created(self, name: str, result: Result) -> Values:
+        topic = result.topic
+        ok = result.error is ErrorCode.none and topic is not None
+        return {
+            "name": name,
+            "topic_id": UUID(bytes=topic.topic_id) if ok and topic else None,
+            "error_code": result.error,
+            "error_message": result.message,
+            "num_partitions": topic.partitions if ok and topic else -1,
+            "replication_factor": 1 if ok else -1,
+            "configs": topic_configs(topic, None, self._topic_defaults) if ok and topic else [],
+        }
 
     async def delete_topics(self, request: Request, message: Any) -> Values:
         if request.header.api_version >= DELETE_BY_ID_FROM:
@@ -121,17 +138,3 @@ class TopicsHandler:
 def _deadline(message: Any) -> float:
     """One for all topics of a request, on the event loop's clock."""
     return asyncio.get_running_loop().time() + max(float(message.timeout.total_seconds()), 0.0)
-
-
-def _created(name: str, result: Result) -> Values:
-    topic = result.topic
-    ok = result.error is ErrorCode.none and topic is not None
-    return {
-        "name": name,
-        "topic_id": UUID(bytes=topic.topic_id) if ok and topic else None,
-        "error_code": result.error,
-        "error_message": result.message,
-        "num_partitions": topic.partitions if ok and topic else -1,
-        "replication_factor": 1 if ok else -1,
-        "configs": topic_configs(topic, None) if ok and topic else [],
-    }

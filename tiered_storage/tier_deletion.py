@@ -1,0 +1,75 @@
+"""Which objects of tiers may be deleted below a floor. Pure.
+
+Two kinds go. What left a tier by an entry below the floor: a safety age has passed since every
+reader could know. And what no tier ever named, or never will: objects of jobs that were planned
+below the floor and are over, so that no swap of theirs counts any more (docs/format/tier.md).
+Invariant: nothing goes that a row of one of the two newest checkpoints names, in itself or by a
+manifest; and nothing for being nobody's unless both say that its job is over.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bucketlog.model import Ticket, TierObject
+from tiered_storage import keys
+from tiered_storage.bucket import ObjectInfo
+
+
+class LeftTier(NamedTuple):
+    """An object that left its tier by an entry of that ticket; of a manifest also what `contents`
+    left with it."""
+
+    ticket: Ticket
+    there: TierObject
+    contents: tuple[TierObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TierHoldings:
+    """What a checkpoint says of all tiers. `named`: keys of rows and of what their manifests
+    list."""
+
+    named: frozenset[str]
+    left: Sequence[LeftTier]
+    swept_below: Ticket
+
+
+class TierPlan(NamedTuple):
+    """Keys to delete: `left` of what left a tier, in this order, a manifest after what it lists;
+    `orphans` of what is nobody's. `over`: an entry is due that says so of all below the floor, once
+    they are deleted."""
+
+    left: list[str]
+    orphans: list[str]
+    over: bool
+
+
+def plan_tiers(
+    floor: Ticket, older: TierHoldings, newer: TierHoldings, listed: Iterable[ObjectInfo]
+) -> TierPlan:
+    """`listed` are all segments and manifests of tiers, listed after both checkpoints were read.
+    Raises `InvalidDataError` for a key that is none of theirs."""
+    named = older.named | newer.named
+    known = set(named)
+    for left in (*older.left, *newer.left):
+        known.add(keys.tier_object(left.there))
+        known.update(map(keys.tier_object, left.contents))
+    ripe = [row for row in older.left if newer.swept_below <= row.ticket < floor]
+    going = [
+        key
+        for row in ripe
+        for key in map(keys.tier_object, (*row.contents, row.there))
+        if key not in named
+    ]
+    ended = min(older.swept_below, newer.swept_below)
+    orphans = []
+    over = bool(ripe)
+    for info in listed:
+        if info.key not in known:
+            planned = keys.planned_below(keys.parse_tier_object(info.key).name, info.key)
+            if planned < ended:
+                orphans.append(info.key)
+            else:
+                over = over or planned < floor
+    return TierPlan(going, orphans, over)
