@@ -88,14 +88,20 @@ def decode_records(
 
     Arguments and errors as `records_payload`; nothing in the answer borrows from `batch`.
     """
-    raw = bytes(records_payload(batch, header, max_decompressed_bytes=max_decompressed_bytes))
+    payload = records_payload(batch, header, max_decompressed_bytes=max_decompressed_bytes)
+    return decode_payload(payload, header)
+
+
+def decode_payload(payload: Buffer, header: BatchHeader) -> list[Record]:
+    """As `decode_records`, of what `records_payload` gave."""
+    raw = bytes(payload)
     append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
     records: list[Record] = []
     at = 0
     last_delta = -1
     for index in range(header.record_count):
         try:
-            length, at = _varint(raw, at, len(raw))
+            length, at = read_varint(raw, at, len(raw))
             end = at + length
             if length < 0 or end > len(raw):
                 raise _MalformedError(f"{length} bytes do not fit the {len(raw) - at} left")
@@ -123,14 +129,14 @@ class _MalformedError(Exception):
 def _record(
     raw: bytes, at: int, end: int, header: BatchHeader, append_time: int | None
 ) -> tuple[Record, int]:
-    timestamp_delta, at = _varlong(raw, at + 1, end)  # one byte of attributes, unused
+    timestamp_delta, at = read_varlong(raw, at + 1, end)  # one byte of attributes, unused
     timestamp = header.base_timestamp + timestamp_delta
     if not _MIN_INT64 <= timestamp <= _MAX_INT64:
         raise _MalformedError(f"timestamp delta {timestamp_delta}")
-    delta, at = _varint(raw, at, end)
+    delta, at = read_varint(raw, at, end)
     key, at = _nullable(raw, at, end)
     value, at = _nullable(raw, at, end)
-    count, at = _varint(raw, at, end)
+    count, at = read_varint(raw, at, end)
     if not 0 <= count * 2 <= end - at:
         raise _MalformedError(f"{count} headers do not fit {end - at} bytes")
     headers: tuple[Header, ...] = ()
@@ -150,7 +156,7 @@ def _record(
 
 
 def _nullable(raw: bytes, at: int, end: int) -> tuple[bytes | None, int]:
-    length, at = _varint(raw, at, end)
+    length, at = read_varint(raw, at, end)
     if length < 0:
         if length != -1:
             raise _MalformedError(f"a length of {length}")
@@ -161,13 +167,13 @@ def _nullable(raw: bytes, at: int, end: int) -> tuple[bytes | None, int]:
     return raw[at:stop], stop
 
 
-def _varint(raw: bytes, at: int, end: int) -> tuple[int, int]:
+def read_varint(raw: bytes, at: int, end: int) -> tuple[int, int]:
     if at < end and raw[at] < 0x80:
         return (raw[at] >> 1) ^ -(raw[at] & 1), at + 1
     return _long_varint(raw, at, min(end, at + _MAX_VARINT_BYTES), 32)
 
 
-def _varlong(raw: bytes, at: int, end: int) -> tuple[int, int]:
+def read_varlong(raw: bytes, at: int, end: int) -> tuple[int, int]:
     return _long_varint(raw, at, min(end, at + _MAX_VARLONG_BYTES), 64)
 
 
@@ -233,16 +239,16 @@ def encode_batch(
 
 def _encode(record: Record, base_offset: int, base_timestamp: int) -> bytes:
     body = bytearray(1)
-    _put_varint(body, record.timestamp - base_timestamp)
-    _put_varint(body, record.offset - base_offset)
+    put_varint(body, record.timestamp - base_timestamp)
+    put_varint(body, record.offset - base_offset)
     _put_nullable(body, record.key)
     _put_nullable(body, record.value)
-    _put_varint(body, len(record.headers))
+    put_varint(body, len(record.headers))
     for key, value in record.headers:
         _put_nullable(body, key.encode())
         _put_nullable(body, value)
     out = bytearray()
-    _put_varint(out, len(body))
+    put_varint(out, len(body))
     return bytes(out + body)
 
 
@@ -250,11 +256,11 @@ def _put_nullable(out: bytearray, data: bytes | None) -> None:
     if data is None:
         out.append(1)  # the varint of -1
     else:
-        _put_varint(out, len(data))
+        put_varint(out, len(data))
         out += data
 
 
-def _put_varint(out: bytearray, value: int) -> None:
+def put_varint(out: bytearray, value: int) -> None:
     rest = value << 1 if value >= 0 else (~value << 1) | 1
     while rest >= 0x80:
         out.append(rest & 0x7F | 0x80)

@@ -31,7 +31,8 @@ TABLE_COLUMNS = 8
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 
 
-def _compiled(function: _Function) -> _Function:
+def compiled(function: _Function) -> _Function:
+    """By numba, if it is installed; the decorator of all kernels of this package."""
     if _numba is None:
         return function
     try:
@@ -68,8 +69,8 @@ class Found(NamedTuple):
         )
 
 
-@_compiled
-def _varint(data: NDArray[np.uint8], at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
+@compiled
+def varint(data: NDArray[np.uint8], at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
     """The number at `at` and where it ends; the end is -1 where it is cut short or too long."""
     if at < end and data[at] < 0x80:
         byte = np.int64(data[at])
@@ -85,8 +86,8 @@ def _varint(data: NDArray[np.uint8], at: np.int64, end: np.int64) -> tuple[np.in
     return np.int64(0), np.int64(-1)
 
 
-@_compiled
-def _varlong(data: NDArray[np.uint8], at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
+@compiled
+def varlong(data: NDArray[np.uint8], at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
     value = np.uint64(0)
     for index in range(min(np.int64(10), end - at)):
         byte = np.uint64(data[at + index])
@@ -100,10 +101,10 @@ def _varlong(data: NDArray[np.uint8], at: np.int64, end: np.int64) -> tuple[np.i
     return np.int64(0), np.int64(-1)
 
 
-@_compiled
+@compiled
 def _bytes(data: NDArray[np.uint8], at: np.int64, end: np.int64) -> tuple[np.int64, np.int64]:
     """Where the byte string at `at` starts and ends; its start is -1 for null, -2 if it is bad."""
-    length, start = _varint(data, at, end)
+    length, start = varint(data, at, end)
     if start < 0 or length < -1 or length > end - start:
         return np.int64(-2), np.int64(-1)
     if length < 0:
@@ -111,7 +112,7 @@ def _bytes(data: NDArray[np.uint8], at: np.int64, end: np.int64) -> tuple[np.int
     return start, start + length
 
 
-@_compiled
+@compiled
 def find_records(
     data: NDArray[np.uint8],
     table: NDArray[np.int64],
@@ -130,11 +131,11 @@ def find_records(
         base_timestamp = table[batch, BASE_TIMESTAMP]
         last_delta = np.int64(-1)
         for _ in range(table[batch, COUNT]):
-            length, at = _varint(data, at, batch_end)
+            length, at = varint(data, at, batch_end)
             if at < 0 or length < 0 or length > batch_end - at:
                 return batch
             end = at + length
-            elapsed, at = _varlong(data, at + 1, end)
+            elapsed, at = varlong(data, at + 1, end)
             if at < 0:
                 return batch
             # compiled code must not overflow: what it then does is undefined
@@ -143,7 +144,7 @@ def find_records(
             if elapsed < 0 and base_timestamp < _MIN_INT64 - elapsed:
                 return batch
             timestamp = base_timestamp + elapsed
-            delta, at = _varint(data, at, end)
+            delta, at = varint(data, at, end)
             if at < 0 or delta <= last_delta or delta > table[batch, LAST_DELTA]:
                 return batch
             key, key_end = _bytes(data, at, end)
@@ -152,7 +153,7 @@ def find_records(
             value, value_end = _bytes(data, key_end, end)
             if value == -2:
                 return batch
-            headers, at = _varint(data, value_end, end)
+            headers, at = varint(data, value_end, end)
             if at < 0 or headers < 0 or headers * 2 > end - at:
                 return batch
             offsets[row] = table[batch, BASE_OFFSET] + delta
@@ -181,7 +182,7 @@ def find_records(
     return -1
 
 
-@_compiled
+@compiled
 def find_headers(
     data: NDArray[np.uint8],
     headers_at: NDArray[np.int32],

@@ -1,0 +1,304 @@
+"""Key compaction of one partition (`cleanup.policy=compact`): batches in, cleaned batches out.
+
+A round has three steps: `TransactionScan` over the dirty part (only where there may be
+transactions); `DirtyPart` over the same bytes, which fills the offset map and says where the round
+ends; `Cleaner` over the clean part and what was dirty up to there. Each is fed pieces of the
+partition's batches in order, cut anywhere; there is no clock and no bucket. What the cleaner gave
+counts only after `finish`. The next round starts where this one ended.
+
+Invariants:
+- Offsets keep their numbers, and records that stay their bytes; a batch in which all stay is copied
+  byte for byte. From the round's end on nothing changes.
+- Below the end a record goes if a later one of its key stands below the end as well, if it has no
+  key, if its transaction was aborted, or if it is a tombstone past its delete horizon. Else it
+  stays.
+- A batch's delete horizon is set in the round that first cleans all of it: `delete_retention_ms`
+  from now. Whoever read a value that was still there has that long to meet its tombstone. A horizon
+  in the dirty part is no cleaner's and does not count.
+- Memory is bounded: the map, `GROUP_BYTES` of records and a batch. There is always progress: where
+  not even the first batch's keys fit the map, the round ends inside that batch.
+- A damaged batch raises `InvalidDataError`, which names the offset; the partition stays as it was.
+
+Kafka keeps an empty batch for each live producer, whose last sequence it holds; here the fold knows
+that. The last batch of a round stays, empty if need be: who reads up to the end of the log (Connect
+and Streams do, when they start) must see its position get there, and only a batch moves it.
+
+Sources: Kafka's Cleaner (buildOffsetMap, cleanInto, shouldRetainRecord), MemoryRecords.filterTo,
+CleanedTransactionMetadata; KIP-534 (delete horizon), KIP-98 (markers).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bucketlog.model import Buffer
+from bucketlog.wire.batch import HEADER_LENGTH, BatchHeader
+from bucketlog.wire.batch_stream import BatchStream, check_crc
+from bucketlog.wire.rewriting import (
+    copy_records,
+    delete_horizon,
+    empty_batch,
+    rewritten_batch,
+    timestamp_shift,
+)
+from tiered_storage.offset_map import Judged, OffsetMap, OpenBatch, open_batch
+from tiered_storage.transaction_outcomes import Markers, Outcomes, marker_kind
+
+GROUP_BYTES = 4 * 1024 * 1024
+"""How many bytes of records, decompressed, are worked on at once."""
+
+_LATEST_MS = 2**63 - 1
+
+
+class DirtyPart:
+    """The first pass: puts the keys of the dirty part into `offsets`, which must be empty.
+
+    `start` is where the last round ended. Batches that begin before it may be fed; what is below it
+    is not looked at. The round ends before `outcomes.stable_end`, which is at most the first offset
+    that may not be cleaned yet, between batches wherever it can.
+    """
+
+    def __init__(
+        self,
+        offsets: OffsetMap,
+        outcomes: Outcomes,
+        start: int,
+        *,
+        group_bytes: int = GROUP_BYTES,
+    ) -> None:
+        assert not offsets.entries, "a map serves one round"
+        self._offsets = offsets
+        self._outcomes = outcomes
+        self._start = start
+        self._end = start
+        self._group_bytes_max = group_bytes
+        self._ended = False
+        self._stream = BatchStream()
+        self._group: list[OpenBatch] = []
+        self._before: list[int] = []
+        """For each batch of the group, where the round would end if it ended before it."""
+        self._group_bytes = 0
+
+    def feed(self, piece: Buffer) -> bool:
+        """Whether more is wanted. Raises `InvalidDataError`."""
+        if self._ended:
+            return False
+        for batch, header in self._stream.feed(piece):
+            if header.next_offset <= self._start:
+                continue
+            if header.next_offset > self._outcomes.stable_end:
+                self._ended = True
+                break
+            if header.is_control or self._outcomes.is_aborted(header):
+                check_crc(batch, header)
+            elif not self._open(batch, header):
+                break
+            self._end = header.next_offset
+        return not self._ended
+
+    def finish(self) -> int:
+        """Where the round ends; `start` if there is nothing to clean. Raises `InvalidDataError`."""
+        if not self._ended:
+            self._stream.finish()
+        self._add()
+        return self._end
+
+    def _open(self, batch: memoryview, header: BatchHeader) -> bool:
+        """False if the round has ended, somewhere in the group."""
+        opened = open_batch(batch, header)
+        self._group.append(opened)
+        self._before.append(self._end)
+        self._group_bytes += len(opened.records)
+        if self._group_bytes >= self._group_bytes_max:
+            self._add()
+        return not self._ended
+
+    def _add(self) -> None:
+        if not self._group:
+            return
+        split_first = self._before[0] <= self._start
+        added = self._offsets.add(self._group, self._start, split_first=split_first)
+        if added.full_at is not None:
+            end = self._before[added.batches]
+            self._end = end if end > self._start else added.full_at
+            self._ended = True
+        self._group, self._before, self._group_bytes = [], [], 0
+
+
+@dataclass(slots=True)
+class CleaningStats:
+    """What went in and what came out. `keyless_records` and `aborted_records` were dropped as such;
+    `tombstones` are those that came out of batches that were looked into."""
+
+    batches_read: int = 0
+    bytes_read: int = 0
+    records_read: int = 0
+    batches_kept: int = 0
+    bytes_kept: int = 0
+    records_kept: int = 0
+    keyless_records: int = 0
+    aborted_records: int = 0
+    tombstones: int = 0
+
+
+class CleaningRound(NamedTuple):
+    """`start` and `end` are offsets: where the last round ended, and where this one does (as
+    `DirtyPart` said). Batches that end at or before `log_start` are left out."""
+
+    start: int
+    end: int
+    now_ms: int
+    delete_retention_ms: int
+    log_start: int = 0
+
+
+class Cleaner:
+    """The second pass: the batches of the partition without what the round takes away.
+
+    Feed it all batches from the log's start on, up to the round's end at least: what comes out
+    takes the place of what went in.
+    """
+
+    def __init__(
+        self,
+        offsets: OffsetMap,
+        outcomes: Outcomes,
+        cleaning: CleaningRound,
+        *,
+        group_bytes: int = GROUP_BYTES,
+    ) -> None:
+        self.stats = CleaningStats()
+        self._offsets = offsets
+        self._outcomes = outcomes
+        self._round = cleaning
+        self._group_bytes_max = group_bytes
+        self._horizon = min(cleaning.now_ms + cleaning.delete_retention_ms, _LATEST_MS)
+        self._markers = Markers()
+        self._stream = BatchStream()
+        self._pending: list[Buffer | OpenBatch] = []
+        """In order: batches as they go out, and batches to be judged."""
+        self._pending_bytes = 0
+
+    def run(self, pieces: Iterable[Buffer]) -> Iterator[Buffer]:
+        """`feed` all of them and `finish`."""
+        for piece in pieces:
+            yield from self.feed(piece)
+        yield from self.finish()
+
+    def feed(self, piece: Buffer) -> list[Buffer]:
+        """Batches that are ready; those that did not change borrow from pieces fed so far. Raises
+        `InvalidDataError`."""
+        ready: list[Buffer] = []
+        for batch, header in self._stream.feed(piece):
+            self.stats.batches_read += 1
+            self.stats.bytes_read += header.size_bytes
+            self.stats.records_read += header.record_count
+            taken = self._take(batch, header)
+            if taken is not None:
+                self._pending.append(taken)
+            if isinstance(taken, OpenBatch):
+                self._pending_bytes += len(taken.records)
+            if self._pending_bytes >= self._group_bytes_max:
+                ready += self._judge()
+        return ready
+
+    def finish(self) -> list[Buffer]:
+        """The batches that are left. Raises `InvalidDataError` if the last one is cut short."""
+        self._stream.finish()
+        return self._judge()
+
+    def _take(self, batch: memoryview, header: BatchHeader) -> Buffer | OpenBatch | None:
+        if header.base_offset < self._round.end and header.next_offset > self._round.log_start:
+            if header.is_control:
+                return self._take_control(batch, header)
+            self._markers.on_batch(header)
+            if not self._outcomes.is_aborted(header):
+                return open_batch(batch, header)
+            self.stats.aborted_records += header.record_count
+        check_crc(batch, header)
+        if header.base_offset >= self._round.end:
+            return self._kept(batch, header.record_count)
+        return self._dropped(header)
+
+    def _take_control(self, batch: memoryview, header: BatchHeader) -> Buffer | None:
+        kind = marker_kind(batch, header)
+        horizon = self._horizon_of(header)
+        if not self._markers.is_idle(header, kind):
+            return self._kept(batch, header.record_count)
+        if kind is None or (horizon is not None and horizon <= self._round.now_ms):
+            return self._dropped(header)
+        keep = [True] * header.record_count
+        shift = None if horizon is not None else timestamp_shift(header, self._horizon)
+        records = shift is not None and copy_records(bytes(batch[HEADER_LENGTH:]), keep, shift)
+        if not records:
+            return self._kept(batch, header.record_count)
+        return self._rewritten(header, records, header.record_count, header.max_timestamp, True)
+
+    def _horizon_of(self, header: BatchHeader) -> int | None:
+        """As an earlier round has set it."""
+        return delete_horizon(header) if header.next_offset <= self._round.start else None
+
+    def _judge(self) -> list[Buffer]:
+        """Decide on all that is pending."""
+        pending, self._pending, self._pending_bytes = self._pending, [], 0
+        opened = [batch for batch in pending if isinstance(batch, OpenBatch)]
+        if not opened:
+            return [batch for batch in pending if not isinstance(batch, OpenBatch)]
+        horizons = (self._horizon_of(batch.header) for batch in opened)
+        past = [horizon is not None and horizon <= self._round.now_ms for horizon in horizons]
+        judged = self._offsets.judge(opened, self._round.end, past)
+        ready: list[Buffer] = []
+        index = 0
+        for batch in pending:
+            if not isinstance(batch, OpenBatch):
+                ready.append(batch)
+                continue
+            settled = self._settled(batch, judged, index)
+            index += 1
+            if settled is not None:
+                ready.append(settled)
+        return ready
+
+    def _settled(self, opened: OpenBatch, judged: Judged, index: int) -> Buffer | None:
+        header, verdict = opened.header, judged.verdicts[index]
+        self.stats.keyless_records += verdict.keyless
+        self.stats.tombstones += verdict.tombstones
+        if not verdict.kept:
+            return self._dropped(header)
+        if (
+            verdict.tombstones
+            and header.next_offset <= self._round.end
+            and self._horizon_of(header) is None
+            and (shift := timestamp_shift(header, self._horizon)) is not None
+            and (records := judged.records(index, shift)) is not None
+        ):
+            return self._rewritten(header, records, verdict.kept, verdict.max_timestamp, True)
+        if verdict.kept == header.record_count:
+            return self._kept(opened.batch, header.record_count)
+        records = judged.records(index, 0)
+        assert records is not None, "nothing was added to the deltas"
+        return self._rewritten(header, records, verdict.kept, verdict.max_timestamp, False)
+
+    def _rewritten(
+        self, header: BatchHeader, records: bytes, count: int, max_timestamp: int, horizon: bool
+    ) -> Buffer:
+        batch = rewritten_batch(
+            header,
+            records,
+            record_count=count,
+            max_timestamp=max_timestamp,
+            horizon=self._horizon if horizon else None,
+        )
+        return self._kept(batch, count)
+
+    def _kept(self, batch: Buffer, records: int) -> Buffer:
+        self.stats.batches_kept += 1
+        self.stats.bytes_kept += len(batch)
+        self.stats.records_kept += records
+        return batch
+
+    def _dropped(self, header: BatchHeader) -> Buffer | None:
+        """Nothing, or of the round's last batch its header."""
+        if header.next_offset != self._round.end:
+            return None
+        return self._kept(empty_batch(header), 0)

@@ -1,0 +1,210 @@
+"""The bounded map of key compaction: of each key of the dirty part, the last offset.
+
+Invariant: a map takes `slots` x 24 bytes however many keys there are: 16 bytes of a keyed hash of
+the key and 8 of its offset, in one table with open addressing (as Kafka's SkimpyOffsetMap, whose
+hash is MD5). When it is full it says so, and holds whole batches alone; the round of cleaning then
+ends there, and the next one begins there.
+
+Two keys with one hash would cost the older one its last record. Among n keys that has a chance of
+n^2 / 2^129 at most (5 million keys: 4e-26), and whoever chooses keys cannot improve on it, because
+the hash is keyed by a secret of this round alone. So `secret` must be random, 16 bytes, new each
+round. Compiled code uses SipHash-2-4 of 128 bits, plain code keyed BLAKE2b (both are pseudorandom
+functions): what is cleaned away is the same.
+"""
+
+import hashlib
+import importlib.util
+import struct
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from bucketlog.errors import ConfigurationError
+from bucketlog.model import NO_TIMESTAMP, Buffer
+from bucketlog.wire.batch import BatchHeader, InvalidBatchError
+from bucketlog.wire.batch_stream import check_crc
+from bucketlog.wire.records import Record, decode_payload, records_payload
+from bucketlog.wire.rewriting import copy_records
+
+ENTRY_BYTES = 24
+SECRET_BYTES = 16
+MAP_BYTES_MIN = 2 * ENTRY_BYTES
+LOAD_MAX = 0.8
+"""Of the slots, those that may be taken; probing gets long beyond it. Kafka's
+`log.cleaner.io.buffer.load.factor` is 0.9, and its probes are no neighbours."""
+
+_HASH = struct.Struct("<QQ")
+
+
+class OpenBatch(NamedTuple):
+    """A batch whose CRC holds, and its records, decompressed. Both may be borrowed."""
+
+    batch: memoryview
+    header: BatchHeader
+    records: Buffer
+
+
+def open_batch(batch: memoryview, header: BatchHeader) -> OpenBatch:
+    """Raises `InvalidDataError` (CRC, codec, counts), which names the offset."""
+    check_crc(batch, header)
+    try:
+        return OpenBatch(batch, header, records_payload(batch, header))
+    except InvalidBatchError as error:
+        raise InvalidBatchError(
+            f"the batch at offset {header.base_offset}: {error.message}", remedy=error.remedy
+        ) from error
+
+
+class Added(NamedTuple):
+    """How many batches are in the map whole, and if it is full, the first offset that is not."""
+
+    batches: int
+    full_at: int | None
+
+
+class Verdict(NamedTuple):
+    """Of a batch: how many records stay, how many of these are tombstones, their highest timestamp
+    (-1 at least), and how many had no key."""
+
+    kept: int
+    tombstones: int
+    max_timestamp: int
+    keyless: int
+
+
+class Judged(Protocol):
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        """One for each batch that was judged, in order."""
+
+    def records(self, index: int, shift: int) -> bytes | None:
+        """The records of that batch that stay, as `rewriting.copy_records` gives them."""
+
+
+class OffsetMap(Protocol):
+    slots: int
+    capacity: int
+    entries: int
+
+    def add(self, batches: Sequence[OpenBatch], start: int, *, split_first: bool) -> Added:
+        """Put in the keys of records from offset `start` on. A batch whose keys do not all fit
+        leaves nothing behind; the first one does if `split_first`: the map then ends inside it."""
+
+    def judge(
+        self, batches: Sequence[OpenBatch], end: int, drops_tombstones: Sequence[bool]
+    ) -> Judged:
+        """Records below `end` stay if they have a key, no higher offset of it is in the map, and
+        they are no tombstones or these may stay (a word for each batch). All others stay."""
+
+
+def offset_map(
+    map_bytes_max: int, secret: bytes, *, keys_max: int | None = None, compiled: bool | None = None
+) -> OffsetMap:
+    """An empty map of at most `map_bytes_max` bytes.
+
+    `keys_max`, where it is known that there are no more keys, makes a smaller one. `compiled` says
+    which code is wanted; None takes compiled code where numba and numpy are installed.
+    """
+    if map_bytes_max < MAP_BYTES_MIN:
+        raise ConfigurationError(
+            f"a map of {map_bytes_max} bytes holds no key", remedy=f"at least {MAP_BYTES_MIN}"
+        )
+    slots = map_bytes_max // ENTRY_BYTES
+    if keys_max is not None:
+        slots = min(slots, max(2, int(keys_max / LOAD_MAX) + 2))
+    if compiled is None:
+        compiled = all(importlib.util.find_spec(name) for name in ("numba", "numpy"))
+    if compiled:
+        module = importlib.import_module("tiered_storage.compiled_offset_map")
+        made: OffsetMap = module.CompiledOffsetMap(slots, secret)
+        return made
+    return PlainOffsetMap(slots, secret)
+
+
+def capacity(slots: int) -> int:
+    """How many keys go into a table: one slot at least stays free, or a search would not end."""
+    return max(1, min(int(slots * LOAD_MAX), slots - 1))
+
+
+class PlainOffsetMap:
+    """Where there is no numba: the same table, far slower."""
+
+    def __init__(self, slots: int, secret: bytes) -> None:
+        self.slots = slots
+        self.capacity = capacity(slots)
+        self.entries = 0
+        self._secret = secret
+        self._first = array("Q", bytes(8 * slots))
+        self._second = array("Q", bytes(8 * slots))
+        self._last = array("q", b"\xff" * (8 * slots))
+
+    def add(self, batches: Sequence[OpenBatch], start: int, *, split_first: bool) -> Added:
+        for index, (_, header, payload) in enumerate(batches):
+            undo: list[tuple[int, int]] = []
+            for record in decode_payload(payload, header):
+                if record.key is None or record.offset < start:
+                    continue
+                row, first, second = self._row(record.key)
+                before = self._last[row]
+                if before < 0 and self.entries == self.capacity:
+                    if index or not split_first:
+                        self._undo(undo)
+                    return Added(index, record.offset)
+                self._first[row], self._second[row] = first, second
+                self._last[row] = record.offset
+                self.entries += before < 0
+                undo.append((row, before))
+        return Added(len(batches), None)
+
+    def judge(
+        self, batches: Sequence[OpenBatch], end: int, drops_tombstones: Sequence[bool]
+    ) -> "_PlainlyJudged":
+        keeps, verdicts = [], []
+        for (_, header, payload), drops in zip(batches, drops_tombstones, strict=True):
+            records = decode_payload(payload, header)
+            keep = [record.offset >= end or self._stays(record, drops) for record in records]
+            kept = [record for record, stays in zip(records, keep, strict=True) if stays]
+            keeps.append(keep)
+            verdicts.append(
+                Verdict(
+                    len(kept),
+                    sum(record.value is None for record in kept),
+                    max([NO_TIMESTAMP, *(record.timestamp for record in kept)]),
+                    sum(record.key is None and record.offset < end for record in records),
+                )
+            )
+        return _PlainlyJudged(batches, keeps, verdicts)
+
+    def _stays(self, record: Record, drops_tombstones: bool) -> bool:
+        if record.key is None or (record.value is None and drops_tombstones):
+            return False
+        return record.offset >= self._last[self._row(record.key)[0]]
+
+    def _row(self, key: bytes) -> tuple[int, int, int]:
+        """Where the key stands, or the free row where it would; and its hash."""
+        digest = hashlib.blake2b(key, digest_size=_HASH.size, key=self._secret).digest()
+        first, second = _HASH.unpack(digest)
+        row = first % self.slots
+        while self._last[row] >= 0 and (self._first[row], self._second[row]) != (first, second):
+            row = (row + 1) % self.slots
+        return row, first, second
+
+    def _undo(self, steps: list[tuple[int, int]]) -> None:
+        for row, before in reversed(steps):
+            self._last[row] = before
+            self.entries -= before < 0
+
+
+class _PlainlyJudged:
+    def __init__(
+        self,
+        batches: Sequence[OpenBatch],
+        keeps: Sequence[Sequence[bool]],
+        verdicts: Sequence[Verdict],
+    ) -> None:
+        self.verdicts = verdicts
+        self._batches = batches
+        self._keeps = keeps
+
+    def records(self, index: int, shift: int) -> bytes | None:
+        return copy_records(bytes(self._batches[index].records), self._keeps[index], shift)

@@ -1,0 +1,130 @@
+"""How transactions of a partition ended, from its own batches: what key compaction must know.
+
+Invariant: nothing of a transaction without an end is cleaned (`Outcomes.stable_end` stands before
+its first batch), and a marker may go only when no batch of its transaction is met any more. Kafka
+keeps an index of aborted transactions; here a first pass over the headers of the dirty part finds
+them, which suffices: what an earlier round has cleaned holds no record of an aborted one.
+
+Sources: KIP-98 (control batches), Kafka's CleanedTransactionMetadata and ControlRecordType.
+"""
+
+import struct
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from bucketlog.model import Buffer
+from bucketlog.wire.batch import BatchHeader, InvalidBatchError
+from bucketlog.wire.batch_stream import BatchStream, check_crc
+from bucketlog.wire.records import decode_records
+
+_MARKER = struct.Struct(">hh")
+"""The key of a control record: version, kind."""
+
+
+class Marker(IntEnum):
+    """Kinds of control records that end a transaction; there are others, which stay."""
+
+    ABORT = 0
+    COMMIT = 1
+
+
+def marker_kind(batch: Buffer, header: BatchHeader) -> int | None:
+    """What the control batch says; None if it was emptied. Raises `InvalidDataError`."""
+    check_crc(batch, header)
+    try:
+        records = decode_records(batch, header)
+    except InvalidBatchError as error:
+        raise InvalidBatchError(
+            f"the control batch at offset {header.base_offset}: {error.message}"
+        ) from error
+    if not records:
+        return None
+    key = records[0].key
+    if key is None or len(key) < _MARKER.size:
+        raise InvalidBatchError(f"the control batch at offset {header.base_offset} has no kind")
+    _, kind = _MARKER.unpack_from(key)
+    return int(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """`aborted`: by producer id, (first offset, offset of the marker), ascending. `stable_end`: the
+    first offset of a transaction whose end was not met, or where the reading ended."""
+
+    aborted: Mapping[int, Sequence[tuple[int, int]]]
+    stable_end: int
+
+    def is_aborted(self, header: BatchHeader) -> bool:
+        if not header.is_transactional or header.producer_id not in self.aborted:
+            return False
+        spans = self.aborted[header.producer_id]
+        before = bisect_right(spans, header.base_offset, key=lambda span: span[0])
+        return before > 0 and header.base_offset < spans[before - 1][1]
+
+
+class TransactionScan:
+    """Reads batches of the offsets from `start` on and before `end`: headers, and control records.
+
+    What it holds grows with open and aborted transactions, not with batches.
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        self._start = start
+        self._end = end
+        self._stream = BatchStream()
+        self._open: dict[int, int] = {}
+        self._aborted: dict[int, list[tuple[int, int]]] = {}
+
+    def feed(self, piece: Buffer) -> None:
+        """Raises `InvalidDataError`."""
+        for batch, header in self._stream.feed(piece):
+            if header.next_offset <= self._start or header.next_offset > self._end:
+                continue
+            if header.is_control:
+                self._on_control(batch, header)
+            elif header.is_transactional:
+                check_crc(batch, header)
+                self._open.setdefault(header.producer_id, header.base_offset)
+
+    def finish(self) -> Outcomes:
+        """Raises `InvalidDataError` where the last batch is cut short."""
+        self._stream.finish()
+        return Outcomes(self._aborted, min([self._end, *self._open.values()]))
+
+    def _on_control(self, batch: Buffer, header: BatchHeader) -> None:
+        kind = marker_kind(batch, header)
+        if kind not in (Marker.ABORT, Marker.COMMIT):
+            return
+        first = self._open.pop(header.producer_id, None)
+        if first is not None and kind == Marker.ABORT:
+            spans = self._aborted.setdefault(header.producer_id, [])
+            spans.append((first, header.base_offset))
+
+
+@dataclass(slots=True)
+class Markers:
+    """While batches are cleaned: may this marker go? Feed it all batches, in order."""
+
+    _open: set[int] = field(default_factory=set)
+
+    def on_batch(self, header: BatchHeader) -> None:
+        if header.is_transactional:
+            self._open.add(header.producer_id)
+
+    def is_idle(self, header: BatchHeader, kind: int | None) -> bool:
+        """Whether no batch of the transaction that this marker ends has come before it."""
+        if kind is None:
+            return True
+        if kind not in (Marker.ABORT, Marker.COMMIT):
+            return False
+        if header.producer_id in self._open:
+            self._open.remove(header.producer_id)
+            return False
+        return True
+
+
+def no_transactions(end: int) -> Outcomes:
+    """Where it is known that no batch before `end` is transactional."""
+    return Outcomes({}, end)
