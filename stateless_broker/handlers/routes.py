@@ -91,9 +91,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
             Api(10, 0, 6, coordination.find_coordinator, large_answers=True),
             Api(19, 2, 7, topics.create_topics),
             Api(20, 1, 6, topics.delete_topics),
-            Api(
-                21, 0, 2, DeleteRecordsHandler(view=view, committer=parts.intake, catch_up=catch_up)
-            ),
+            Api(21, 0, 2, delete_records),
             Api(22, 0, 5, coordination.init_producer_id),
             Api(32, 1, 4, configs.describe_configs),
             Api(33, 0, 2, configs.alter_configs),
