@@ -70,6 +70,14 @@ class TierObject(NamedTuple):
     manifest: bool = False
 
 
+class WaitingSegment(NamedTuple):
+    """A visible log segment with batches that stand in no tier yet: so many bytes of batches."""
+
+    segment: SegmentId
+    batch_bytes: int
+    created_ms: int
+
+
 class BatchIndex(NamedTuple):
     """What a segment's footer says of one record batch (docs/format/segment.md, batch row).
 

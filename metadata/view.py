@@ -21,6 +21,7 @@ from bucketlog.model import (
     SegmentIndex,
     TopicId,
     TopicPartition,
+    WaitingSegment,
 )
 from metadata.checkpoint import restored
 from metadata.facts import (
@@ -34,6 +35,7 @@ from metadata.facts import (
 )
 from metadata.fold import CommittedOffset, LogState, Topic
 from metadata.tier import Tier
+from metadata.waiting import WaitingSegments
 
 COMPARED_AT_ONCE = 2_000
 """Batches: half a millisecond."""
@@ -97,6 +99,24 @@ class PartitionLog:
     @property
     def high_watermark(self) -> int:
         return self._end
+
+    @property
+    def next_offsets(self) -> Sequence[int]:
+        """Of each batch that has a row."""
+        return self._nexts
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        return self._lengths
+
+    @property
+    def max_timestamps(self) -> Sequence[int]:
+        return self._timestamps
+
+    @property
+    def segments(self) -> Sequence[SegmentId]:
+        """Where each batch that has a row stands."""
+        return self._segments
 
     @property
     def batches_from(self) -> int:
@@ -264,6 +284,7 @@ class View:
     def __init__(self) -> None:
         self._state = LogState(keep_producers=False)
         self._logs: dict[TopicPartition, PartitionLog] = {}
+        self.waiting = WaitingSegments()
 
     def apply(self, index: SegmentIndex) -> Change:
         """Fold one visible segment. Raises `InvalidDataError`."""
@@ -276,13 +297,21 @@ class View:
             elif isinstance(fact, LogStartsMoved):
                 self._begin(fact.partitions)
         touched = []
+        size = 0
         for part in index.partitions:
             if part.batches:
                 log = self._logs.get(part.partition) or self._new_log(part.partition)
                 for row in part.batches:
                     log.append(index.segment, row)
+                    size += row.length
                 touched.append(part.partition)
+        if touched:
+            self.waiting.append(WaitingSegment(index.segment, size, index.created_ms))
         return Change(facts, touched)
+
+    def logs(self) -> Mapping[TopicPartition, PartitionLog]:
+        """Of partitions that have or had batches: not to be held over an await."""
+        return self._logs
 
     def _new_log(self, partition: TopicPartition) -> PartitionLog:
         state = self._state.partitions[partition]
@@ -297,6 +326,7 @@ class View:
             log = self._logs.get(partition)
             if log is not None:
                 log.begin_at(self._state.partitions[partition].batches_from)
+        self.waiting.forget_before({log.segments[0] for log in self._logs.values() if log.segments})
 
     @classmethod
     def of(cls, segments: Iterable[SegmentIndex], checkpoint: Checkpoint | None = None) -> "View":
@@ -310,6 +340,7 @@ class View:
                 fresh._logs[partition] = PartitionLog.of_checkpoint(
                     checkpoint, partition, state.tier, state.batches_from
                 )
+            fresh.waiting = WaitingSegments.of_checkpoint(checkpoint)
         for index in segments:
             fresh.apply(index)
         return fresh
@@ -330,7 +361,7 @@ class View:
             held = self._logs[partition]
             held.become(fresh._logs[partition])
             fresh._logs[partition] = held
-        self._state, self._logs = fresh._state, fresh._logs
+        self._state, self._logs, self.waiting = fresh._state, fresh._logs, fresh.waiting
 
     def _forget(self, topic_id: TopicId) -> None:
         for partition in [key for key in self._logs if key.topic_id == topic_id]:

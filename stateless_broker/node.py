@@ -21,11 +21,11 @@ from metadata.sequencer.requests import BrokerAddress
 from metadata.view import View
 from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.epochs.activation import EpochStarter
+from stateless_broker.epochs.broker_parts import BrokerParts
 from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.epochs.epochs import Epochs
 from stateless_broker.epochs.joining import Joiner
 from stateless_broker.epochs.known_segments import KnownSegments
-from stateless_broker.epochs.work import BrokerParts
 from stateless_broker.fetch.feed import Watchers
 from stateless_broker.fetch.reading import RangeReader, ReadCounts
 from stateless_broker.health import Health

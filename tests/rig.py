@@ -22,11 +22,11 @@ from metadata.view import View
 from stateless_broker.consumer_groups import ConsumerGroups
 from stateless_broker.duties.checkpointing import Checkpointer
 from stateless_broker.epochs.activation import EpochStarter
+from stateless_broker.epochs.broker_parts import BrokerParts
 from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.epochs.epochs import Epochs
 from stateless_broker.epochs.joining import Joiner
 from stateless_broker.epochs.known_segments import KnownSegments
-from stateless_broker.epochs.work import BrokerParts
 from stateless_broker.fetch.feed import Watchers
 from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.health import Health
@@ -242,7 +242,7 @@ class Rig:
 
     @property
     def checkpointer(self) -> Checkpointer:
-        return self.epochs.work.checkpointer
+        return self.epochs.work.duties.checkpointer
 
     def _failed(self, error: Exception) -> None:
         self.health.stop_writing(f"failed: {error!r}")

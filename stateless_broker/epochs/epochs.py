@@ -13,9 +13,10 @@ from collections.abc import Callable
 from bucketlog.errors import BucketlogError, CorruptObjectError, InvalidDataError
 from bucketlog.model import WriterId
 from metadata.view import View
+from stateless_broker.epochs.broker_parts import BrokerParts
 from stateless_broker.epochs.held import Held, final_positions
 from stateless_broker.epochs.joining import Joined, Joiner, VisibleLog
-from stateless_broker.epochs.work import BrokerParts, EpochWork
+from stateless_broker.epochs.work import EpochWork
 from stateless_broker.handlers.routes import make_dispatcher
 from stateless_broker.network.connection import Answer, Connection, Frame
 from stateless_broker.network.dispatch import Dispatcher

@@ -6,41 +6,25 @@ epochs (`BrokerParts`) is the broker's.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from collections.abc import Coroutine
 from typing import Any
-from uuid import UUID
 
 from bucketlog.errors import BucketError, SequencerError, SequencerUnavailableError
-from bucketlog.model import WallClock, WriterId
-from metadata.sequencer.client import Sequencer
-from metadata.view import View
+from bucketlog.model import WriterId
 from stateless_broker.consumer_groups import ConsumerGroups
-from stateless_broker.duties.checkpointing import DUTY as CHECKPOINTS
-from stateless_broker.duties.checkpointing import Checkpointer, CheckpointSettings
-from stateless_broker.duties.deletion import DUTY as DELETION
-from stateless_broker.duties.deletion import Deleter, DeletionSettings
+from stateless_broker.duties.roster import Duties
 from stateless_broker.duties.sealing import OverdueWatch, Sealer
-from stateless_broker.duties.sweeping import TierSweeper
-from stateless_broker.duties.upkeep import UpkeepCounts
-from stateless_broker.epochs.activation import EpochStarter
+from stateless_broker.epochs.broker_parts import BrokerParts
 from stateless_broker.epochs.claim_watch import FRESH_PARTS, ClaimWatch
-from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.epochs.joining import Joined, read_visible_log
-from stateless_broker.fetch.feed import ViewFeed, Watchers
-from stateless_broker.fetch.reading import RangeReader
+from stateless_broker.fetch.feed import ViewFeed
 from stateless_broker.handlers.routes import Parts
-from stateless_broker.health import Health
-from stateless_broker.membership import Membership
 from stateless_broker.produce.commit import CommitSettings, Committer
-from stateless_broker.produce.intake import Intake
 from stateless_broker.produce.segment_writing import SegmentWriter
 from stateless_broker.produce.until_answered import UntilAnswered
-from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
 from tiered_storage import keys
-from tiered_storage.bucket import Bucket
 from tiered_storage.log_cut import stalled_partitions
 
 BLOCK_MS = 1000
@@ -49,30 +33,6 @@ OF_AN_EPOCH = ("bucket", "redis", "sealing", "sequencer", "stream", "writer")
 """What its work tells as degraded: nobody asks any more when it has ended."""
 DAY_MS = 86_400_000
 """Where this broker deletes nothing, another one may, after the default safety age."""
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerParts:
-    """The parts of a broker that outlive its epochs. `bucket` retries reads and small writes;
-    `write_bucket` does not: the commit path does. `on_failure` is told of what nobody expected."""
-
-    settings: BrokerSettings
-    write_bucket: Bucket
-    bucket: Bucket
-    committed: CommittedLog
-    starter: EpochStarter
-    sequencer: Sequencer
-    membership: Membership
-    health: Health
-    supervisor: Supervisor
-    view: View
-    watchers: Watchers
-    intake: Intake
-    reader: RangeReader
-    on_failure: Callable[[Exception], None]
-    now_ms: WallClock
-    new_uuid: Callable[[], UUID]
-    upkeep: UpkeepCounts = field(default_factory=UpkeepCounts)
 
 
 class EpochWork:
@@ -130,38 +90,7 @@ class EpochWork:
             own_ms=broker.now_ms,
             new_uuid=broker.new_uuid,
         )
-
-        self.checkpointer = self._make_checkpointer()
-        self.deleter = Deleter(
-            bucket=broker.bucket,
-            committed=broker.committed,
-            place_in_line=broker.membership.place_in_line,
-            health=broker.health,
-            counts=broker.upkeep,
-            sweeper=TierSweeper(broker.bucket, broker.intake),
-            settings=DeletionSettings(
-                safety_age_ms=broker.settings.deletion_safety_age_ms,
-                keys_per_s=broker.settings.deletion_keys_per_s,
-            ),
-        )
-
-    def _make_checkpointer(self) -> Checkpointer:
-        broker, settings = self._broker, self._broker.settings
-        return Checkpointer(
-            epoch=self.epoch,
-            bucket=broker.bucket,
-            committed=broker.committed,
-            view=broker.view,
-            catch_up=self._feed.catch_up,
-            visible=lambda: self._feed.visible,
-            place_in_line=broker.membership.place_in_line,
-            health=broker.health,
-            counts=broker.upkeep,
-            settings=CheckpointSettings(
-                interval_ms=settings.checkpoint_interval_ms, segments=settings.checkpoint_segments
-            ),
-            now_ms=broker.now_ms,
-        )
+        self.duties = Duties(broker, epoch=epoch, feed=self._feed)
 
     def _make_committer(self) -> Committer:
         broker, settings = self._broker, self._broker.settings
@@ -220,10 +149,8 @@ class EpochWork:
         self._spawn(committer.run(), "the commit path")
         self._spawn(overdue.run(self._spawn), "the watch over other writers")
         self.groups.start(on_failure=broker.on_failure, supervisor=self._tasks)
-        if settings.checkpoint_interval_ms:
-            self._spawn_duty(self.checkpointer.run(), CHECKPOINTS)
-        if settings.deletion_safety_age_ms:
-            self._spawn_duty(self.deleter.run(), DELETION)
+        for name, work in self.duties.wanted():
+            self._spawn_duty(work, name)
         if self._joined.claimed_here:
             log = self._joined.log
             committer.request_stamps(stalled_partitions(log.segments, log.checkpoint))

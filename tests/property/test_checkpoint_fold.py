@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import BucketlogError
-from bucketlog.model import Ticket
+from bucketlog.model import SegmentId, Ticket
 from metadata.checkpoint import decode_state, encode_state, extended, restored
 from metadata.fold import LogState, fold
 from metadata.view import View
@@ -67,6 +67,18 @@ def test_a_checkpoint_and_the_rest_are_everything(seed: int) -> None:
     )
 
 
+def waiting(view: View) -> list[SegmentId]:
+    """The segments that still have rows; they come in an order that every partition agrees with."""
+    listed = [each.segment for each in view.waiting]
+    assert len(set(listed)) == len(listed)
+    place = {segment: at for at, segment in enumerate(listed)}
+    for log in view.logs().values():
+        places = [place[segment] for segment in log.segments]
+        assert places == sorted(places)
+    used = {segment for log in view.logs().values() for segment in log.segments}
+    return [segment for segment in listed if segment in used]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_view_shows_the_same(seed: int) -> None:
     history = RandomHistory(seed)
@@ -79,6 +91,7 @@ def test_a_view_shows_the_same(seed: int) -> None:
     assert {group: view.offsets(group) for group in view.groups()} == {
         group: expected.offsets(group) for group in expected.groups()
     }
+    assert waiting(view) == waiting(expected)
     for key in history.existing():
         log, wanted = view.log(key), expected.log(key)
         assert log is not None
