@@ -1,0 +1,268 @@
+"""What is worth compacting: windows of log segments, runs of small rows, old rows. Pure.
+
+Invariants: a window is a prefix, in ticket order, of the log segments that still hold batches of
+their own, so that each partition's part of it begins at the end of its tier; a merge replaces
+neighbours; a manifest replaces the oldest rows. Nothing here touches a batch: columns are bisected
+and sliced. Source: docs/decisions/0008-old-segments.md.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+from bucketlog.model import SegmentId, TierRow, TopicPartition
+
+MIB = 1024 * 1024
+_TRIMMED_PART = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionSettings:
+    """`window_bytes` of log segments are split at once, and held in memory; fewer where the oldest
+    is older than `interval_ms`. Segments younger than `age_ms_min` are left to the readers of the
+    log's end, who have them in memory.
+
+    `segment_bytes_target` is what partition segments grow to, from parts that are alike:
+    `merge_rows_min` neighbours or more, unless their partition is quiet. At most `tier_rows_max`
+    rows that will not be merged any more stay beside manifests of up to `manifest_segments_max`.
+    """
+
+    window_bytes: int = 256 * MIB
+    interval_ms: int = 3_600_000
+    age_ms_min: int = 60_000
+    segment_bytes_target: int = 128 * MIB
+    merge_rows_min: int = 8
+    tier_rows_max: int = 64
+    manifest_segments_max: int = 1_024
+
+    @property
+    def full_bytes(self) -> int:
+        """A partition segment of so many bytes of batches is not merged any more."""
+        return self.segment_bytes_target // 2
+
+
+# Splitting ----------------------------------------------------------------------------------------
+
+
+class LogBatches(Protocol):
+    """The batches of a partition that stand in log segments and not in its tier, column by column,
+    in offset order. Borrowed: nobody changes them while a plan is made."""
+
+    @property
+    def tier_end(self) -> int: ...
+
+    @property
+    def next_offsets(self) -> Sequence[int]: ...
+
+    @property
+    def lengths(self) -> Sequence[int]: ...
+
+    @property
+    def segments(self) -> Sequence[SegmentId]: ...
+
+
+class WaitingSegment(NamedTuple):
+    """A visible log segment; `size_bytes` is its object's."""
+
+    segment: SegmentId
+    size_bytes: int
+    created_ms: int
+
+
+class PartitionRange(NamedTuple):
+    """A partition's part of a window: offsets from `start`, the end of its tier, and before `end`.
+    Whoever reads the window finds so many batches and bytes there: else something is missing."""
+
+    start: int
+    end: int
+    batches: int
+    batch_bytes: int
+
+
+class SplitPlan(NamedTuple):
+    """Log segments to read, in ticket order, and what of them is to be split off."""
+
+    segments: tuple[WaitingSegment, ...]
+    ranges: dict[TopicPartition, PartitionRange]
+
+
+def plan_split(
+    waiting: Sequence[WaitingSegment],
+    logs: Mapping[TopicPartition, LogBatches],
+    *,
+    settings: CompactionSettings,
+    now_ms: int,
+) -> SplitPlan | None:
+    """`waiting` are log segments in ticket order, without a gap from the oldest that has batches in
+    `logs` on; such that have none may be among them, and are not read.
+
+    None where nothing is due. A window is due when it is full, or else after the interval: large
+    windows give large objects, and each costs a PUT a partition, however little it holds. Costs as
+    much as the window has batches, however many wait behind it.
+    """
+    oldest = {log.segments[0] for log in logs.values() if len(log.segments)}
+    first = next((at for at, each in enumerate(waiting) if each.segment in oldest), len(waiting))
+    chosen, full = _window(waiting, first, settings, now_ms)
+    if not chosen or not (full or now_ms - chosen[0].created_ms >= settings.interval_ms):
+        return None
+    window = {each.segment for each in chosen}
+    used: set[SegmentId] = set()
+    ranges = {}
+    for partition, log in logs.items():
+        count = bisect_left(log.segments, True, key=lambda segment: segment not in window)
+        if count:
+            used.update(islice(log.segments, count))
+            ranges[partition] = PartitionRange(
+                log.tier_end, log.next_offsets[count - 1], count, sum(islice(log.lengths, count))
+            )
+    return SplitPlan(tuple(each for each in chosen if each.segment in used), ranges)
+
+
+def _window(
+    waiting: Sequence[WaitingSegment], first: int, settings: CompactionSettings, now_ms: int
+) -> tuple[list[WaitingSegment], bool]:
+    """And whether it is full: one segment more would be too much."""
+    chosen: list[WaitingSegment] = []
+    total = 0
+    for each in islice(waiting, first, None):
+        if now_ms - each.created_ms < settings.age_ms_min:
+            break
+        if chosen and total + each.size_bytes > settings.window_bytes:
+            return chosen, True
+        chosen.append(each)
+        total += each.size_bytes
+    return chosen, total >= settings.window_bytes
+
+
+# Merging ------------------------------------------------------------------------------------------
+
+
+def plan_merge(
+    rows: Sequence[TierRow], *, quiet: bool, settings: CompactionSettings
+) -> list[tuple[TierRow, ...]]:
+    """Groups of neighbours to become one partition segment each. `quiet`: no batch of the partition
+    waits in a log segment.
+
+    Rows of half the target or more are left alone, and manifests. Of the others, neighbours are
+    merged
+    - when they reach the target together, or
+    - when there are `merge_rows_min` or more, none larger than all others together, or
+    - in a quiet partition, when there are two or more, none larger than `merge_rows_min` times all
+      others together.
+
+    What that costs: by the first two rules whatever is rewritten stands in a row at least twice as
+    large afterwards, hence a byte is rewritten log2(target / first size) times at most; with 400
+    windows of about like size it was 1.0 to 4.5 times. The last rule tidies up behind a burst: of
+    up to ninety windows two rows are left at most. A partition that is quiet after every window
+    pays for it (300 windows of 1 MB: ten times), but it has little to rewrite. Each group is less
+    than one and a half times the target, which is held in memory.
+    """
+    groups: list[tuple[TierRow, ...]] = []
+    for run in _small_runs(rows, settings):
+        at = 0
+        while (end := _reaches(run, at, settings.segment_bytes_target)) is not None:
+            groups.append(tuple(run[at:end]))
+            at = end
+        rest = run[at:]
+        found = _longest(rest, settings.merge_rows_min, 1)
+        if not found and quiet:
+            found = _longest(rest, 2, settings.merge_rows_min)
+        if found:
+            groups.append(found)
+    return groups
+
+
+def _small_runs(rows: Sequence[TierRow], settings: CompactionSettings) -> list[list[TierRow]]:
+    runs: list[list[TierRow]] = [[]]
+    for row in rows:
+        if row.manifest or row.batch_bytes >= settings.full_bytes:
+            runs.append([])
+        else:
+            runs[-1].append(row)
+    return [run for run in runs if len(run) > 1]
+
+
+def _reaches(run: Sequence[TierRow], start: int, target_bytes: int) -> int | None:
+    """Where the rows from `start` on reach the target."""
+    total = 0
+    for at in range(start, len(run)):
+        total += run[at].batch_bytes
+        if total >= target_bytes:
+            return at + 1
+    return None
+
+
+def _longest(run: Sequence[TierRow], count_min: int, ratio: int) -> tuple[TierRow, ...]:
+    """The most neighbours, at least so many, none larger than `ratio` times all others together;
+    the oldest of equally many."""
+    best: tuple[int, int] = (0, 0)
+    for start in range(len(run) - count_min + 1):
+        total = largest = 0
+        for at in range(start, len(run)):
+            size = run[at].batch_bytes
+            total, largest = total + size, max(largest, size)
+            count = at + 1 - start
+            if (
+                count >= count_min
+                and count > best[1] - best[0]
+                and (largest <= ratio * (total - largest))
+            ):
+                best = (start, at + 1)
+    return tuple(run[best[0] : best[1]])
+
+
+# Manifests ----------------------------------------------------------------------------------------
+
+
+class ManifestPlan(NamedTuple):
+    """`joined`, the manifest before them or None, and `rows` become one manifest."""
+
+    joined: TierRow | None
+    rows: tuple[TierRow, ...]
+
+    @property
+    def replaced(self) -> tuple[TierRow, ...]:
+        return self.rows if self.joined is None else (self.joined, *self.rows)
+
+
+def plan_manifest(rows: Sequence[TierRow], *, settings: CompactionSettings) -> ManifestPlan | None:
+    """The oldest rows, where more than `tier_rows_max` of them will not be merged any more: those
+    up to the last that is large enough. Half of them go, so that it is not done again for each.
+
+    Whatever `plan_merge` would still merge stays, and what comes after it."""
+    listed = next((at for at, row in enumerate(rows) if not row.manifest), len(rows))
+    merging = {
+        row.name for group in plan_merge(rows, quiet=True, settings=settings) for row in group
+    }
+    settled = listed
+    for at in range(listed, len(rows)):
+        if rows[at].manifest or rows[at].name in merging:
+            break
+        if rows[at].batch_bytes >= settings.full_bytes:
+            settled = at + 1
+    if settled - listed <= settings.tier_rows_max:
+        return None
+    count = settled - listed - settings.tier_rows_max // 2
+    joined = rows[listed - 1] if listed else None
+    if joined is not None and joined.segments >= settings.manifest_segments_max:
+        joined = None
+    room = settings.manifest_segments_max - (0 if joined is None else joined.segments)
+    return ManifestPlan(joined, tuple(rows[listed : listed + min(count, room)]))
+
+
+class ManifestTrim(NamedTuple):
+    """A manifest of `kept` takes the place of one that lists `removed`, too."""
+
+    kept: tuple[TierRow, ...]
+    removed: tuple[TierRow, ...]
+
+
+def plan_trim(listed: Sequence[TierRow], log_start: int) -> ManifestTrim | None:
+    """Of a manifest's rows, those that end at or before the log start are let go, once they are an
+    eighth of it or more, and not all: then the manifest itself has left the tier."""
+    gone = bisect_right(listed, log_start, key=lambda row: row.end)
+    if not 0 < gone < len(listed) or gone * _TRIMMED_PART < len(listed):
+        return None
+    return ManifestTrim(tuple(listed[gone:]), tuple(listed[:gone]))
