@@ -94,7 +94,8 @@ def _too_large(max_bytes: int) -> InvalidBatchError:
 def _inflate(
     into: Callable[[memoryview, bytearray], int], data: memoryview, bound: int, most: int
 ) -> Buffer:
-    """`bound` is what the blocks may hold at most; more than `most` is never allocated."""
+    """`bound` is what the blocks may hold at most; more than `most` is never allocated, and what
+    was too much is given back: a small batch does not go on holding a block's worth."""
     output = bytearray(min(bound, most))
     try:
         length = into(data, output)
@@ -102,7 +103,8 @@ def _inflate(
         if bound > most:
             raise _too_large(most) from None
         raise
-    return memoryview(output)[:length]
+    del output[length:]
+    return output
 
 
 def _gunzip(data: memoryview, max_bytes: int) -> bytes:

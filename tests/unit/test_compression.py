@@ -4,6 +4,7 @@ import gzip
 import itertools
 import resource
 import struct
+import sys
 import zlib
 
 import cramjam
@@ -164,3 +165,12 @@ def test_unknown_codecs_and_foreign_bytes_are_refused() -> None:
 def test_without_a_codec_the_payload_is_borrowed() -> None:
     payload = bytearray(b"records")
     assert decompress(Codec.NONE, payload) is payload
+
+
+@pytest.mark.parametrize("codec", list(Codec)[1:])
+def test_a_small_batch_holds_no_more_memory_than_its_records(codec: Codec) -> None:
+    """A block of lz4 or zstd may have 64 KiB and more: what it did not need is given back."""
+    found = decompress(codec, compress(codec, b"small" * 100))
+    held = found.obj if isinstance(found, memoryview) else found
+    assert bytes(found) == b"small" * 100
+    assert sys.getsizeof(held) < 2 * len(found)

@@ -6,7 +6,7 @@ import pytest
 from crc32c import crc32c
 
 from bucketlog.errors import ConfigurationError, InvalidDataError
-from bucketlog.model import Buffer
+from bucketlog.model import Buffer, Ticket, TopicId, TopicPartition
 from bucketlog.wire.batch import (
     CRC_START,
     DELETE_HORIZON,
@@ -21,7 +21,9 @@ from bucketlog.wire.records import Header, Record, decode_records, encode_batch
 from bucketlog.wire.rewriting import delete_horizon
 from tests.compaction_model import ABORT, COMMIT, marker_record
 from tiered_storage.key_compaction import Cleaner, CleaningRound, CleaningStats, DirtyPart
+from tiered_storage.keys import tier_name
 from tiered_storage.offset_map import ENTRY_BYTES, OffsetMap, offset_map
+from tiered_storage.partition_segment import PartitionSegmentWriter, check_partition_segment
 from tiered_storage.transaction_outcomes import TransactionScan
 
 NOW_MS = 1_700_000_000_000
@@ -358,3 +360,28 @@ def test_records_that_do_not_hold_are_named(codec: Codec, compiled: bool) -> Non
         Cleaned(with_header(batch, ">i", 57, 1), compiled=compiled)
     with pytest.raises(InvalidDataError, match="55"):
         Cleaned(with_header(batch, ">h", 21, 6), compiled=compiled)
+
+
+@both
+def test_what_comes_out_makes_a_partition_segment(compiled: bool) -> None:
+    """Gaps, at the edges, too, and a last batch without records."""
+    data = (
+        encode_batch([of(5, b"a", b"1")])
+        + encode_batch([of(6, b"a", b"2"), of(7, b"b", b"1")], codec=Codec.LZ4)
+        + encode_batch([of(8, None, b"keyless")])
+    )
+    cleaned = Cleaned(data, compiled=compiled)
+    writer = PartitionSegmentWriter(TopicPartition(TopicId(bytes(16)), 0), 0)
+    for batch, header in zip(cleaned.batches, cleaned.headers, strict=True):
+        writer.describe(
+            header.base_offset,
+            header.next_offset,
+            len(batch),
+            header.record_count,
+            header.max_timestamp,
+        )
+        writer.append(batch)
+    name = tier_name(Ticket(1, 0), "0" * 16)
+    finished = writer.finish(cleaned.end, name, NOW_MS)
+    index = check_partition_segment(finished.there, b"".join(finished.parts))
+    assert (index.start, index.end, index.batches, index.records) == (0, 9, 2, 2)
