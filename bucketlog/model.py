@@ -78,6 +78,20 @@ class WaitingSegment(NamedTuple):
     created_ms: int
 
 
+class PartitionTier(NamedTuple):
+    """What the fold says of where a partition's batches are: records below `log_start` are gone,
+    batches that end at or before `end` stand in the objects of `rows`, in log segments no more."""
+
+    log_start: int
+    end: int
+    rows: tuple[TierRow, ...]
+
+    @property
+    def batches_from(self) -> int:
+        """Batches that end at or before it are not to be read from log segments."""
+        return max(self.log_start, self.end)
+
+
 class BatchIndex(NamedTuple):
     """What a segment's footer says of one record batch (docs/format/segment.md, batch row).
 

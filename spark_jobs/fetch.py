@@ -1,64 +1,121 @@
 """What a Spark task does: range GETs, checks, Arrow batches.
 
-Invariant: a batch is held against its footer row and its CRC before a record of it is handed out,
-and damage is an error that names topic, partition, offsets and object; nothing is skipped. Pieces
-are read ahead by a few threads, and closing the generator early stops them.
+Invariant: a batch is held against its footer row and its CRC before a record of it is handed out
+(in the tier: against its CRC and its row's offsets), and damage is an error that names topic,
+partition, offsets and object; nothing is skipped. Ranges are read ahead by a few threads, and
+closing the generator early stops them.
 """
 
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
+from bucketlog.errors import CorruptObjectError, InvalidDataError
 from bucketlog.model import BatchIndex, Buffer
 from spark_jobs.columns import to_record_batch
-from spark_jobs.plan import Piece, Run
+from spark_jobs.plan import Piece, Run, TaskPiece, TierPiece
 from tiered_storage import keys
 from tiered_storage.bucket import Span, SyncBucket
 from tiered_storage.segment import check_batch
+from tiered_storage.tier_reader import BatchWalk, get_part, object_of, parts_of
 
 READ_AHEAD = 3
 DECODE_BYTES = 1024 * 1024
 """Stored bytes that become one Arrow batch; a record batch is never split."""
 
 
+class _Request(NamedTuple):
+    """One range GET of a piece."""
+
+    piece: TaskPiece
+    key: str
+    span: Span
+
+
+class _Read(NamedTuple):
+    """Checked batches; `data` begins at byte `position` of the object, which is `key`."""
+
+    key: str
+    data: Buffer
+    position: int
+    runs: Sequence[Run]
+
+
 def read_pieces(
     bucket: SyncBucket,
-    pieces: Sequence[Piece],
+    pieces: Sequence[TaskPiece],
     names: Sequence[str],
     *,
     max_decompressed_bytes: int,
 ) -> Generator[pa.RecordBatch, None, None]:
     """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`."""
-    for piece, data in _read_ahead(bucket, pieces):
-        key = keys.segment(piece.segment)
-        view = memoryview(data)
-        for runs in _groups(piece):
-            for run in runs:
-                _check(key, view, piece.position, run)
+    for read in _reads(bucket, pieces):
+        for runs in _groups(read.runs):
             try:
                 batch = to_record_batch(
-                    data,
-                    piece.position,
+                    read.data,
+                    read.position,
                     runs,
                     names,
                     max_decompressed_bytes=max_decompressed_bytes,
                 )
             except InvalidDataError as error:
                 at = runs[0].rows[0].position
-                raise _damage(key, at, runs, str(error)) from error
+                raise _damage(read.key, at, _places(runs), str(error)) from error
             if batch.num_rows:
                 yield batch
 
 
-def _read_ahead(bucket: SyncBucket, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, Buffer]]:
+def _reads(bucket: SyncBucket, pieces: Sequence[TaskPiece]) -> Iterator[_Read]:
+    walk: BatchWalk | None = None
+    for (piece, key, span), data in _read_ahead(bucket, pieces):
+        if isinstance(piece, Piece):
+            view = memoryview(data)
+            for run in piece.runs:
+                _check(key, view, piece.position, run)
+            yield _Read(key, data, piece.position, piece.runs)
+            continue
+        if walk is None:
+            walk = BatchWalk(piece.partition, piece.row, piece.span)
+        try:
+            found = walk.feed(data)
+            if span.start + span.length == piece.span.start + piece.span.length:
+                walk.finish()
+                walk = None
+        except CorruptObjectError as error:
+            raise _damage(key, error.position, _places(piece), error.reason) from error
+        rows = tuple(
+            row
+            for row in found.rows
+            if row.base_offset < piece.end and row.next_offset > piece.start
+        )
+        if rows:
+            run = Run(piece.topic, piece.partition.partition, piece.start, piece.end, rows)
+            yield _Read(key, found.data, found.position, [run])
+
+
+def _requests(pieces: Iterable[TaskPiece]) -> Iterator[_Request]:
+    for piece in pieces:
+        if isinstance(piece, Piece):
+            key = keys.segment(piece.segment)
+            yield _Request(piece, key, Span(piece.position, piece.length))
+        else:
+            key = keys.tier_object(object_of(piece.partition, piece.row))
+            for span in parts_of(piece.span):
+                yield _Request(piece, key, span)
+
+
+def _read_ahead(
+    bucket: SyncBucket, pieces: Sequence[TaskPiece]
+) -> Iterator[tuple[_Request, Buffer]]:
     pool = ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="bucketlog-read")
     try:
-        flying: deque[tuple[Piece, Future[Buffer]]] = deque()
-        for piece in pieces:
-            flying.append((piece, pool.submit(_get, bucket, piece)))
+        flying: deque[tuple[_Request, Future[Buffer]]] = deque()
+        for request in _requests(pieces):
+            flying.append((request, pool.submit(_get, bucket, request)))
             if len(flying) > READ_AHEAD:
                 first, future = flying.popleft()
                 yield first, future.result()
@@ -69,23 +126,19 @@ def _read_ahead(bucket: SyncBucket, pieces: Sequence[Piece]) -> Iterator[tuple[P
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _get(bucket: SyncBucket, piece: Piece) -> Buffer:
-    key = keys.segment(piece.segment)
+def _get(bucket: SyncBucket, request: _Request) -> Buffer:
     try:
-        data = bucket.get(key, Span(piece.position, piece.length)).data
-    except ObjectNotFoundError as error:
-        raise _damage(key, piece.position, piece.runs, "the object is gone") from error
-    if len(data) != piece.length:
-        at = piece.position + len(data)
-        raise _damage(key, at, piece.runs, f"{len(data)} of {piece.length} bytes are there")
-    return data
+        return get_part(bucket, request.key, request.span)
+    except CorruptObjectError as error:
+        places = _places(request.piece)
+        raise _damage(request.key, error.position, places, error.reason) from error
 
 
-def _groups(piece: Piece) -> Iterator[list[Run]]:
-    """The runs of a piece, cut so that about `DECODE_BYTES` are decoded at once."""
+def _groups(all_runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """The runs, cut so that about `DECODE_BYTES` are decoded at once."""
     group: list[Run] = []
     size = 0
-    for run in piece.runs:
+    for run in all_runs:
         rows: list[BatchIndex] = []
         for row in run.rows:
             if size and size + row.length > DECODE_BYTES:
@@ -106,19 +159,29 @@ def _check(key: str, view: memoryview, start: int, run: Run) -> None:
             check_batch(key, view[at : at + row.length], row)
         except CorruptObjectError as error:
             one = run._replace(rows=(row,))
-            raise _damage(key, error.position, [one], error.reason) from error
+            raise _damage(key, error.position, _places([one]), error.reason) from error
 
 
-def _damage(key: str, position: int, runs: Sequence[Run], reason: str) -> CorruptObjectError:
-    lost = "; ".join(
+def _places(what: TaskPiece | Sequence[Run]) -> list[str]:
+    """Which offsets of which partitions are there."""
+    if isinstance(what, TierPiece):
+        first, last = max(what.start, what.row.start), min(what.end, what.row.end) - 1
+        return [
+            f"topic {what.topic!r} partition {what.partition.partition} offsets {first} to {last}"
+        ]
+    return [
         f"topic {run.topic!r} partition {run.partition} "
         f"offsets {run.rows[0].base_offset} to {run.rows[-1].next_offset - 1}"
-        for run in runs[:5]
-    )
-    more = f" and {len(runs) - 5} more" if len(runs) > 5 else ""
+        for run in (what.runs if isinstance(what, Piece) else what)
+    ]
+
+
+def _damage(key: str, position: int, places: Sequence[str], reason: str) -> CorruptObjectError:
+    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
     return CorruptObjectError(
         key,
         position,
-        f"{reason}: {lost}{more}",
-        remedy="restore the object, or leave these offsets out by startingOffsets or endingOffsets",
+        f"{reason}: {'; '.join(places[:5])}{more}",
+        remedy="if reading took longer than objects are kept after they are replaced, begin again; "
+        "else restore the object, or leave these offsets out by startingOffsets or endingOffsets",
     )

@@ -1,18 +1,28 @@
 """From a snapshot of the log and the options to what each Spark task reads. Pure.
 
 Invariants: every batch that overlaps a wanted range is in exactly one task; pieces stand in log
-order within a task and over the tasks, so that each partition's offsets ascend; a piece is one
-range GET.
+order within a task and over the tasks (tiers first, then log segments by ticket), so that each
+partition's offsets ascend. A piece of a log segment is one range GET; one of a tier's object as
+many as its bytes need. What stands in the tier is not known batch by batch: its objects are cut
+at the rows of their sparse indexes, which only those need that are cut (`objects_to_cut`).
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from bucketlog.errors import ConfigurationError
-from bucketlog.model import BatchIndex, SegmentId, Ticket, TopicPartition
+from bucketlog.model import (
+    BatchIndex,
+    SegmentId,
+    Ticket,
+    TierObject,
+    TierRow,
+    TopicPartition,
+)
 from bucketlog.wire.batch import CONTROL
 from metadata.fold import LogState, Topic
 from spark_jobs.options import (
@@ -25,9 +35,15 @@ from spark_jobs.options import (
     Subscribe,
     SubscribePattern,
 )
+from tiered_storage.bucket import Span
 from tiered_storage.log_cut import ReadablePartition
+from tiered_storage.partition_segment import PartitionSegmentIndex
+from tiered_storage.tier_reader import GET_BYTES, batches_span, object_of
 
-MAX_GET_BYTES = 16 * 1024 * 1024
+UNCUT_BYTES = 1024 * 1024
+"""An object up to this size is read whole where only a part of it is wanted: that is one GET."""
+UNEVEN = 1.25
+"""So many times a task's share an object may be before it is cut to make tasks even."""
 
 
 class OffsetRange(NamedTuple):
@@ -68,6 +84,36 @@ class Piece(NamedTuple):
         return last.position + last.length - self.position
 
 
+class TierPiece(NamedTuple):
+    """Batches of one partition, one after another in an object of its tier: the bytes of `span`.
+
+    Only records `start` ≤ offset < `end` are wanted.
+    """
+
+    topic: str
+    partition: TopicPartition
+    row: TierRow
+    span: Span
+    start: int
+    end: int
+
+
+TaskPiece: TypeAlias = Piece | TierPiece
+Indexes: TypeAlias = Mapping[TierObject, PartitionSegmentIndex]
+
+
+class TaskLimits(NamedTuple):
+    """`min_partitions` None: as many tasks as `max_partition_bytes` gives."""
+
+    max_partition_bytes: int
+    min_partitions: int | None = None
+
+    def share(self, total_bytes: int) -> int:
+        """So many bytes a task reads."""
+        count = max(-(-total_bytes // self.max_partition_bytes), self.min_partitions or 1)
+        return -(-total_bytes // count)
+
+
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """One batch of the plan, with where it stands."""
@@ -92,8 +138,7 @@ def resolve_ranges(
     for topic, number in selected:
         partition = TopicPartition(topic.topic_id, number)
         first = state.partitions[partition].log_start
-        found = readable.get(partition)
-        last = max(first, found.end_offset if found is not None else 0)
+        last = max(first, readable[partition].end_offset)
         start = _offset(options.starting, topic.name, number, first, last)
         end = _offset(options.ending, topic.name, number, first, last)
         if not first <= start <= last or not first <= end <= last:
@@ -161,46 +206,146 @@ def _offset(bound: Bound, topic: str, number: int, first: int, last: int) -> int
             return {EARLIEST: first, LATEST: last}.get(at, at)
 
 
-def plan_tasks(
-    ranges: Iterable[OffsetRange],
+def wanted_rows(
+    ranges: Iterable[OffsetRange], readable: Mapping[TopicPartition, ReadablePartition]
+) -> Iterator[tuple[OffsetRange, TierRow]]:
+    """The rows of tiers that overlap the ranges, in the order of reading."""
+    for wanted in ranges:
+        for row in readable[wanted.partition].rows:
+            if row.start < wanted.end and row.end > wanted.start:
+                yield wanted, row
+
+
+def objects_to_cut(
+    ranges: Sequence[OffsetRange],
     readable: Mapping[TopicPartition, ReadablePartition],
-    *,
-    max_partition_bytes: int,
-    min_partitions: int | None,
-) -> list[tuple[Piece, ...]]:
-    """Tasks of about equal bytes; empty where there is nothing to read."""
-    wanted = sorted(_wanted(ranges, readable), key=lambda batch: batch.order)
-    total = sum(batch.row.length for batch in wanted)
-    if not total:
-        return []
-    count = max(-(-total // max_partition_bytes), min_partitions or 1)
-    share = -(-total // count)
-    tasks: list[tuple[Piece, ...]] = []
-    mine: list[_Wanted] = []
-    done = 0
-    for batch in wanted:
-        mine.append(batch)
-        done += batch.row.length
-        if done >= share * (len(tasks) + 1):
-            tasks.append(tuple(_pieces(mine)))
-            mine = []
-    if mine:
-        tasks.append(tuple(_pieces(mine)))
-    return tasks
+    limits: TaskLimits,
+) -> list[tuple[TopicPartition, TierRow]]:
+    """The objects whose indexes `plan_tasks` can use. The tiers hold no manifests any more."""
+    rows = list(wanted_rows(ranges, readable))
+    total = sum(row.batch_bytes for _, row in rows)
+    share = limits.share(total + sum(b.row.length for b in _wanted(ranges, readable)))
+    return [
+        (wanted.partition, row)
+        for wanted, row in rows
+        if row.batch_bytes > UNEVEN * share
+        or (row.batch_bytes > UNCUT_BYTES and not _is_whole(row, wanted))
+    ]
+
+
+def _is_whole(row: TierRow, wanted: OffsetRange) -> bool:
+    return wanted.start <= row.start and row.end <= wanted.end
+
+
+def plan_tasks(
+    ranges: Sequence[OffsetRange],
+    readable: Mapping[TopicPartition, ReadablePartition],
+    limits: TaskLimits,
+    indexes: Indexes,
+) -> list[tuple[TaskPiece, ...]]:
+    """Tasks of about equal bytes; empty where there is nothing to read. `indexes` are those of
+    `objects_to_cut`."""
+    stretches = [
+        _stretch(wanted, row, indexes.get(object_of(wanted.partition, row)))
+        for wanted, row in wanted_rows(ranges, readable)
+    ]
+    batches = sorted(_wanted(ranges, readable), key=lambda batch: batch.order)
+    total = sum(piece.span.length for piece in stretches)
+    total += sum(batch.row.length for batch in batches)
+    tasks = _Tasks(limits.share(total))
+    for piece in stretches:
+        tasks.add_stretch(piece, indexes.get(object_of(piece.partition, piece.row)))
+    for batch in batches:
+        tasks.add_batch(batch)
+    return tasks.finish()
+
+
+class _Tasks:
+    """Filled one after another, each until its share is reached."""
+
+    def __init__(self, share: int) -> None:
+        self._share = share
+        self._tasks: list[tuple[TaskPiece, ...]] = []
+        self._stretches: list[TierPiece] = []
+        self._batches: list[_Wanted] = []
+        self._done = 0
+
+    def add_stretch(self, piece: TierPiece, index: PartitionSegmentIndex | None) -> None:
+        rest: TierPiece | None = piece
+        while rest is not None:
+            room = self._share * (len(self._tasks) + 1) - self._done
+            head, rest = _cut(rest, room, index)
+            self._stretches.append(head)
+            self._took(head.span.length)
+
+    def add_batch(self, batch: _Wanted) -> None:
+        self._batches.append(batch)
+        self._took(batch.row.length)
+
+    def _took(self, size_bytes: int) -> None:
+        self._done += size_bytes
+        if self._done >= self._share * (len(self._tasks) + 1):
+            self._close()
+
+    def _close(self) -> None:
+        self._tasks.append((*self._stretches, *_pieces(self._batches)))
+        self._stretches, self._batches = [], []
+
+    def finish(self) -> list[tuple[TaskPiece, ...]]:
+        if self._stretches or self._batches:
+            self._close()
+        return self._tasks
+
+
+def _stretch(wanted: OffsetRange, row: TierRow, index: PartitionSegmentIndex | None) -> TierPiece:
+    """What is wanted of an object: without an index all of it, else from the row of the index that
+    holds the first offset to the first one beyond the last."""
+    whole = batches_span(row)
+    start, end = whole.start, whole.start + whole.length
+    if index is not None:
+        blocks = index.blocks
+        if wanted.start > row.start:
+            start = blocks.position_of(wanted.start)
+        at = bisect_left(blocks.base_offsets, wanted.end)
+        if at < len(blocks):
+            end = max(blocks.positions[at], start)
+    return TierPiece(
+        wanted.topic, wanted.partition, row, Span(start, end - start), wanted.start, wanted.end
+    )
+
+
+def _cut(
+    piece: TierPiece, room: int, index: PartitionSegmentIndex | None
+) -> tuple[TierPiece, TierPiece | None]:
+    start, length = piece.span.start, piece.span.length
+    if index is None or length <= room:
+        return piece, None
+    head = index.boundary(start + room) - start
+    if head >= length:
+        return piece, None
+    return (
+        piece._replace(span=Span(start, head)),
+        piece._replace(span=Span(start + head, length - head)),
+    )
 
 
 def count_records(
-    ranges: Iterable[OffsetRange], readable: Mapping[TopicPartition, ReadablePartition]
+    ranges: Sequence[OffsetRange],
+    readable: Mapping[TopicPartition, ReadablePartition],
+    indexes: Indexes,
 ) -> int | None:
-    """How many records the ranges hold, by the footers; None where an edge cuts a batch."""
+    """How many records the ranges hold, by footers and indexes (those of all `wanted_rows`); None
+    where an edge cuts a batch or an object."""
     count = 0
-    for wanted in ranges:
-        found = readable.get(wanted.partition)
-        for _, _, row in found.batches if found is not None else ():
-            if row.base_offset < wanted.end and row.next_offset > wanted.start:
-                if row.base_offset < wanted.start or row.next_offset > wanted.end:
-                    return None
-                count += 0 if row.attributes & CONTROL else row.record_count
+    for wanted, row in wanted_rows(ranges, readable):
+        if not _is_whole(row, wanted):
+            return None
+        count += indexes[object_of(wanted.partition, row)].records
+    for batch in _wanted(ranges, readable):
+        wanted, found = batch.range, batch.row
+        if found.base_offset < wanted.start or found.next_offset > wanted.end:
+            return None
+        count += 0 if found.attributes & CONTROL else found.record_count
     return count
 
 
@@ -209,14 +354,13 @@ def _wanted(
     readable: Mapping[TopicPartition, ReadablePartition],
 ) -> Iterator[_Wanted]:
     for wanted in ranges:
-        found = readable.get(wanted.partition)
-        for segment, ticket, row in found.batches if found is not None else ():
+        for segment, ticket, row in readable[wanted.partition].batches:
             if row.base_offset < wanted.end and row.next_offset > wanted.start:
                 yield _Wanted((ticket, row.position), segment, wanted, row)
 
 
 def _pieces(batches: Sequence[_Wanted]) -> Iterator[Piece]:
-    """Cut where a segment ends, at bytes that are not wanted, and at `MAX_GET_BYTES`."""
+    """Cut where a segment ends, at bytes that are not wanted, and at `GET_BYTES`."""
     pending: list[_Wanted] = []
     for batch in batches:
         if pending:
@@ -225,7 +369,7 @@ def _pieces(batches: Sequence[_Wanted]) -> Iterator[Piece]:
             if (
                 batch.segment != last.segment
                 or batch.row.position != last.row.position + last.row.length
-                or batch.row.position + batch.row.length - start > MAX_GET_BYTES
+                or batch.row.position + batch.row.length - start > GET_BYTES
             ):
                 yield _piece(pending)
                 pending = []

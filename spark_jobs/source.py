@@ -4,14 +4,16 @@
     spark.read.format("bucketlog").option("subscribe", "orders").load("s3://bucket/prefix")
 
 Columns are those of Spark's Kafka source; options are in `spark_jobs.options`. The driver reads the
-log once per query (a checkpoint, two listings, footers) and hands byte ranges to tasks, which read
-objects and nothing else. A schema given by `.schema(...)` chooses columns: what is not asked for is
-not decoded. Written to the Python data source API of Spark 4.0.
+log once per query (a checkpoint, two listings, footers; of the tiers that are wanted the manifests,
+and the indexes of objects to cut) and hands byte ranges to tasks, which read objects and nothing
+else. A schema given by `.schema(...)` chooses columns: what is not asked for is not decoded.
+Written to the Python data source API of Spark 4.0.
 """
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
@@ -19,15 +21,27 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from bucketlog.errors import ConfigurationError
-from bucketlog.model import TopicPartition
+from bucketlog.model import TierRow, TopicPartition
 from metadata.checkpoint import restored
-from metadata.fold import LogState, fold
+from metadata.fold import fold
+from metadata.partition_tiers import partition_tiers
 from spark_jobs.options import ReadOptions, parse_options
-from spark_jobs.plan import Piece, count_records, plan_tasks, resolve_ranges
+from spark_jobs.plan import (
+    OffsetRange,
+    TaskLimits,
+    TaskPiece,
+    count_records,
+    objects_to_cut,
+    plan_tasks,
+    resolve_ranges,
+    wanted_rows,
+)
 from spark_jobs.schema import check_schema, source_schema
+from tiered_storage.bucket import SyncBucket
 from tiered_storage.location import open_sync_bucket
 from tiered_storage.log_cut import ReadablePartition, readable
 from tiered_storage.log_reader import read_log
+from tiered_storage.tier_reader import read_indexes, read_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +58,7 @@ def register(spark: SparkSession) -> None:
 class Task(InputPartition):
     """What one Spark task reads; travels to an executor by pickle."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TaskPiece, ...]
 
 
 class BucketlogSource(DataSource):
@@ -108,8 +122,10 @@ class Pinned:
 def pin(options: Mapping[str, str]) -> Pinned:
     """Resolve what is to be read now, so that a growing log does not change it."""
     parsed = parse_options(options)
-    view = _read(parsed)
-    ranges = resolve_ranges(parsed, view.state, view.batches)
+    with closing(open_sync_bucket(parsed.url, s3=parsed.s3)) as bucket:
+        ranges, parts = _read(bucket, parsed)
+        rows = ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
+        indexes = read_indexes(bucket, rows)
     starting: dict[str, dict[int, int]] = {}
     ending: dict[str, dict[int, int]] = {}
     for wanted in ranges:
@@ -117,37 +133,37 @@ def pin(options: Mapping[str, str]) -> Pinned:
         ending.setdefault(wanted.topic, {})[wanted.partition.partition] = wanted.end
     return Pinned(
         {"startingOffsets": json.dumps(starting), "endingOffsets": json.dumps(ending)},
-        count_records(ranges, view.batches),
+        count_records(ranges, parts, indexes),
         tuple((wanted.topic, wanted.partition.partition) for wanted in ranges),
     )
 
 
-@dataclass(frozen=True)
-class _View:
-    state: LogState
-    batches: Mapping[TopicPartition, ReadablePartition]
-
-
-def _read(options: ReadOptions) -> _View:
-    bucket = open_sync_bucket(options.url, s3=options.s3)
-    try:
-        snapshot = read_log(bucket)
-    finally:
-        bucket.close()
+def _read(
+    bucket: SyncBucket, options: ReadOptions
+) -> tuple[list[OffsetRange], dict[TopicPartition, ReadablePartition]]:
+    """What is wanted, and where that stands: no row is a manifest's any more."""
+    snapshot = read_log(bucket)
     if snapshot.is_empty:
         raise ConfigurationError(
             f"there is no log at {options.url}, or it is empty",
             remedy="check the path; `bucketlog dev --data DIR` keeps its bucket in DIR/bucket",
         )
     before = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
-    return _View(fold(snapshot.segments, onto=before), readable(snapshot))
+    state = fold(snapshot.segments, onto=before)
+    parts = readable(snapshot, partition_tiers(state))
+    ranges = resolve_ranges(options, state, parts)
+    tiers: dict[TopicPartition, list[TierRow]] = {wanted.partition: [] for wanted in ranges}
+    for wanted, row in wanted_rows(ranges, parts):
+        tiers[wanted.partition].append(row)
+    return ranges, {
+        partition: replace(parts[partition], rows=rows)
+        for partition, rows in read_rows(bucket, tiers).items()
+    }
 
 
-def _plan(options: ReadOptions) -> list[tuple[Piece, ...]]:
-    view = _read(options)
-    return plan_tasks(
-        resolve_ranges(options, view.state, view.batches),
-        view.batches,
-        max_partition_bytes=options.max_partition_bytes,
-        min_partitions=options.min_partitions,
-    )
+def _plan(options: ReadOptions) -> list[tuple[TaskPiece, ...]]:
+    limits = TaskLimits(options.max_partition_bytes, options.min_partitions)
+    with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
+        ranges, parts = _read(bucket, options)
+        indexes = read_indexes(bucket, objects_to_cut(ranges, parts, limits))
+    return plan_tasks(ranges, parts, limits, indexes)

@@ -9,11 +9,11 @@ from uuid import uuid4
 from bucketlog.model import SegmentId, TopicPartition
 from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import decode_records
+from tests.readable_log import readable_in
 from tests.rig import OwnValkey, Rig, create_topic
 from tests.wire_client import fetch_values
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.log_cut import readable
 from tiered_storage.log_reader import read_log
 from tiered_storage.segment import Seal, encode_seal
 
@@ -71,7 +71,7 @@ class Brokers:
         """The end that a reader of the bucket alone finds in `t`, and the batches it withholds."""
         topic = rig.view.topic("t")
         assert topic is not None
-        found = readable(read_log(self.memory)).get(TopicPartition(topic.topic_id, partition))
+        found = readable_in(read_log(self.memory)).get(TopicPartition(topic.topic_id, partition))
         return (found.end_offset, found.withheld) if found else (0, 0)
 
 

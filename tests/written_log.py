@@ -83,19 +83,20 @@ class WrittenLog:
     def create_topic(self, name: str, partitions: int = 1) -> TopicId:
         topic_id = self._fresh_id()
         self.topics[name] = (TopicId(topic_id.bytes), partitions)
-        self._fact(TopicCreated(topic_id=topic_id, name=name, partitions=partitions))
+        self.fact(TopicCreated(topic_id=topic_id, name=name, partitions=partitions))
         return TopicId(topic_id.bytes)
 
     def delete_topic(self, name: str) -> None:
         topic_id, _ = self.topics.pop(name)
-        self._fact(TopicDeleted(topic_id=UUID(bytes=topic_id), name=name))
+        self.fact(TopicDeleted(topic_id=UUID(bytes=topic_id), name=name))
 
     def add_partitions(self, name: str, total: int) -> None:
         topic_id, _ = self.topics[name]
         self.topics[name] = (topic_id, total)
-        self._fact(PartitionsAdded(topic_id=UUID(bytes=topic_id), name=name, partitions=total))
+        self.fact(PartitionsAdded(topic_id=UUID(bytes=topic_id), name=name, partitions=total))
 
-    def _fact(self, fact: Fact) -> None:
+    def fact(self, fact: Fact) -> None:
+        """For the next segment."""
         self._waiting.facts.append(encode_fact(fact))
 
     def partition(self, name: str, partition: int) -> TopicPartition:

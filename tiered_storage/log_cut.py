@@ -4,7 +4,7 @@ Such a reader lists all chains twice; the second listing begins after the first 
 and during them brokers write on, so neither is a picture of one moment. Invariant: what `cut_log`
 keeps is closed (everything that a kept segment builds on is kept too), and what `readable` lets
 through never changes afterwards: later readers see the same records at the same offsets, and more
-after them.
+after them, as long as the topic's own policy (log start, key compaction) keeps them.
 
 Where the cut is. `cut` is the highest ticket among segments that pass 1 found committed; of pass 2,
 committed segments up to `cut` are kept, and none after it. Why they are closed:
@@ -32,17 +32,38 @@ for nothing, and so do stamps that only pass 2 saw.
 Checkpoints. A reader that begins with one reads the tails alone. All that stands below the
 checkpoint's ticket is in it, so that the argument above holds for what X builds on there, too; its
 high watermarks count as stamps, since nothing open is below its ticket.
+
+Tiers (docs/format/tier.md). The fold of the kept segments says where a partition's log and tier
+begin and end. What ends at or before the later of log start and tier's end is not read from log
+segments, wherever else it stands: in a tail whose swap came after the checkpoint, in both, or in
+none, because its segments are in no checkpoint and deleted. Why that is right:
+
+- Who writes an entry that swaps, or moves a log start, has seen all below the offset that it names
+  visible or void before he reserved it. A kept entry X was reserved before the segment M that
+  carries the cut was, hence before pass 2 began; so all that it builds on is kept, by the argument
+  above, and a gap below its offset is void: the offset counts as a stamp, though only pass 2 may
+  have seen X. What the tier's objects hold was fixed when X was reserved. A gap that begins at the
+  tier's end or later is crossed by the rules above, and no other.
+- Swaps of kept entries alone count. One that came later replaces objects by others with the same
+  batches, or moves batches out of log segments. A reader that does not know of it finds the old
+  objects: what left a tier, or stands in no checkpoint any more, is deleted only a safety age
+  later. Who reads longer than that finds an object gone. That is an error, never a shorter log: he
+  begins again.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from bucketlog.checkpoint import Checkpoint, StoredBatch
 from bucketlog.errors import CorruptObjectError, InvalidDataError
 from bucketlog.model import (
+    PartitionTier,
     SegmentId,
     SegmentIndex,
     Ticket,
+    TierRow,
     TopicPartition,
     WriterId,
 )
@@ -71,12 +92,16 @@ class LogSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ReadablePartition:
-    """`batches` in offset order; `end_offset` is the end of the last one, 0 where there is none.
+    """Records from `log_start` on: first those in the tier's `rows`, then those of `batches`, which
+    stand in log segments, both in offset order; the first of either may begin below the log start.
 
-    `withheld` counts batches that are committed behind a gap that may still be filled.
+    `end_offset` is the end of the last batch, 0 where there was none; `withheld` counts batches
+    that are committed behind a gap that may still be filled.
     """
 
     partition: TopicPartition
+    log_start: int
+    rows: tuple[TierRow, ...]
     batches: tuple[StoredBatch, ...]
     end_offset: int
     withheld: int
@@ -181,26 +206,63 @@ def _highest_stamps(vouching: Iterable[SegmentIndex]) -> dict[TopicPartition, in
     return stamps
 
 
-def readable(snapshot: LogSnapshot) -> dict[TopicPartition, ReadablePartition]:
-    """Per partition that has batches, those that may be read, from offset 0 on.
+class _Walked(NamedTuple):
+    """What may be read of a partition after the checkpoint; `end` is that of the last batch."""
+
+    batches: list[StoredBatch]
+    end: int
+    withheld: int
+
+
+_NO_TIER = PartitionTier(0, 0, ())
+
+
+def readable(
+    snapshot: LogSnapshot, tiers: Mapping[TopicPartition, PartitionTier]
+) -> dict[TopicPartition, ReadablePartition]:
+    """What may be read of each partition that exists. `tiers` are those of the snapshot's fold
+    (`metadata.partition_tiers`), of all these partitions.
 
     Raises `InvalidDataError` where offsets overlap.
     """
-    found = _walk_tails(snapshot)
-    if snapshot.checkpoint is not None:
-        for partition, part in snapshot.checkpoint.partitions.items():
-            covered = tuple(snapshot.checkpoint.batches(partition))
-            tail = found.get(partition)
-            if tail is not None:
-                found[partition] = replace(tail, batches=covered + tail.batches)
-            elif covered:
-                end = part.high_watermark
-                found[partition] = ReadablePartition(partition, covered, end, withheld=0)
-    return found
+    tails = _walk_tails(snapshot, tiers)
+    return {
+        partition: _joined(snapshot.checkpoint, partition, tier, tails.get(partition))
+        for partition, tier in tiers.items()
+    }
 
 
-def _walk_tails(snapshot: LogSnapshot) -> dict[TopicPartition, ReadablePartition]:
-    """As `readable`, of the partitions that have batches after the checkpoint, and those alone."""
+def _joined(
+    checkpoint: Checkpoint | None,
+    partition: TopicPartition,
+    tier: PartitionTier,
+    tail: _Walked | None,
+) -> ReadablePartition:
+    batches = list(checkpoint.batches(partition)) if checkpoint is not None else []
+    end, withheld = _high_watermark(checkpoint, partition), 0
+    if tail is not None:
+        batches += tail.batches
+        end, withheld = tail.end, tail.withheld
+    del batches[: bisect_right(batches, tier.batches_from, key=lambda each: each.row.next_offset)]
+    if batches and batches[0].row.base_offset < tier.end:
+        raise InvalidDataError(
+            f"the tier of {partition} ends at {tier.end}, inside of a batch of segment "
+            f"{tuple(batches[0].segment)}"
+        )
+    return ReadablePartition(
+        partition, tier.log_start, tier.rows, tuple(batches), max(end, tier.end), withheld
+    )
+
+
+def _high_watermark(checkpoint: Checkpoint | None, partition: TopicPartition) -> int:
+    covered = checkpoint.partitions.get(partition) if checkpoint is not None else None
+    return covered.high_watermark if covered is not None else 0
+
+
+def _walk_tails(
+    snapshot: LogSnapshot, tiers: Mapping[TopicPartition, PartitionTier]
+) -> dict[TopicPartition, _Walked]:
+    """Of the partitions that have batches after the checkpoint, and those alone."""
     stored: dict[TopicPartition, list[StoredBatch]] = {}
     for index in snapshot.segments:
         for part in index.partitions:
@@ -208,13 +270,12 @@ def _walk_tails(snapshot: LogSnapshot) -> dict[TopicPartition, ReadablePartition
                 stored.setdefault(part.partition, []).extend(
                     StoredBatch(index.segment, index.ticket, row) for row in part.batches
                 )
-    covered = snapshot.checkpoint.partitions if snapshot.checkpoint is not None else {}
     return {
         partition: _walk(
             partition,
             batches,
-            covered[partition].high_watermark if partition in covered else 0,
-            snapshot.hw_stamps.get(partition, 0),
+            _high_watermark(snapshot.checkpoint, partition),
+            max(snapshot.hw_stamps.get(partition, 0), tiers.get(partition, _NO_TIER).batches_from),
         )
         for partition, batches in stored.items()
     }
@@ -227,12 +288,10 @@ def stalled_partitions(
     behind a void reservation that no stamp reaches past. `segments` are all committed ones after
     `checkpoint`."""
     log = LogSnapshot(checkpoint, None, tuple(segments), _highest_stamps(segments))
-    return [partition for partition, part in _walk_tails(log).items() if part.withheld]
+    return [partition for partition, part in _walk_tails(log, {}).items() if part.withheld]
 
 
-def _walk(
-    partition: TopicPartition, batches: list[StoredBatch], end: int, stamp: int
-) -> ReadablePartition:
+def _walk(partition: TopicPartition, batches: list[StoredBatch], end: int, stamp: int) -> _Walked:
     """`batches` from offset `end` on, in ticket order, which is offset order."""
     count = 0
     for batch in batches:
@@ -246,4 +305,4 @@ def _walk(
             break
         end = batch.row.next_offset
         count += 1
-    return ReadablePartition(partition, tuple(batches[:count]), end, len(batches) - count)
+    return _Walked(batches[:count], end, len(batches) - count)

@@ -1,8 +1,9 @@
 """The digest of a log from its bucket alone: a checkpoint, the tails and two passes, as any reader
-without a broker. Every batch is read, and its CRC holds. Invariant: each segment is read once; its
-batches are taken in ticket order, which is offset order within a partition."""
+without a broker. Every batch is read, and its CRC holds. Invariant: each object is read once; of a
+partition first its tier is read, then log segments in ticket order, so that its batches come in
+offset order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -16,17 +17,19 @@ from bucketlog.doctor.digest import (
     as_clients_show,
 )
 from bucketlog.errors import ObjectNotFoundError
-from bucketlog.model import SegmentId, Ticket, TopicPartition
+from bucketlog.model import BatchIndex, SegmentId, Ticket, TopicPartition
 from bucketlog.wire.batch import CONTROL, read_header
 from bucketlog.wire.records import decode_records
 from metadata.checkpoint import restored
 from metadata.fold import LogState, fold
+from metadata.partition_tiers import partition_tiers
 from tiered_storage import keys
 from tiered_storage.bucket import SyncBucket
 from tiered_storage.identity import ClusterIdentity, NoLogError
-from tiered_storage.log_cut import readable
+from tiered_storage.log_cut import ReadablePartition, readable
 from tiered_storage.log_reader import read_log
 from tiered_storage.segment import check_batch
+from tiered_storage.tier_reader import read_batches, read_rows
 
 SEGMENTS_IN_FLIGHT = 16
 
@@ -46,16 +49,20 @@ def digest_of_bucket(bucket: SyncBucket, place: str = "this bucket") -> LogDiges
         raise NoLogError(place) from None
     snapshot = read_log(bucket)
     state = fold(snapshot.segments, onto=restored(snapshot.checkpoint, keep_producers=False))
-    parts = {key: part for key, part in readable(snapshot).items() if key in state.partitions}
+    parts = readable(snapshot, partition_tiers(state))
+    hashes = {key: RecordHash() for key in parts}
+    _add_tiers(bucket, parts, hashes)
     wanted: dict[SegmentId, _Wanted] = {}
     for key, part in parts.items():
         for batch in part.batches:
             at = wanted.setdefault(batch.segment, _Wanted(batch.ticket, batch.segment, []))
             at.batches.append((key, batch))
-    hashes = {key: RecordHash() for key in state.partitions}
     for segment, data in _bodies(bucket, sorted(wanted.values(), key=lambda one: one.ticket)):
         for key, batch in sorted(segment.batches, key=lambda one: one[1].row.position):
-            _add(hashes[key], keys.segment(segment.segment), data, batch)
+            row = batch.row
+            stored = data[row.position : row.position + row.length]
+            check_batch(keys.segment(segment.segment), stored, row)
+            _add(hashes[key], stored, row, parts[key].log_start)
     ends = {key: part.end_offset for key, part in parts.items()}
     return LogDigest(
         str(identity.cluster_id),
@@ -74,14 +81,26 @@ def _bodies(bucket: SyncBucket, wanted: Sequence[_Wanted]) -> Iterator[tuple[_Wa
                 yield one, memoryview(body)
 
 
-def _add(records: RecordHash, key: str, data: memoryview, batch: StoredBatch) -> None:
-    row = batch.row
-    stored = data[row.position : row.position + row.length]
-    check_batch(key, stored, row)
+def _add_tiers(
+    bucket: SyncBucket,
+    parts: Mapping[TopicPartition, ReadablePartition],
+    hashes: Mapping[TopicPartition, RecordHash],
+) -> None:
+    for key, rows in read_rows(bucket, {key: part.rows for key, part in parts.items()}).items():
+        for row in rows:
+            if row.end <= parts[key].log_start:  # in a manifest whose end is above it
+                continue
+            for walked in read_batches(bucket, key, row):
+                for batch, stored in walked.batches():
+                    _add(hashes[key], stored, batch, parts[key].log_start)
+
+
+def _add(records: RecordHash, stored: memoryview, row: BatchIndex, log_start: int) -> None:
     if row.attributes & CONTROL:
         return
     for record in decode_records(stored, read_header(stored)):
-        records.add(record.offset, record.timestamp, record.key, record.value, record.headers)
+        if record.offset >= log_start:
+            records.add(record.offset, record.timestamp, record.key, record.value, record.headers)
 
 
 def _topics(

@@ -18,11 +18,11 @@ from metadata.facts import TopicCreated, encode_fact
 from metadata.fold import fold
 from metadata.sequencer.requests import Fence, FenceStatus, PublishStatus
 from metadata.view import Change, View
+from tests.readable_log import readable_in
 from tests.sequencing import Sequencing, plain
 from tests.written_log import row_of, some_records
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.log_cut import readable
 from tiered_storage.log_reader import read_log
 from tiered_storage.segment import HEADER, Seal, encode_footer, encode_seal
 
@@ -80,7 +80,7 @@ class Log:
 
     def read(self) -> tuple[int, int]:
         """The end that a reader of the bucket alone finds, and the batches it withholds."""
-        found = readable(read_log(self.bucket))[self.partition]
+        found = readable_in(read_log(self.bucket))[self.partition]
         return found.end_offset, found.withheld
 
 

@@ -12,13 +12,13 @@ from bucketlog.model import SegmentId
 from bucketlog.verify import verify_log
 from metadata.sequencer.scripts import Verb as Ask
 from stateless_broker.epochs.committed import CommittedLog
+from tests.readable_log import readable_in
 from tests.rig import OwnValkey, Rig, create_topic, outcome, produce, send, until
 from tests.several_brokers import Brokers, stored
 from tiered_storage import keys
 from tiered_storage.backends.threaded import ThreadedBucket
 from tiered_storage.floors import Floor, encode_floor
 from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
-from tiered_storage.log_cut import readable
 from tiered_storage.log_reader import read_log
 
 NONE = ErrorCode.none
@@ -99,7 +99,7 @@ async def test_what_is_closed_and_holds_nothing_goes_after_the_safety_age(
     assert [offset for offset, _ in before] == list(range(len(before)))
     topic = rig.view.topic("t")
     assert topic is not None
-    assert {part.end_offset for part in readable(read_log(brokers.memory)).values()} == {
+    assert {part.end_offset for part in readable_in(read_log(brokers.memory)).values()} == {
         len(before)
     }
     await rig.stop()

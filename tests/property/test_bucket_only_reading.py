@@ -15,12 +15,13 @@ import pytest
 
 from bucketlog.model import SegmentId, TopicId, TopicPartition, WriterId
 from metadata.fold import fold
+from tests.readable_log import readable_in
 from tests.written_log import Reserved, WrittenLog, some_records
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.bucket import ObjectInfo
 from tiered_storage.chains import Chain, read_chains
-from tiered_storage.log_cut import cut_log, readable, wanted_footers
+from tiered_storage.log_cut import cut_log, wanted_footers
 from tiered_storage.log_reader import read_footers
 from tiered_storage.segment import Seal, encode_seal, is_seal
 
@@ -219,7 +220,7 @@ class Cluster:
         assert reader.visible_before <= kept
         fold(snapshot.segments)
         self.seen["left out"] += len(footers) - len(kept)
-        found = readable(snapshot)
+        found = readable_in(snapshot)
         self.seen["withheld"] += sum(part.withheld for part in found.values())
         return Result(
             {

@@ -17,10 +17,11 @@ from metadata.checkpoint import restored
 from metadata.fold import fold
 from tests.checkpoints import Tails, indexes_of, made_of
 from tests.property.test_bucket_only_reading import Cluster, Result
+from tests.readable_log import readable_in
 from tiered_storage import keys
 from tiered_storage.bucket import ObjectInfo
 from tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint
-from tiered_storage.log_cut import LogSnapshot, cut_log, readable, wanted_footers
+from tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footers
 from tiered_storage.log_reader import read_checkpoint, read_footers, read_tails
 from tiered_storage.tails import chains_of, tail_starts, whole_log
 
@@ -119,12 +120,12 @@ class CheckpointedCluster(Cluster):
         without = fold(whole.segments)
         assert with_checkpoint.topics == without.topics
         assert with_checkpoint.partitions == without.partitions
-        late_parts = readable(late)
-        for key, part in readable(whole).items():
+        late_parts = readable_in(late)
+        for key, part in readable_in(whole).items():
             if key in with_checkpoint.partitions:
                 assert late_parts[key].batches[: len(part.batches)] == part.batches
         found = self.snapshot(first.tails, second.tails, work.base)
-        parts = readable(found)
+        parts = readable_in(found)
         fold(found.segments, onto=restored(work.base))
         self.seen["with a checkpoint"] += work.base is not None
         self.results.append(

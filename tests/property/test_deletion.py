@@ -22,6 +22,7 @@ from metadata.fold import fold
 from tests.checkpoints import indexes_of, made_of
 from tests.property.test_bucket_only_reading import Result
 from tests.property.test_checkpointed_reading import CheckpointedCluster, Pass, Work, tails_in
+from tests.readable_log import readable_in
 from tests.written_log import Reserved
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
@@ -30,7 +31,6 @@ from tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint, newe
 from tiered_storage.deletion import plan_chain, plan_floors
 from tiered_storage.floors import Floor, check_not_below, decode_floor, encode_floor
 from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
-from tiered_storage.log_cut import readable
 from tiered_storage.log_reader import read_checkpoint, read_tails
 from tiered_storage.segment import Seal, encode_seal, is_seal
 
@@ -223,7 +223,7 @@ class DeletingCluster(CheckpointedCluster):
         if self.is_stale(work):
             return
         state = fold(found.segments, onto=restored(work.base))
-        parts = readable(found)
+        parts = readable_in(found)
         for key, part in parts.items():
             if key in state.partitions:
                 for batch in part.batches:

@@ -1,9 +1,11 @@
 """The log's records as a reader of the bucket alone sees them: no broker, no Redis."""
 
+from bucketlog.model import Buffer
 from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import decode_records
 from metadata.checkpoint import restored
 from metadata.fold import fold
+from metadata.partition_tiers import partition_tiers
 from tests.scenarios.history import Log, Sent
 from tests.scenarios.load import sent_of
 from tiered_storage import keys
@@ -11,6 +13,7 @@ from tiered_storage.bucket import Span, SyncBucket
 from tiered_storage.log_cut import readable
 from tiered_storage.log_reader import read_log
 from tiered_storage.segment import check_batch
+from tiered_storage.tier_reader import read_batches, read_rows
 
 
 def records_in_bucket(bucket: SyncBucket, topic: str) -> Log:
@@ -20,17 +23,25 @@ def records_in_bucket(bucket: SyncBucket, topic: str) -> Log:
     state = fold(snapshot.segments, onto=restored(snapshot.checkpoint))
     topic_id = state.names[topic]
     rows: dict[int, list[tuple[int, Sent]]] = {}
-    for partition, part in readable(snapshot).items():
+    for partition, part in readable(snapshot, partition_tiers(state)).items():
         if partition.topic_id != topic_id:
             continue
         assert not part.withheld, f"{part.withheld} batches of {partition} are behind a gap"
-        rows[partition.partition] = mine = []
+        stored: list[Buffer] = []
+        for tier_row in read_rows(bucket, {partition: part.rows})[partition]:
+            for walked in read_batches(bucket, partition, tier_row):
+                stored += [batch for _, batch in walked.batches()]
         for segment, _, row in part.batches:
             key = keys.segment(segment)
             batch = bucket.get(key, Span(row.position, row.length)).data
             check_batch(key, batch, row)
-            mine += [
-                (record.offset, sent_of(record.value))
-                for record in decode_records(batch, read_header(batch))
-            ]
+            stored.append(batch)
+        found = [
+            (record.offset, sent_of(record.value))
+            for batch in stored
+            for record in decode_records(batch, read_header(batch))
+            if record.offset >= part.log_start
+        ]
+        if found:
+            rows[partition.partition] = found
     return rows

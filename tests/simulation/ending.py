@@ -4,13 +4,14 @@ the bucket."""
 import asyncio
 from itertools import pairwise
 
+from bucketlog.checkpoint import StoredBatch
 from bucketlog.errors import InvalidDataError
-from bucketlog.model import SegmentId, SegmentIndex, TopicId, TopicPartition
+from bucketlog.model import SegmentIndex, TopicId, TopicPartition
 from metadata.fold import LogState, fold
 from metadata.view import View
 from tests.simulation.bucket import PastStore
 from tests.simulation.last_gap import leave_a_gap
-from tests.simulation.readers import Reading
+from tests.simulation.readers import Reading, Shown, shown
 from tests.simulation.truth import decode
 from tests.simulation.world import TOPIC, World
 from tiered_storage import keys
@@ -21,7 +22,7 @@ from tiered_storage.segment import decode_footer
 PATIENCE_S = 30.0
 STAMPS_S = 20.0
 """So long it may take at rest until readers of the bucket alone are shown past a void."""
-Batches = dict[TopicPartition, list[tuple[int, SegmentId]]]
+Batches = dict[TopicPartition, list[StoredBatch]]
 
 
 def committed(world: World) -> list[SegmentIndex]:
@@ -59,7 +60,7 @@ def batches_of(log: list[SegmentIndex]) -> Batches:
     for index in log:
         for part in index.partitions:
             rows = found.setdefault(part.partition, [])
-            rows += [(row.base_offset, index.segment) for row in part.batches]
+            rows += [StoredBatch(index.segment, index.ticket, row) for row in part.batches]
     return found
 
 
@@ -137,14 +138,16 @@ def _check_checkpoints(world: World, log: list[SegmentIndex]) -> None:
             continue
         checkpoint = decode_checkpoint(key, data)
         world.trace.count("checkpoints")
-        wanted = batches_of([index for index in log if index.ticket < checkpoint.ticket])
+        below = [index for index in log if index.ticket < checkpoint.ticket]
+        wanted, state = batches_of(below), fold(below)
         for partition in checkpoint.partitions:
-            covered = [(b.row.base_offset, b.segment) for b in checkpoint.batches(partition)]
-            if covered != wanted.get(partition, []):
+            start = state.partitions[partition].batches_from
+            rows = [b for b in wanted.get(partition, []) if b.row.next_offset > start]
+            if list(checkpoint.batches(partition)) != rows:
                 world.trace.violate("checkpoints", f"{key}: {partition}")
-        live = fold([index for index in log if index.ticket < checkpoint.ticket]).topics
         for partition, rows in wanted.items():
-            if rows and partition.topic_id in live and partition not in checkpoint.partitions:
+            is_live = partition.topic_id in state.topics
+            if rows and is_live and partition not in checkpoint.partitions:
                 world.trace.violate("checkpoints", f"{key} lacks {partition}")
 
 
@@ -171,21 +174,32 @@ async def _not_shown(world: World) -> str:
     log = committed(world)
     topics = fold(log).topics
     for partition, rows in batches_of(log).items():
-        shown = last.batches.get(partition, [])
-        if partition.topic_id in topics and shown != rows:
-            return f"it shows {len(shown)} batches of {partition}, not {len(rows)}"
+        if partition.topic_id not in topics:
+            continue
+        found, wanted = last.batches[partition], _from_start(world, last, partition, rows)
+        if found != wanted:
+            return f"it shows {len(found)} batches of {partition}, not {len(wanted)}"
     return ""
 
 
+def _from_start(
+    world: World, reading: Reading, partition: TopicPartition, rows: list[StoredBatch]
+) -> list[Shown]:
+    """What a reading of the partition's `rows` has to show."""
+    start = reading.starts[partition]
+    return [shown(world.store, b.segment, b.row) for b in rows if b.row.next_offset > start]
+
+
 def _check_reading(world: World, reading: Reading, final: Batches) -> None:
-    for partition, shown in reading.batches.items():
+    for partition, found in reading.batches.items():
         end = reading.ends[partition]
-        wanted = [row for row in final.get(partition, []) if row[0] < end]
-        if shown != wanted:
+        rows = [batch for batch in final.get(partition, []) if batch.row.base_offset < end]
+        wanted = _from_start(world, reading, partition, rows)
+        if found != wanted:
             world.trace.violate(
                 "bucket reader",
-                f"{reading.name} showed {set(shown) - set(wanted)} of {partition}, "
-                f"and not {set(wanted) - set(shown)}",
+                f"{reading.name} showed {set(found) - set(wanted)} of {partition}, "
+                f"and not {set(wanted) - set(found)}",
             )
 
 

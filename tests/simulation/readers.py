@@ -1,7 +1,8 @@
 """Readers of the bucket alone: the real, synchronous one, stepped through virtual time.
 
 Invariants that they hold the log to: what was acknowledged before a reading began is in what it
-kept; what it shows of a partition, from offset 0 on, is exactly what the log has there in the end.
+kept; what it shows of a partition, from its log start on, is byte for byte what the log has there
+in the end, whichever objects it stood in.
 """
 
 import asyncio
@@ -9,16 +10,23 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from crc32c import crc32c
 
 from bucketlog.errors import BucketlogError, StaleCheckpointError
-from bucketlog.model import Buffer, SegmentId, TopicPartition
+from bucketlog.model import BatchIndex, Buffer, SegmentId, TopicPartition
+from metadata.checkpoint import restored
+from metadata.fold import fold
+from metadata.partition_tiers import partition_tiers
 from tests.simulation.bucket import Store, merged
 from tests.simulation.trace import Trace
 from tests.simulation.truth import Truth
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
-from tiered_storage.log_cut import LogSnapshot, readable
+from tiered_storage import keys
+from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, SyncBucket
+from tiered_storage.log_cut import LogSnapshot, ReadablePartition, readable
 from tiered_storage.log_reader import read_log
+from tiered_storage.tier_reader import read_batches, read_rows
 
 T = TypeVar("T")
 REQUEST_S = 0.02
@@ -108,14 +116,52 @@ class _Bucket:
         pass
 
 
+class Shown(NamedTuple):
+    """A batch, whose bytes have that CRC32C."""
+
+    base_offset: int
+    next_offset: int
+    crc32c: int
+
+
 @dataclass(frozen=True)
 class Reading:
-    """By partition: what was shown, and the offset after it."""
+    """By partition: what was shown, the log start, and the offset after what was shown."""
 
     name: str
-    batches: dict[TopicPartition, list[tuple[int, SegmentId]]]
+    batches: dict[TopicPartition, list[Shown]]
+    starts: dict[TopicPartition, int]
     ends: dict[TopicPartition, int]
     withheld: int
+
+
+class _Read(NamedTuple):
+    snapshot: LogSnapshot
+    parts: dict[TopicPartition, ReadablePartition]
+    tiers: dict[TopicPartition, list[Shown]]
+
+
+def _read(bucket: SyncBucket) -> _Read:
+    """All requests of a reading."""
+    snapshot = read_log(bucket, requests_in_flight=1)
+    state = fold(snapshot.segments, onto=restored(snapshot.checkpoint))
+    parts = readable(snapshot, partition_tiers(state))
+    rows = read_rows(bucket, {key: part.rows for key, part in parts.items()}, requests_in_flight=1)
+    return _Read(
+        snapshot,
+        parts,
+        {
+            key: [
+                Shown(batch.base_offset, batch.next_offset, crc32c(stored))
+                for row in rows[key]
+                if row.end > part.log_start
+                for walked in read_batches(bucket, key, row)
+                for batch, stored in walked.batches()
+                if batch.next_offset > part.log_start
+            ]
+            for key, part in parts.items()
+        },
+    )
 
 
 class BucketReader:
@@ -137,32 +183,34 @@ class BucketReader:
         name = f"{self._name}.{len(self.readings)}"
         known = {part: len(bases) for part, bases in self._truth.acknowledged_bases.items()}
         try:
-            snapshot = await self._snapshot()
-            found = readable(snapshot)
+            found = await self._read()
         except StaleCheckpointError:
             self._trace.count("reader: began again too often")
             return None
         except BucketlogError as error:
             self._trace.violate("bucket reader", f"{name}: {error!r}")
             return None
-        self._check_complete(name, snapshot, known)
+        self._check_complete(name, found, known)
+        parts = found.parts
         reading = Reading(
             name,
             {
-                partition: [(batch.row.base_offset, batch.segment) for batch in part.batches]
-                for partition, part in found.items()
+                partition: found.tiers[partition]
+                + [shown(self._store, batch.segment, batch.row) for batch in part.batches]
+                for partition, part in parts.items()
             },
-            {partition: part.end_offset for partition, part in found.items()},
-            sum(part.withheld for part in found.values()),
+            {partition: part.log_start for partition, part in parts.items()},
+            {partition: part.end_offset for partition, part in parts.items()},
+            sum(part.withheld for part in parts.values()),
         )
         self._trace.add(name, f"shows {sum(reading.ends.values())}, withholds {reading.withheld}")
         self._trace.count("reader: readings")
         self.readings.append(reading)
         return reading
 
-    async def _snapshot(self) -> LogSnapshot:
+    async def _read(self) -> _Read:
         bucket = _Bucket(self._store, self._random)
-        stepped = _Stepped(lambda: read_log(bucket, requests_in_flight=1))
+        stepped = _Stepped(lambda: _read(bucket))
         bucket.stepped = stepped
         slow = self._random.random() < 0.3
 
@@ -172,22 +220,30 @@ class BucketReader:
 
         return await stepped.run(pause)
 
-    def _check_complete(
-        self, name: str, snapshot: LogSnapshot, known: dict[TopicPartition, int]
-    ) -> None:
-        """What was acknowledged before is kept, shown or withheld."""
+    def _check_complete(self, name: str, found: _Read, known: dict[TopicPartition, int]) -> None:
+        """What was acknowledged before is kept, shown or withheld, or below the log start."""
         kept: dict[TopicPartition, set[int]] = {}
+        snapshot = found.snapshot
         for index in snapshot.segments:
             for part in index.partitions:
                 kept.setdefault(part.partition, set()).update(r.base_offset for r in part.batches)
         for partition, count in known.items():
+            there = found.parts.get(partition)
             bases = kept.get(partition, set())
-            if snapshot.checkpoint is not None and partition in snapshot.checkpoint.partitions:
-                covered = snapshot.checkpoint.batches(partition)
-                bases = bases | {batch.row.base_offset for batch in covered}
+            if there is not None:
+                bases = bases | {batch.base_offset for batch in found.tiers[partition]}
+                bases |= {batch.row.base_offset for batch in there.batches}
             told = self._truth.acknowledged_bases[partition][:count]
-            missing = [base for base in told if base not in bases]
+            start = there.log_start if there is not None else 0
+            missing = [base for base in told if base not in bases and base >= start]
             if missing and partition not in self._truth.deleted:
                 self._trace.violate(
                     "bucket reader", f"{name} has not {missing[:3]} of {partition}, acknowledged"
                 )
+
+
+def shown(store: Store, segment: SegmentId, row: BatchIndex) -> Shown:
+    """A batch of a log segment, whose object may be gone."""
+    data = memoryview(store.history[keys.segment(segment)])
+    stored = data[row.position : row.position + row.length]
+    return Shown(row.base_offset, row.next_offset, crc32c(stored))

@@ -9,12 +9,13 @@ from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoun
 from metadata.checkpoint import restored
 from metadata.fold import fold
 from tests.checkpoints import indexes_of, write_checkpoint
+from tests.readable_log import readable_in
 from tests.written_log import WrittenLog, some_records
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.bucket import Body, Span, Suffix
 from tiered_storage.checkpoint_cut import cut_prefix
-from tiered_storage.log_cut import readable, stalled_partitions
+from tiered_storage.log_cut import stalled_partitions
 from tiered_storage.log_reader import read_checkpoint, read_log, read_tails
 from tiered_storage.segment import SEAL_LENGTH
 
@@ -58,9 +59,9 @@ def spoil(bucket: MemoryBucket, key: str) -> None:
 
 
 def ends(bucket: MemoryBucket) -> list[tuple[int, int]]:
-    """Ends of the partitions and how many batches are withheld."""
-    parts = readable(read_log(bucket)).values()
-    return [(part.end_offset, part.withheld) for part in parts]
+    """Ends of the partitions that have batches and how many of these are withheld."""
+    parts = readable_in(read_log(bucket)).values()
+    return [(part.end_offset, part.withheld) for part in parts if part.end_offset]
 
 
 def test_only_what_is_after_the_checkpoint_is_read(bucket: WatchedBucket, log: WrittenLog) -> None:

@@ -14,15 +14,16 @@ from spark_jobs.options import Assign, Subscribe, SubscribePattern, parse_option
 from spark_jobs.plan import (
     OffsetRange,
     Piece,
+    TaskLimits,
     count_records,
     plan_tasks,
     resolve_ranges,
 )
 from tests.checkpoints import write_checkpoint
+from tests.readable_log import readable_in
 from tests.written_log import WrittenLog, some_records
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.bucket import Body, Span, Suffix, SyncBucket
-from tiered_storage.log_cut import readable
 from tiered_storage.log_reader import read_log
 
 PATH = {"path": "file:///logs"}
@@ -116,18 +117,19 @@ def ranges(log: WrittenLog, **options: str) -> list[OffsetRange]:
     return resolve_ranges(
         parse_options({**PATH, **options}),
         fold(snapshot.segments, onto=restored(snapshot.checkpoint)),
-        readable(snapshot),
+        readable_in(snapshot),
     )
 
 
 def tasks(log: WrittenLog, wanted: list[OffsetRange], **limits: int) -> list[tuple[Piece, ...]]:
     snapshot = read_log(log.bucket)
-    return plan_tasks(
+    planned = plan_tasks(
         wanted,
-        readable(snapshot),
-        max_partition_bytes=limits.get("max_partition_bytes", 1 << 30),
-        min_partitions=limits.get("min_partitions"),
+        readable_in(snapshot),
+        TaskLimits(limits.get("max_partition_bytes", 1 << 30), limits.get("min_partitions")),
+        {},
     )
+    return [tuple(piece for piece in task if isinstance(piece, Piece)) for task in planned]
 
 
 def named(found: list[OffsetRange]) -> list[tuple[str, int, int, int]]:
@@ -205,13 +207,13 @@ def test_bytes_bound_a_task(log: WrittenLog) -> None:
 
 
 def test_footers_count_records_of_whole_batches(log: WrittenLog) -> None:
-    found = readable(read_log(log.bucket))
-    assert count_records(ranges(log, subscribe="a,b"), found) == 70
+    found = readable_in(read_log(log.bucket))
+    assert count_records(ranges(log, subscribe="a,b"), found, {}) == 70
     cut = ranges(log, subscribe="b", endingOffsets='{"b":{"0":9}}')
-    assert count_records(cut, found) is None
+    assert count_records(cut, found, {}) is None
     log.append("b", 0, some_records(2), control=True)
     log.flush()
-    assert count_records(ranges(log, subscribe="b"), readable(read_log(log.bucket))) == 10
+    assert count_records(ranges(log, subscribe="b"), readable_in(read_log(log.bucket)), {}) == 10
 
 
 def read_all(log: WrittenLog, planned: list[tuple[Piece, ...]]) -> list[int]:

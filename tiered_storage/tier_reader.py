@@ -1,0 +1,199 @@
+"""Reading tiers from the bucket alone: what stands in the objects that rows name.
+
+Invariants: a batch is handed out once its CRC holds and its offsets are above those before and
+within its row's; damage is an error and names the object; nothing is skipped. An object that is
+gone is an error, too: it was lost, or whoever asks has read for longer than the safety age after
+which what left a tier is deleted (`tiered_storage.log_cut`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
+from bucketlog.model import BatchIndex, Buffer, TierObject, TierRow, TopicPartition
+from bucketlog.wire.batch import crc_holds, read_header
+from tiered_storage import keys
+from tiered_storage.bucket import Span, SyncBucket
+from tiered_storage.manifest import decode_manifest
+from tiered_storage.partition_segment import (
+    HEADER,
+    PartitionSegmentIndex,
+    decode_index,
+    index_span,
+    walk_batches,
+)
+
+GET_BYTES = 16 * 1024 * 1024
+REQUESTS_IN_FLIGHT = 16
+GONE = "it is gone"
+_REMEDY = (
+    "begin again: what has left a tier is deleted a safety age later; if it is still named then, "
+    "restore it from a version or a copy of the bucket"
+)
+
+
+def object_of(partition: TopicPartition, row: TierRow) -> TierObject:
+    return TierObject(partition, row.start, row.name, row.manifest)
+
+
+def get_part(bucket: SyncBucket, key: str, span: Span) -> Buffer:
+    """Exactly those bytes. Raises `CorruptObjectError` where they are not there."""
+    try:
+        data = bucket.get(key, span).data
+    except ObjectNotFoundError as error:
+        raise CorruptObjectError(key, span.start, GONE, remedy=_REMEDY) from error
+    if len(data) != span.length:
+        at = span.start + len(data)
+        raise CorruptObjectError(key, at, f"{len(data)} of {span.length} bytes are there")
+    return data
+
+
+def batches_span(row: TierRow) -> Span:
+    """Where the batches stand in the partition segment that `row` names."""
+    return Span(len(HEADER), row.batch_bytes)
+
+
+def parts_of(span: Span, most_bytes: int = GET_BYTES) -> Iterator[Span]:
+    """`span` in pieces of at most `most_bytes`."""
+    end = span.start + span.length
+    for start in range(span.start, end, most_bytes):
+        yield Span(start, min(most_bytes, end - start))
+
+
+def read_rows(
+    bucket: SyncBucket,
+    tiers: Mapping[TopicPartition, Iterable[TierRow]],
+    *,
+    requests_in_flight: int = REQUESTS_IN_FLIGHT,
+) -> dict[TopicPartition, tuple[TierRow, ...]]:
+    """The rows of partition segments alone: each manifest's own in its place, one GET each."""
+    wanted = [(partition, row) for partition, rows in tiers.items() for row in rows if row.manifest]
+    listed: dict[TierObject, Sequence[TierRow]] = {}
+    if wanted:
+        with ThreadPoolExecutor(min(requests_in_flight, len(wanted))) as pool:
+            found = pool.map(lambda one: _read_manifest(bucket, *one), wanted)
+            for (partition, row), rows in zip(wanted, found, strict=True):
+                listed[object_of(partition, row)] = rows
+    return {
+        partition: tuple(
+            each for row in rows for each in listed.get(object_of(partition, row), (row,))
+        )
+        for partition, rows in tiers.items()
+    }
+
+
+def _read_manifest(bucket: SyncBucket, partition: TopicPartition, row: TierRow) -> list[TierRow]:
+    there = object_of(partition, row)
+    key = keys.tier_object(there)
+    rows = decode_manifest(there, get_part(bucket, key, Span(0, row.size_bytes)))
+    if rows[-1].end > row.end:
+        raise CorruptObjectError(key, 0, f"it lists offsets up to {rows[-1].end}, not {row.end}")
+    return rows
+
+
+def read_indexes(
+    bucket: SyncBucket,
+    wanted: Iterable[tuple[TopicPartition, TierRow]],
+    *,
+    requests_in_flight: int = REQUESTS_IN_FLIGHT,
+) -> dict[TierObject, PartitionSegmentIndex]:
+    """Indexes of partition segments, one GET each. Raises as `decode_index`."""
+    asked = list(wanted)
+    if not asked:
+        return {}
+    with ThreadPoolExecutor(min(requests_in_flight, len(asked))) as pool:
+        found = pool.map(lambda one: _read_index(bucket, *one), asked)
+        return {object_of(*one): index for one, index in zip(asked, found, strict=True)}
+
+
+def _read_index(
+    bucket: SyncBucket, partition: TopicPartition, row: TierRow
+) -> PartitionSegmentIndex:
+    there = object_of(partition, row)
+    tail = get_part(bucket, keys.tier_object(there), index_span(row))
+    return decode_index(there, tail, row.size_bytes)
+
+
+class Walked(NamedTuple):
+    """Whole batches; `data` begins at byte `position` of the object, as positions in `rows` do."""
+
+    data: Buffer
+    position: int
+    rows: tuple[BatchIndex, ...]
+
+    def batches(self) -> Iterator[tuple[BatchIndex, memoryview]]:
+        view = memoryview(self.data)
+        for row in self.rows:
+            at = row.position - self.position
+            yield row, view[at : at + row.length]
+
+
+class BatchWalk:
+    """The batches of a part of a partition segment, out of ranges of it that come one after
+    another. `span` is the whole part, which begins and ends with a batch."""
+
+    def __init__(self, partition: TopicPartition, row: TierRow, span: Span) -> None:
+        self.key = keys.tier_object(object_of(partition, row))
+        self._row = row
+        self._position = span.start
+        self._end = span.start + span.length
+        self._expected = row.start
+        self._rest: Buffer = b""
+
+    def feed(self, data: Buffer) -> Walked:
+        """The batches that end in `data`, the next range. Raises `CorruptObjectError`."""
+        if len(self._rest):
+            data = b"".join((self._rest, data))
+        view = memoryview(data)
+        start, rows = self._position, []
+        for placed in walk_batches(self.key, data, start):
+            batch = view[placed.position - start : placed.position - start + placed.length]
+            rows.append(self._checked(batch, placed.position))
+            self._position = placed.position + placed.length
+        self._rest = bytes(view[self._position - start :])
+        return Walked(data, start, tuple(rows))
+
+    def _checked(self, batch: memoryview, position: int) -> BatchIndex:
+        try:
+            header = read_header(batch)
+        except InvalidDataError as error:
+            raise CorruptObjectError(self.key, position, error.message) from error
+        if not self._expected <= header.base_offset < header.next_offset <= self._row.end:
+            raise CorruptObjectError(
+                self.key, position, f"offset {header.base_offset} is out of place"
+            )
+        if not crc_holds(batch, header):
+            raise CorruptObjectError(
+                self.key,
+                position,
+                f"the CRC of the batch at offset {header.base_offset} does not hold",
+            )
+        self._expected = header.next_offset
+        return BatchIndex(
+            header.base_offset,
+            position,
+            len(batch),
+            header.record_count,
+            header.last_offset_delta,
+            header.max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.attributes,
+            header.base_sequence,
+        )
+
+    def finish(self) -> None:
+        """After the last range. Raises `CorruptObjectError` where it ends inside of a batch."""
+        if self._position != self._end:
+            raise CorruptObjectError(
+                self.key, self._position, f"no batch ends at byte {self._end}, as it should"
+            )
+
+
+def read_batches(bucket: SyncBucket, partition: TopicPartition, row: TierRow) -> Iterator[Walked]:
+    """All batches of a partition segment, by ranges of at most `GET_BYTES`."""
+    walk = BatchWalk(partition, row, batches_span(row))
+    for span in parts_of(batches_span(row)):
+        yield walk.feed(get_part(bucket, walk.key, span))
+    walk.finish()
