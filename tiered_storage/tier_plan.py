@@ -1,18 +1,19 @@
 """What is worth compacting: windows of log segments, runs of small rows, old rows. Pure.
 
-Invariants: a window is a prefix, in ticket order, of the log segments that still hold batches of
-their own, so that each partition's part of it begins at the end of its tier; a merge replaces
-neighbours; a manifest replaces the oldest rows. Nothing here touches a batch: columns are bisected
-and sliced. Source: docs/decisions/0008-old-segments.md.
+Invariants: a window is a prefix of the log segments that still hold batches of their own, in an
+order in which those of a partition come one after another, so that each partition's part of it
+begins at the end of its tier; a merge replaces neighbours; a manifest replaces the oldest rows.
+Nothing here touches a batch: columns are bisected and sliced. Source:
+docs/decisions/0008-old-segments.md.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import NamedTuple, Protocol
 
-from bucketlog.model import SegmentId, TierRow, TopicPartition
+from bucketlog.model import SegmentId, TierRow, TopicPartition, WaitingSegment
 
 MIB = 1024 * 1024
 _TRIMMED_PART = 8
@@ -46,12 +47,20 @@ class CompactionSettings:
 # Splitting ----------------------------------------------------------------------------------------
 
 
+class TierEnd(Protocol):
+    @property
+    def end(self) -> int: ...
+
+
 class LogBatches(Protocol):
-    """The batches of a partition that stand in log segments and not in its tier, column by column,
-    in offset order. Borrowed: nobody changes them while a plan is made."""
+    """The batches of a partition that end above `batches_from`, hence stand in log segments and not
+    in its tier, column by column, in offset order. Borrowed: nobody changes them meanwhile."""
 
     @property
-    def tier_end(self) -> int: ...
+    def tier(self) -> TierEnd: ...
+
+    @property
+    def batches_from(self) -> int: ...
 
     @property
     def next_offsets(self) -> Sequence[int]: ...
@@ -63,48 +72,42 @@ class LogBatches(Protocol):
     def segments(self) -> Sequence[SegmentId]: ...
 
 
-class WaitingSegment(NamedTuple):
-    """A visible log segment; `size_bytes` is its object's."""
-
-    segment: SegmentId
-    size_bytes: int
-    created_ms: int
-
-
 class PartitionRange(NamedTuple):
     """A partition's part of a window: offsets from `start`, the end of its tier, and before `end`.
-    Whoever reads the window finds so many batches and bytes there: else something is missing."""
+    Whoever reads the window finds so many batches and bytes that end above `batches_from`: else
+    something is missing. Below it, batches stand in the tier or are gone."""
 
     start: int
+    batches_from: int
     end: int
     batches: int
     batch_bytes: int
 
 
 class SplitPlan(NamedTuple):
-    """Log segments to read, in ticket order, and what of them is to be split off."""
+    """Log segments to read, in that order, and what of them is to be split off."""
 
     segments: tuple[WaitingSegment, ...]
     ranges: dict[TopicPartition, PartitionRange]
 
 
 def plan_split(
-    waiting: Sequence[WaitingSegment],
+    waiting: Iterable[WaitingSegment],
     logs: Mapping[TopicPartition, LogBatches],
     *,
     settings: CompactionSettings,
     now_ms: int,
 ) -> SplitPlan | None:
-    """`waiting` are log segments in ticket order, without a gap from the oldest that has batches in
-    `logs` on; such that have none may be among them, and are not read.
+    """`waiting` are all log segments that have batches in `logs`, each after those before it of the
+    same partitions; such that have none may be among them, and are not read.
 
     None where nothing is due. A window is due when it is full, or else after the interval: large
     windows give large objects, and each costs a PUT a partition, however little it holds. Costs as
     much as the window has batches, however many wait behind it.
     """
     oldest = {log.segments[0] for log in logs.values() if len(log.segments)}
-    first = next((at for at, each in enumerate(waiting) if each.segment in oldest), len(waiting))
-    chosen, full = _window(waiting, first, settings, now_ms)
+    from_oldest = dropwhile(lambda each: each.segment not in oldest, waiting)
+    chosen, full = _window(from_oldest, settings, now_ms)
     if not chosen or not (full or now_ms - chosen[0].created_ms >= settings.interval_ms):
         return None
     window = {each.segment for each in chosen}
@@ -115,24 +118,28 @@ def plan_split(
         if count:
             used.update(islice(log.segments, count))
             ranges[partition] = PartitionRange(
-                log.tier_end, log.next_offsets[count - 1], count, sum(islice(log.lengths, count))
+                log.tier.end,
+                log.batches_from,
+                log.next_offsets[count - 1],
+                count,
+                sum(islice(log.lengths, count)),
             )
     return SplitPlan(tuple(each for each in chosen if each.segment in used), ranges)
 
 
 def _window(
-    waiting: Sequence[WaitingSegment], first: int, settings: CompactionSettings, now_ms: int
+    waiting: Iterable[WaitingSegment], settings: CompactionSettings, now_ms: int
 ) -> tuple[list[WaitingSegment], bool]:
     """And whether it is full: one segment more would be too much."""
     chosen: list[WaitingSegment] = []
     total = 0
-    for each in islice(waiting, first, None):
+    for each in waiting:
         if now_ms - each.created_ms < settings.age_ms_min:
             break
-        if chosen and total + each.size_bytes > settings.window_bytes:
+        if chosen and total + each.batch_bytes > settings.window_bytes:
             return chosen, True
         chosen.append(each)
-        total += each.size_bytes
+        total += each.batch_bytes
     return chosen, total >= settings.window_bytes
 
 

@@ -11,12 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.model import SegmentId, TierRow, TopicId, TopicPartition, WriterId
+from bucketlog.model import (
+    SegmentId,
+    TierRow,
+    TopicId,
+    TopicPartition,
+    WaitingSegment,
+    WriterId,
+)
 from tiered_storage.tier_plan import (
     MIB,
     CompactionSettings,
     PartitionRange,
-    WaitingSegment,
     plan_manifest,
     plan_merge,
     plan_split,
@@ -45,11 +51,20 @@ def waiting(number: int, size: int, age: int) -> WaitingSegment:
 
 
 @dataclass
+class End:
+    end: int
+
+
+@dataclass
 class Columns:
     """`LogBatches` of (base, next, length, number of the segment)."""
 
-    tier_end: int
+    tier: End
     rows: Sequence[tuple[int, int, int, int]]
+
+    @property
+    def batches_from(self) -> int:
+        return self.tier.end + 1
 
     @property
     def next_offsets(self) -> "array[int]":
@@ -85,7 +100,7 @@ def logs(draw: st.DrawFn) -> tuple[list[WaitingSegment], dict[TopicPartition, Co
                 base = offset + draw(st.integers(0, 2))
                 offset = base + draw(st.integers(1, 3))
                 rows.append((base, offset, draw(st.integers(61, 99)), segment))
-        columns[part(number)] = Columns(tier_end, rows)
+        columns[part(number)] = Columns(End(tier_end), rows)
     return ordered, columns
 
 
@@ -102,12 +117,12 @@ def test_a_window_is_the_oldest_that_fits(
         if NOW_MS - each.created_ms < SMALL.age_ms_min:
             break
         chosen.append(each)
-    total = sum(each.size_bytes for each in chosen)
+    total = sum(each.batch_bytes for each in chosen)
     old = bool(chosen) and NOW_MS - chosen[0].created_ms >= SMALL.interval_ms
     if not chosen or (total < SMALL.window_bytes and not old):
         assert plan is None
         return
-    while len(chosen) > 1 and sum(each.size_bytes for each in chosen) > SMALL.window_bytes:
+    while len(chosen) > 1 and sum(each.batch_bytes for each in chosen) > SMALL.window_bytes:
         chosen.pop()
     assert plan is not None
     window = {each.segment.seq for each in chosen}
@@ -117,23 +132,23 @@ def test_a_window_is_the_oldest_that_fits(
         rows = [row for row in log.rows if row[3] in window]
         if rows:
             expected[partition] = PartitionRange(
-                log.tier_end, rows[-1][1], len(rows), sum(row[2] for row in rows)
+                log.tier.end, log.tier.end + 1, rows[-1][1], len(rows), sum(row[2] for row in rows)
             )
     assert plan.ranges == expected
 
 
 def test_what_is_large_alone_is_a_window() -> None:
     ordered = [waiting(0, 5_000, 100), waiting(1, 10, 100)]
-    columns = {part(0): Columns(7, [(7, 9, 99, 0), (9, 12, 99, 1)])}
+    columns = {part(0): Columns(End(7), [(7, 9, 99, 0), (9, 12, 99, 1)])}
     plan = plan_split(ordered, columns, settings=SMALL, now_ms=NOW_MS)
     assert plan is not None
     assert plan.segments == (ordered[0],)
-    assert plan.ranges == {part(0): PartitionRange(7, 9, 1, 99)}
+    assert plan.ranges == {part(0): PartitionRange(7, 8, 9, 1, 99)}
 
 
 @pytest.mark.parametrize(("age", "due"), [(499, False), (500, True)])
 def test_a_window_that_is_not_full_waits_for_the_interval(age: int, due: bool) -> None:
-    columns = {part(0): Columns(0, [(0, 1, 99, 0)])}
+    columns = {part(0): Columns(End(0), [(0, 1, 99, 0)])}
     plan = plan_split([waiting(0, 99, age)], columns, settings=SMALL, now_ms=NOW_MS)
     assert (plan is not None) == due
 
@@ -142,7 +157,7 @@ def test_a_window_costs_what_it_holds_and_not_what_waits() -> None:
     """A million batches behind the window are not gone through."""
 
     count = 20_000
-    log = Columns(0, [(at, at + 1, 70, at) for at in range(count)])
+    log = Columns(End(0), [(at, at + 1, 70, at) for at in range(count)])
     far = _Counted(log)
     ordered = [waiting(at, 100, 10_000) for at in range(count)]
     plan = plan_split(ordered, {part(0): far}, settings=SMALL, now_ms=NOW_MS)
@@ -155,7 +170,8 @@ class _Counted:
     """Columns that count what is asked of them."""
 
     def __init__(self, log: Columns) -> None:
-        self.tier_end = log.tier_end
+        self.tier = log.tier
+        self.batches_from = log.batches_from
         self.seen = 0
         self.next_offsets = _Column(self, log.next_offsets)
         self.lengths = _Column(self, log.lengths)

@@ -1,0 +1,179 @@
+"""Carrying out what was planned for tiers: reads, writes, and what an entry is to say of it.
+
+Invariants: objects are only created, under names of the job's own; nothing is read faster than the
+limiter allows; what was read is checked before it is written again. Whoever runs it commits the
+`TierChange`s: until then nobody reads what was written, and a job that ends anywhere leaves objects
+that are nobody's.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from typing import NamedTuple
+
+from bucketlog.errors import BucketRefusedError, CorruptObjectError, ObjectNotFoundError
+from bucketlog.model import Buffer, Ticket, TierObject, TierRow, TopicPartition, WallClock
+from tiered_storage import keys
+from tiered_storage.bucket import Bucket
+from tiered_storage.manifest import decode_manifest, encode_manifest
+from tiered_storage.segment import body_crc32c
+from tiered_storage.splitting import Split, SplitPartition, StoredSegment, join_segments
+from tiered_storage.tier_plan import ManifestPlan, ManifestTrim, SplitPlan
+
+
+class TierChange(NamedTuple):
+    """A partition's part of a job, with the fields of a swap in docs/format/segment.md, fact 7.
+    `removed` are segments that a replaced manifest listed and nothing lists any more."""
+
+    partition: TopicPartition
+    start: int
+    end: int
+    replaced: tuple[str, ...]
+    added: tuple[TierRow, ...]
+    removed: tuple[tuple[int, str], ...] = ()
+
+
+class TierWriter:
+    """One job's. `bucket` is lent and tries again by itself. `planned`: the ticket below which the
+    job has seen everything. `spend` is awaited with the number of bytes before they are read.
+    `new_id` gives 16 hexadecimal digits, never twice the same. Methods raise the bucket's errors,
+    and `CorruptObjectError` or `InvalidDataError` where what was read is not what was planned."""
+
+    def __init__(
+        self,
+        *,
+        bucket: Bucket,
+        planned: Ticket,
+        spend: Callable[[int], Awaitable[None]],
+        new_id: Callable[[], str],
+        now_ms: WallClock,
+        segment_bytes_target: int,
+        requests_in_flight: int,
+    ) -> None:
+        self._bucket = bucket
+        self._planned = planned
+        self._spend = spend
+        self._new_id = new_id
+        self._now_ms = now_ms
+        self._segment_bytes_target = segment_bytes_target
+        self._requests_in_flight = requests_in_flight
+
+    def _new_name(self) -> str:
+        return keys.tier_name(self._planned, self._new_id())
+
+    async def split(self, plan: SplitPlan) -> list[TierChange]:
+        split = Split(
+            plan,
+            new_name=self._new_name,
+            segment_bytes_target=self._segment_bytes_target,
+            written_ms=self._now_ms(),
+        )
+        wanted = [(keys.segment(each.segment), each.batch_bytes) for each in plan.segments]
+        async with aclosing(self._read(wanted)) as objects:
+            segments = iter(plan.segments)
+            async for data in objects:
+                for _ in split.take(next(segments).segment, data):
+                    await asyncio.sleep(0)
+        finished = split.finish()
+        try:
+            async with asyncio.TaskGroup() as group:
+                writing = [
+                    group.create_task(self._write_split(finished))
+                    for _ in range(self._requests_in_flight)
+                ]
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from failed
+        return sorted(change for task in writing for change in task.result())
+
+    async def _write_split(self, finished: Iterator[SplitPartition]) -> list[TierChange]:
+        """Those that others leave."""
+        changes = []
+        for part in finished:
+            for segment in part.segments:
+                await self._create(segment.there, segment.parts)
+            rows = tuple(segment.row for segment in part.segments)
+            changes.append(TierChange(part.partition, part.start, part.end, (), rows))
+        return changes
+
+    async def join(self, partition: TopicPartition, rows: Sequence[TierRow]) -> TierChange:
+        """Neighbours become one."""
+        places = [TierObject(partition, row.start, row.name) for row in rows]
+        wanted = [
+            (keys.tier_object(there), row.size_bytes)
+            for there, row in zip(places, rows, strict=True)
+        ]
+        async with aclosing(self._read(wanted)) as objects:
+            contents = [data async for data in objects]
+        stored = list(map(StoredSegment, places, rows, contents))
+        finished = await asyncio.to_thread(join_segments, stored, self._new_name())
+        await self._create(finished.there, finished.parts)
+        return _replacing(partition, rows, finished.row)
+
+    async def list_rows(self, partition: TopicPartition, plan: ManifestPlan) -> TierChange:
+        """Old rows go into a manifest."""
+        listed: list[TierRow] = []
+        if plan.joined is not None:
+            listed = await self.read_manifest(partition, plan.joined)
+        row = await self._create_manifest(partition, [*listed, *plan.rows])
+        return _replacing(partition, plan.replaced, row)
+
+    async def trim(
+        self, partition: TopicPartition, manifest: TierRow, trim: ManifestTrim
+    ) -> TierChange:
+        """A manifest lets go what is below the log start."""
+        row = await self._create_manifest(partition, trim.kept)
+        removed = tuple((each.start, each.name) for each in trim.removed)
+        return _replacing(partition, [manifest], row)._replace(removed=removed)
+
+    async def read_manifest(self, partition: TopicPartition, row: TierRow) -> list[TierRow]:
+        there = TierObject(partition, row.start, row.name, True)
+        async with aclosing(self._read([(keys.tier_object(there), row.size_bytes)])) as objects:
+            async for data in objects:
+                return decode_manifest(there, data)
+        raise AssertionError("one object was asked for")
+
+    async def _create_manifest(self, partition: TopicPartition, rows: Sequence[TierRow]) -> TierRow:
+        manifest = encode_manifest(partition, rows, self._new_name())
+        await self._create(manifest.there, [manifest.data])
+        return manifest.row
+
+    async def _read(self, wanted: Sequence[tuple[str, int]]) -> AsyncGenerator[Buffer, None]:
+        """Whole objects in that order, some of them ahead."""
+        left = iter(wanted)
+        ahead: list[asyncio.Task[Buffer]] = []
+        try:
+            while True:
+                while len(ahead) < self._requests_in_flight:
+                    more = next(left, None)
+                    if more is None:
+                        break
+                    await self._spend(more[1])
+                    ahead.append(asyncio.create_task(self._get(more[0])))
+                if not ahead:
+                    return
+                yield await ahead.pop(0)
+        finally:
+            for task in ahead:
+                task.cancel()
+            await asyncio.gather(*ahead, return_exceptions=True)
+
+    async def _get(self, key: str) -> Buffer:
+        try:
+            return (await self._bucket.get(key)).data
+        except ObjectNotFoundError as error:
+            raise CorruptObjectError(
+                key, 0, "it is gone", remedy="the job was planned on what has changed: plan again"
+            ) from error
+
+    async def _create(self, there: TierObject, parts: Sequence[Buffer]) -> None:
+        key = keys.tier_object(there)
+        if not await self._bucket.create(key, parts, crc32c=body_crc32c(parts)):
+            raise BucketRefusedError(
+                f"there is an object {key!r} already", remedy="names of jobs must be random"
+            )
+
+
+def _replacing(partition: TopicPartition, rows: Sequence[TierRow], row: TierRow) -> TierChange:
+    return TierChange(
+        partition, rows[0].start, rows[-1].end, tuple(each.name for each in rows), (row,)
+    )
