@@ -20,7 +20,8 @@ from metadata.facts import (
     decode_fact,
     topic_id_of,
 )
-from metadata.view import PartitionLog, View
+from metadata.partition_log import PartitionLog
+from metadata.view import View
 
 SHOWN_MAX = 5
 """So many differences are named."""

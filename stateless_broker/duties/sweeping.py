@@ -16,9 +16,9 @@ from metadata.checkpoint import restored
 from metadata.facts import TiersSwept
 from metadata.sequencer.requests import ControlStatus, WantedTierEntry
 from metadata.tier import object_of
+from stateless_broker.duties.manifests import Manifests
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo, listed
-from tiered_storage.manifest import decode_manifest
 from tiered_storage.tier_deletion import LeftTier, TierHoldings, plan_tiers
 
 logger = logging.getLogger(__name__)
@@ -32,20 +32,17 @@ class FactCommitter(Protocol):
 
 
 class TierSweeper:
-    def __init__(self, bucket: Bucket, committer: FactCommitter) -> None:
+    def __init__(self, bucket: Bucket, manifests: Manifests, committer: FactCommitter) -> None:
         self._bucket = bucket
+        self._manifests = manifests
         self._committer = committer
-        self._manifests: dict[TierObject, tuple[TierObject, ...]] = {}
-        """What those list that the last round met."""
 
     async def sweep(
         self, floor: Ticket, older: Checkpoint, newer: Checkpoint, delete: Delete
     ) -> None:
         """`floor` is old enough, and at or below `older`. Raises `BucketError`,
         `CorruptObjectError`, `InvalidDataError`, `SequencerError`."""
-        met: dict[TierObject, tuple[TierObject, ...]] = {}
-        before, after = [await self._holdings(checkpoint, met) for checkpoint in (older, newer)]
-        self._manifests = met
+        before, after = [await self._holdings(checkpoint) for checkpoint in (older, newer)]
         there: list[ObjectInfo] = []
         for kind in (keys.SEGMENTS, keys.MANIFESTS):
             there += await listed(self._bucket, kind)
@@ -59,9 +56,7 @@ class TierSweeper:
                 TiersSwept(below=(floor.epoch, floor.number)), WantedTierEntry()
             )
 
-    async def _holdings(
-        self, checkpoint: Checkpoint, met: dict[TierObject, tuple[TierObject, ...]]
-    ) -> TierHoldings:
+    async def _holdings(self, checkpoint: Checkpoint) -> TierHoldings:
         state = await asyncio.to_thread(
             restored, checkpoint, keep_producers=False, keep_groups=False
         )
@@ -71,29 +66,20 @@ class TierSweeper:
                 there = object_of(partition, row)
                 named.add(keys.tier_object(there))
                 if row.manifest:
-                    named.update(map(keys.tier_object, await self._listed_by(there, met)))
+                    named.update(map(keys.tier_object, await self._listed_by(there)))
         left = [
-            LeftTier(ticket, there, await self._left_with(there, met) if contents else ())
+            LeftTier(ticket, there, await self._left_with(there) if contents else ())
             for ticket, there, contents in state.dropped
         ]
         return TierHoldings(frozenset(named), left, state.swept_below)
 
-    async def _left_with(
-        self, there: TierObject, met: dict[TierObject, tuple[TierObject, ...]]
-    ) -> tuple[TierObject, ...]:
+    async def _left_with(self, there: TierObject) -> tuple[TierObject, ...]:
         """A manifest that is gone went after all that it listed."""
         try:
-            return await self._listed_by(there, met)
+            return await self._listed_by(there)
         except ObjectNotFoundError:
             return ()
 
-    async def _listed_by(
-        self, there: TierObject, met: dict[TierObject, tuple[TierObject, ...]]
-    ) -> tuple[TierObject, ...]:
-        found = met.get(there, self._manifests.get(there))
-        if found is None:
-            body = await self._bucket.get(keys.tier_object(there))
-            rows = decode_manifest(there, body.data)
-            found = tuple(object_of(there.partition, row) for row in rows)
-        met[there] = found
-        return found
+    async def _listed_by(self, there: TierObject) -> tuple[TierObject, ...]:
+        rows = await self._manifests.listed(there)
+        return tuple(object_of(there.partition, row) for row in rows)

@@ -3,7 +3,7 @@
 from bisect import bisect_right, insort
 
 from bucketlog.model import SegmentId
-from metadata.view import StoredRange
+from metadata.partition_log import StoredRange
 
 
 class Places:

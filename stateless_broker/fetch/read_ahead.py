@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from bucketlog.model import TopicPartition
-from metadata.view import PartitionLog, StoredRange
+from metadata.partition_log import PartitionLog, StoredRange
 from stateless_broker.fetch.reading import RangeReader
 
 PARTITIONS_MAX = 1_000

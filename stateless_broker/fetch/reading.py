@@ -12,7 +12,7 @@ from typing import Self
 
 from bucketlog.errors import BucketError, BucketUnavailableError, CorruptObjectError
 from bucketlog.model import Buffer
-from metadata.view import StoredRange
+from metadata.partition_log import StoredRange
 from stateless_broker.fetch.places import Places
 from stateless_broker.fetch.segment_cache import SegmentCache
 from stateless_broker.health import Health

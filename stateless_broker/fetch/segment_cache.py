@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bucketlog.model import Buffer, SegmentId
-from metadata.view import StoredRange
+from metadata.partition_log import StoredRange
 from stateless_broker.fetch.places import Places
 
 

@@ -16,7 +16,8 @@ from bucketlog.model import Buffer, TopicPartition
 from bucketlog.wire import fetch
 from bucketlog.wire.batch import LEADER_EPOCH
 from metadata.fold import Topic
-from metadata.view import PartitionLog, StoredRange, View
+from metadata.partition_log import PartitionLog, StoredRange
+from metadata.view import View
 from stateless_broker.fetch.feed import Watchers
 from stateless_broker.fetch.read_ahead import ReadAhead
 from stateless_broker.fetch.reading import RangeReader

@@ -18,7 +18,8 @@ from bucketlog.model import Buffer, TopicPartition
 from bucketlog.wire import batch as record_batch
 from bucketlog.wire.batch import LEADER_EPOCH, BatchHeader
 from bucketlog.wire.records import decode_records
-from metadata.view import PartitionLog, StoredRange, View
+from metadata.partition_log import PartitionLog, StoredRange
+from metadata.view import View
 from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.network.dispatch import Request
 from stateless_broker.network.messages import Values

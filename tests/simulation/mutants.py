@@ -118,8 +118,8 @@ MUTANTS: dict[str, Mutant] = {
     "group-term": _one(
         "offsets are committed by the coordinator that took the group last",
         "reserve.lua",
-        "if not coordinates(record, term) then return 'not_coordinator' end",
-        "if not record then return 'not_coordinator' end",
+        "return coordinates(record, term) and enter(group, record) or 'not_coordinator'",
+        "return record and enter(group, record) or 'not_coordinator'",
     ),
     "group-unsettled": _one(
         "a coordinator waits for what earlier ones had reserved",

@@ -82,6 +82,9 @@ def test_the_stored_form_does_not_change() -> None:
         (4, 1),
         (5, 1),
         (5, 1),
+        (7, 1),
+        (8, 1),
+        (9, 1),
     ]
     assert [entry.payload for entry in map(encode_fact, FACTS[4:])] == [
         b'{"topic_id":"00000000-0000-0000-0000-000000000005","name":"t",'

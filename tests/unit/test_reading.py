@@ -6,7 +6,7 @@ import pytest
 
 from bucketlog.errors import BucketUnavailableError, CorruptObjectError
 from bucketlog.model import BatchIndex, SegmentId, TopicId, TopicPartition, WriterId
-from metadata.view import PartitionLog, StoredRange
+from metadata.partition_log import PartitionLog, StoredRange
 from stateless_broker.fetch.read_ahead import ReadAhead
 from stateless_broker.fetch.reading import RangeReader, ReadLimits
 from stateless_broker.fetch.segment_cache import SegmentCache

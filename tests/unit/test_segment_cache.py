@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketlog.model import SegmentId, WriterId
-from metadata.view import StoredRange
+from metadata.partition_log import StoredRange
 from stateless_broker.fetch.segment_cache import SegmentCache
 
 SIZE = 64

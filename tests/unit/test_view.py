@@ -3,7 +3,8 @@
 import pytest
 
 from bucketlog.model import SegmentId
-from metadata.view import Change, PartitionLog, StoredRange, View
+from metadata.partition_log import PartitionLog, StoredRange
+from metadata.view import Change, View
 from tests.indexes import (
     WRITER,
     commit,

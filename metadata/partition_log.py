@@ -1,0 +1,253 @@
+"""One partition as a view shows it: its tier, and where its batches stand in log segments.
+
+Invariants: rows are in offset order, so every look-up is a bisection; batches that stand in the
+tier, or end at or before the log start, have no rows; nobody but the fold changes the tier.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from bucketlog.checkpoint import Checkpoint
+from bucketlog.model import NO_TIMESTAMP, BatchIndex, SegmentId, TopicPartition
+from metadata.tier import Tier
+
+COMPARED_AT_ONCE = 2_000
+"""Batches: half a millisecond."""
+
+
+class StoredRange(NamedTuple):
+    """Whole batches that stand side by side in one segment object."""
+
+    segment: SegmentId
+    position: int
+    length: int
+
+
+class LogColumns(NamedTuple):
+    """Batches that stand in log segments and not in the tier, which ends at `tier_end`, column by
+    column, in offset order. Borrowed."""
+
+    tier_end: int
+    base_offsets: Sequence[int]
+    next_offsets: Sequence[int]
+    lengths: Sequence[int]
+    timestamps: Sequence[int]
+    segments: Sequence[SegmentId]
+
+
+class Stretch(NamedTuple):
+    """Ranges that are read one after the other, up to offset `end`; at `middle` half of the
+    batches lie behind."""
+
+    ranges: list[StoredRange]
+    middle: int
+    end: int
+
+
+class PartitionLog:
+    """Batches in log segments stand column by column: 48 bytes each and a shared reference."""
+
+    __slots__ = (
+        "_bases",
+        "_begin",
+        "_end",
+        "_lengths",
+        "_max_timestamps",
+        "_nexts",
+        "_positions",
+        "_segments",
+        "_timestamps",
+        "tier",
+    )
+
+    def __init__(self, tier: Tier | None = None) -> None:
+        self.tier = Tier() if tier is None else tier
+        self._begin = 0
+        """Batches that end at or before it have no rows."""
+        self._end = 0
+        self._bases = array("q")
+        self._nexts = array("q")
+        self._positions = array("q")
+        self._lengths = array("q")
+        self._timestamps = array("q")
+        self._max_timestamps = array("q")
+        """The highest timestamp up to and with each batch: never falls, hence bisectable."""
+        self._segments: list[SegmentId] = []
+
+    @property
+    def high_watermark(self) -> int:
+        return self._end
+
+    @property
+    def batches(self) -> LogColumns:
+        """Those that have rows: not to be held over an await."""
+        return LogColumns(
+            self.tier.end,
+            self._bases,
+            self._nexts,
+            self._lengths,
+            self._timestamps,
+            self._segments,
+        )
+
+    @property
+    def batches_from(self) -> int:
+        """Batches that end at or before it have no rows: they stand in the tier, or are gone."""
+        return self._begin
+
+    def become(self, other: "PartitionLog") -> None:
+        """Hold what `other` holds, and share it."""
+        for column in self.__slots__:
+            setattr(self, column, getattr(other, column))
+
+    @classmethod
+    def of_checkpoint(
+        cls, checkpoint: Checkpoint, partition: TopicPartition, tier: Tier, begin: int
+    ) -> "PartitionLog":
+        """The checkpoint has no batches that end at or before `begin`."""
+        log = cls(tier)
+        log._begin = begin
+        found = checkpoint.partitions.get(partition)
+        if found is not None:
+            bases, positions, lengths, _, spans, timestamps, *_ = found.batches.columns
+            log._end = found.high_watermark
+            log._bases = bases[:]
+            log._nexts = array(
+                "q", (base + span + 1 for base, span in zip(bases, spans, strict=True))
+            )
+            log._positions = positions[:]
+            log._lengths = array("q", lengths)
+            log._timestamps = timestamps[:]
+            log._max_timestamps = array("q", accumulate(timestamps, max))
+            log._segments = list(checkpoint.segments_of(partition))
+        return log
+
+    def begins_with(self, other: "PartitionLog") -> bool:
+        """The batches of `other` come first here, as far as they still have rows."""
+        return all(self.compared_with(other))
+
+    def compared_with(self, other: "PartitionLog") -> Iterator[bool]:
+        """As `begins_with`, some batches at a time. This log may go on in between."""
+        start = 0
+        while True:
+            skipped = bisect_right(other._nexts, self._begin)
+            start = max(start, skipped)
+            end = min(start + COMPARED_AT_ONCE, len(other._bases))
+            if start >= end:
+                return
+            yield all(
+                mine[start - skipped : end - skipped] == others[start:end]
+                for mine, others in zip(self._columns(), other._columns(), strict=True)
+            )
+            start = end
+
+    def _columns(self) -> tuple[Sequence[object], ...]:
+        return (
+            self._bases,
+            self._nexts,
+            self._positions,
+            self._lengths,
+            self._timestamps,
+            self._segments,
+        )
+
+    def segment_after(self, other: "PartitionLog") -> SegmentId | None:
+        """Where the first batch stands that comes after those of `other` here."""
+        count = len(other._bases) - bisect_right(other._nexts, self._begin)
+        return self._segments[count] if count < len(self._segments) else None
+
+    def append(self, segment: SegmentId, row: BatchIndex) -> None:
+        highest = self._max_timestamps[-1] if self._max_timestamps else NO_TIMESTAMP
+        self._end = row.next_offset
+        self._bases.append(row.base_offset)
+        self._nexts.append(row.next_offset)
+        self._positions.append(row.position)
+        self._lengths.append(row.length)
+        self._timestamps.append(row.max_timestamp)
+        self._max_timestamps.append(max(highest, row.max_timestamp))
+        self._segments.append(segment)
+
+    def begin_at(self, offset: int) -> None:
+        """Batches that end at or before it have no rows from now on."""
+        if offset <= self._begin:
+            return
+        self._begin = offset
+        count = bisect_right(self._nexts, offset)
+        if count:
+            for column in (
+                self._bases,
+                self._nexts,
+                self._positions,
+                self._lengths,
+                self._timestamps,
+            ):
+                del column[:count]
+            del self._segments[:count]
+            self._max_timestamps = array("q", accumulate(self._timestamps, max))
+
+    def ranges(self, offset: int, max_bytes: int, *, at_least_one: bool) -> list[StoredRange]:
+        """The batches from the one that holds `offset` (or the next one above it) on.
+
+        Up to `max_bytes` in all; the first batch whatever its size where `at_least_one` (KIP-74).
+        """
+        row = bisect_right(self._nexts, offset)
+        return self._ranges(row, max_bytes, at_least_one=at_least_one)[0]
+
+    def stretch(self, offset: int, max_bytes: int) -> Stretch:
+        """What whoever reads on from `offset` wants within its next `max_bytes`."""
+        row = bisect_right(self._nexts, offset)
+        ranges, end = self._ranges(row, max_bytes, at_least_one=True)
+        if row == end:
+            return Stretch([], offset, offset)
+        return Stretch(ranges, self._nexts[(row + end) // 2], self._nexts[end - 1])
+
+    def _ranges(
+        self, row: int, max_bytes: int, *, at_least_one: bool
+    ) -> tuple[list[StoredRange], int]:
+        """And the row after them."""
+        ranges: list[StoredRange] = []
+        total = 0
+        while row < len(self._bases):
+            length = self._lengths[row]
+            if total + length > max_bytes and (ranges or not at_least_one):
+                break
+            segment, position = self._segments[row], self._positions[row]
+            last = ranges[-1] if ranges else None
+            if (
+                last is not None
+                and last.segment == segment
+                and last.position + last.length == position
+            ):
+                ranges[-1] = StoredRange(segment, last.position, last.length + length)
+            else:
+                ranges.append(StoredRange(segment, position, length))
+            total += length
+            row += 1
+        return ranges, row
+
+    def available_bytes(self, offset: int, limit: int) -> int:
+        """Bytes of batches from `offset` on, counted up to `limit`."""
+        row = bisect_right(self._nexts, offset)
+        total = 0
+        while row < len(self._bases) and total < limit:
+            total += self._lengths[row]
+            row += 1
+        return total
+
+    def first_since(self, timestamp_ms: int) -> StoredRange | None:
+        """The first batch with a timestamp of at least `timestamp_ms`."""
+        row = bisect_left(self._max_timestamps, timestamp_ms)
+        return self._range(row) if row < len(self._bases) else None
+
+    def with_max_timestamp(self) -> tuple[int, StoredRange] | None:
+        """The highest timestamp and the first batch that has it (KIP-734)."""
+        if not self._bases:
+            return None
+        highest = self._max_timestamps[-1]
+        return highest, self._range(bisect_left(self._max_timestamps, highest))
+
+    def _range(self, row: int) -> StoredRange:
+        return StoredRange(self._segments[row], self._positions[row], self._lengths[row])
