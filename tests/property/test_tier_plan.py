@@ -1,24 +1,20 @@
 """Plans against naive models, and what many rounds of them come to: rows, and bytes rewritten."""
 
 import random
-from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log2
-from typing import TypeVar, overload
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketlog.model import (
-    SegmentId,
     TierRow,
     TopicId,
     TopicPartition,
     WaitingSegment,
-    WriterId,
 )
+from tests.log_columns import NOW_MS, Columns, CountedColumns, End, waiting
 from tiered_storage.tier_plan import (
     MIB,
     CompactionSettings,
@@ -29,8 +25,6 @@ from tiered_storage.tier_plan import (
     plan_trim,
 )
 
-T = TypeVar("T")
-NOW_MS = 1_000_000
 SMALL = CompactionSettings(
     window_bytes=1_000,
     interval_ms=500,
@@ -44,39 +38,6 @@ SMALL = CompactionSettings(
 
 def part(number: int) -> TopicPartition:
     return TopicPartition(TopicId(b"t" * 16), number)
-
-
-def waiting(number: int, size: int, age: int) -> WaitingSegment:
-    return WaitingSegment(SegmentId(WriterId("a" * 32), number), size, NOW_MS - age)
-
-
-@dataclass
-class End:
-    end: int
-
-
-@dataclass
-class Columns:
-    """`LogBatches` of (base, next, length, number of the segment)."""
-
-    tier: End
-    rows: Sequence[tuple[int, int, int, int]]
-
-    @property
-    def batches_from(self) -> int:
-        return self.tier.end + 1
-
-    @property
-    def next_offsets(self) -> "array[int]":
-        return array("q", [row[1] for row in self.rows])
-
-    @property
-    def lengths(self) -> "array[int]":
-        return array("q", [row[2] for row in self.rows])
-
-    @property
-    def segments(self) -> list[SegmentId]:
-        return [waiting(row[3], 0, 0).segment for row in self.rows]
 
 
 # Splitting ----------------------------------------------------------------------------------------
@@ -158,43 +119,12 @@ def test_a_window_costs_what_it_holds_and_not_what_waits() -> None:
 
     count = 20_000
     log = Columns(End(0), [(at, at + 1, 70, at) for at in range(count)])
-    far = _Counted(log)
+    far = CountedColumns(log)
     ordered = [waiting(at, 100, 10_000) for at in range(count)]
     plan = plan_split(ordered, {part(0): far}, settings=SMALL, now_ms=NOW_MS)
     assert plan is not None
     assert len(plan.segments) == plan.ranges[part(0)].batches == 10
     assert far.seen < 50
-
-
-class _Counted:
-    """Columns that count what is asked of them."""
-
-    def __init__(self, log: Columns) -> None:
-        self.tier = log.tier
-        self.batches_from = log.batches_from
-        self.seen = 0
-        self.next_offsets = _Column(self, log.next_offsets)
-        self.lengths = _Column(self, log.lengths)
-        self.segments = _Column(self, log.segments)
-
-
-class _Column(Sequence[T]):
-    def __init__(self, counted: _Counted, values: Sequence[T]) -> None:
-        self._counted = counted
-        self._values = values
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    @overload
-    def __getitem__(self, at: int) -> T: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[T]: ...
-
-    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
-        self._counted.seen += 1 if isinstance(at, int) else len(self._values[at])
-        return self._values[at]
 
 
 # Merging ------------------------------------------------------------------------------------------
