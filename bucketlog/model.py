@@ -92,6 +92,10 @@ class PartitionTier(NamedTuple):
         return max(self.log_start, self.end)
 
 
+StoredObject: TypeAlias = SegmentId | TierObject
+"""What holds batches in the bucket, or rows of such objects."""
+
+
 class BatchIndex(NamedTuple):
     """What a segment's footer says of one record batch (docs/format/segment.md, batch row).
 

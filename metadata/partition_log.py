@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from bucketlog.checkpoint import Checkpoint
-from bucketlog.model import NO_TIMESTAMP, BatchIndex, SegmentId, TopicPartition
+from bucketlog.model import NO_TIMESTAMP, BatchIndex, SegmentId, StoredObject, TopicPartition
 from metadata.tier import Tier
 
 COMPARED_AT_ONCE = 2_000
@@ -19,9 +19,9 @@ COMPARED_AT_ONCE = 2_000
 
 
 class StoredRange(NamedTuple):
-    """Whole batches that stand side by side in one segment object."""
+    """Bytes of one object: of a log segment, whole batches that stand side by side."""
 
-    segment: SegmentId
+    object: StoredObject
     position: int
     length: int
 
@@ -218,7 +218,7 @@ class PartitionLog:
             last = ranges[-1] if ranges else None
             if (
                 last is not None
-                and last.segment == segment
+                and last.object == segment
                 and last.position + last.length == position
             ):
                 ranges[-1] = StoredRange(segment, last.position, last.length + length)
@@ -237,9 +237,15 @@ class PartitionLog:
             row += 1
         return total
 
-    def first_since(self, timestamp_ms: int) -> StoredRange | None:
-        """The first batch with a timestamp of at least `timestamp_ms`."""
+    def first_since(self, timestamp_ms: int, offset: int = 0) -> StoredRange | None:
+        """The first batch with a timestamp of at least `timestamp_ms`, of those that hold `offset`
+        or come after it."""
         row = bisect_left(self._max_timestamps, timestamp_ms)
+        from_offset = bisect_right(self._nexts, offset)
+        if from_offset > row:
+            row = from_offset
+            while row < len(self._bases) and self._timestamps[row] < timestamp_ms:
+                row += 1
         return self._range(row) if row < len(self._bases) else None
 
     def with_max_timestamp(self) -> tuple[int, StoredRange] | None:

@@ -105,6 +105,12 @@ class BrokerSettings(BaseSettings):
     cache_history_bytes_max: NotNegative = Field(
         64 * MIB, description="Older ranges that were read and are kept in memory."
     )
+    tier_index_bytes_max: NotNegative = Field(
+        32 * MIB, description="Indexes and manifests of old segments that are kept in memory."
+    )
+    fetch_places_max: NotNegative = Field(
+        100_000, description="Answers from old segments of which it is known where they ended."
+    )
     fetch_read_ms_max: Positive = Field(
         20_000, description="How long a fetch waits for the bucket; then its partitions fail."
     )

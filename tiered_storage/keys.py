@@ -5,7 +5,15 @@ that the order of the text is the order of the numbers. No order of a *listing* 
 """
 
 from bucketlog.errors import InvalidDataError
-from bucketlog.model import SegmentId, Ticket, TierObject, TopicId, TopicPartition, WriterId
+from bucketlog.model import (
+    SegmentId,
+    StoredObject,
+    Ticket,
+    TierObject,
+    TopicId,
+    TopicPartition,
+    WriterId,
+)
 
 DIGITS = 20
 EPOCH_MAX = 2**23 - 1
@@ -68,6 +76,10 @@ def tier_name(planned: Ticket, identifier: str) -> str:
 def tier_object(there: TierObject) -> str:
     kind = MANIFESTS if there.manifest else SEGMENTS
     return f"{tier_of(kind, there.partition)}{number(there.start)}-{there.name}"
+
+
+def object_key(there: StoredObject) -> str:
+    return segment(there) if isinstance(there, SegmentId) else tier_object(there)
 
 
 def tier_of(kind: str, partition: TopicPartition) -> str:

@@ -295,14 +295,20 @@ def walk_batches(key: str, data: Buffer, position: int) -> Iterator[PlacedBatch]
     """The batches in `data`, whose first byte is that at `position` of the object and begins a
     batch. A batch that is cut off at the end of `data` is left out. No CRC is checked. Raises
     `CorruptObjectError` where no batch stands."""
+    end = position + len(data)
+    for placed in walk_headers(key, data, position):
+        if placed.position + placed.length <= end:
+            yield placed
+
+
+def walk_headers(key: str, data: Buffer, position: int) -> Iterator[PlacedBatch]:
+    """As `walk_batches`; the last one may be cut off: its length tells."""
     at, expected, available = 0, 0, len(data)
     while available - at >= _WALKED.size:
         base_offset, length, _, magic, _, _, delta = _WALKED.unpack_from(data, at)
         length += LENGTH_OVERHEAD
         if magic != MAGIC or length < HEADER_LENGTH or base_offset < expected or delta < 0:
             raise CorruptObjectError(key, position + at, "no batch stands there")
-        if length > available - at:
-            return
         expected = base_offset + delta + 1
         yield PlacedBatch(base_offset, expected, position + at, length)
         at += length

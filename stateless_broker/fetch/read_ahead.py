@@ -42,7 +42,7 @@ class ReadAhead:
         wanted: list[StoredRange],
     ) -> None:
         """Somebody is about to read these, from `offset` on."""
-        if not self._bytes_ahead or not wanted or self._cache.is_recent(wanted[0].segment):
+        if not self._bytes_ahead or not wanted or self._cache.is_recent(wanted[0].object):
             return
         asked = self._asked.get(partition)
         start = offset
@@ -56,5 +56,5 @@ class ReadAhead:
         if len(self._asked) > PARTITIONS_MAX:
             self._asked.popitem(last=False)
         self._reader.expect(
-            [stored for stored in stretch.ranges if not self._cache.is_recent(stored.segment)]
+            [stored for stored in stretch.ranges if not self._cache.is_recent(stored.object)]
         )

@@ -100,6 +100,11 @@ class RangeReader:
             found = [[next(read)] if parts is None else parts for parts in found]
         return [part for parts in found if parts is not None for part in parts]
 
+    async def read_aside(self, wanted: StoredRange) -> Buffer:
+        """What says where batches stand: nobody is answered with it. Raises as `read`."""
+        found = self.cache.find(wanted)
+        return b"".join(found) if found is not None else (await self._read([wanted]))[0]
+
     async def _read(self, ranges: Sequence[StoredRange]) -> list[Buffer]:
         try:
             async with asyncio.timeout(self._read_ms_max / 1000):
@@ -116,7 +121,7 @@ class RangeReader:
         part = memoryview(data)[start : start + wanted.length]
         if len(part) != wanted.length:
             raise CorruptObjectError(
-                keys.segment(wanted.segment),
+                keys.object_key(wanted.object),
                 holder.position + len(data),
                 f"it ends before byte {wanted.position + wanted.length}",
             )
@@ -125,18 +130,27 @@ class RangeReader:
     def expect(self, ranges: Sequence[StoredRange]) -> None:
         """They will be wanted soon: read them, as far as nobody else waits for history."""
         for wanted in ranges:
-            if self._history_slots.locked():
+            if not self.history_is_idle:
                 return
-            if self.cache.find(wanted) is None:
-                self._task(wanted)
+            self.begin(wanted)
+
+    @property
+    def history_is_idle(self) -> bool:
+        """Somebody may read ahead."""
+        return not self._history_slots.locked()
+
+    def begin(self, wanted: StoredRange) -> None:
+        """All of it is wanted now, though others wait: read it in one request."""
+        if self.cache.find(wanted) is None:
+            self._task(wanted)
 
     def _task(self, wanted: StoredRange) -> tuple[StoredRange, "asyncio.Task[Buffer]"]:
         """What is being read with all that is wanted in it."""
         holder = self._places.covering(wanted)
         if holder is None:
             holder = wanted
-            if self.cache.is_recent(wanted.segment):  # others will want the rest of it
-                holder = StoredRange(wanted.segment, 0, self.cache.size_bytes(wanted.segment))
+            if self.cache.is_recent(wanted.object):  # others will want the rest of it
+                holder = StoredRange(wanted.object, 0, self.cache.size_bytes(wanted.object))
             task = asyncio.get_running_loop().create_task(self._get(holder))
             self._running[holder] = task
             self._places.add(holder)
@@ -153,11 +167,11 @@ class RangeReader:
         return forget
 
     async def _get(self, stored: StoredRange) -> Buffer:
-        is_recent = self.cache.is_recent(stored.segment)
+        is_recent = self.cache.is_recent(stored.object)
         async with self._recent_slots if is_recent else self._history_slots:
             try:
                 span = Span(stored.position, stored.length)
-                body = await self._bucket.get(keys.segment(stored.segment), span)
+                body = await self._bucket.get(keys.object_key(stored.object), span)
             except BucketError as error:
                 self._health.degrade(PART, str(error))
                 raise

@@ -1,4 +1,4 @@
-"""Bytes of visible segments that this broker has written or read.
+"""Bytes of visible segments and of tiers' objects that this broker has written or read.
 
 Invariants: an object never changes under its key, so nothing that is kept is ever stale. What is
 *recent*, the newest segments whoever wrote them, is kept apart from history: who reads history
@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bucketlog.model import Buffer, SegmentId
+from bucketlog.model import Buffer, SegmentId, StoredObject
 from metadata.partition_log import StoredRange
 from stateless_broker.fetch.places import Places
 
@@ -26,8 +26,8 @@ class _Recent(NamedTuple):
 class SegmentCache:
     def __init__(self, *, recent_bytes_max: int, history_bytes_max: int) -> None:
         self._recent_bytes_max = recent_bytes_max
-        self._history_bytes_max = history_bytes_max
-        self._recent: OrderedDict[SegmentId, _Recent] = OrderedDict()
+        self.history_bytes_max = history_bytes_max
+        self._recent: OrderedDict[StoredObject, _Recent] = OrderedDict()
         self._history: OrderedDict[StoredRange, Buffer] = OrderedDict()
         self._places = Places()
         """What history has."""
@@ -52,18 +52,17 @@ class SegmentCache:
             _, oldest = self._recent.popitem(last=False)
             self.recent_bytes -= oldest.size_bytes
 
-    def is_recent(self, segment: SegmentId) -> bool:
-        return segment in self._recent
+    def is_recent(self, there: StoredObject) -> bool:
+        return there in self._recent
 
-    def size_bytes(self, segment: SegmentId) -> int:
-        """Of a recent segment's object."""
-        return self._recent[segment].size_bytes
+    def size_bytes(self, recent: StoredObject) -> int:
+        return self._recent[recent].size_bytes
 
     def keep(self, stored: StoredRange, data: Buffer) -> None:
         """What was read, as long as there is room. Of a recent segment all of it is read."""
-        recent = self._recent.get(stored.segment)
+        recent = self._recent.get(stored.object)
         if recent is None:
-            if stored.length <= self._history_bytes_max:
+            if stored.length <= self.history_bytes_max:
                 self._keep_history(stored, data)
         elif not recent.parts and stored.length == recent.size_bytes:
             recent.positions.append(0)
@@ -75,14 +74,14 @@ class SegmentCache:
         self._history[stored] = data
         self._places.add(stored)
         self.history_bytes += stored.length
-        while self.history_bytes > self._history_bytes_max:
+        while self.history_bytes > self.history_bytes_max:
             oldest, _ = self._history.popitem(last=False)
             self.history_bytes -= oldest.length
             self._places.remove(oldest)
 
     def find(self, wanted: StoredRange) -> list[Buffer] | None:
         """Its bytes, one part after the other; None where not all of them are here."""
-        recent = self._recent.get(wanted.segment)
+        recent = self._recent.get(wanted.object)
         if recent is not None:
             return _cut(recent, wanted)
         holder = self._places.covering(wanted)

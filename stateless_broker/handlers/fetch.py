@@ -1,5 +1,9 @@
 """Fetch: plan by bisection in the view, long-poll on the view, read ranges, send them as they are.
 
+What stands in a partition's tier is found as it is read: so much of the answer is kept free for it
+as there may be. Invariant: no answer has records of a partition whose log start has moved beyond
+the offset that was asked for.
+
 Source: KIP-74 (response limits), KIP-227 (sessions, answered as sessionless), KIP-320 (leader
 epochs: constantly 0), KIP-516 (topic ids), Kafka's ReplicaManager.fetchMessages.
 """
@@ -8,19 +12,21 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import BucketError, CorruptObjectError
+from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
 from bucketlog.model import Buffer, TopicPartition
 from bucketlog.wire import fetch
 from bucketlog.wire.batch import LEADER_EPOCH
 from metadata.fold import Topic
-from metadata.partition_log import PartitionLog, StoredRange
+from metadata.partition_log import PartitionLog
 from metadata.view import View
 from stateless_broker.fetch.feed import Watchers
 from stateless_broker.fetch.read_ahead import ReadAhead
 from stateless_broker.fetch.reading import RangeReader
+from stateless_broker.fetch.tier_reading import TierReader
 from stateless_broker.network.dispatch import Request
 
 logger = logging.getLogger(__name__)
@@ -42,6 +48,10 @@ class _Planned:
     log: PartitionLog | None
 
 
+_OVERTAKEN = (ErrorCode.none, ErrorCode.kafka_storage_error)
+_Records: TypeAlias = tuple[ErrorCode, list[Buffer]]
+
+
 class FetchHandler:
     def __init__(
         self,
@@ -49,6 +59,7 @@ class FetchHandler:
         view: View,
         reader: RangeReader,
         read_ahead: ReadAhead,
+        tier: TierReader,
         watchers: Watchers,
         catch_up: Callable[[], Awaitable[bool]],
         limits: FetchLimits,
@@ -56,6 +67,7 @@ class FetchHandler:
         self._view = view
         self._reader = reader
         self._read_ahead = read_ahead
+        self._tier = tier
         self._watchers = watchers
         self._catch_up = catch_up
         self._limits = limits
@@ -131,54 +143,103 @@ class FetchHandler:
             if found >= wanted:
                 return True
             if part.log is not None and part.log.high_watermark > part.wanted.fetch_offset:
-                found += part.log.available_bytes(part.wanted.fetch_offset, wanted - found)
+                found += self._available_bytes(part, part.log, wanted - found)
         return found >= wanted
+
+    def _available_bytes(self, part: _Planned, log: PartitionLog, limit: int) -> int:
+        """Counted up to `limit`, about."""
+        offset, found = part.wanted.fetch_offset, 0
+        if part.partition is not None:
+            found = self._tier.available_bytes(part.partition, log, offset, limit)
+        return found + log.available_bytes(offset, limit - found)
 
     async def _read(
         self, message: fetch.FetchRequest, planned: list[_Planned]
     ) -> list[fetch.PartitionRecords]:
         left = min(max(message.max_bytes, 0), self._limits.bytes_max)
-        plans: list[list[StoredRange]] = []
+        works: list[Awaitable[_Records]] = []
         any_yet = False
         for part in planned:
-            ranges: list[StoredRange] = []
-            if part.error is ErrorCode.none and part.log is not None:
-                ranges = part.log.ranges(
-                    part.wanted.fetch_offset,
-                    min(max(part.wanted.max_bytes, 0), left),
-                    at_least_one=not any_yet,
-                )
-                if part.partition is not None:
-                    self._read_ahead.note(
-                        part.partition, part.log, part.wanted.fetch_offset, ranges
-                    )
-            any_yet = any_yet or bool(ranges)
-            left -= sum(stored.length for stored in ranges)
-            left = max(left, 0)
-            plans.append(ranges)
-        tails = [self._tail(part) for part in planned]
-        bodies = await asyncio.gather(*(self._read_ranges(ranges) for ranges in plans))
+            share = min(max(part.wanted.max_bytes, 0), left)
+            size, work = self._plan(part, share, at_least_one=not any_yet)
+            any_yet = any_yet or size > 0
+            left = max(left - size, 0)
+            works.append(work)
+        found = await asyncio.gather(*works)
+        if any_yet and not any(records for _, records in found):
+            found = await self._find_one(planned)
         return [
-            _result(part, error, tail, records)
-            for part, tail, (error, records) in zip(planned, tails, bodies, strict=True)
+            _result(part, error, self._tail(part), records)
+            for part, (error, records) in zip(planned, found, strict=True)
         ]
 
-    async def _read_ranges(self, ranges: list[StoredRange]) -> tuple[ErrorCode, list[Buffer]]:
-        if not ranges:
-            return ErrorCode.none, []
+    async def _find_one(self, planned: list[_Planned]) -> list[_Records]:
+        """What the tier was thought to have was not there: the first partition that has a batch
+        answers with it."""
+        found: list[_Records] = []
+        any_yet = False
+        for part in planned:
+            _, work = self._plan(part, 0, at_least_one=not any_yet)
+            found.append(await work)
+            any_yet = any_yet or bool(found[-1][1])
+        return found
+
+    def _plan(
+        self, part: _Planned, max_bytes: int, *, at_least_one: bool
+    ) -> tuple[int, Awaitable[_Records]]:
+        """How many bytes it will have, in the tier at most; and the reading of them."""
+        log, offset = part.log, part.wanted.fetch_offset
+        if part.error is not ErrorCode.none or part.partition is None or log is None:
+            return 0, _nothing()
+        if self._tier.holds(part.partition, log, offset):
+            reading = self._read_tier(
+                part.partition, log, offset, max_bytes, at_least_one=at_least_one
+            )
+            size = min(max_bytes, self._available_bytes(part, log, max_bytes))
+            return max(size, int(at_least_one)), self._told(reading)
+        ranges = log.ranges(offset, max_bytes, at_least_one=at_least_one)
+        self._read_ahead.note(part.partition, log, offset, ranges)
+        return sum(stored.length for stored in ranges), self._told(self._reader.read(ranges))
+
+    async def _read_tier(
+        self,
+        partition: TopicPartition,
+        log: PartitionLog,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool,
+    ) -> list[Buffer]:
+        """And, where the tier ends, what comes next in log segments."""
+        found = await self._tier.read(partition, log, offset, max_bytes, at_least_one=at_least_one)
+        if not found.is_through:
+            return found.parts
+        offset = found.next_offset
+        ranges = log.ranges(
+            offset, max_bytes - found.size, at_least_one=at_least_one and not found.size
+        )
+        self._read_ahead.note(partition, log, offset, ranges)
+        return found.parts + await self._reader.read(ranges)
+
+    @staticmethod
+    async def _told(reading: Awaitable[list[Buffer]]) -> _Records:
         try:
-            return ErrorCode.none, list(await self._reader.read(ranges))
+            return ErrorCode.none, await reading
         except BucketError:  # the reader tells
             return ErrorCode.kafka_storage_error, []
-        except CorruptObjectError as error:
+        except (CorruptObjectError, InvalidDataError) as error:
             logger.error("a fetch cannot read the bucket: %s", error)
             return ErrorCode.kafka_storage_error, []
 
     def _tail(self, part: _Planned) -> tuple[int, int]:
-        """High watermark and log start, as they are when the records are chosen."""
+        """High watermark and log start, as they are once the records are read."""
         if part.log is None or part.partition is None or self._view.log(part.partition) is None:
             return -1, -1
         return part.log.high_watermark, self._view.log_start(part.partition)
+
+
+async def _nothing() -> _Records:
+    return ErrorCode.none, []
 
 
 def _beyond(part: _Planned) -> bool:
@@ -192,6 +253,8 @@ def _result(
     failed = part.error if part.error is not ErrorCode.none else error
     if failed is ErrorCode.none and high_watermark < 0:
         failed = ErrorCode.unknown_topic_or_partition  # deleted while the fetch waited
+    elif failed in _OVERTAKEN and part.wanted.fetch_offset < log_start:
+        failed = ErrorCode.offset_out_of_range  # the log start came by while the fetch waited
     return fetch.PartitionRecords(
         part.wanted.topic,
         part.wanted.topic_id,
@@ -200,5 +263,5 @@ def _result(
         high_watermark,
         high_watermark,
         log_start,
-        records,
+        records if failed is ErrorCode.none else [],
     )

@@ -1,9 +1,10 @@
 """ListOffsets: earliest, latest, by timestamp, the maximum timestamp.
 
 Source: Kafka's ListOffsetsRequest.json; KIP-79, KIP-734 (max timestamp), KIP-405 (local log start).
-Invariant: a look-up by time opens one batch at most, beside the event loop, and a small one only.
-Where a batch is large or does not decode, its header answers: its base offset, which is at or
-before the record that is looked for.
+Invariant: a look-up by time opens small batches only, one after the other and beside the event
+loop; one is enough unless the log start stands in it. Where a batch is large or does not decode,
+its header answers: its base offset, which is at or before the record that is looked for. No answer
+is below the log start.
 """
 
 import asyncio
@@ -14,13 +15,14 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
-from bucketlog.model import Buffer, TopicPartition
+from bucketlog.model import NO_TIMESTAMP, Buffer, TopicPartition
 from bucketlog.wire import batch as record_batch
 from bucketlog.wire.batch import LEADER_EPOCH, BatchHeader
 from bucketlog.wire.records import decode_records
 from metadata.partition_log import PartitionLog, StoredRange
 from metadata.view import View
 from stateless_broker.fetch.reading import RangeReader
+from stateless_broker.fetch.tier_times import TierTimes
 from stateless_broker.network.dispatch import Request
 from stateless_broker.network.messages import Values
 
@@ -39,10 +41,16 @@ class ListOffsetsHandler:
     was acknowledged by any broker. Where the sequencer does not answer, the view alone does."""
 
     def __init__(
-        self, *, view: View, reader: RangeReader, catch_up: Callable[[], Awaitable[bool]]
+        self,
+        *,
+        view: View,
+        reader: RangeReader,
+        tier: TierTimes,
+        catch_up: Callable[[], Awaitable[bool]],
     ) -> None:
         self._view = view
         self._reader = reader
+        self._tier = tier
         self._catch_up = catch_up
 
     async def __call__(self, request: Request, message: Any) -> Values:
@@ -89,43 +97,75 @@ class ListOffsetsHandler:
             case _ if timestamp in (EARLIEST, EARLIEST_LOCAL):
                 return -1, self._view.log_start(partition)
             case _ if timestamp == MAX_TIMESTAMP:
-                found = log.with_max_timestamp()
-                if found is None:
-                    return -1, -1
-                highest, stored = found
-                return await self._first_record(stored, lambda value: value >= highest)
+                return await self._with_max_timestamp(partition, log)
             case _ if timestamp < 0:
                 raise InvalidDataError(f"timestamp {timestamp} has no meaning")
             case _:
-                since = log.first_since(timestamp)
-                if since is None:
-                    return -1, -1
-                return await self._first_record(since, lambda value: value >= timestamp)
+                return await self._first_since(partition, log, timestamp)
 
-    async def _first_record(
-        self, stored: StoredRange, accepts: Callable[[int], bool]
+    async def _first_since(
+        self, partition: TopicPartition, log: PartitionLog, timestamp: int
     ) -> tuple[int, int]:
+        offset = log_start = self._view.log_start(partition)
+        while True:
+            begin = log.batches_from
+            in_tier = await self._tier.first_since(partition, log, timestamp, offset)
+            if in_tier is None and log.batches_from != begin:
+                continue  # batches have come to the tier behind the look-up
+            stored = in_tier.stored if in_tier else log.first_since(timestamp, offset)
+            if stored is None:
+                return -1, -1
+            header, data = await self._batch(stored)
+            found = await _first_record(data, header, lambda at: at >= timestamp, log_start)
+            if found is not None:
+                return found
+            offset = header.next_offset
+
+    async def _with_max_timestamp(
+        self, partition: TopicPartition, log: PartitionLog
+    ) -> tuple[int, int]:
+        log_start = self._view.log_start(partition)
+        while True:
+            begin = log.batches_from
+            in_tier = await self._tier.highest(partition, log, log_start)
+            if log.batches_from == begin:
+                break
+        highest, stored = log.with_max_timestamp() or (NO_TIMESTAMP, None)
+        if in_tier is not None and (stored is None or in_tier.max_timestamp >= highest):
+            highest, stored = in_tier.max_timestamp, in_tier.stored
+        if stored is None:
+            return -1, -1
+        header, data = await self._batch(stored)
+        found = await _first_record(data, header, lambda at: at >= highest, log_start)
+        return found or (header.max_timestamp, max(header.base_offset, log_start))
+
+    async def _batch(self, stored: StoredRange) -> tuple[BatchHeader, Buffer]:
         data = b"".join(await self._reader.read([stored]))
-        header = record_batch.read_header(data)
-        if (
-            header.attributes & record_batch.LOG_APPEND_TIME
-            or header.record_count > LOOKUP_RECORDS_MAX
-        ):
-            return header.max_timestamp, header.base_offset
-        return await asyncio.to_thread(_first_in_batch, data, header, accepts)
+        return record_batch.read_header(data), data
+
+
+async def _first_record(
+    data: Buffer, header: BatchHeader, accepts: Callable[[int], bool], log_start: int
+) -> tuple[int, int] | None:
+    """Timestamp and offset; None where only records below the log start would do."""
+    if header.attributes & record_batch.LOG_APPEND_TIME or header.record_count > LOOKUP_RECORDS_MAX:
+        return header.max_timestamp, max(header.base_offset, log_start)
+    return await asyncio.to_thread(_first_in_batch, data, header, accepts, log_start)
 
 
 def _first_in_batch(
-    data: Buffer, header: BatchHeader, accepts: Callable[[int], bool]
-) -> tuple[int, int]:
+    data: Buffer, header: BatchHeader, accepts: Callable[[int], bool], log_start: int
+) -> tuple[int, int] | None:
     try:
         records = decode_records(data, header, max_decompressed_bytes=LOOKUP_BYTES_MAX)
     except InvalidDataError:
         records = []
     for record in records:
-        if accepts(record.timestamp):
+        if record.offset >= log_start and accepts(record.timestamp):
             return record.timestamp, record.offset
-    return header.max_timestamp, header.base_offset
+    if records and header.base_offset < log_start:
+        return None
+    return header.max_timestamp, max(header.base_offset, log_start)
 
 
 def _row(partition: int, error: ErrorCode, timestamp: int = -1, offset: int = -1) -> Values:

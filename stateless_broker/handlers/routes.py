@@ -12,6 +12,9 @@ from stateless_broker.epochs.end import EpochEnd
 from stateless_broker.fetch.feed import Watchers
 from stateless_broker.fetch.read_ahead import ReadAhead
 from stateless_broker.fetch.reading import RangeReader
+from stateless_broker.fetch.tier_objects import TierObjects
+from stateless_broker.fetch.tier_reading import TierReader
+from stateless_broker.fetch.tier_times import TierTimes
 from stateless_broker.handlers.configs import ConfigsHandler
 from stateless_broker.handlers.coordination import CoordinationHandler
 from stateless_broker.handlers.delete_records import DeleteRecordsHandler
@@ -53,6 +56,7 @@ class Parts:
 def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispatcher:
     settings, view, catch_up = parts.settings, parts.view, parts.groups.catch_up
     reader = parts.reader
+    tier_objects = TierObjects(reader, bytes_max=settings.tier_index_bytes_max)
     changes = TopicChanges(
         view=view,
         committer=parts.intake,
@@ -76,7 +80,9 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         topic_defaults=settings.topic_defaults,
         change_ms_max=settings.config_change_ms_max,
     )
-    list_offsets = ListOffsetsHandler(view=view, reader=reader, catch_up=catch_up)
+    list_offsets = ListOffsetsHandler(
+        view=view, reader=reader, tier=TierTimes(reader, tier_objects), catch_up=catch_up
+    )
     delete_records = DeleteRecordsHandler(view=view, committer=parts.intake, catch_up=catch_up)
     coordination = CoordinationHandler(
         membership=parts.membership,
@@ -100,14 +106,7 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
             *_group_apis(parts),
         ],
         produce_handler=_produce_handler(parts),
-        fetch_handler=FetchHandler(
-            view=view,
-            reader=reader,
-            read_ahead=ReadAhead(reader, bytes_ahead=settings.read_ahead_bytes),
-            watchers=parts.watchers,
-            catch_up=parts.groups.catch_up_for_certain,
-            limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
-        ),
+        fetch_handler=_fetch_handler(parts, tier_objects),
         supervisor=parts.supervisor,
         on_request=on_request,
         request_items_max=settings.request_items_max,
@@ -126,6 +125,24 @@ def _produce_handler(parts: Parts) -> ProduceHandler:
             settings.request_items_max,
         ),
         now_ms=parts.now_ms,
+    )
+
+
+def _fetch_handler(parts: Parts, tier_objects: TierObjects) -> FetchHandler:
+    settings, reader = parts.settings, parts.reader
+    return FetchHandler(
+        view=parts.view,
+        reader=reader,
+        read_ahead=ReadAhead(reader, bytes_ahead=settings.read_ahead_bytes),
+        tier=TierReader(
+            reader,
+            tier_objects,
+            bytes_ahead=settings.read_ahead_bytes,
+            places_max=settings.fetch_places_max,
+        ),
+        watchers=parts.watchers,
+        catch_up=parts.groups.catch_up_for_certain,
+        limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
     )
 
 

@@ -57,7 +57,7 @@ class Reading:
 
     def bytes_of(self, wanted: StoredRange) -> bytes:
         span = Span(wanted.position, wanted.length)
-        return bytes(self.objects.get(keys.segment(wanted.segment), span).data)
+        return bytes(self.objects.get(keys.object_key(wanted.object), span).data)
 
 
 async def test_what_was_written_here_is_not_asked_for() -> None:

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.model import SegmentId, WriterId
+from bucketlog.model import SegmentId, StoredObject, WriterId
 from metadata.partition_log import StoredRange
 from stateless_broker.fetch.segment_cache import SegmentCache
 
 SIZE = 64
 SEGMENTS = [SegmentId(WriterId("w"), seq) for seq in range(6)]
-OBJECTS = {
+OBJECTS: dict[StoredObject, bytes] = {
     segment: bytes((7 * segment.seq + at) % 251 for at in range(SIZE)) for segment in SEGMENTS
 }
 
@@ -19,7 +19,7 @@ def stored(seq: int, position: int, length: int) -> StoredRange:
 
 
 def bytes_of(wanted: StoredRange) -> bytes:
-    return OBJECTS[wanted.segment][wanted.position : wanted.position + wanted.length]
+    return OBJECTS[wanted.object][wanted.position : wanted.position + wanted.length]
 
 
 def found(cache: SegmentCache, wanted: StoredRange) -> bytes | None:

@@ -1,0 +1,100 @@
+"""Where batches stand in a partition's tier: manifests and sparse indexes, read once and kept.
+
+Invariants: an object never changes under its key, so nothing that is kept is ever stale; what is
+kept is bounded in bytes. Who asks for the same at the same time shares one request, by the reader.
+Format: docs/format/tier.md.
+"""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from bucketlog.model import TierObject, TierRow, TopicPartition
+from metadata.partition_log import PartitionLog, StoredRange
+from metadata.tier import object_of
+from stateless_broker.fetch.least_recent import LeastRecent
+from stateless_broker.fetch.reading import RangeReader
+from tiered_storage.block_index import ROW_BYTES
+from tiered_storage.manifest import decode_manifest
+from tiered_storage.partition_segment import (
+    HEADER,
+    PartitionSegmentIndex,
+    decode_index,
+    index_span,
+)
+
+TIER_ROW_BYTES = 400
+"""Of memory, for a manifest's row; 500 more for whatever is kept."""
+KEPT_BYTES = 500
+
+
+class SegmentRow(NamedTuple):
+    """A partition segment as a row names it: batches stand from `begin` to `end`, positions in the
+    object. `following` is the next one where that is known without a request."""
+
+    there: TierObject
+    row: TierRow
+    following: "SegmentRow | None" = None
+
+    @property
+    def begin(self) -> int:
+        return len(HEADER)
+
+    @property
+    def end(self) -> int:
+        return len(HEADER) + self.row.batch_bytes
+
+
+class TierObjects:
+    def __init__(self, reader: RangeReader, *, bytes_max: int) -> None:
+        self._reader = reader
+        self._kept: LeastRecent[TierObject, list[TierRow] | PartitionSegmentIndex] = LeastRecent(
+            bytes_max
+        )
+
+    async def segment_at(
+        self, partition: TopicPartition, log: PartitionLog, offset: int
+    ) -> SegmentRow | None:
+        """The partition segment that may hold `offset`, or the next one above it; None where
+        batches from there on stand in log segments. Raises `BucketError`, `CorruptObjectError`,
+        `InvalidDataError`."""
+        while offset < log.batches_from:
+            rows, at = log.tier.rows, log.tier.row_at(offset)
+            if at == len(rows):
+                break
+            row, above = rows[at], rows[at + 1] if at + 1 < len(rows) else None
+            if not row.manifest:
+                return _segment_row(partition, row, above)
+            listed = await self.listed(partition, row)
+            at = bisect_right(listed, offset, key=lambda each: each.end)
+            if at < len(listed):
+                above = listed[at + 1] if at + 1 < len(listed) else above
+                return _segment_row(partition, listed[at], above)
+            offset = row.end
+        return None
+
+    async def listed(self, partition: TopicPartition, manifest: TierRow) -> list[TierRow]:
+        there = object_of(partition, manifest)
+        kept = self._kept.find(there)
+        if not isinstance(kept, list):
+            data = await self._reader.read_aside(StoredRange(there, 0, manifest.size_bytes))
+            kept = decode_manifest(there, data)
+            self._kept.keep(there, kept, KEPT_BYTES + TIER_ROW_BYTES * len(kept))
+        return kept
+
+    async def index(self, segment: SegmentRow) -> PartitionSegmentIndex:
+        kept = self._kept.find(segment.there)
+        if not isinstance(kept, PartitionSegmentIndex):
+            span = index_span(segment.row)
+            data = await self._reader.read_aside(
+                StoredRange(segment.there, span.start, span.length)
+            )
+            kept = decode_index(segment.there, data, segment.row.size_bytes)
+            self._kept.keep(segment.there, kept, KEPT_BYTES + ROW_BYTES * len(kept.blocks))
+        return kept
+
+
+def _segment_row(partition: TopicPartition, row: TierRow, above: TierRow | None) -> SegmentRow:
+    following = None
+    if above is not None and not above.manifest:
+        following = SegmentRow(object_of(partition, above), above)
+    return SegmentRow(object_of(partition, row), row, following)

@@ -1,0 +1,282 @@
+"""Reading a partition's tier for fetches: whole batches from an offset on, through its objects.
+
+A read goes step by step, an object a step, and looks at the tier anew before each: whatever was
+swapped meanwhile, it goes on from the offset it has come to. Invariants: only whole batches are
+answered, in offset order, none that ends at or before the offset that was asked for. Who goes on
+where an earlier answer ended needs no index, and is read for in large requests; a part of an
+object that was read so and dropped from memory before it was used is read as it is wanted.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bucketlog.errors import (
+    BucketError,
+    CorruptObjectError,
+    InvalidDataError,
+    ObjectNotFoundError,
+)
+from bucketlog.model import Buffer, TierObject, TopicPartition
+from bucketlog.wire.batch import HEADER_LENGTH
+from metadata.partition_log import PartitionLog, StoredRange
+from metadata.tier import object_of
+from stateless_broker.fetch.least_recent import LeastRecent
+from stateless_broker.fetch.reading import RangeReader
+from stateless_broker.fetch.tier_objects import SegmentRow, TierObjects
+from tiered_storage import keys
+from tiered_storage.block_index import BLOCK_BYTES
+from tiered_storage.partition_segment import HEADER, walk_headers
+
+PARTS_MAX = 1_000
+"""Parts of objects of which it is known that they were asked for."""
+
+
+class TierRead(NamedTuple):
+    """Batches of `size` bytes that end before `next_offset`; `is_through` where what comes next
+    stands in log segments."""
+
+    parts: list[Buffer]
+    size: int
+    next_offset: int
+    is_through: bool
+
+
+class _Place(NamedTuple):
+    """Where an answer has ended: batches from its next offset on begin there, or in the next
+    object."""
+
+    there: TierObject
+    position: int
+
+
+class _Wish(NamedTuple):
+    """The first batch is wanted whatever its size where `at_least_one` (KIP-74)."""
+
+    offset: int
+    max_bytes: int
+    at_least_one: bool
+    in_order: bool
+
+
+class _Step(NamedTuple):
+    """What comes next begins at `position`. `is_full`: it does not fit."""
+
+    parts: list[Buffer]
+    size: int
+    next_offset: int
+    position: int
+    is_full: bool = False
+
+
+class _Walked(NamedTuple):
+    """Batches of `size` bytes from `first` on are wanted and there. The next one begins at
+    `position`, and has `missing` bytes where it is wanted, too, but not all there."""
+
+    first: int
+    size: int
+    next_offset: int
+    position: int
+    missing: int
+    is_full: bool
+
+
+class TierReader:
+    """`bytes_ahead` 0: nothing is read ahead. `places_max`: of how many answers it is known where
+    they ended."""
+
+    def __init__(
+        self, reader: RangeReader, objects: TierObjects, *, bytes_ahead: int, places_max: int
+    ) -> None:
+        self._reader = reader
+        self._objects = objects
+        self._bytes_ahead = min(bytes_ahead, reader.cache.history_bytes_max // 2)
+        self._places: LeastRecent[tuple[TopicPartition, int], _Place] = LeastRecent(places_max)
+        self._empty: LeastRecent[tuple[TopicPartition, int], int] = LeastRecent(places_max)
+        """Offsets from which on a tier that ended there has had no batch."""
+        self._asked: LeastRecent[StoredRange, bool] = LeastRecent(PARTS_MAX)
+
+    def holds(self, partition: TopicPartition, log: PartitionLog, offset: int) -> bool:
+        """Batches at or above `offset` may stand in the tier."""
+        return (
+            offset < log.batches_from
+            and log.tier.row_at(offset) < len(log.tier.rows)
+            and self._empty.find((partition, offset)) != log.tier.end
+        )
+
+    def available_bytes(
+        self, partition: TopicPartition, log: PartitionLog, offset: int, limit: int
+    ) -> int:
+        """Of batches from `offset` on, counted up to `limit`; maybe more than there are, where it
+        is not known where in an object they begin."""
+        if not self.holds(partition, log, offset):
+            return 0
+        place = self._places.find((partition, offset))
+        total = 0
+        for row in log.tier.rows[log.tier.row_at(offset) :]:
+            total += row.batch_bytes
+            if place is not None and place.there == object_of(partition, row):
+                total -= place.position - len(HEADER)
+            if total >= limit:
+                break
+        return total
+
+    async def read(
+        self,
+        partition: TopicPartition,
+        log: PartitionLog,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool,
+    ) -> TierRead:
+        """The batches from the one that holds `offset` (or the next one above it) on, up to
+        `max_bytes`. Raises `BucketError`, `CorruptObjectError`, `InvalidDataError` where there is
+        nothing to answer."""
+        parts: list[Buffer] = []
+        size, at = 0, offset
+        in_order = self._places.find((partition, offset)) is not None
+        while True:
+            wish = _Wish(at, max_bytes - size, at_least_one and not size, in_order)
+            if wish.max_bytes < HEADER_LENGTH and not wish.at_least_one:
+                return TierRead(parts, size, at, False)
+            try:
+                step = await self._step(partition, log, wish)
+            except (BucketError, CorruptObjectError, InvalidDataError):
+                if not size:
+                    raise
+                return TierRead(parts, size, at, False)  # the next fetch is told
+            if step is None:
+                if not size:
+                    self._empty.keep((partition, offset), log.tier.end)
+                return TierRead(parts, size, at, True)
+            parts += step.parts
+            size, at = size + step.size, step.next_offset
+            if step.is_full or (size and not in_order):
+                return TierRead(parts, size, at, False)
+
+    async def _step(
+        self, partition: TopicPartition, log: PartitionLog, wish: _Wish
+    ) -> _Step | None:
+        """None where the tier ends. An object may be gone because something else stands in its
+        place by now."""
+        try:
+            return await self._try_step(partition, log, wish)
+        except ObjectNotFoundError:
+            return await self._try_step(partition, log, wish)
+
+    async def _try_step(
+        self, partition: TopicPartition, log: PartitionLog, wish: _Wish
+    ) -> _Step | None:
+        segment = await self._objects.segment_at(partition, log, wish.offset)
+        if segment is None:
+            return None
+        position = await self._position(partition, segment, wish.offset)
+        step = await self._read_from(segment, position, wish)
+        if step.size:
+            self._places.keep((partition, step.next_offset), _Place(segment.there, step.position))
+        return step
+
+    async def _position(self, partition: TopicPartition, segment: SegmentRow, offset: int) -> int:
+        """Where to begin: a batch begins there, and none before it is wanted."""
+        place = self._places.find((partition, offset))
+        if place is not None and place.there == segment.there:
+            return place.position
+        if offset <= segment.row.start:
+            return segment.begin
+        position = (await self._objects.index(segment)).begin_at(offset)
+        return segment.end if position is None else position
+
+    async def _read_from(self, segment: SegmentRow, position: int, wish: _Wish) -> _Step:
+        start = position
+        length = wish.max_bytes if wish.in_order else wish.max_bytes + BLOCK_BYTES
+        while position < segment.end:
+            length = min(max(length, BLOCK_BYTES), segment.end - position)
+            data = await self._bytes(segment, position, length, in_order=wish.in_order)
+            walked = _walk(segment, data, position, wish)
+            if walked.size or walked.is_full:
+                self._used(segment, start, walked.position)
+                first = walked.first - position
+                part = memoryview(data)[first : first + walked.size]
+                return _Step(
+                    [part] if walked.size else [],
+                    walked.size,
+                    walked.next_offset,
+                    walked.position,
+                    walked.is_full,
+                )
+            position, length = walked.position, max(walked.missing, wish.max_bytes)
+        self._used(segment, start, segment.end)
+        return _Step([], 0, max(segment.row.end, wish.offset), segment.end)
+
+    async def _bytes(
+        self, segment: SegmentRow, position: int, length: int, *, in_order: bool
+    ) -> Buffer:
+        end = position + length
+        parts = list(self._parts(segment, position, end))
+        if in_order and self._bytes_ahead:
+            for part in parts:
+                self._ask(part)
+            last = parts[-1]
+            if end > last.position + last.length // 2 and self._reader.history_is_idle:
+                for part in self._following(segment, last):
+                    self._ask(part)
+        wanted = [_overlap(part, position, end) for part in parts]
+        found = await self._reader.read(wanted)
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    def _parts(self, segment: SegmentRow, position: int, end: int) -> Iterator[StoredRange]:
+        """Those that hold the bytes from `position` to `end`. An object is divided evenly into
+        parts of `bytes_ahead` at least, and less than twice as much, so that all who read share
+        them."""
+        total, begin = segment.row.batch_bytes, segment.begin
+        count = max(total // self._bytes_ahead, 1) if self._bytes_ahead else 1
+        size = -(-total // count)
+        for at in range((position - begin) // size, -(-(end - begin) // size)):
+            start = begin + at * size
+            yield StoredRange(segment.there, start, min(size, segment.end - start))
+
+    def _following(self, segment: SegmentRow, last: StoredRange) -> Iterator[StoredRange]:
+        end = last.position + last.length
+        if end < segment.end:
+            yield from self._parts(segment, end, end + 1)
+        elif segment.following is not None:
+            yield from self._parts(segment.following, segment.begin, segment.begin + 1)
+
+    def _ask(self, part: StoredRange) -> None:
+        if part not in self._asked:
+            self._asked.keep(part, True)
+            self._reader.begin(part)
+
+    def _used(self, segment: SegmentRow, start: int, end: int) -> None:
+        """Somebody has come to `end`. Whoever comes next may ask for what lies before."""
+        if end > start:
+            for part in self._parts(segment, start, end):
+                if part.position + part.length <= end:
+                    self._asked.forget(part)
+
+
+def _overlap(part: StoredRange, position: int, end: int) -> StoredRange:
+    start = max(part.position, position)
+    return StoredRange(part.object, start, min(part.position + part.length, end) - start)
+
+
+def _walk(segment: SegmentRow, data: Buffer, position: int, wish: _Wish) -> _Walked:
+    """Through the batches in `data`, which begins at `position`. Raises `CorruptObjectError`."""
+    key = keys.object_key(segment.there)
+    first, size, next_offset, at = position, 0, wish.offset, position
+    for placed in walk_headers(key, data, position):
+        end = placed.position + placed.length
+        if end > segment.end:
+            raise CorruptObjectError(key, placed.position, "a batch reaches beyond the last one")
+        if placed.next_offset > wish.offset:
+            fits = size + placed.length <= wish.max_bytes
+            if not fits and (size or not wish.at_least_one):
+                return _Walked(first, size, next_offset, at, 0, True)
+            if end > position + len(data):
+                return _Walked(first, size, next_offset, at, placed.length, False)
+            first = first if size else placed.position
+            size, next_offset = size + placed.length, placed.next_offset
+        at = end
+    if at == position:
+        raise CorruptObjectError(key, position, "no batch stands there")
+    return _Walked(first, size, next_offset, at, 0, False)
