@@ -222,6 +222,16 @@ def test_aborted_records_go_and_the_marker_follows(compiled: bool) -> None:
 
 
 @both
+def test_what_was_aborted_replaces_nothing(compiled: bool) -> None:
+    """Its key's record before it is the latest still; the producer's next transaction counts."""
+    data = encode_batch([of(0, b"a", b"stays")]) + transactional([of(1, b"a", None)])
+    data += marker(2, ABORT) + transactional([of(3, b"b", b"next")]) + marker(4, COMMIT)
+    cleaned = Cleaned(data, compiled=compiled)
+    assert [header.base_offset for header in cleaned.headers] == [0, 2, 3, 4]
+    assert cleaned.data == data.replace(transactional([of(1, b"a", None)]), b"")
+
+
+@both
 def test_a_commit_marker_stays_while_its_transaction_has_records(compiled: bool) -> None:
     data = transactional([of(0, b"a", b"1")]) + marker(1, COMMIT) + encode_batch([of(2, b"b", b"")])
     first = Cleaned(data, compiled=compiled)
