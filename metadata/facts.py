@@ -145,9 +145,9 @@ class LogStartOf(NamedTuple):
 
 
 class TiersSwapped(_Fact):
-    """A job's end: compaction of log segments, merging, key compaction, manifests. `planned`: epoch
-    and ticket below which the job had seen everything when it was planned; its objects' names have
-    it. Each partition's part counts by itself, if what it was planned on still stands
+    """A job's end: compaction of log segments, merging, key compaction, manifests. `planned`: the
+    highest epoch and ticket that was visible when the job was planned; its objects' names have it.
+    Each partition's part counts by itself, if what it was planned on still stands
     (`metadata.tier`). Of a part that does not count, the objects are nobody's."""
 
     kind: Literal[FactKind.TIERS_SWAPPED] = Field(FactKind.TIERS_SWAPPED, exclude=True)

@@ -27,10 +27,11 @@ class StoredRange(NamedTuple):
 
 
 class LogColumns(NamedTuple):
-    """Batches that stand in log segments and not in the tier, which ends at `tier_end`, column by
-    column, in offset order. Borrowed."""
+    """Batches that stand in log segments, and end above `batches_from`, column by column, in offset
+    order. Borrowed."""
 
-    tier_end: int
+    tier: Tier
+    batches_from: int
     base_offsets: Sequence[int]
     next_offsets: Sequence[int]
     lengths: Sequence[int]
@@ -85,7 +86,8 @@ class PartitionLog:
     def batches(self) -> LogColumns:
         """Those that have rows: not to be held over an await."""
         return LogColumns(
-            self.tier.end,
+            self.tier,
+            self._begin,
             self._bases,
             self._nexts,
             self._lengths,

@@ -124,6 +124,15 @@ def _upkeep(counts: UpkeepCounts) -> Iterator[Metric]:
         ("seconds", "How long it took.", counts.checkpoint_ms / 1000),
     ):
         yield GaugeMetricFamily(f"bucketlog_last_checkpoint_{name}", text, value=value)
+    for name, text, value in (
+        ("split_segments", "Log segments that were split by partition.", counts.split_segments),
+        ("split_bytes", "Bytes of batches in them.", counts.split_bytes),
+        ("merged_segments", "Partition segments that were merged.", counts.merged_segments),
+        ("merged_bytes", "Bytes of batches in them.", counts.merged_bytes),
+        ("cleaned_bytes", "Bytes of batches that key compaction read.", counts.cleaned_bytes),
+        ("cleaned_away_bytes", "Those that it took away.", counts.cleaned_away_bytes),
+    ):
+        yield CounterMetricFamily(f"bucketlog_{name}", text, value=value)
     deleted = CounterMetricFamily(
         "bucketlog_deleted_objects", "Objects of the log that were deleted.", labels=["kind"]
     )

@@ -237,6 +237,30 @@ class BrokerSettings(BaseSettings):
     deletion_keys_per_s: Positive = Field(
         1000, description="Objects of the log deleted in a second, at most."
     )
+    compaction_check_interval_ms: NotNegative = Field(
+        10_000, description="How often a broker looks what is to be compacted; 0: never."
+    )
+    compaction_interval_ms: NotNegative = Field(
+        3_600_000, description="Log segments are split by partition when the oldest is so old."
+    )
+    compaction_window_bytes: Positive = Field(
+        256 * MIB, description="And earlier when so much waits; so much is held in memory for it."
+    )
+    compaction_age_ms_min: NotNegative = Field(
+        60_000, description="Younger log segments are left to those who read the log's end."
+    )
+    compaction_bytes_per_s: Positive = Field(
+        64 * MIB, description="What compaction reads in a second, at most."
+    )
+    compaction_requests_in_flight: Positive = Field(
+        4, description="Requests of compaction at once."
+    )
+    partition_segment_bytes: Positive = Field(
+        128 * MIB, description="What partition segments grow to; up to one and a half of it."
+    )
+    log_cleaner_dedupe_buffer_bytes: Annotated[int, Field(ge=1024)] = Field(
+        128 * MIB, description="log.cleaner.dedupe.buffer.size: 24 bytes a key of compacted topics."
+    )
     footer_reads_in_flight: Positive = Field(32, description="Footers read at once at start-up.")
     known_batches_max: NotNegative = Field(
         100_000,

@@ -16,6 +16,7 @@ from bucketlog.model import Buffer, Ticket, TierObject, TierRow, TopicPartition,
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket
 from tiered_storage.manifest import decode_manifest, encode_manifest
+from tiered_storage.partition_segment import PartitionSegmentWriter
 from tiered_storage.segment import body_crc32c
 from tiered_storage.splitting import Split, SplitPartition, StoredSegment, join_segments
 from tiered_storage.tier_plan import ManifestPlan, ManifestTrim, SplitPlan
@@ -31,11 +32,12 @@ class TierChange(NamedTuple):
     replaced: tuple[str, ...]
     added: tuple[TierRow, ...]
     removed: tuple[tuple[int, str], ...] = ()
+    cleaned_to: int = -1
 
 
 class TierWriter:
-    """One job's. `bucket` is lent and tries again by itself. `planned`: the ticket below which the
-    job has seen everything. `spend` is awaited with the number of bytes before they are read.
+    """One job's. `bucket` is lent and tries again by itself. `planned`: the highest ticket
+    that was visible. `spend` is awaited with the number of bytes before they are read.
     `new_id` gives 16 hexadecimal digits, never twice the same. Methods raise the bucket's errors,
     and `CorruptObjectError` or `InvalidDataError` where what was read is not what was planned."""
 
@@ -50,8 +52,8 @@ class TierWriter:
         segment_bytes_target: int,
         requests_in_flight: int,
     ) -> None:
+        self.planned = planned
         self._bucket = bucket
-        self._planned = planned
         self._spend = spend
         self._new_id = new_id
         self._now_ms = now_ms
@@ -59,7 +61,7 @@ class TierWriter:
         self._requests_in_flight = requests_in_flight
 
     def _new_name(self) -> str:
-        return keys.tier_name(self._planned, self._new_id())
+        return keys.tier_name(self.planned, self._new_id())
 
     async def split(self, plan: SplitPlan) -> list[TierChange]:
         split = Split(
@@ -108,6 +110,12 @@ class TierWriter:
         finished = await asyncio.to_thread(join_segments, stored, self._new_name())
         await self._create(finished.there, finished.parts)
         return _replacing(partition, rows, finished.row)
+
+    async def write(self, filled: PartitionSegmentWriter, end: int) -> TierRow:
+        """What somebody else has collected, up to offset `end`."""
+        finished = filled.finish(end, self._new_name(), self._now_ms())
+        await self._create(finished.there, finished.parts)
+        return finished.row
 
     async def list_rows(self, partition: TopicPartition, plan: ManifestPlan) -> TierChange:
         """Old rows go into a manifest."""

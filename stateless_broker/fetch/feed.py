@@ -15,7 +15,7 @@ from bucketlog.errors import (
     SequencerError,
     SequencerUnavailableError,
 )
-from bucketlog.model import TopicPartition
+from bucketlog.model import Ticket, TopicPartition
 from metadata.sequencer.client import Sequencer
 from metadata.sequencer.requests import VisibleSegment
 from metadata.view import View
@@ -90,6 +90,8 @@ class ViewFeed:
         self._last = last
         self._block_ms = block_ms
         self._read_anew = read_anew
+        self.newest_ticket = Ticket(end.epoch, 0)
+        """The highest that the view has been told of in this epoch."""
         self._advanced = asyncio.Event()
         self._is_silent = False
         """The sequencer was asked last without an answer."""
@@ -150,6 +152,8 @@ class ViewFeed:
         log = await self._read_anew()
         self._view.become(await asyncio.to_thread(View.of, log.segments, log.checkpoint))
         self._last = log.number
+        tickets = (index.ticket for index in log.segments)
+        self.newest_ticket = max(self.newest_ticket, *tickets)
         for segment in self._committer.awaited():
             if log.shows(segment):
                 self._committer.became_visible(segment)
@@ -172,6 +176,7 @@ class ViewFeed:
             self._end.tell(f"the stream of visible segments is damaged: {error}")
             return False
         self._last = entry.number
+        self.newest_ticket = max(self.newest_ticket, entry.ticket)
         self._known.learn(index)
         self._cache.became_visible(
             entry.segment, entry.object_size_bytes, own.parts if own is not None else ()

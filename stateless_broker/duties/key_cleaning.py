@@ -1,0 +1,228 @@
+"""Key compaction of a partition's tier: a part of the duty of compaction.
+
+What goes and what stays is decided in `tiered_storage.key_compaction`. The rows are read up to
+three times: for transactions, for keys, and to be written again. Invariant: what comes out replaces
+all rows from the first on up to the round's end, and a partition whose batches are damaged stays as
+it was.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from bucketlog.model import Buffer, TierObject, TierRow, TopicPartition, WallClock
+from bucketlog.wire.batch import read_header
+from metadata.fold import Topic
+from metadata.partition_log import PartitionLog
+from metadata.tier import object_of
+from metadata.topic_configs import (
+    DELETE_RETENTION_MS,
+    MAX_COMPACTION_LAG_MS,
+    MIN_CLEANABLE_DIRTY_RATIO,
+    MIN_COMPACTION_LAG_MS,
+    effective_config,
+)
+from metadata.view import View
+from stateless_broker.duties.manifests import Manifests
+from stateless_broker.duties.upkeep import UpkeepCounts
+from tiered_storage import keys
+from tiered_storage.bucket import Bucket, Span
+from tiered_storage.cleaning_need import CleaningRules, cleanable, needs_cleaning
+from tiered_storage.key_compaction import Cleaner, CleaningRound, DirtyPart
+from tiered_storage.offset_map import SECRET_BYTES, offset_map
+from tiered_storage.partition_segment import HEADER, PartitionSegmentWriter
+from tiered_storage.tier_writing import TierChange, TierWriter
+from tiered_storage.transaction_outcomes import Outcomes, TransactionScan
+
+logger = logging.getLogger(__name__)
+
+PIECE_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningLimits:
+    """`map_bytes_max`: what the map of keys may take."""
+
+    map_bytes_max: int
+    segment_bytes_target: int
+
+
+class KeyCleaning:
+    """`random_bytes` gives secrets. `spend` is awaited with the number of bytes before they are
+    read."""
+
+    def __init__(
+        self,
+        *,
+        bucket: Bucket,
+        manifests: Manifests,
+        counts: UpkeepCounts,
+        spend: Callable[[int], Awaitable[None]],
+        random_bytes: Callable[[int], bytes],
+        limits: CleaningLimits,
+        now_ms: WallClock,
+    ) -> None:
+        self._bucket = bucket
+        self._manifests = manifests
+        self._counts = counts
+        self._spend = spend
+        self._random_bytes = random_bytes
+        self._limits = limits
+        self._now_ms = now_ms
+
+    async def clean(
+        self,
+        partition: TopicPartition,
+        log: PartitionLog,
+        view: View,
+        topic: Topic,
+        writer: TierWriter,
+    ) -> TierChange | None:
+        """One round, if it is due; None where it is not, or there is nothing to clean yet. Raises
+        `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
+        now_ms, log_start = self._now_ms(), view.log_start(partition)
+        named = tuple(log.tier.rows)
+        rules = _rules(topic)
+        part = cleanable(
+            named,
+            cleaned_to=log.tier.cleaned_to,
+            log_start=log_start,
+            last_stable_offset=log.high_watermark,
+            rules=rules,
+            now_ms=now_ms,
+        )
+        if not needs_cleaning(part, rules):
+            return None
+        rows = await self._segments(partition, [row for row in named if row.start < part.end])
+        offsets = offset_map(self._limits.map_bytes_max, self._random_bytes(SECRET_BYTES))
+        outcomes = await self._outcomes(partition, rows, part.start, part.end)
+        dirty = DirtyPart(offsets, outcomes, part.start)
+        async for piece in self._pieces(partition, rows, part.start):
+            if not await asyncio.to_thread(dirty.feed, piece):
+                break
+        end = await asyncio.to_thread(dirty.finish)
+        if end <= part.start:
+            return None
+        replaced = [row for row in named if row.start < end]
+        cleaning = CleaningRound(
+            part.start, end, now_ms, int(_config(topic, DELETE_RETENTION_MS)), log_start
+        )
+        cleaner = Cleaner(offsets, outcomes, cleaning)
+        rows = [row for row in rows if row.start < replaced[-1].end]
+        added = await self._rewritten(partition, rows, cleaner, writer)
+        stats = cleaner.stats
+        self._counts.count_cleaned(stats.bytes_read, stats.bytes_kept)
+        logger.info(
+            "keys of %s-%d are compacted up to offset %d: %d of %d bytes stay",
+            topic.name,
+            partition.partition,
+            end,
+            stats.bytes_kept,
+            stats.bytes_read,
+        )
+        within = {(row.start, row.name) for row in rows} - {(r.start, r.name) for r in replaced}
+        return TierChange(
+            partition,
+            replaced[0].start,
+            replaced[-1].end,
+            tuple(row.name for row in replaced),
+            tuple(added),
+            tuple(sorted(within)),
+            end,
+        )
+
+    async def _segments(self, partition: TopicPartition, rows: Sequence[TierRow]) -> list[TierRow]:
+        """Partition segments alone: what manifests list stands in their place."""
+        found: list[TierRow] = []
+        for row in rows:
+            there = object_of(partition, row)
+            found.extend(await self._manifests.listed(there) if row.manifest else (row,))
+        return found
+
+    async def _outcomes(
+        self, partition: TopicPartition, rows: Sequence[TierRow], start: int, end: int
+    ) -> Outcomes:
+        scan = TransactionScan(start, end)
+        async for piece in self._pieces(partition, rows, start):
+            await asyncio.to_thread(scan.feed, piece)
+        return scan.finish()
+
+    async def _pieces(
+        self, partition: TopicPartition, rows: Sequence[TierRow], start: int
+    ) -> AsyncIterator[Buffer]:
+        """The batches of rows that end above `start`."""
+        for row in rows:
+            end = len(HEADER) + row.batch_bytes
+            for at in range(len(HEADER), end, PIECE_BYTES) if row.end > start else ():
+                span = Span(at, min(PIECE_BYTES, end - at))
+                await self._spend(span.length)
+                there = TierObject(partition, row.start, row.name)
+                yield (await self._bucket.get(keys.tier_object(there), span)).data
+
+    async def _rewritten(
+        self,
+        partition: TopicPartition,
+        rows: Sequence[TierRow],
+        cleaner: Cleaner,
+        writer: TierWriter,
+    ) -> list[TierRow]:
+        added: list[TierRow] = []
+        out = _Output(partition, rows[0].start)
+
+        async def take(batches: Sequence[Buffer]) -> None:
+            for batch in batches:
+                if out.bytes >= self._limits.segment_bytes_target:
+                    added.append(await out.close(out.next_offset, writer))
+                out.append(batch)
+
+        async for piece in self._pieces(partition, rows, -1):
+            await take(await asyncio.to_thread(cleaner.feed, piece))
+        await take(await asyncio.to_thread(cleaner.finish))
+        if out.bytes:
+            added.append(await out.close(rows[-1].end, writer))
+        return added
+
+
+class _Output:
+    """The partition segment that is being filled."""
+
+    def __init__(self, partition: TopicPartition, start: int) -> None:
+        self._partition = partition
+        self._filling = PartitionSegmentWriter(partition, start)
+
+    @property
+    def bytes(self) -> int:
+        return self._filling.batch_bytes
+
+    @property
+    def next_offset(self) -> int:
+        return self._filling.next_offset
+
+    def append(self, batch: Buffer) -> None:
+        header = read_header(batch)
+        self._filling.describe(
+            header.base_offset,
+            header.next_offset,
+            len(batch),
+            header.record_count,
+            header.max_timestamp,
+        )
+        self._filling.append(bytes(batch))
+
+    async def close(self, end: int, writer: TierWriter) -> TierRow:
+        row = await writer.write(self._filling, end)
+        self._filling = PartitionSegmentWriter(self._partition, end)
+        return row
+
+
+def _config(topic: Topic, name: str) -> str:
+    return effective_config(topic.configs, name)
+
+
+def _rules(topic: Topic) -> CleaningRules:
+    return CleaningRules(
+        float(_config(topic, MIN_CLEANABLE_DIRTY_RATIO)),
+        int(_config(topic, MIN_COMPACTION_LAG_MS)),
+        int(_config(topic, MAX_COMPACTION_LAG_MS)),
+    )
