@@ -4,16 +4,19 @@ Checked: each object under `log/` (header, every batch's CRC and footer row, foo
 that it stands under its own key, that its writer is registered, that chains have no hole which a
 later object proves to be a loss (below a floor: that what a checkpoint has a batch in is there),
 that no two segments have one ticket, that no two batches of a partition share an offset, that the
-facts fold, and that each checkpoint says what the segments below its ticket come to. Damage never
-ends the check: all is listed.
+facts fold, and that each checkpoint says what the segments below its ticket come to; where all that
+holds, also the tiers that the facts come to (`bucketlog.verify_tier`). Damage never ends the check:
+all is listed.
 
 A log that is being written is checked as it stood when it was listed. An object past a hole that
 nothing proves to be a loss is a PUT in flight, or the end of a broker that crashed; the next
 epoch seals there. It is counted, not reported.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -32,6 +35,8 @@ from bucketlog.verify_covered import (
     find_base,
 )
 from bucketlog.verify_report import Damage, Report
+from bucketlog.verify_tier import LoggedBatch, check_tiers
+from bucketlog.wire.batch import read_header
 from metadata.checkpoint import contradiction, restored
 from metadata.fold import LogState
 from tiered_storage import keys
@@ -54,8 +59,8 @@ def verify_log(
     on_listed: Callable[[int], Callable[[], None]] = lambda count: lambda: None,
 ) -> Report:
     """Check the whole log. `on_listed` gets the number of objects, and returns what is then called
-    once for each. Raises `NoLogError`, which names `place`, where there is no log, and the bucket's
-    errors."""
+    once for each; then the same for objects of tiers, if there are any. Raises `NoLogError`, which
+    names `place`, where there is no log, and the bucket's errors."""
     report = Report()
     _check_identity(bucket, place, report)
     floor = highest_floor(bucket.list(keys.FLOORS))
@@ -65,16 +70,20 @@ def verify_log(
     registered = _registered(bucket, report)
     on_checked = on_listed(len(objects))
     indexes: dict[SegmentId, SegmentIndex] = {}
+    crcs: dict[SegmentId, array[int]] = {}
     with ThreadPoolExecutor(requests_in_flight) as pool:
-        for info, index, damage in pool.map(lambda info: _check_object(bucket, info), objects):
+        for info, found in zip(
+            objects, pool.map(lambda info: _check_object(bucket, info), objects), strict=True
+        ):
             report.size_bytes += info.size_bytes
-            if damage is not None:
-                report.damage.append(damage)
-            elif index is None:
+            if isinstance(found, Damage):
+                report.damage.append(found)
+            elif found is None:
                 report.seals += 1
             else:
                 report.segments += 1
-                indexes[keys.parse_segment(info.key)] = index
+                index, crcs[found.footer.segment] = found
+                indexes[index.segment] = index
             on_checked()
     whole = [info for info in objects if not _is_too_short(info)]
     check_registered(whole, indexes, registered, base, report)
@@ -83,8 +92,11 @@ def verify_log(
     committed = _committed(chains, indexes)
     if base is not None:
         check_covered(base, indexes, report)
-    _check_order(committed, base, report)
+    state = _check_order(committed, base, report)
     _check_checkpoints(bucket, checkpoints, chains, committed, base, report)
+    if state is not None:
+        there = [*_below(base, indexes), *committed]
+        check_tiers(bucket, state, _logged(there, crcs), report, on_listed)
     report.damage.sort(key=lambda damage: (damage.key, damage.position))
     return report
 
@@ -128,27 +140,58 @@ def _is_too_short(info: ObjectInfo) -> bool:
     return not is_seal(info.size_bytes) and info.size_bytes < MIN_SEGMENT_LENGTH
 
 
-def _check_object(
-    bucket: SyncBucket, info: ObjectInfo
-) -> tuple[ObjectInfo, SegmentIndex | None, Damage | None]:
-    """The index of a sound segment; None and None for a sound seal."""
+class _Sound(NamedTuple):
+    """A segment, and the CRCs of its batches in the order of its index."""
+
+    footer: SegmentIndex
+    crcs: "array[int]"
+
+
+def _check_object(bucket: SyncBucket, info: ObjectInfo) -> _Sound | Damage | None:
+    """None for a sound seal."""
     try:
         data = bucket.get(info.key).data
-        index = None
+        sound = None
         if is_seal(len(data)):
             named = decode_seal(info.key, data).segment
         else:
             index = check_segment(info.key, data)
+            rows = (row for part in index.partitions for row in part.batches)
+            sound = _Sound(index, array("I", (read_header(data, row.position).crc for row in rows)))
             named = index.segment
         if named != keys.parse_segment(info.key):
-            return info, None, Damage(info.key, 0, f"it says that it is {keys.segment(named)!r}")
-        return info, index, None
+            return Damage(info.key, 0, f"it says that it is {keys.segment(named)!r}")
+        return sound
     except CorruptObjectError as error:
-        return info, None, Damage(info.key, error.position, error.reason)
+        return Damage(info.key, error.position, error.reason)
     except InvalidDataError as error:
-        return info, None, Damage(info.key, 0, error.message)
+        return Damage(info.key, 0, error.message)
     except ObjectNotFoundError:
-        return info, None, Damage(info.key, 0, "it was listed and is gone")
+        return Damage(info.key, 0, "it was listed and is gone")
+
+
+def _below(
+    base: Checkpoint | None, indexes: Mapping[SegmentId, SegmentIndex]
+) -> list[SegmentIndex]:
+    """Segments that the checkpoint covers and that are still there, in ticket order."""
+    ends = {row.writer: row.end for row in base.writers} if base is not None else {}
+    covered = (each for name, each in indexes.items() if name.seq < ends.get(name.writer, 0))
+    return sorted(covered, key=lambda index: index.ticket)
+
+
+def _logged(
+    ordered: Iterable[SegmentIndex], crcs: Mapping[SegmentId, "array[int]"]
+) -> dict[TopicPartition, list[LoggedBatch]]:
+    found: dict[TopicPartition, list[LoggedBatch]] = {}
+    for index in ordered:
+        rows = ((part.partition, row) for part in index.partitions for row in part.batches)
+        for (partition, row), crc in zip(rows, crcs[index.segment], strict=True):
+            found.setdefault(partition, []).append(
+                LoggedBatch(
+                    row.base_offset, row.next_offset, row.length, crc, index.segment, row.position
+                )
+            )
+    return found
 
 
 def _check_holes(
@@ -195,9 +238,9 @@ def _committed(
 
 def _check_order(
     committed: Iterable[SegmentIndex], base: Checkpoint | None, report: Report
-) -> None:
-    """Tickets, offsets, facts. Where something is lost or damaged already, the facts are not
-    folded: what they build on may be what is gone."""
+) -> LogState | None:
+    """Tickets, offsets, facts: what these come to. Where something is lost or damaged, the facts
+    are not folded: what they build on may be what is gone."""
     sound = not report.damage
     state = restored(base) if sound else LogState()
     last: SegmentIndex | None = None
@@ -215,6 +258,7 @@ def _check_order(
                 report.found(key, 0, error.message)
     report.topics = len(state.topics)
     report.partitions = len(ends)
+    return state if not report.damage else None
 
 
 def _check_offsets(

@@ -15,11 +15,14 @@ class Damage:
 @dataclass(slots=True)
 class Report:
     """What was checked and what was found. `unfinished` objects stand past a hole in their chain;
-    `void` ones past a seal, where they never count."""
+    `void` ones past a seal, where they never count. `batches` and `records` are those of log
+    segments; `unreferenced` objects of tiers are named by no tier."""
 
     segments: int = 0
     seals: int = 0
     checkpoints: int = 0
+    partition_segments: int = 0
+    manifests: int = 0
     batches: int = 0
     records: int = 0
     size_bytes: int = 0
@@ -27,6 +30,7 @@ class Report:
     partitions: int = 0
     unfinished: int = 0
     void: int = 0
+    unreferenced: int = 0
     damage: list[Damage] = field(default_factory=list)
 
     def found(self, key: str, position: int, reason: str) -> None:

@@ -54,7 +54,7 @@ class WrittenTier:
                 header.base_offset,
                 header.next_offset,
                 len(batch.data),
-                header.record_count,
+                0 if header.is_control else header.record_count,
                 header.max_timestamp,
             )
             writer.append(batch.data)

@@ -121,8 +121,9 @@ class PartitionSegmentWriter:
     def describe(
         self, base_offset: int, next_offset: int, length: int, records: int, max_timestamp: int
     ) -> None:
-        """A batch that follows; its bytes come by `append`, alone or with its neighbours'. Raises
-        `InvalidDataError` where it is not above those before."""
+        """A batch that follows, with so many records (a control batch: 0); its bytes come by
+        `append`, alone or with its neighbours'. Raises `InvalidDataError` where it is not above
+        those before."""
         self._advance(base_offset, next_offset)
         self._blocks.mark(base_offset, len(HEADER) + self._size, self._max_timestamp)
         self._size += length
@@ -342,7 +343,7 @@ def check_partition_segment(there: TierObject, data: Buffer) -> PartitionSegment
                 raise CorruptObjectError(key, position, "its index has another batch there")
             row = next(rows)
         position, expected = position + placed.length, placed.next_offset
-        count, records = count + 1, records + header.record_count
+        count, records = count + 1, records + (0 if header.is_control else header.record_count)
         highest = max(highest, header.max_timestamp)
     if (position, count, records, highest, row) != (
         len(HEADER) + index.batch_bytes,

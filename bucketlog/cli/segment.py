@@ -121,7 +121,7 @@ def inspect(
 
 @app.command("verify")
 def verify(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> int:
-    """Check every byte of the log: footers, CRCs, offsets, chains. Exit code 1 on damage."""
+    """Check every byte: footers, CRCs, offsets, chains, tiers. Exit code 1 on damage."""
     from bucketlog.verify import verify_log
     from tiered_storage.location import open_sync_bucket
 
@@ -146,8 +146,10 @@ def _print_report(report: "Report", output: Output) -> None:
     print(
         f"{counted(report.segments, 'segment')}, {counted(report.seals, 'seal')} and "
         f"{counted(report.checkpoints, 'checkpoint')}, "
+        f"{counted(report.partition_segments, 'partition segment')}, "
+        f"{counted(report.manifests, 'manifest')}, "
         f"{counted(report.size_bytes, 'byte')}: {counted(report.batches, 'batch')}, "
         f"{counted(report.records, 'record')} of {counted(report.partitions, 'partition')}; "
-        f"{report.unfinished} unfinished, {report.void} void"
+        f"{report.unfinished} unfinished, {report.void} void, {report.unreferenced} unreferenced"
     )
     print(f"{len(report.damage)} damaged" if report.damage else "all sound")
