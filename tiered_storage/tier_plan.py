@@ -47,20 +47,15 @@ class CompactionSettings:
 # Splitting ----------------------------------------------------------------------------------------
 
 
-class TierEnd(Protocol):
-    @property
-    def end(self) -> int: ...
-
-
 class LogBatches(Protocol):
-    """The batches of a partition that end above `batches_from`, hence stand in log segments and not
-    in its tier, column by column, in offset order. Borrowed: nobody changes them meanwhile."""
+    """The batches of a partition that stand in log segments, neither in its tier nor below its log
+    start, column by column, in offset order. Borrowed: nobody changes them meanwhile."""
 
     @property
-    def tier(self) -> TierEnd: ...
+    def tier_end(self) -> int: ...
 
     @property
-    def batches_from(self) -> int: ...
+    def base_offsets(self) -> Sequence[int]: ...
 
     @property
     def next_offsets(self) -> Sequence[int]: ...
@@ -74,11 +69,11 @@ class LogBatches(Protocol):
 
 class PartitionRange(NamedTuple):
     """A partition's part of a window: offsets from `start`, the end of its tier, and before `end`.
-    Whoever reads the window finds so many batches and bytes that end above `batches_from`: else
-    something is missing. Below it, batches stand in the tier or are gone."""
+    Whoever reads the window finds so many batches and bytes from offset `first` on: else something
+    is missing. Below it, batches stand in the tier or are gone."""
 
     start: int
-    batches_from: int
+    first: int
     end: int
     batches: int
     batch_bytes: int
@@ -118,8 +113,8 @@ def plan_split(
         if count:
             used.update(islice(log.segments, count))
             ranges[partition] = PartitionRange(
-                log.tier.end,
-                log.batches_from,
+                log.tier_end,
+                log.base_offsets[0],
                 log.next_offsets[count - 1],
                 count,
                 sum(islice(log.lengths, count)),
