@@ -16,15 +16,20 @@ def waiting(number: int, size: int, age: int) -> WaitingSegment:
 
 
 @dataclass
+class End:
+    end: int
+
+
+@dataclass
 class Columns:
     """`LogBatches` of (base, next, length, number of the segment)."""
 
-    tier_end: int
+    tier: End
     rows: Sequence[tuple[int, int, int, int]]
 
     @property
-    def base_offsets(self) -> "array[int]":
-        return array("q", [row[0] for row in self.rows])
+    def batches_from(self) -> int:
+        return self.tier.end + 1
 
     @property
     def next_offsets(self) -> "array[int]":
@@ -43,8 +48,8 @@ class CountedColumns:
     """Columns that count what is asked of them."""
 
     def __init__(self, log: Columns) -> None:
-        self.tier_end = log.tier_end
-        self.base_offsets = _Column(self, log.base_offsets)
+        self.tier = log.tier
+        self.batches_from = log.batches_from
         self.seen = 0
         self.next_offsets = _Column(self, log.next_offsets)
         self.lengths = _Column(self, log.lengths)

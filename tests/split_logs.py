@@ -38,7 +38,6 @@ class SplitLog:
         chosen = self.written[first:last]
         ranges: dict[TopicPartition, PartitionRange] = {}
         self.batches = {}
-        firsts: dict[TopicPartition, int] = {}
         for reserved in chosen:
             for part in reserved.index.partitions:
                 if part.partition.topic_id != self.log.topics["t"][0]:
@@ -47,10 +46,9 @@ class SplitLog:
                     if row.next_offset > below:
                         data = reserved.data[row.position : row.position + row.length]
                         mine = self.batches.setdefault(part.partition, [])
-                        first = firsts.setdefault(part.partition, row.base_offset)
                         mine.append(data)
                         ranges[part.partition] = PartitionRange(
-                            tier_end, first, row.next_offset, len(mine), sum(map(len, mine))
+                            tier_end, below, row.next_offset, len(mine), sum(map(len, mine))
                         )
         waiting = [
             WaitingSegment(each.index.segment, len(each.data), each.index.created_ms)

@@ -121,9 +121,7 @@ class _Part:
 
     def wanted_of(self, rows: Sequence[BatchIndex]) -> Sequence[BatchIndex]:
         wanted = self._wanted
-        return [
-            row for row in rows if wanted.first <= row.base_offset and row.next_offset <= wanted.end
-        ]
+        return [row for row in rows if wanted.batches_from < row.next_offset <= wanted.end]
 
     def append(self, data: memoryview, rows: Sequence[BatchIndex]) -> None:
         """`rows` stand side by side in `data`."""

@@ -47,15 +47,20 @@ class CompactionSettings:
 # Splitting ----------------------------------------------------------------------------------------
 
 
+class TierEnd(Protocol):
+    @property
+    def end(self) -> int: ...
+
+
 class LogBatches(Protocol):
-    """The batches of a partition that stand in log segments, neither in its tier nor below its log
-    start, column by column, in offset order. Borrowed: nobody changes them meanwhile."""
+    """The batches of a partition that end above `batches_from`, hence stand in log segments and not
+    in its tier, column by column, in offset order. Borrowed: nobody changes them meanwhile."""
 
     @property
-    def tier_end(self) -> int: ...
+    def tier(self) -> TierEnd: ...
 
     @property
-    def base_offsets(self) -> Sequence[int]: ...
+    def batches_from(self) -> int: ...
 
     @property
     def next_offsets(self) -> Sequence[int]: ...
@@ -69,11 +74,11 @@ class LogBatches(Protocol):
 
 class PartitionRange(NamedTuple):
     """A partition's part of a window: offsets from `start`, the end of its tier, and before `end`.
-    Whoever reads the window finds so many batches and bytes from offset `first` on: else something
-    is missing. Below it, batches stand in the tier or are gone."""
+    Whoever reads the window finds so many batches and bytes that end above `batches_from`: else
+    something is missing. Below it, batches stand in the tier or are gone."""
 
     start: int
-    first: int
+    batches_from: int
     end: int
     batches: int
     batch_bytes: int
@@ -113,8 +118,8 @@ def plan_split(
         if count:
             used.update(islice(log.segments, count))
             ranges[partition] = PartitionRange(
-                log.tier_end,
-                log.base_offsets[0],
+                log.tier.end,
+                log.batches_from,
                 log.next_offsets[count - 1],
                 count,
                 sum(islice(log.lengths, count)),

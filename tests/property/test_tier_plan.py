@@ -14,7 +14,7 @@ from bucketlog.model import (
     TopicPartition,
     WaitingSegment,
 )
-from tests.log_columns import NOW_MS, Columns, CountedColumns, waiting
+from tests.log_columns import NOW_MS, Columns, CountedColumns, End, waiting
 from tiered_storage.tier_plan import (
     MIB,
     CompactionSettings,
@@ -61,7 +61,7 @@ def logs(draw: st.DrawFn) -> tuple[list[WaitingSegment], dict[TopicPartition, Co
                 base = offset + draw(st.integers(0, 2))
                 offset = base + draw(st.integers(1, 3))
                 rows.append((base, offset, draw(st.integers(61, 99)), segment))
-        columns[part(number)] = Columns(tier_end, rows)
+        columns[part(number)] = Columns(End(tier_end), rows)
     return ordered, columns
 
 
@@ -93,23 +93,23 @@ def test_a_window_is_the_oldest_that_fits(
         rows = [row for row in log.rows if row[3] in window]
         if rows:
             expected[partition] = PartitionRange(
-                log.tier_end, rows[0][0], rows[-1][1], len(rows), sum(row[2] for row in rows)
+                log.tier.end, log.tier.end + 1, rows[-1][1], len(rows), sum(row[2] for row in rows)
             )
     assert plan.ranges == expected
 
 
 def test_what_is_large_alone_is_a_window() -> None:
     ordered = [waiting(0, 5_000, 100), waiting(1, 10, 100)]
-    columns = {part(0): Columns(7, [(7, 9, 99, 0), (9, 12, 99, 1)])}
+    columns = {part(0): Columns(End(7), [(7, 9, 99, 0), (9, 12, 99, 1)])}
     plan = plan_split(ordered, columns, settings=SMALL, now_ms=NOW_MS)
     assert plan is not None
     assert plan.segments == (ordered[0],)
-    assert plan.ranges == {part(0): PartitionRange(7, 7, 9, 1, 99)}
+    assert plan.ranges == {part(0): PartitionRange(7, 8, 9, 1, 99)}
 
 
 @pytest.mark.parametrize(("age", "due"), [(499, False), (500, True)])
 def test_a_window_that_is_not_full_waits_for_the_interval(age: int, due: bool) -> None:
-    columns = {part(0): Columns(0, [(0, 1, 99, 0)])}
+    columns = {part(0): Columns(End(0), [(0, 1, 99, 0)])}
     plan = plan_split([waiting(0, 99, age)], columns, settings=SMALL, now_ms=NOW_MS)
     assert (plan is not None) == due
 
@@ -118,7 +118,7 @@ def test_a_window_costs_what_it_holds_and_not_what_waits() -> None:
     """A million batches behind the window are not gone through."""
 
     count = 20_000
-    log = Columns(0, [(at, at + 1, 70, at) for at in range(count)])
+    log = Columns(End(0), [(at, at + 1, 70, at) for at in range(count)])
     far = CountedColumns(log)
     ordered = [waiting(at, 100, 10_000) for at in range(count)]
     plan = plan_split(ordered, {part(0): far}, settings=SMALL, now_ms=NOW_MS)
