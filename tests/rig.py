@@ -21,6 +21,7 @@ from metadata.sequencer.requests import BrokerAddress
 from metadata.view import View
 from stateless_broker.consumer_groups import ConsumerGroups
 from stateless_broker.duties.checkpointing import Checkpointer
+from stateless_broker.duties.roster import Duties
 from stateless_broker.epochs.activation import EpochStarter
 from stateless_broker.epochs.broker_parts import BrokerParts
 from stateless_broker.epochs.committed import CommittedLog
@@ -151,6 +152,8 @@ class Rig:
             stream_segments_max=self.settings.stream_segments_max,
         )
         self.client = Client()
+        self.clock_ms = 1
+        """What it takes for the time of day."""
         self._epochs: Epochs | None = None
         self._held: list[asyncio.Event] = []
         self._correlation_id = 0
@@ -188,7 +191,7 @@ class Rig:
             committed=committed,
             sequencer=self.sequencer,
             incarnation=self.membership.incarnation,
-            now_ms=lambda: 1,
+            now_ms=self._now_ms,
             new_id=lambda: uuid4().hex,
         )
         joiner = Joiner(
@@ -197,7 +200,7 @@ class Rig:
             starter=starter,
             membership=self.membership,
             claim_wait_ms=self.settings.claim_wait_ms,
-            now_ms=lambda: 1,
+            now_ms=self._now_ms,
         )
         parts = BrokerParts(
             settings=self.settings,
@@ -214,7 +217,7 @@ class Rig:
             intake=self.intake,
             reader=RangeReader.of(bucket, self.health, self.settings),
             on_failure=self._failed,
-            now_ms=lambda: 1,
+            now_ms=self._now_ms,
             new_uuid=uuid4,
         )
         self._epochs = epochs = Epochs(parts, joiner, on_request=lambda _: None)
@@ -242,7 +245,14 @@ class Rig:
 
     @property
     def checkpointer(self) -> Checkpointer:
-        return self.epochs.work.duties.checkpointer
+        return self.duties.checkpointer
+
+    @property
+    def duties(self) -> Duties:
+        return self.epochs.work.duties
+
+    def _now_ms(self) -> int:
+        return self.clock_ms
 
     def _failed(self, error: Exception) -> None:
         self.health.stop_writing(f"failed: {error!r}")

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
 
+from kio.schema.errors import ErrorCode
+
 from bucketlog.model import SegmentId, TopicPartition
 from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import decode_records
@@ -97,13 +99,19 @@ async def fetch(rig: Rig, offset: int, *, partition: int = 0, max_wait: int = 0)
 
 async def stored(rig: Rig, partition: int = 0) -> list[tuple[int, bytes]]:
     """Offsets and values, all that the broker shows now."""
-    row = await fetch(rig, 0, partition=partition)
-    assert row.error_code == 0, row
-    data = bytes(row.records or b"")
-    found, at = [], 0
-    while at < len(data):
-        header = read_header(data, at)
-        records = decode_records(data[at : at + header.size_bytes], header)
-        found += [(record.offset, bytes(record.value or b"")) for record in records]
-        at += header.size_bytes
-    return found
+    found: list[tuple[int, bytes]] = []
+    offset = 0
+    while True:
+        row = await fetch(rig, offset, partition=partition)
+        if row.error_code == ErrorCode.offset_out_of_range and not offset:
+            offset = row.log_start_offset
+            continue
+        assert row.error_code == ErrorCode.none, row
+        data, at = bytes(row.records or b""), 0
+        while at < len(data):
+            header = read_header(data, at)
+            records = decode_records(data[at : at + header.size_bytes], header)
+            found += [(record.offset, bytes(record.value or b"")) for record in records]
+            at, offset = at + header.size_bytes, header.next_offset
+        if not data:
+            return found

@@ -76,7 +76,7 @@ async def test_what_is_closed_and_holds_nothing_goes_after_the_safety_age(
     valkey: OwnValkey, brokers: Brokers, clock: Clock
 ) -> None:
     rig, chain = await second_epoch(valkey, brokers)
-    deleter = rig.epochs.work.duties.deleter
+    deleter = rig.duties.deleter
     await write_two(rig)
     everything = names(brokers, keys.LOG)
     assert await deleter.round() == 0
@@ -118,10 +118,10 @@ async def test_a_chain_that_is_wholly_dead_goes_with_its_registration(
     await delete_topic(rig, "t")
     await create_topic(rig, "t", 4)
     await write_two(rig)
-    await rig.epochs.work.duties.deleter.round()
+    await rig.duties.deleter.round()
     clock.pass_hours(24)
     await write_two(rig)
-    deleted = await rig.epochs.work.duties.deleter.round()
+    deleted = await rig.duties.deleter.round()
     assert names(brokers, chain) == []
     assert len(names(brokers, keys.WRITERS)) == 1
     assert rig.epochs.work._broker.upkeep.deleted_by_kind == {
@@ -140,10 +140,10 @@ async def test_a_topic_of_the_live_epoch_frees_its_segments(brokers: Brokers, cl
     await delete_topic(rig, "t")
     await create_topic(rig, "t", 4)
     await write_two(rig)
-    await rig.epochs.work.duties.deleter.round()
+    await rig.duties.deleter.round()
     clock.pass_hours(24)
     await write_two(rig)
-    assert await rig.epochs.work.duties.deleter.round() > 5
+    assert await rig.duties.deleter.round() > 5
     assert keys.number(0) not in names(brokers, keys.chain(rig.writer))
     before = await stored(rig)
     assert len(before) == 8
@@ -158,10 +158,10 @@ async def test_held_segments_are_settled_from_a_thinned_out_chain(
     rig = await brokers.start()
     await create_topic(rig, "t", 4)
     await write_two(rig)
-    await rig.epochs.work.duties.deleter.round()
+    await rig.duties.deleter.round()
     clock.pass_hours(24)
     await write_two(rig)
-    assert await rig.epochs.work.duties.deleter.round() > 0
+    assert await rig.duties.deleter.round() > 0
     rig.sequencer.hold(Ask.PUBLISH)
     key = keys.segment(SegmentId(rig.writer, 9))
     sent = send(rig, b"held")
@@ -190,10 +190,10 @@ async def test_a_broker_that_the_others_left_acknowledges_nothing_where_its_seal
         await rig.start()
         assert rig.epoch == 2
         await write_two(rig)
-        await rig.epochs.work.duties.deleter.round()
+        await rig.duties.deleter.round()
         clock.pass_hours(24)
         await write_two(rig)
-        assert await rig.epochs.work.duties.deleter.round() > 0
+        assert await rig.duties.deleter.round() > 0
         sealed = keys.segment(SegmentId(zombie.writer, 2))
         assert brokers.memory.head(sealed) is None
         zombie.epochs.work._claims._looked = None  # that long ago
