@@ -1,4 +1,4 @@
-"""From a snapshot of the log and the options to what each Spark task reads. Pure.
+"""From the offsets to read and where batches stand to what each Spark task reads. Pure.
 
 Invariants: every batch that overlaps a wanted range is in exactly one task; pieces stand in log
 order within a task and over the tasks (tiers first, then log segments by ticket), so that each
@@ -7,14 +7,12 @@ many as its bytes need. What stands in the tier is not known batch by batch: its
 at the rows of their sparse indexes, which only those need that are cut (`objects_to_cut`).
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from bucketlog.errors import ConfigurationError
 from bucketlog.model import (
     BatchIndex,
     SegmentId,
@@ -24,17 +22,7 @@ from bucketlog.model import (
     TopicPartition,
 )
 from bucketlog.wire.batch import CONTROL
-from metadata.fold import LogState, Topic
-from spark_jobs.options import (
-    EARLIEST,
-    LATEST,
-    Assign,
-    Bound,
-    ReadOptions,
-    Selection,
-    Subscribe,
-    SubscribePattern,
-)
+from spark_jobs.ranges import OffsetRange
 from tiered_storage.bucket import Span
 from tiered_storage.log_cut import ReadablePartition
 from tiered_storage.partition_segment import PartitionSegmentIndex
@@ -44,15 +32,6 @@ UNCUT_BYTES = 1024 * 1024
 """An object up to this size is read whole where only a part of it is wanted: that is one GET."""
 UNEVEN = 1.25
 """So many times a task's share an object may be before it is cut to make tasks even."""
-
-
-class OffsetRange(NamedTuple):
-    """Records `start` ≤ offset < `end` of one partition."""
-
-    topic: str
-    partition: TopicPartition
-    start: int
-    end: int
 
 
 class Run(NamedTuple):
@@ -122,88 +101,6 @@ class _Wanted:
     segment: SegmentId
     range: OffsetRange
     row: BatchIndex
-
-
-def resolve_ranges(
-    options: ReadOptions,
-    state: LogState,
-    readable: Mapping[TopicPartition, ReadablePartition],
-) -> list[OffsetRange]:
-    """The offsets to read, for every selected partition. Raises `ConfigurationError`."""
-    selected = _select(options.selection, state)
-    names = {(topic.name, number) for topic, number in selected}
-    _check_covers(options.starting, names, "startingOffsets")
-    _check_covers(options.ending, names, "endingOffsets")
-    ranges = []
-    for topic, number in selected:
-        partition = TopicPartition(topic.topic_id, number)
-        first = state.partitions[partition].log_start
-        last = max(first, readable[partition].end_offset)
-        start = _offset(options.starting, topic.name, number, first, last)
-        end = _offset(options.ending, topic.name, number, first, last)
-        if not first <= start <= last or not first <= end <= last:
-            raise ConfigurationError(
-                f"offsets {start} to {end} of {topic.name}-{number} cannot be read: "
-                f"the bucket holds {first} to {last}",
-                remedy="change startingOffsets or endingOffsets, or wait until more is committed",
-            )
-        if start > end:
-            raise ConfigurationError(
-                f"{topic.name}-{number}: startingOffsets {start} is after endingOffsets {end}"
-            )
-        ranges.append(OffsetRange(topic.name, partition, start, end))
-    return ranges
-
-
-def _select(selection: Selection, state: LogState) -> list[tuple[Topic, int]]:
-    wanted: dict[str, tuple[int, ...] | None]
-    match selection:
-        case Subscribe(topics):
-            wanted = dict.fromkeys(topics)
-        case SubscribePattern(pattern):
-            wanted = dict.fromkeys(
-                name for name in sorted(state.names) if re.fullmatch(pattern, name)
-            )
-        case Assign(partitions):
-            wanted = dict(partitions)
-    selected = []
-    for name, numbers in wanted.items():
-        if name not in state.names:
-            known = ", ".join(sorted(state.names)[:20]) or "none"
-            raise ConfigurationError(f"no topic {name!r} in the bucket", remedy=f"it has: {known}")
-        topic = state.topics[state.names[name]]
-        for number in range(topic.partitions) if numbers is None else sorted(set(numbers)):
-            if not 0 <= number < topic.partitions:
-                raise ConfigurationError(
-                    f"no partition {number} in topic {name!r}", remedy=f"it has {topic.partitions}"
-                )
-            selected.append((topic, number))
-    return selected
-
-
-def _check_covers(bound: Bound, selected: set[tuple[str, int]], name: str) -> None:
-    """As Spark's Kafka source has it: JSON offsets name all selected partitions, and no others."""
-    if isinstance(bound, str):
-        return
-    given = {(topic, number) for topic, numbers in bound.items() for number in numbers}
-    for words, differing in (("lacks", selected - given), ("also names", given - selected)):
-        if differing:
-            listed = ", ".join(f"{topic}-{number}" for topic, number in sorted(differing)[:10])
-            raise ConfigurationError(
-                f"{name} {words} {listed}",
-                remedy="name every selected partition: -2 is earliest, -1 is latest",
-            )
-
-
-def _offset(bound: Bound, topic: str, number: int, first: int, last: int) -> int:
-    match bound:
-        case "earliest":
-            return first
-        case "latest":
-            return last
-        case _:
-            at = bound[topic][number]
-            return {EARLIEST: first, LATEST: last}.get(at, at)
 
 
 def wanted_rows(

@@ -13,35 +13,19 @@ Written to the Python data source API of Spark 4.0.
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from bucketlog.errors import ConfigurationError
-from bucketlog.model import TierRow, TopicPartition
-from metadata.checkpoint import restored
-from metadata.fold import fold
-from metadata.partition_tiers import partition_tiers
 from spark_jobs.options import ReadOptions, parse_options
-from spark_jobs.plan import (
-    OffsetRange,
-    TaskLimits,
-    TaskPiece,
-    count_records,
-    objects_to_cut,
-    plan_tasks,
-    resolve_ranges,
-    wanted_rows,
-)
+from spark_jobs.plan import TaskPiece, count_records, wanted_rows
+from spark_jobs.planning import planned_tasks, read_wanted
 from spark_jobs.schema import check_schema, source_schema
-from tiered_storage.bucket import SyncBucket
 from tiered_storage.location import open_sync_bucket
-from tiered_storage.log_cut import ReadablePartition, readable
-from tiered_storage.log_reader import read_log
-from tiered_storage.tier_reader import read_indexes, read_rows
+from tiered_storage.tier_reader import read_indexes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,7 +72,9 @@ class BucketlogReader(DataSourceReader):
         self._names = schema.fieldNames()
 
     def partitions(self) -> list[InputPartition]:
-        tasks = _plan(self._options)
+        options = self._options
+        with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
+            tasks = planned_tasks(bucket, options)
         return [Task(pieces) for pieces in tasks] or [Task(())]
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
@@ -123,7 +109,7 @@ def pin(options: Mapping[str, str]) -> Pinned:
     """Resolve what is to be read now, so that a growing log does not change it."""
     parsed = parse_options(options)
     with closing(open_sync_bucket(parsed.url, s3=parsed.s3)) as bucket:
-        ranges, parts = _read(bucket, parsed)
+        ranges, parts = read_wanted(bucket, parsed)
         rows = ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
         indexes = read_indexes(bucket, rows)
     starting: dict[str, dict[int, int]] = {}
@@ -136,34 +122,3 @@ def pin(options: Mapping[str, str]) -> Pinned:
         count_records(ranges, parts, indexes),
         tuple((wanted.topic, wanted.partition.partition) for wanted in ranges),
     )
-
-
-def _read(
-    bucket: SyncBucket, options: ReadOptions
-) -> tuple[list[OffsetRange], dict[TopicPartition, ReadablePartition]]:
-    """What is wanted, and where that stands: no row is a manifest's any more."""
-    snapshot = read_log(bucket)
-    if snapshot.is_empty:
-        raise ConfigurationError(
-            f"there is no log at {options.url}, or it is empty",
-            remedy="check the path; `bucketlog dev --data DIR` keeps its bucket in DIR/bucket",
-        )
-    before = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
-    state = fold(snapshot.segments, onto=before)
-    parts = readable(snapshot, partition_tiers(state))
-    ranges = resolve_ranges(options, state, parts)
-    tiers: dict[TopicPartition, list[TierRow]] = {wanted.partition: [] for wanted in ranges}
-    for wanted, row in wanted_rows(ranges, parts):
-        tiers[wanted.partition].append(row)
-    return ranges, {
-        partition: replace(parts[partition], rows=rows)
-        for partition, rows in read_rows(bucket, tiers).items()
-    }
-
-
-def _plan(options: ReadOptions) -> list[tuple[TaskPiece, ...]]:
-    limits = TaskLimits(options.max_partition_bytes, options.min_partitions)
-    with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
-        ranges, parts = _read(bucket, options)
-        indexes = read_indexes(bucket, objects_to_cut(ranges, parts, limits))
-    return plan_tasks(ranges, parts, limits, indexes)

@@ -18,6 +18,7 @@ from bucketlog.model import (
     TierRow,
     TopicPartition,
 )
+from bucketlog.wire.batch import CONTROL
 from tiered_storage import keys
 from tiered_storage.partition_segment import (
     HEADER,
@@ -131,8 +132,9 @@ class _Part:
                 self._copy(data[start : row.position])
                 start = row.position
                 self._close(row.base_offset)
+            records = 0 if row.attributes & CONTROL else row.record_count
             self._writer.describe(
-                row.base_offset, row.next_offset, row.length, row.record_count, row.max_timestamp
+                row.base_offset, row.next_offset, row.length, records, row.max_timestamp
             )
             self._batches += 1
             self._bytes += row.length

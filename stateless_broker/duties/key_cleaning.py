@@ -205,7 +205,7 @@ class _Output:
             header.base_offset,
             header.next_offset,
             len(batch),
-            header.record_count,
+            0 if header.is_control else header.record_count,
             header.max_timestamp,
         )
         self._filling.append(bytes(batch))
