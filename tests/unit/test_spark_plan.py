@@ -325,11 +325,11 @@ class TieredLog:
     ) -> tuple[list[tuple[TaskPiece, ...]], int]:
         """As the source plans it, and the requests beyond those of reading the log."""
         snapshot = read_log(self.log.bucket)
-        parts = readable_in(snapshot)
+        found = readable_in(snapshot)
         state = fold(snapshot.segments, onto=restored(snapshot.checkpoint))
-        wanted = resolve_ranges(parse_options({**PATH, **options}), state, parts)
+        wanted = resolve_ranges(parse_options({**PATH, **options}), state, found)
         bucket = _Counting(self.log.bucket)
-        parts = with_segments(bucket, wanted, parts)
+        parts = with_segments(bucket, wanted, found)
         limits = limits or TaskLimits(1 << 30)
         indexes = read_indexes(bucket, objects_to_cut(wanted, parts, limits))
         return plan_tasks(wanted, parts, limits, indexes), bucket.gets
