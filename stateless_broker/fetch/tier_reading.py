@@ -81,15 +81,16 @@ class _Walked(NamedTuple):
 
 
 class TierReader:
-    """`bytes_ahead` 0: nothing is read ahead. `places_max`: of how many answers it is known where
-    they ended."""
+    """`bytes_ahead` less than a block, or more than half of what the cache keeps: nothing is read
+    ahead, or so much less. `places_max`: of how many answers it is known where they ended."""
 
     def __init__(
         self, reader: RangeReader, objects: TierObjects, *, bytes_ahead: int, places_max: int
     ) -> None:
         self._reader = reader
         self._objects = objects
-        self._bytes_ahead = min(bytes_ahead, reader.cache.history_bytes_max // 2)
+        bytes_ahead = min(bytes_ahead, reader.cache.history_bytes_max // 2)
+        self._bytes_ahead = bytes_ahead if bytes_ahead >= BLOCK_BYTES else 0
         self._places: LeastRecent[tuple[TopicPartition, int], _Place] = LeastRecent(places_max)
         self._empty: LeastRecent[tuple[TopicPartition, int], int] = LeastRecent(places_max)
         """Offsets from which on a tier that ended there has had no batch."""

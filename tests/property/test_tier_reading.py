@@ -1,177 +1,206 @@
-"""Readers of the bucket alone while tiers are made: whatever was swapped, listed in manifests or
-deleted, wherever the log was begun, from whichever checkpoint they begin: the same batches."""
+"""A partition read through its tier against a list of its batches, whatever stands where.
 
-import random
-from collections import Counter
-from collections.abc import Iterator
+Any offsets with gaps are laid out over partition segments, manifests and log segments, some of them
+below the log start; fetches of any size from any offset answer what the list does.
+"""
 
-import pytest
+import asyncio
+from dataclasses import dataclass
 
-from bucketlog.model import Ticket, TopicPartition
-from metadata.fold import LogState
-from tests.checkpoints import write_checkpoint
-from tests.readable_log import contents_of
-from tests.written_log import Reserved, WrittenLog, some_records
-from tests.written_tier import Batch, WrittenTier, batches_in
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.log_reader import read_checkpoint
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kio.schema.errors import ErrorCode
 
-PARTITIONS = 2
+from bucketlog.model import NO_TIMESTAMP, TierRow
+from bucketlog.wire.batch import read_header
+from bucketlog.wire.records import decode_records
+from tests.partition_batches import Planned, made, next_of
+from tests.tiered_log import TieredLog
+from tiered_storage.block_index import BLOCK_BYTES
 
-
-class HidingBucket(MemoryBucket):
-    """Lists no checkpoints above `newest`, where that is set."""
-
-    newest: Ticket | None = None
-
-    def list(self, prefix: str, *, start_after: str = "") -> Iterator[ObjectInfo]:
-        for info in super().list(prefix, start_after=start_after):
-            is_hidden = (
-                self.newest is not None
-                and info.key.startswith(keys.CHECKPOINTS)
-                and keys.parse_checkpoint(info.key) > self.newest
-            )
-            if not is_hidden:
-                yield info
+BATCHES = st.lists(
+    st.builds(
+        Planned,
+        st.integers(0, 3) | st.just(0),
+        st.integers(1, 3),
+        st.integers(-1, 30),
+        st.sampled_from([0, 10, 300, 5_000, 40_000, 90_000]),
+    ),
+    max_size=6,
+)
 
 
-class History:
-    """What was ever committed stays in `batches`, whatever is deleted."""
+@dataclass(frozen=True)
+class Piece:
+    """Batches of one object, and offsets after them that have none (in the tier only)."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.bucket = HidingBucket()
-        self.log = WrittenLog(self.bucket)
-        self.log.create_topic("t", PARTITIONS)
-        self.tier = WrittenTier(self.log)
-        self.parts = [self.log.partition("t", number) for number in range(PARTITIONS)]
-        self.batches: dict[TopicPartition, list[Batch]] = {part: [] for part in self.parts}
-        self.checkpoints: list[Ticket] = []
-        self.state = LogState()
-        self.open: Reserved | None = None
-        self.seen: Counter[str] = Counter()
-        self.state.apply(self.log.flush().index)
-
-    def flush(self) -> None:
-        for number in range(PARTITIONS):
-            for _ in range(self.random.choice([0, 0, 1, 2])):
-                self.log.append("t", number, some_records(self.random.randint(1, 3)))
-        if self.open is None and self.random.random() < 0.2:
-            self.open = self.log.reserve(self.log.register())  # it will be void
-            return
-        if self.open is not None and self.random.random() < 0.5:
-            self.log.void(self.open)
-            self.open = None
-            self.seen["void"] += 1
-        flushed = self.log.flush()
-        self.state.apply(flushed.index)
-        for part, batch in batches_in(flushed):
-            self.batches[part].append(batch)
-
-    def visible_end(self, part: TopicPartition) -> int:
-        """What is reserved behind something open is not visible: no job is planned on it."""
-        held = self.open.index.partitions if self.open is not None else ()
-        bases = [row.base_offset for each in held if each.partition == part for row in each.batches]
-        return min([*bases, self.state.partitions[part].next_offset])
-
-    def step(self) -> None:
-        part = self.random.choice(self.parts)
-        jobs = [self.flush, self.checkpoint, self.thin_out]
-        jobs += [lambda: self.split(part), lambda: self.rewrite(part), lambda: self.begin(part)]
-        self.random.choices(jobs, [6, 2, 1, 4, 3, 1])[0]()
-
-    def split(self, part: TopicPartition) -> None:
-        start = self.state.partitions[part].tier.end
-        end = self.visible_end(part)
-        late = [batch for batch in self.batches[part] if start <= batch.base_offset < end]
-        if not late:
-            return
-        some = late[: self.random.randint(1, len(late))]
-        for _ in range(self.random.choice([1, 1, 2])):  # by two brokers at once
-            self.tier.split(part, some, start)
-        self.flush()
-        self.seen["split"] += 1
-
-    def rewrite(self, part: TopicPartition) -> None:
-        rows = self.state.partitions[part].tier.rows
-        first = self.random.randrange(len(rows) + 1)
-        some = rows[first : first + self.random.randint(2, 4)]
-        if len(some) < 2 or any(row.manifest for row in some):
-            return
-        if self.random.random() < 0.5:
-            self.tier.merge(part, some)
-            self.seen["merged"] += 1
-        else:
-            self.tier.list_in_manifest(part, some)
-            self.seen["manifest"] += 1
-        self.flush()
-
-    def begin(self, part: TopicPartition) -> None:
-        """Anywhere, inside of batches, too."""
-        if self.random.random() < 0.5:
-            low = self.state.partitions[part].log_start
-            high = max(low, self.visible_end(part))
-            self.tier.begin_at(part, self.random.randint(low, high))
-            self.flush()
-            self.seen["begun later"] += 1
-
-    def checkpoint(self) -> None:
-        if (
-            self.open is None
-            and self.log.ticket > (self.checkpoints[-1].number if self.checkpoints else 0) + 2
-        ):
-            self.log.flush()
-            self.checkpoints.append(write_checkpoint(self.bucket).ticket)
-            self.seen["checkpoint"] += 1
-
-    def thin_out(self) -> None:
-        """Segments that no batch of the newest checkpoint stands in; readers begin with it."""
-        newest = read_checkpoint(self.bucket)
-        if newest is None:
-            return
-        used = {each for part in newest.partitions for each in newest.segments_of(part)}
-        gone = [
-            info.key
-            for info in self.bucket.list(keys.LOG)
-            if (segment := keys.parse_segment(info.key)) not in used
-            and any(
-                row.writer == segment.writer and segment.seq < row.end for row in newest.writers
-            )
-        ]
-        self.bucket.delete(gone)
-        self.checkpoints = [newest.ticket]
-        self.seen["thinned out"] += bool(gone)
-
-    def check(self) -> None:
-        """From every checkpoint that still has all it names, and from none."""
-        everything = [] if self.seen["thinned out"] else [Ticket(0, 0)]
-        for newest in [*everything, *self.checkpoints]:
-            self.bucket.newest = newest
-            found = contents_of(self.bucket)
-            self.bucket.newest = None
-            for part in self.parts:
-                start = self.state.partitions[part].log_start
-                wanted = [b.data for b in self.batches[part] if b.next_offset > start]
-                shown = found[part]
-                assert (shown.log_start, shown.batches) == (start, wanted[: len(shown.batches)])
-                assert len(shown.batches) + shown.withheld == len(wanted)
-                self.seen["shown"] += len(shown.batches)
-                self.seen["withheld"] += shown.withheld
+    batches: list[Planned]
+    gap: int
 
 
-EVENTS = ("split", "merged", "manifest", "begun later", "checkpoint", "thinned out", "void")
+PIECES = st.lists(st.builds(Piece, BATCHES, st.integers(0, 3)), max_size=6)
+AHEAD = st.sampled_from([0, BLOCK_BYTES, 100_000])
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_readers_see_the_same_whatever_was_swapped(block: int) -> None:
-    seen: Counter[str] = Counter()
-    for seed in range(block * 15, block * 15 + 15):
-        history = History(seed)
-        for _ in range(40):
-            history.step()
-            history.check()
-        seen += history.seen
-    for event in (*EVENTS, "shown", "withheld"):
-        assert seen[event] > 0, f"no run had {event!r}: it proves nothing"
+@dataclass
+class Laid:
+    log: TieredLog
+    batches: list[bytes]
+    """All, in order."""
+    end: int
+
+    def wanted(self, offset: int) -> list[bytes]:
+        return [each for each in self.batches if read_header(each).next_offset > offset]
+
+
+async def laid(log: TieredLog, tier: list[Piece], recent: list[Piece], runs: list[int]) -> Laid:
+    """`runs`: how many rows of the tier stand side by side in a manifest each; 0: as they are."""
+    everything: list[bytes] = []
+    rows: list[TierRow] = []
+    start = 0
+    pieces: list[tuple[list[bytes], int, int]] = []
+    for piece in tier:
+        batches = made(piece.batches, start)
+        end = next_of(batches, start) + piece.gap
+        pieces.append((batches, start, end))
+        everything += batches
+        start = end
+    tier_end = start
+    for piece in recent:
+        batches = made(piece.batches, start)
+        pieces.append((batches, start, next_of(batches, start)))
+        everything += batches
+        start = next_of(batches, start)
+    for batches, _, _ in pieces:
+        if batches:
+            log.append(batches)
+    for batches, begin, end in pieces:
+        if end <= tier_end and end > begin:
+            row = log.split(batches, begin, end)
+            rows += [row] if batches else []
+    for count in runs:
+        if count and rows:
+            log.list_in_manifest(rows[:count])
+        del rows[: count or 1]
+    return Laid(log, everything, max(next_of(everything, 0), 0))
+
+
+def expected(wanted: list[bytes], max_bytes: int) -> bytes:
+    data = b""
+    for batch in wanted:
+        if data and len(data) + len(batch) > max_bytes:
+            break
+        data += batch
+    return data
+
+
+def next_offset(data: bytes, offset: int) -> int:
+    at = 0
+    while at < len(data):
+        header = read_header(data, at)
+        at, offset = at + header.size_bytes, header.next_offset
+    return offset
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    PIECES,
+    PIECES,
+    st.lists(st.integers(0, 3), max_size=4),
+    st.lists(
+        st.tuples(st.floats(0, 1), st.sampled_from([0, 1, 200, 3_000, 70_000, 200_000, 1_000_000])),
+        min_size=1,
+        max_size=4,
+    ),
+    AHEAD,
+    st.sampled_from([0, 200_000, 10_000_000]),
+    st.floats(0, 1) | st.just(0.0),
+)
+def test_fetches_answer_what_a_list_does(
+    tier: list[Piece],
+    recent: list[Piece],
+    runs: list[int],
+    readers: list[tuple[float, int]],
+    ahead: int,
+    history: int,
+    begin: float,
+) -> None:
+    asyncio.run(_read(tier, recent, runs, readers, ahead, history, begin))
+
+
+async def _read(
+    tier: list[Piece],
+    recent: list[Piece],
+    runs: list[int],
+    readers: list[tuple[float, int]],
+    ahead: int,
+    history: int,
+    begin: float,
+) -> None:
+    log = TieredLog(ahead=ahead, history=history, index_bytes=history, places=3)
+    there = await laid(log, tier, recent, runs)
+    log_start = int(begin * there.end)
+    if log_start:
+        log.begin_at(log_start)
+    for share, max_bytes in readers:
+        offset = log_start + int(share * (there.end - log_start))
+        await _read_on(there, offset, max_bytes)
+    if log_start:
+        below = await log.fetch(log_start - 1)
+        assert (below.error, below.data) == (ErrorCode.offset_out_of_range, b"")
+
+
+async def _read_on(there: Laid, offset: int, max_bytes: int) -> None:
+    """To the end: each answer is a beginning of what the list has, of whole batches, and not
+    longer than the list would be."""
+    read = b""
+    wanted = there.wanted(offset)
+    while wanted:
+        found = await there.log.fetch(offset, max_bytes)
+        assert found.error is ErrorCode.none
+        assert found.data
+        assert expected(wanted, max_bytes).startswith(found.data)
+        read += found.data
+        offset = next_offset(found.data, offset)
+        wanted = there.wanted(offset)
+    assert (await there.log.fetch(offset, max_bytes)).data == b""
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    PIECES,
+    PIECES,
+    st.lists(st.integers(0, 3), max_size=4),
+    st.floats(0, 1) | st.just(0.0),
+    st.lists(st.integers(0, 31), min_size=1, max_size=4),
+)
+def test_look_ups_by_time_answer_what_a_list_does(
+    tier: list[Piece], recent: list[Piece], runs: list[int], begin: float, times: list[int]
+) -> None:
+    asyncio.run(_look_up(tier, recent, runs, begin, times))
+
+
+async def _look_up(
+    tier: list[Piece], recent: list[Piece], runs: list[int], begin: float, times: list[int]
+) -> None:
+    log = TieredLog()
+    there = await laid(log, tier, recent, runs)
+    log_start = int(begin * there.end)
+    if log_start:
+        log.begin_at(log_start)
+    records = [
+        (record.timestamp, record.offset)
+        for batch in there.batches
+        for record in decode_records(batch, read_header(batch))
+        if record.offset >= log_start
+    ]
+    for time in times:
+        first = next(((offset, at) for at, offset in records if at >= time), (-1, -1))
+        assert await log.list_offset(time) == (ErrorCode.none, *first)
+    assert await log.list_offset(-2) == (ErrorCode.none, log_start, -1)
+    assert await log.list_offset(-4) == (ErrorCode.none, log_start, -1)
+    assert await log.list_offset(-1) == (ErrorCode.none, there.end, -1)
+    highest = max((at for at, _ in records), default=NO_TIMESTAMP)
+    if highest > NO_TIMESTAMP:
+        first = next((offset, at) for at, offset in records if at == highest)
+        assert await log.list_offset(-3) == (ErrorCode.none, *first)
