@@ -166,7 +166,7 @@ class FetchHandler:
             left = max(left - size, 0)
             works.append(work)
         found = await asyncio.gather(*works)
-        if any_yet and not any(records for _, records in found):
+        if any_yet and all(answer == (ErrorCode.none, []) for answer in found):
             found = await self._find_one(planned)
         return [
             _result(part, error, self._tail(part), records)

@@ -56,9 +56,11 @@ async def test_a_full_read_takes_few_requests(sizes: tuple[int, ...], most: int)
     assert log.gets <= len(everything) / (8 * MIB) + 5
 
 
-def laid(batches: list[bytes], **limits: int) -> TieredLog:
+def laid(
+    batches: list[bytes], *, ahead: int = 8 * MIB, history: int = 64 * MIB, index_bytes: int = MIB
+) -> TieredLog:
     """All in one partition segment."""
-    log = TieredLog(**limits)
+    log = TieredLog(ahead=ahead, history=history, index_bytes=index_bytes)
     log.append(batches)
     log.split(batches, 0)
     return log
@@ -241,3 +243,31 @@ async def test_reads_of_the_tier_are_counted() -> None:
     assert counts.requests == log.gets == 1
     assert counts.requested_bytes == log.bucket.snapshot().bytes_out
     assert counts.bytes_from_bucket == counts.requested_bytes
+
+
+async def test_indexes_are_kept_apart_from_what_is_read() -> None:
+    batches = filled(1_000_000)
+    log = laid(batches, history=0)
+    for at in (5, 8):
+        assert (await log.fetch(at, SIZE)).data == batches[at]
+    assert log.gets == 3
+
+
+async def test_one_answer_goes_on_from_the_tier_to_log_segments() -> None:
+    batches = filled(1_000_000)
+    log = TieredLog()
+    log.append(batches[:6])
+    log.append(batches[6:])
+    log.split(batches[:6], 0)
+    assert (await log.fetch(0, SIZE)).data == batches[0]
+    assert (await log.fetch(1)).data == b"".join(batches[1:])
+
+
+async def test_offsets_that_a_manifest_lists_no_segment_for() -> None:
+    batches = filled(600_000)
+    log = TieredLog()
+    log.append(batches)
+    rows = [log.split(batches[at : at + 2], at) for at in (0, 2, 4)]
+    manifest = log.list_in_manifest(rows[:1])
+    log.replace([manifest, rows[1]], manifest._replace(end=4))
+    assert (await log.fetch(2, SIZE)).data == batches[4]
