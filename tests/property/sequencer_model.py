@@ -17,6 +17,7 @@ from metadata.sequencer.requests import (
     WantedBatch,
     WantedControl,
     WantedGroupEntry,
+    WantedTierEntry,
     WantedTopicChange,
 )
 
@@ -45,6 +46,7 @@ class Entry:
     batches: list[Written] = field(default_factory=list)
     control: list[WantedTopicChange] = field(default_factory=list)
     groups: set[str] = field(default_factory=set)
+    tiers: bool = False
     names: set[str] = field(default_factory=set)
     needs: set[int] = field(default_factory=set)
     low_ticket: int = -1
@@ -109,12 +111,7 @@ class SequencerModel:
         control: Sequence[WantedControl],
     ) -> tuple[Entry | None, Answers]:
         draft = Entry(len(self.entries), writer)
-        statuses = [
-            self._group_entry(entry, draft)
-            if isinstance(entry, WantedGroupEntry)
-            else self._control(entry, draft)
-            for entry in control
-        ]
+        statuses = [self._status(entry, draft) for entry in control]
         answers = []
         for place, wanted in parts.items():
             waiting: set[str] = set()
@@ -128,7 +125,7 @@ class SequencerModel:
                 draft.stamps.append(self._stamp(place, before) if accepted else -1)
             if accepted:
                 draft.names.add(place[0])
-        changes = draft.batches or draft.control or draft.groups
+        changes = draft.batches or draft.control or draft.groups or draft.tiers
         if not changes and not any(s >= 0 for s in draft.stamps):
             return None, Answers(answers, statuses)
         draft.needs = {entry.ticket for entry in self.entries if self._is_needed(entry, draft)}
@@ -171,6 +168,7 @@ class SequencerModel:
             or any(w[:2] in {x[:2] for x in draft.batches} for w in earlier.batches)
             or any(w.topic_id in changed for w in earlier.batches)
             or bool(draft.groups & earlier.groups)
+            or (draft.tiers and earlier.tiers)
             or any(
                 c.topic_name in draft.names | {d.topic_name for d in draft.control}
                 for c in earlier.control
@@ -183,6 +181,16 @@ class SequencerModel:
         self.terms[group] = self.takings
         opened = [entry.ticket for entry in self.entries if entry.is_open and group in entry.groups]
         return TakenGroup(self.takings, 0, None, frozenset(opened))
+
+    def _status(self, entry: WantedControl, draft: Entry) -> ControlStatus:
+        match entry:
+            case WantedTierEntry():
+                draft.tiers = True
+                return ControlStatus.OK
+            case WantedGroupEntry():
+                return self._group_entry(entry, draft)
+            case WantedTopicChange():
+                return self._control(entry, draft)
 
     def _group_entry(self, wanted: WantedGroupEntry, draft: Entry) -> ControlStatus:
         if self.terms.get(wanted.group) != wanted.term:

@@ -43,6 +43,7 @@ from metadata.sequencer.requests import (
     WantedBatch,
     WantedControl,
     WantedGroupEntry,
+    WantedTierEntry,
     WantedTopicChange,
 )
 from tests.property.sequencer_model import (
@@ -172,6 +173,8 @@ class Walk:
         control += [self.wanted_control() for _ in range(self.random.choice([1, 2]) if few else 0)]
         while self.random.random() < self.group_share:
             control.append(self.wanted_entry())
+        if self.random.random() < self.group_share / 3:
+            control.append(WantedTierEntry())
         self.random.shuffle(control)
         for name, topic_id, _ in parts:
             self.real.topic_ids[name] = topic_id

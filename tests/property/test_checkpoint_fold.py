@@ -73,9 +73,9 @@ def waiting(view: View) -> list[SegmentId]:
     assert len(set(listed)) == len(listed)
     place = {segment: at for at, segment in enumerate(listed)}
     for log in view.logs().values():
-        places = [place[segment] for segment in log.segments]
+        places = [place[segment] for segment in log.batches.segments]
         assert places == sorted(places)
-    used = {segment for log in view.logs().values() for segment in log.segments}
+    used = {segment for log in view.logs().values() for segment in log.batches.segments}
     return [segment for segment in listed if segment in used]
 
 
