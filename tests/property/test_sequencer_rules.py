@@ -112,7 +112,7 @@ BROKEN: dict[str, tuple[str, str]] = {
         "",
     ),
     "each of a group's entries in a segment counts": (
-        "if not groups_dirty[group] then",
+        "if not groups_dirty[field] then",
         "if true then",
     ),
     "any coordinator's entries are accepted": ("and record.term == term", ""),
@@ -131,10 +131,12 @@ BROKEN: dict[str, tuple[str, str]] = {
         "if record.open == '' then",
     ),
     "a forgotten group's open entries are forgotten": (
-        "= record.open ~= '' and\n",
-        "= false and\n",
+        "= record.open ~= '' and nobodys(record.open)",
+        "= false",
     ),
-    "a forgotten group is coordinated still": ("{term = NO_TERM,", "{term = record.term,"),
+    "a forgotten group is coordinated still": ("nobodys(record.open)", "record"),
+    "entries about tiers depend on nothing": ("enter(TIERS_FIELD, groups[TIERS_FIELD])", "'ok'"),
+    "entries about tiers are a group": ("'t:'", "'g:g'"),
     "terms are counted by group": ("meta.group_term + 1", "(record.term or 0) + 1"),
     "a term is not used up": (
         "redis.call('HSET', keys.meta, 'group_term', string.format('%d', record.term))",
