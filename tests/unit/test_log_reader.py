@@ -3,14 +3,14 @@
 import pytest
 
 from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import SegmentId, WriterId
+from bucketlog.model import PartitionTier, SegmentId, WriterId
 from metadata.fold import fold
 from tests.readable_log import readable_in
 from tests.written_log import WrittenLog, some_records
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.chains import Chain, read_chains
-from tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footers
+from tiered_storage.log_cut import LogSnapshot, cut_log, readable, wanted_footers
 from tiered_storage.log_reader import read_footers, read_log
 from tiered_storage.segment import Seal, encode_seal
 
@@ -286,3 +286,34 @@ def test_two_clusters_in_one_prefix_are_found() -> None:
     second.flush()
     with pytest.raises(InvalidDataError, match="one ticket"):
         read_log(bucket)
+
+
+def test_a_tier_that_ends_inside_of_a_batch_is_refused(log: WrittenLog) -> None:
+    log.append("t", 0, some_records(4))
+    log.flush()
+    tiers = {log.partition("t", 0): PartitionTier(0, 2, ())}
+    with pytest.raises(InvalidDataError, match="ends at 2, inside of a batch"):
+        readable(read_log(log.bucket), tiers)
+
+
+def test_a_gap_at_the_end_of_a_tier_waits_for_a_stamp(log: WrittenLog) -> None:
+    """Gaps below it are void: who made it has seen that."""
+    other = log.register()
+    log.append("t", 0, some_records(2))
+    slow = log.reserve(other)
+    log.append("t", 0, some_records(3))
+    log.flush()
+    part = log.partition("t", 0)
+
+    def shown(tier: PartitionTier) -> tuple[list[int], int, int]:
+        found = readable(read_log(log.bucket), {part: tier})[part]
+        bases = [batch.row.base_offset for batch in found.batches]
+        return bases, found.end_offset, found.withheld
+
+    assert shown(PartitionTier(0, 0, ())) == ([], 0, 1)
+    assert shown(PartitionTier(0, 1, ())) == ([], 1, 1)
+    assert shown(PartitionTier(0, 2, ())) == ([2], 5, 0)
+    assert shown(PartitionTier(2, 0, ())) == ([2], 5, 0)
+    assert shown(PartitionTier(3, 0, ())) == ([2], 5, 0)
+    assert shown(PartitionTier(0, 5, ())) == ([], 5, 0)
+    log.void(slow)
