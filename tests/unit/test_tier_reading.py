@@ -6,6 +6,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.wire.batch import read_header
+from bucketlog.wire.records import Record, encode_batch
 from tests.partition_batches import PARTITION, Planned, made
 from tests.tiered_log import MIB, SECOND, Around, TieredLog
 from tiered_storage import keys
@@ -271,3 +272,19 @@ async def test_offsets_that_a_manifest_lists_no_segment_for() -> None:
     manifest = log.list_in_manifest(rows[:1])
     log.replace([manifest, rows[1]], manifest._replace(end=4))
     assert (await log.fetch(2, SIZE)).data == batches[4]
+
+
+@pytest.mark.parametrize("in_tier", [True, False])
+async def test_records_below_the_log_start_answer_no_look_up_by_time(in_tier: bool) -> None:
+    first = [Record(at, stamp, None, b"") for at, stamp in enumerate((50, 10, 12))]
+    batches = [encode_batch(first), encode_batch([Record(3, 20, None, b"")])]
+    log = TieredLog()
+    log.append(batches)
+    if in_tier:
+        log.split(batches, 0)
+    assert await log.list_offset(15) == (ErrorCode.none, 0, 50)
+    log.begin_at(1)
+    assert await log.list_offset(5) == (ErrorCode.none, 1, 10)
+    assert await log.list_offset(11) == (ErrorCode.none, 2, 12)
+    assert await log.list_offset(15) == (ErrorCode.none, 3, 20)
+    assert await log.list_offset(21) == (ErrorCode.none, -1, -1)
