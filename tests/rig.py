@@ -5,7 +5,7 @@ bucket and a way to Valkey that fail as they are told.
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -353,10 +353,16 @@ class OwnValkey:
 
 
 async def create_topic(
-    rig: Rig, name: str, partitions: int = 1, *, timeout_ms: int = 20_000
+    rig: Rig,
+    name: str,
+    partitions: int = 1,
+    *,
+    timeout_ms: int = 20_000,
+    configs: Mapping[str, str] | None = None,
 ) -> ErrorCode:
-    topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
-    topic |= {"configs": (), "assignments": ()}
+    topic: dict[str, Any] = {"name": name, "num_partitions": partitions, "replication_factor": 1}
+    given = tuple({"name": key, "value": text} for key, text in (configs or {}).items())
+    topic |= {"configs": given, "assignments": ()}
     answer = await rig.call(
         "create_topics", 5, topics=[topic], timeout=timeout_ms, validate_only=False
     )
@@ -364,9 +370,15 @@ async def create_topic(
 
 
 def send(
-    rig: Rig, value: bytes = b"value", *, partition: int = 0, timeout: int = 20_000, **producer: int
+    rig: Rig,
+    value: bytes | None = b"value",
+    *,
+    key: bytes | None = None,
+    partition: int = 0,
+    timeout: int = 20_000,
+    **producer: int,
 ) -> asyncio.Task[Any]:
-    batch = build_batch([(None, value)], **cast(Any, producer))
+    batch = build_batch([(key, value)], **cast(Any, producer))
     rows = [{"index": partition, "records": batch}]
     data = [{"name": "t", "partition_data": rows}]
     return rig.send("produce", 9, acks=-1, timeout=timeout, topic_data=data)
@@ -379,8 +391,10 @@ async def outcome(sent: asyncio.Task[Any]) -> tuple[ErrorCode, int]:
     return ErrorCode(row.error_code), row.base_offset
 
 
-async def produce(rig: Rig, value: bytes = b"value", **values: int) -> tuple[ErrorCode, int]:
-    return await outcome(send(rig, value, **values))
+async def produce(
+    rig: Rig, value: bytes | None = b"value", *, key: bytes | None = None, **values: int
+) -> tuple[ErrorCode, int]:
+    return await outcome(send(rig, value, key=key, **values))
 
 
 async def end_of(rig: Rig, partition: int = 0) -> int:

@@ -22,12 +22,15 @@ from bucketlog.wire.batch import (
     InvalidBatchError,
     UnsupportedMagicError,
 )
+from bucketlog.wire.records import decode_records
 from metadata.fold import Topic
 from metadata.topic_configs import (
+    CLEANUP_POLICY,
     LOG_APPEND_TIME,
     MAX_MESSAGE_BYTES,
     TIMESTAMP_TYPE,
     effective_config,
+    policies,
 )
 from metadata.view import View
 from stateless_broker.network.connection import Answer, Frame
@@ -257,6 +260,8 @@ class ProduceHandler:
             raise UnsupportedCompressionError(f"zstd in a request of version {call.version}")
         if header.is_transactional:
             raise InvalidBatchError("a transactional batch outside a transaction")
+        if CLEANUP_POLICY in topic.configs and "compact" in policies(topic.configs[CLEANUP_POLICY]):
+            _check_keys(part, data, header)
         header = self._timestamps(topic, data, header, call, row)
         partition = TopicPartition(topic.topic_id, part.partition)
         return PendingBatch(topic.name, partition, data, header, call, row)
@@ -271,3 +276,14 @@ class ProduceHandler:
         if header.attributes & record_batch.LOG_APPEND_TIME:
             raise InvalidTimestampError("producers may not set the timestamp type LogAppendTime")
         return header
+
+
+def _check_keys(part: produce.PartitionRecords, data: memoryview, header: BatchHeader) -> None:
+    """Of compacted topics batches are opened, a few microseconds a record: what key compaction
+    cannot decode it could never clean, and a record without a key it would drop. Raises
+    `InvalidBatchError` (Kafka's LogValidator: INVALID_RECORD)."""
+    if any(record.key is None for record in decode_records(data, header)):
+        raise InvalidBatchError(
+            "Compacted topic cannot accept message without key in topic partition "
+            f"{part.topic}-{part.partition}."
+        )

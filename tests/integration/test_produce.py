@@ -223,3 +223,18 @@ def test_a_timeout_of_0_is_no_error_of_the_connection(
     values = produce_values(topic, BATCH) | {"timeout": 0}
     client.send("produce", 9, **values)
     assert produced(client).error in {ErrorCode.none, ErrorCode.request_timed_out}
+
+
+@pytest.mark.parametrize("policy", ["compact", "delete, compact"])
+def test_a_compacted_topic_takes_records_with_keys_alone(
+    client: WireClient, make_topic: MakeTopic, policy: str
+) -> None:
+    topic = make_topic(cleanup_policy=policy)
+    keyed = build_batch([(b"a", b"1"), (b"", None)])
+    assert produce(client, topic, keyed)[:2] == (ErrorCode.none, 0)
+    refused = produce(client, topic, BATCH)
+    assert refused.error == ErrorCode.invalid_record
+    assert f"without key in topic partition {topic}-0" in (refused.message or "")
+    garbled = patch_batch(keyed, len(keyed) - 1, ">B", 0x7F)
+    assert produce(client, topic, garbled).error == ErrorCode.invalid_record
+    assert produce(client, topic, keyed)[:2] == (ErrorCode.none, 2)
