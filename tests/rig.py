@@ -3,17 +3,13 @@ bucket and a way to Valkey that fail as they are told.
 """
 
 import asyncio
-import os
-import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
-import psutil
 from kio.schema.errors import ErrorCode
-from redis import Redis as SyncRedis
 
 from bucketlog.model import Buffer, SegmentId, WriterId
 from metadata.sequencer.redis_url import connect_redis
@@ -38,7 +34,6 @@ from stateless_broker.produce.commit import Committer
 from stateless_broker.produce.intake import Intake
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
-from tests.sequencing import start_valkey
 from tests.unsure_sequencer import UnsureSequencer
 from tests.wire_client import build_batch, decode_response, encode_request, fetch_values
 from tiered_storage import keys
@@ -314,44 +309,6 @@ async def _decoded(name: str, version: int, got: Awaitable[bytes | None]) -> Any
     return decode_response(name, version, raw)[1]
 
 
-class OwnValkey:
-    """A server of the test's own, which it may wipe, pause, end and start again empty."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "valkey.sock"
-        self._server = start_valkey(self.path)
-        self._pid = 0
-
-    def start(self) -> None:
-        self._server.start()
-        with SyncRedis(unix_socket_path=str(self.path)) as redis:
-            self._pid = int(cast(dict[str, Any], redis.info("server"))["process_id"])
-
-    def stop(self) -> None:
-        self.go_on()
-        self._pid = 0
-        if self._server.is_running():
-            self._server.stop()
-
-    def kill(self) -> None:
-        """kill -9; until it is gone."""
-        process, self._pid = psutil.Process(self._pid), 0
-        self._server.terminate()
-        process.wait()
-
-    def pause(self) -> None:
-        """Connections to it stay, and nothing is answered before `go_on`."""
-        os.kill(self._pid, signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        if self._pid:
-            os.kill(self._pid, signal.SIGCONT)
-
-    def wipe(self) -> None:
-        with SyncRedis(unix_socket_path=str(self.path)) as redis:
-            redis.flushall()
-
-
 async def create_topic(
     rig: Rig,
     name: str,
@@ -369,16 +326,23 @@ async def create_topic(
     return ErrorCode(answer.topics[0].error_code)
 
 
+class Keyed(NamedTuple):
+    """A record with a key; None for a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
 def send(
     rig: Rig,
-    value: bytes | None = b"value",
+    value: bytes | Keyed = b"value",
     *,
-    key: bytes | None = None,
     partition: int = 0,
     timeout: int = 20_000,
     **producer: int,
 ) -> asyncio.Task[Any]:
-    batch = build_batch([(key, value)], **cast(Any, producer))
+    record = value if isinstance(value, Keyed) else (None, value)
+    batch = build_batch([record], **cast(Any, producer))
     rows = [{"index": partition, "records": batch}]
     data = [{"name": "t", "partition_data": rows}]
     return rig.send("produce", 9, acks=-1, timeout=timeout, topic_data=data)
@@ -392,9 +356,9 @@ async def outcome(sent: asyncio.Task[Any]) -> tuple[ErrorCode, int]:
 
 
 async def produce(
-    rig: Rig, value: bytes | None = b"value", *, key: bytes | None = None, **values: int
+    rig: Rig, value: bytes | Keyed = b"value", **values: int
 ) -> tuple[ErrorCode, int]:
-    return await outcome(send(rig, value, key=key, **values))
+    return await outcome(send(rig, value, **values))
 
 
 async def end_of(rig: Rig, partition: int = 0) -> int:

@@ -11,8 +11,9 @@ from kio.schema.errors import ErrorCode
 from bucketlog.model import SegmentId, TopicPartition
 from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import decode_records
+from tests.own_valkey import OwnValkey
 from tests.readable_log import readable_in
-from tests.rig import OwnValkey, Rig, create_topic
+from tests.rig import Rig, create_topic
 from tests.wire_client import fetch_values
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from bucketlog.errors import ConfigurationError
 from tests.broker_process import BrokerProcess
 from tests.components import Components
-from tests.rig import OwnValkey
+from tests.own_valkey import OwnValkey
 from tests.scenarios.kafka_tools import INSTALL, KafkaTools
 from tests.scenarios.round_trip import create_topic
 from tests.scenarios.way import State, Way

@@ -8,7 +8,8 @@ import pytest
 from redis import Redis
 
 from metadata.sequencer.scripts import Verb, script_text
-from tests.rig import OwnValkey, Rig, create_topic, produce
+from tests.own_valkey import OwnValkey
+from tests.rig import Rig, create_topic, produce
 from tests.several_brokers import stored
 
 DOCS = Path(__file__).parents[2] / "docs" / "redis.md"

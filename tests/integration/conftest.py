@@ -13,7 +13,8 @@ import bucketlog
 from bucketlog import Log
 from bucketlog.embedded import EmbeddedCluster
 from tests.broker_process import BrokerProcess, Start
-from tests.rig import OwnValkey, Rig, create_topic
+from tests.own_valkey import OwnValkey
+from tests.rig import Rig, create_topic
 from tests.several_brokers import Brokers
 from tests.shell import Shell
 from tests.wire_client import WireClient

@@ -23,7 +23,8 @@ from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.epochs.joining import read_visible_log
 from tests.checkpoints import indexes_of, write_checkpoint
 from tests.indexes import commit
-from tests.rig import HELD, OwnValkey, Rig, create_topic, end_of, outcome, produce, send, until
+from tests.own_valkey import OwnValkey
+from tests.rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
 from tests.several_brokers import QUICK, Brokers, stored
 from tiered_storage import keys
 from tiered_storage.backends.threaded import ThreadedBucket

@@ -10,18 +10,8 @@ from redis import Redis as SyncRedis
 from bucketlog.errors import BucketRefusedError, SequencerLostError
 from bucketlog.model import SegmentId
 from metadata.sequencer.scripts import Verb as Ask
-from tests.rig import (
-    HELD,
-    OwnValkey,
-    Rig,
-    create_topic,
-    end_of,
-    fetched,
-    outcome,
-    produce,
-    send,
-    until,
-)
+from tests.own_valkey import OwnValkey
+from tests.rig import HELD, Rig, create_topic, end_of, fetched, outcome, produce, send, until
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.faulty import Effect, Fault, Script, Verb

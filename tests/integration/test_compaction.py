@@ -10,8 +10,9 @@ from bucketlog.model import TierRow, TopicPartition
 from bucketlog.verify import verify_log
 from bucketlog.verify_report import Damage
 from tests.integration.test_deletion import IDENTITY, Clock, names
+from tests.own_valkey import OwnValkey
 from tests.readable_log import contents_of
-from tests.rig import OwnValkey, Rig, create_topic, end_of, produce
+from tests.rig import Rig, create_topic, end_of, produce
 from tests.several_brokers import Brokers, stored
 from tiered_storage import keys
 from tiered_storage.faulty import Fault, FaultPlan, Verb

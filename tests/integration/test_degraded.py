@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 from kio.schema.errors import ErrorCode
 
-from tests.rig import OwnValkey, Rig, create_topic, end_of, produce, until
+from tests.own_valkey import OwnValkey
+from tests.rig import Rig, create_topic, end_of, produce, until
 from tests.scenarios.way import State, Way
 from tests.several_brokers import fetch, stored
 from tests.takeover import Load

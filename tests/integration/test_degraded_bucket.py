@@ -13,17 +13,8 @@ from kio.schema.errors import ErrorCode
 from redis import Redis as SyncRedis
 
 from bucketlog.errors import BucketUnavailableError
-from tests.rig import (
-    PATIENCE_S,
-    OwnValkey,
-    Rig,
-    create_topic,
-    end_of,
-    outcome,
-    produce,
-    send,
-    until,
-)
+from tests.own_valkey import OwnValkey
+from tests.rig import PATIENCE_S, Rig, create_topic, end_of, outcome, produce, send, until
 from tests.scenarios.way import State, Way
 from tests.several_brokers import Brokers, fetch, stored
 from tests.takeover import Load

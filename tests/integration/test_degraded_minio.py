@@ -17,7 +17,7 @@ from kio.schema.errors import ErrorCode
 
 from localstack.servers import RunningStore
 from tests.broker_process import PATIENCE_S, BrokerProcess
-from tests.rig import OwnValkey
+from tests.own_valkey import OwnValkey
 from tests.scenarios.cluster import free_port
 from tests.scenarios.history import History, check
 from tests.scenarios.load import Load, read_to_end

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from redis import Redis
 
 from tests.broker_process import PATIENCE_S, BrokerProcess, Start
-from tests.rig import OwnValkey
+from tests.own_valkey import OwnValkey
 from tests.scenarios.cluster import free_port
 from tests.scenarios.way import State, Way
 from tests.wire_client import WireClient, build_batch

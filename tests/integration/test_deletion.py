@@ -12,8 +12,9 @@ from bucketlog.model import SegmentId
 from bucketlog.verify import verify_log
 from metadata.sequencer.scripts import Verb as Ask
 from stateless_broker.epochs.committed import CommittedLog
+from tests.own_valkey import OwnValkey
 from tests.readable_log import readable_in
-from tests.rig import OwnValkey, Rig, create_topic, outcome, produce, send, until
+from tests.rig import Rig, create_topic, outcome, produce, send, until
 from tests.several_brokers import Brokers, stored
 from tiered_storage import keys
 from tiered_storage.backends.threaded import ThreadedBucket

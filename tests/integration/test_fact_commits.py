@@ -12,7 +12,8 @@ from bucketlog.model import SegmentId, TopicPartition
 from metadata.facts import OffsetRow, OffsetsCommitted
 from metadata.sequencer.requests import ControlStatus, WantedGroupEntry
 from metadata.sequencer.scripts import Verb as Ask
-from tests.rig import HELD, PATIENCE_S, OwnValkey, Rig, create_topic, produce, until
+from tests.own_valkey import OwnValkey
+from tests.rig import HELD, PATIENCE_S, Rig, create_topic, produce, until
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.faulty import Script, Verb

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from tests.rig import OwnValkey, Rig, create_topic, outcome, produce, send, until
+from tests.own_valkey import OwnValkey
+from tests.rig import Rig, create_topic, outcome, produce, send, until
 from tests.several_brokers import Brokers
 
 NONE = ErrorCode.none

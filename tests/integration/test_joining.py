@@ -11,7 +11,8 @@ from redis import Redis
 from bucketlog.errors import ClusterInUseError
 from metadata.sequencer.redis_keys import key_prefix
 from metadata.sequencer.scripts import Verb as Ask
-from tests.rig import HELD, OwnValkey, Rig, create_topic, end_of, outcome, produce, send, until
+from tests.own_valkey import OwnValkey
+from tests.rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
 from tests.several_brokers import QUICK, Brokers, come_back, fall_silent, stored
 from tiered_storage import keys
 from tiered_storage.faulty import Script, Verb

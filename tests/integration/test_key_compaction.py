@@ -10,7 +10,7 @@ from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import Record, decode_records
 from tests.integration.test_compaction import SOON, compact, tier
 from tests.integration.test_deletion import names
-from tests.rig import Rig, create_topic, end_of, produce
+from tests.rig import Keyed, Rig, create_topic, end_of, produce
 from tests.several_brokers import Brokers, fetch
 from tiered_storage import keys
 
@@ -44,7 +44,7 @@ async def records(rig: Rig, offset: int = 0) -> list[Record]:
 
 async def write(rig: Rig, *pairs: tuple[bytes, bytes | None]) -> None:
     for key, value in pairs:
-        assert (await produce(rig, value, key=key))[0] is NONE
+        assert (await produce(rig, Keyed(key, value)))[0] is NONE
 
 
 async def test_the_latest_of_each_key_stays_where_it_was(brokers: Brokers) -> None:

@@ -10,17 +10,8 @@ from redis import Redis as SyncRedis
 from bucketlog.errors import BucketRefusedError
 from bucketlog.model import SegmentId
 from metadata.sequencer.scripts import Verb as Ask
-from tests.rig import (
-    HELD,
-    HELD_MS,
-    OwnValkey,
-    create_topic,
-    end_of,
-    outcome,
-    produce,
-    send,
-    until,
-)
+from tests.own_valkey import OwnValkey
+from tests.rig import HELD, HELD_MS, create_topic, end_of, outcome, produce, send, until
 from tests.several_brokers import QUICK, Brokers, come_back, fall_silent, fetch, stored
 from tiered_storage import keys
 from tiered_storage.faulty import Effect, Fault, Script, Verb

@@ -12,7 +12,8 @@ from kio.schema.errors import ErrorCode
 from bucketlog.model import SegmentId
 from metadata.sequencer.redis_keys import KEYS
 from metadata.sequencer.scripts import Verb as Ask
-from tests.rig import HELD, OwnValkey, Rig, create_topic, end_of, outcome, produce, send, until
+from tests.own_valkey import OwnValkey
+from tests.rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
 from tests.several_brokers import QUICK, Brokers, come_back, fall_silent, stored
 from tests.takeover import Load, copy_of, delete_key, put_back
 from tiered_storage import keys

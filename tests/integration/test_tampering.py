@@ -10,7 +10,8 @@ from redis import Redis as SyncRedis
 from bucketlog.errors import BucketRefusedError, InvalidDataError
 from bucketlog.model import SegmentId
 from metadata.sequencer.redis_keys import KEYS, key_prefix
-from tests.rig import OwnValkey, Rig, create_topic, produce, until
+from tests.own_valkey import OwnValkey
+from tests.rig import Rig, create_topic, produce, until
 from tests.several_brokers import QUICK, Brokers, fall_silent, stored
 from tests.takeover import delete_key
 from tiered_storage import keys

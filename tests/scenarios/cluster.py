@@ -22,7 +22,7 @@ from unittest import mock
 
 from localstack.servers import RunningStore, StoreName, running
 from tests.broker_process import MODULE, BrokerProcess
-from tests.rig import OwnValkey
+from tests.own_valkey import OwnValkey
 from tests.scenarios.slow_puts import Delay, SlowPuts
 from tests.wire_client import WireClient
 from tiered_storage.bucket import SyncBucket
