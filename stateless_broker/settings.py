@@ -258,6 +258,11 @@ class BrokerSettings(BaseSettings):
     partition_segment_bytes: Positive = Field(
         128 * MIB, description="What partition segments grow to; up to one and a half of it."
     )
+    tier_rows_max: Positive = Field(
+        64,
+        description="Rows of full partition segments that brokers and checkpoints hold of a "
+        "partition; older ones go into a manifest.",
+    )
     log_cleaner_dedupe_buffer_bytes: Annotated[int, Field(ge=1024)] = Field(
         128 * MIB, description="log.cleaner.dedupe.buffer.size: 24 bytes a key of compacted topics."
     )

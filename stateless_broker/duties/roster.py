@@ -77,6 +77,7 @@ class Duties:
             interval_ms=settings.compaction_interval_ms,
             age_ms_min=settings.compaction_age_ms_min,
             segment_bytes_target=settings.partition_segment_bytes,
+            tier_rows_max=settings.tier_rows_max,
         )
         cleaning = KeyCleaning(
             bucket=broker.bucket,

@@ -134,7 +134,9 @@ class Client:
                 validate_only=False,
             )
             error = ErrorCode(answer.topics[0].error_code) if answer is not None else None
-            self.surface.trace.count(f"create topic: {error.name if error else 'no answer'}")
+            self.surface.trace.count(
+                f"create topic: {error.name if error is not None else 'no answer'}"
+            )
             if error is ErrorCode.none:
                 return TopicId(answer.topics[0].topic_id.bytes)
             if error is ErrorCode.topic_already_exists:
@@ -281,7 +283,7 @@ class Producer(Client):
         self.acknowledged += 1
 
     def _check_error(self, batch: Batch, error: ErrorCode | None, before_is_open: bool) -> None:
-        self.surface.trace.count(f"produce: {error.name if error else 'no answer'}")
+        self.surface.trace.count(f"produce: {error.name if error is not None else 'no answer'}")
         if error is None or error in RETRIABLE:
             return
         if before_is_open and error in FOLLOWS_NOTHING:

@@ -7,11 +7,14 @@ from itertools import pairwise
 from bucketlog.checkpoint import StoredBatch
 from bucketlog.errors import InvalidDataError
 from bucketlog.model import SegmentIndex, TopicId, TopicPartition
+from metadata.checkpoint import restored
 from metadata.fold import LogState, fold
 from metadata.view import View
 from tests.simulation.bucket import PastStore
+from tests.simulation.consumers import Consumer
 from tests.simulation.last_gap import leave_a_gap
 from tests.simulation.readers import Reading, Shown, shown
+from tests.simulation.tiers import TierFigures
 from tests.simulation.truth import decode
 from tests.simulation.world import TOPIC, World
 from tiered_storage import keys
@@ -72,6 +75,8 @@ async def check(world: World) -> None:
         changer.is_ending = True
     for namesakes in world.namesakes:
         namesakes.is_ending = True
+    for deleter in world.deleters:
+        deleter.is_ending = True
     if not await world.until(lambda: all(one.is_done for one in world.changers), PATIENCE_S):
         world.trace.violate("progress", "a topic is not created or deleted in time")
     for committer in world.committers:
@@ -88,10 +93,19 @@ async def check(world: World) -> None:
     _check_checkpoints(world, log)
     await _check_readers(world, log)
     await _check_views(world)
+    TierFigures(world).count(committed(world))
 
 
 async def _check_consumers(world: World, records: dict[TopicPartition, dict[int, bytes]]) -> None:
     ends = {part: max(found, default=-1) + 1 for part, found in records.items()}
+
+    late = Consumer(
+        "late", world.surface, world.random("late"), topic=TOPIC, partitions=world.sizes.partitions
+    )  # reads all of it once more
+    world.tasks.append(asyncio.create_task(late.run()))
+    world.consumers.append(late)
+    for consumer in world.consumers:
+        consumer.stays = True
 
     def all_read() -> bool:
         return all(
@@ -104,6 +118,8 @@ async def _check_consumers(world: World, records: dict[TopicPartition, dict[int,
         world.trace.violate("progress", "a consumer does not come to the end of the log")
     for consumer in world.consumers:
         consumer.note_ranges()
+        consumer.is_ending = True
+    world.truth.log_starts.check(committed(world), world.retention_bytes)
 
 
 def _folded(world: World, log: list[SegmentIndex]) -> LogState | None:
@@ -145,6 +161,13 @@ def _check_checkpoints(world: World, log: list[SegmentIndex]) -> None:
             rows = [b for b in wanted.get(partition, []) if b.row.next_offset > start]
             if list(checkpoint.batches(partition)) != rows:
                 world.trace.violate("checkpoints", f"{key}: {partition}")
+        found = restored(checkpoint, keep_producers=False)
+        for partition, held in state.partitions.items():
+            there = found.partitions[partition]
+            if (there.tier, there.log_start) != (held.tier, held.log_start):
+                world.trace.violate("checkpoints", f"{key}: the tier of {partition}")
+        if (found.dropped, found.swept_below) != (state.dropped, state.swept_below):
+            world.trace.violate("checkpoints", f"{key}: what left tiers")
         for partition, rows in wanted.items():
             is_live = partition.topic_id in state.topics
             if rows and is_live and partition not in checkpoint.partitions:
@@ -172,11 +195,15 @@ async def _not_shown(world: World) -> str:
     if last is None:
         return "it began again too often"
     log = committed(world)
-    topics = fold(log).topics
+    state = fold(log)
+    topics = state.topics
     for partition, rows in batches_of(log).items():
         if partition.topic_id not in topics:
             continue
         found, wanted = last.batches[partition], _from_start(world, last, partition, rows)
+        start = state.partitions[partition].log_start
+        if last.starts[partition] != start:
+            return f"it begins {partition} at {last.starts[partition]}, not {start}"
         if found != wanted:
             return f"it shows {len(found)} batches of {partition}, not {len(wanted)}"
     return ""
@@ -241,6 +268,10 @@ def _difference(view: View | None, expected: View) -> str:
             everything = wanted.ranges(0, 1 << 60, at_least_one=True)
             if shown is None or shown.ranges(0, 1 << 60, at_least_one=True) != everything:
                 return f"{partition}"
+            if shown.tier != wanted.tier:
+                return f"the tier of {partition}"
+            if view.log_start(partition) != expected.log_start(partition):
+                return f"the log start of {partition}"
     if {g: dict(view.offsets(g)) for g in view.groups()} != {
         g: dict(expected.offsets(g)) for g in expected.groups()
     }:

@@ -182,6 +182,7 @@ class BucketReader:
     async def read(self) -> Reading | None:
         name = f"{self._name}.{len(self.readings)}"
         known = {part: len(bases) for part, bases in self._truth.acknowledged_bases.items()}
+        told = dict(self._truth.log_starts.told)
         try:
             found = await self._read()
         except StaleCheckpointError:
@@ -203,10 +204,21 @@ class BucketReader:
             {partition: part.end_offset for partition, part in parts.items()},
             sum(part.withheld for part in parts.values()),
         )
+        self._check_starts(reading, told)
         self._trace.add(name, f"shows {sum(reading.ends.values())}, withholds {reading.withheld}")
         self._trace.count("reader: readings")
         self.readings.append(reading)
         return reading
+
+    def _check_starts(self, reading: Reading, told: dict[TopicPartition, int]) -> None:
+        """`told` are those that anybody was told before the reading began."""
+        for partition, start in reading.starts.items():
+            if start < told.get(partition, 0):
+                self._trace.violate(
+                    "bucket reader",
+                    f"{reading.name} begins {partition} at {start}, not {told[partition]}",
+                )
+            self._truth.log_starts.note(partition, start)
 
     async def _read(self) -> _Read:
         bucket = _Bucket(self._store, self._random)

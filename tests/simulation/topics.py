@@ -87,7 +87,9 @@ class TopicChanger(Client):
             self.surface.provoke("kill", broker, 0.2)
             answer = await self.call(broker, "delete_topics", 6, topics=[wanted], timeout=3_000)
             error = ErrorCode(answer.responses[0].error_code) if answer is not None else None
-            self.surface.trace.count(f"delete topic: {error.name if error else 'no answer'}")
+            self.surface.trace.count(
+                f"delete topic: {error.name if error is not None else 'no answer'}"
+            )
             if error in (ErrorCode.none, ErrorCode.unknown_topic_id):
                 return
             await self.pause(0.5)
@@ -114,7 +116,9 @@ class Namesakes(Client):
             await asyncio.sleep(0.01 + self.random.random() * 0.1)
             answer = await self.call(second, "create_topics", 7, **_creation(topic))
             error = ErrorCode(answer.topics[0].error_code) if answer is not None else None
-            self.surface.trace.count(f"create namesake: {error.name if error else 'no answer'}")
+            self.surface.trace.count(
+                f"create namesake: {error.name if error is not None else 'no answer'}"
+            )
             if error in (ErrorCode.none, ErrorCode.topic_already_exists):
                 self.told.add(topic)
                 self.surface.trace.add(self.name, f"{topic} is there, says {second.name}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from bucketlog.model import TopicPartition
 from bucketlog.wire.batch import read_header
 from bucketlog.wire.records import decode_records
+from tests.simulation.log_starts import LogStarts
 from tests.simulation.trace import Trace
 
 Records = list[tuple[int, bytes]]
@@ -45,6 +46,7 @@ class ReadRange:
 class Truth:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
+        self.log_starts = LogStarts(trace)
         self.placed: dict[TopicPartition, dict[int, tuple[bytes, str]]] = {}
         """What stands where, and who was told so first."""
         self.acknowledged_bases: dict[TopicPartition, list[int]] = {}

@@ -15,6 +15,7 @@ from tests.simulation.groups import Committer
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, Way
 from tests.simulation.readers import BucketReader
+from tests.simulation.record_deleter import RecordDeleter
 from tests.simulation.redis_client import RedisClient, verbs_by_sha
 from tests.simulation.redis_servers import Connection, Server
 from tests.simulation.topics import Namesakes, TopicChanger
@@ -46,8 +47,16 @@ SETTINGS = {
     "cache_history_bytes_max": 10_000,
     "read_ahead_bytes": 4_000,
     "auto_create_topics": False,
+    "compaction_check_interval_ms": 1_000,
+    "compaction_interval_ms": 3_000,
+    "compaction_age_ms_min": 500,
+    "partition_segment_bytes": 2_000,
+    "tier_rows_max": 2,
 }
 
+RETAINS_SHARE = 0.4
+RETAINS_LITTLE = {"log_retention_bytes": 9_000, "log_retention_check_interval_ms": 2_000}
+"""In so many of the seeds."""
 SOON_SHARE = 0.3
 DELETES_SOON = {"checkpoint_interval_ms": 800, "deletion_safety_age_ms": 2_400}
 """In so many of the seeds, so that chains really go. The bucket is quick there, since writing
@@ -66,6 +75,7 @@ class Sizes:
     changers: int = 2
     namesakes: int = 1
     readers: int = 1
+    deleters: int = 1
 
 
 class World:
@@ -87,7 +97,9 @@ class World:
         self.routes = [self.primary] * BROKERS
         self.redis_ways = [Way(0.0002, 0.001) for _ in range(BROKERS)]
         self.deletes_soon = self.random("settings").random() < SOON_SHARE
-        self._settings = SETTINGS | (DELETES_SOON if self.deletes_soon else {})
+        retains_little = self.random("retention").random() < RETAINS_SHARE
+        self.settings = SETTINGS | (DELETES_SOON if self.deletes_soon else {})
+        self.settings |= RETAINS_LITTLE if retains_little else {}
         usual = QUICK_BUCKET if self.deletes_soon else USUAL_BUCKET
         self.bucket_ways = [Way(*usual) for _ in range(BROKERS)]
         self._verbs = verbs_by_sha()
@@ -119,6 +131,16 @@ class World:
             Namesakes(f"y{n}", self.surface, self.random(f"namesakes {n}"))
             for n in range(sizes.namesakes)
         ]
+        self.deleters = [
+            RecordDeleter(
+                f"d{n}",
+                self.surface,
+                self.random(f"deleter {n}"),
+                topic=TOPIC,
+                partitions=sizes.partitions,
+            )
+            for n in range(sizes.deleters)
+        ]
         self.readers = [
             BucketReader(f"r{n}", self.store, self.truth, trace, self.random(f"reader {n}"))
             for n in range(sizes.readers)
@@ -128,6 +150,11 @@ class World:
         """One that is not the primary."""
         return random.choice([server for server in self.servers if server is not self.primary])
 
+    @property
+    def retention_bytes(self) -> int:
+        """-1: all stays."""
+        return int(str(self.settings.get("log_retention_bytes", -1)))
+
     def random(self, what: str) -> Random:
         return Random(f"{self.seed}/{what}")
 
@@ -135,7 +162,7 @@ class World:
         return Place(
             loop=self.loop,
             trace=self.trace,
-            settings=BrokerSettings.model_validate(self._settings),
+            settings=BrokerSettings.model_validate(self.settings),
             bucket=lambda name: BucketClient(
                 name, self.store, self.network, self.bucket_ways[number]
             ),
