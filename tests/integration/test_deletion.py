@@ -100,9 +100,8 @@ async def test_what_is_closed_and_holds_nothing_goes_after_the_safety_age(
     assert [offset for offset, _ in before] == list(range(len(before)))
     topic = rig.view.topic("t")
     assert topic is not None
-    assert {part.end_offset for part in readable_in(read_log(brokers.memory)).values()} == {
-        len(before)
-    }
+    parts = readable_in(read_log(brokers.memory)).values()
+    assert {part.end_offset for part in parts if part.batches} == {len(before)}
     await rig.stop()
     valkey.wipe()
     third = await brokers.start()
