@@ -9,7 +9,8 @@ A chain of an earlier epoch is closed for ever, sealed or not: no reader asks fo
 publishes what is put there late (`stateless_broker.epochs.claim_watch`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from bucketlog.model import Ticket, WriterId
@@ -18,6 +19,36 @@ from tiered_storage.bucket import ObjectInfo
 from tiered_storage.chains import read_chain
 from tiered_storage.floors import Floor
 from tiered_storage.segment import is_seal
+
+
+class Kind(StrEnum):
+    """What is deleted, as logs and figures name it."""
+
+    CHECKPOINTS = "checkpoints"
+    FLOORS = "floors"
+    SEALS = "seals"
+    VOID_SEGMENTS = "void segments"
+    SEGMENTS = "segments"
+    REGISTRATIONS = "registrations"
+    TIER_OBJECTS = "tier objects"
+    ORPHANS = "orphans"
+
+    @property
+    def reason(self) -> str:
+        """Why such an object goes, in a word."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    Kind.CHECKPOINTS: "superseded",
+    Kind.FLOORS: "superseded",
+    Kind.SEALS: "closed",
+    Kind.VOID_SEGMENTS: "void",
+    Kind.SEGMENTS: "unreadable",
+    Kind.REGISTRATIONS: "over",
+    Kind.TIER_OBJECTS: "dropped",
+    Kind.ORPHANS: "unnamed",
+}
 
 
 class ChainPlan(NamedTuple):
@@ -32,6 +63,11 @@ class ChainPlan(NamedTuple):
     @property
     def keys(self) -> list[str]:
         return self.seals + self.void + self.dead
+
+    def by_kind(self) -> Iterator[tuple[Kind, list[str]]]:
+        yield Kind.SEALS, self.seals
+        yield Kind.VOID_SEGMENTS, self.void
+        yield Kind.SEGMENTS, self.dead
 
 
 def plan_chain(

@@ -77,14 +77,23 @@ def _read_once(bucket: SyncBucket, requests_in_flight: int, footer_guess_bytes: 
 
 def read_checkpoint(bucket: SyncBucket) -> Checkpoint | None:
     """The newest that is sound. Raises `InvalidDataError` and the bucket's errors."""
+    found = read_checkpoints(bucket, 1)
+    return found[0] if found else None
+
+
+def read_checkpoints(bucket: SyncBucket, count: int) -> list[Checkpoint]:
+    """As `read_checkpoint`: up to `count` sound ones, the newest first."""
+    found: list[Checkpoint] = []
     for key in newest_first(bucket.list(keys.CHECKPOINTS)):
         try:
-            return decode_checkpoint(key, bucket.get(key).data)
+            found.append(decode_checkpoint(key, bucket.get(key).data))
         except ObjectNotFoundError:
             logger.info("%s was replaced by a newer one", key)
         except CorruptObjectError as error:
             logger.error("%s; the one before it is read", error)
-    return None
+        if len(found) == count:
+            break
+    return found
 
 
 def read_tails(

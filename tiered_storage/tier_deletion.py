@@ -7,13 +7,14 @@ Invariant: nothing goes that a row of one of the two newest checkpoints names, i
 manifest; and nothing for being nobody's unless both say that its job is over.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bucketlog.model import Ticket, TierObject
 from tiered_storage import keys
 from tiered_storage.bucket import ObjectInfo
+from tiered_storage.deletion import Kind
 
 
 class LeftTier(NamedTuple):
@@ -43,6 +44,10 @@ class TierPlan(NamedTuple):
     left: list[str]
     orphans: list[str]
     over: bool
+
+    def by_kind(self) -> Iterator[tuple[Kind, list[str]]]:
+        yield Kind.TIER_OBJECTS, self.left
+        yield Kind.ORPHANS, self.orphans
 
 
 def plan_tiers(

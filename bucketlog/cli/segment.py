@@ -1,7 +1,7 @@
-"""`bucketlog segment`: look into a bucket without a broker: ls, inspect, verify."""
+"""`bucketlog segment`: look into a bucket without a broker: ls, inspect, verify, gc."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,15 +10,27 @@ from uuid import UUID
 import typer
 
 from bucketlog.cli.options import BucketUrl, OutputFormat
-from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, counted, print_rows, progress
+from bucketlog.cli.output import (
+    EXIT_FAILED,
+    EXIT_OK,
+    Output,
+    counted,
+    note,
+    print_rows,
+    progress,
+)
+from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from bucketlog.garbage import Garbage
     from bucketlog.model import SegmentIndex
     from bucketlog.verify_report import Report
 
 app = typer.Typer(
     help="Look into a bucket without a broker.", no_args_is_help=True, rich_markup_mode=None
 )
+GC_COLUMNS = ("kind", "due", "objects", "size", "reason")
+GC_KEY_COLUMNS = ("key", "kind", "due", "size", "reason")
 LS_COLUMNS = ("key", "kind", "size", "created", "ticket", "batches", "records")
 
 
@@ -153,3 +165,71 @@ def _print_report(report: "Report", output: Output) -> None:
         f"{report.unfinished} unfinished, {report.void} void, {report.unreferenced} unreferenced"
     )
     print(f"{len(report.damage)} damaged" if report.damage else "all sound")
+
+
+@app.command("gc")
+def collect_garbage(
+    bucket: BucketUrl,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what brokers would delete; needed.")
+    ] = False,
+    every_key: Annotated[bool, typer.Option("--keys", help="Each object, not sums.")] = False,
+    safety_age_ms: Annotated[
+        int | None,
+        typer.Option(
+            envvar="BUCKETLOG_DELETION_SAFETY_AGE_MS",
+            metavar="MS",
+            min=0,
+            help="The brokers' deletion_safety_age_ms; default: theirs, a day.",
+        ),
+    ] = None,
+    output: OutputFormat = Output.TABLE,
+) -> None:
+    """Show what brokers would delete now, and later, when it is old enough."""
+    if not dry_run:
+        raise ConfigurationError(
+            "brokers alone delete: they keep the safety age, and say in the log what is gone",
+            remedy="add --dry-run to see what they would; they need no command",
+        )
+    from bucketlog.garbage import find_garbage
+    from stateless_broker.settings import BrokerSettings
+    from tiered_storage.location import open_sync_bucket
+
+    if safety_age_ms is None:
+        safety_age_ms = int(BrokerSettings.model_fields["deletion_safety_age_ms"].default)
+    with closing(open_sync_bucket(bucket)) as store:
+        found = find_garbage(store, safety_age_ms=safety_age_ms, place=bucket)
+    if every_key:
+        each = (
+            {
+                "key": one.key,
+                "kind": one.kind,
+                "due": one.due,
+                "size": one.size_bytes,
+                "reason": one.kind.reason,
+            }
+            for one in found.garbage
+        )
+        print_rows(each, GC_KEY_COLUMNS, output)
+    else:
+        print_rows(_by_kind(found.garbage), GC_COLUMNS, output)
+    if found.floor is None:
+        note("no floor is old enough: now nothing below one is deleted")
+
+
+def _by_kind(garbage: "Iterable[Garbage]") -> list[dict[str, Any]]:
+    sums: dict[tuple[str, str], dict[str, Any]] = {}
+    for one in garbage:
+        row = sums.setdefault(
+            (one.due, one.kind),
+            {
+                "kind": one.kind,
+                "due": one.due,
+                "objects": 0,
+                "size": 0,
+                "reason": one.kind.reason,
+            },
+        )
+        row["objects"] += 1
+        row["size"] += one.size_bytes
+    return sorted(sums.values(), key=lambda row: (row["due"] != "now", row["kind"]))

@@ -24,6 +24,7 @@ from tiered_storage import keys
 from tiered_storage.bucket import Bucket, listed
 from tiered_storage.checkpoint import encode_checkpoint, newest_first
 from tiered_storage.checkpoint_cut import cut_prefix, low_ticket
+from tiered_storage.deletion import Kind
 from tiered_storage.segment import body_crc32c
 from tiered_storage.tails import Tail
 
@@ -186,4 +187,7 @@ class Checkpointer:
         old = [key for key in newest_first(there) if keys.parse_checkpoint(key) < base]
         if old:
             await self._bucket.delete(old)
-            self._counts.count_deleted("checkpoints", len(old))
+            self._counts.count_deleted(Kind.CHECKPOINTS, len(old))
+            logger.info(
+                "deleted below %s: %d %s", keys.checkpoint(base), len(old), Kind.CHECKPOINTS
+            )

@@ -8,6 +8,7 @@ since registrations go last.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.health import Health
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, listed
-from tiered_storage.deletion import plan_chain, plan_floors
+from tiered_storage.deletion import Kind, plan_chain, plan_floors
 from tiered_storage.floors import Floor, decode_floor, encode_floor
 from tiered_storage.segment import body_crc32c
 
@@ -73,6 +74,8 @@ class Deleter:
         self._sweeper = sweeper
         self._settings = settings
         self._done: dict[WriterId, _Done] = {}
+        self._round: Counter[Kind] = Counter()
+        """What the round under way has deleted."""
 
     async def run(self) -> None:
         """For the epoch's life."""
@@ -116,17 +119,18 @@ class Deleter:
             return 0
         key = keys.floor(plan.use)
         floor = decode_floor(key, (await self._bucket.get(key)).data)
-        before = self._counts.deleted
-        await self._delete("floors", plan.drop)
-        sealed_before_ms = written.modified_ms - self._settings.safety_age_ms
-        for info in await listed(self._bucket, keys.WRITERS):
-            if keys.parse_writer_registration(info.key)[0] <= floor.ticket.epoch:
-                await self._thin_out(info.key, floor, sealed_before_ms)
-        await self._sweeper.sweep(floor.ticket, older, newer, self._delete)
-        deleted = self._counts.deleted - before
-        if deleted:
-            logger.info("%d objects below %s are deleted", deleted, key)
-        return deleted
+        self._round.clear()
+        try:
+            await self._delete(Kind.FLOORS, plan.drop)
+            sealed_before_ms = written.modified_ms - self._settings.safety_age_ms
+            for info in await listed(self._bucket, keys.WRITERS):
+                if keys.parse_writer_registration(info.key)[0] <= floor.ticket.epoch:
+                    await self._thin_out(info.key, floor, sealed_before_ms)
+            await self._sweeper.sweep(floor.ticket, older, newer, self._delete)
+        finally:
+            for kind, count in self._round.items():
+                logger.info("deleted below %s: %d %s", key, count, kind)
+        return self._round.total()
 
     async def _thin_out(self, registration: str, floor: Floor, sealed_before_ms: int) -> None:
         epoch, writer = keys.parse_writer_registration(registration)
@@ -146,11 +150,10 @@ class Deleter:
             floor=floor,
             sealed_before_ms=sealed_before_ms,
         )
-        await self._delete("seals", plan.seals)
-        await self._delete("void segments", plan.void)
-        await self._delete("segments", plan.dead)
+        for kind, going in plan.by_kind():
+            await self._delete(kind, going)
         if plan.over:
-            await self._delete("registrations", [registration])
+            await self._delete(Kind.REGISTRATIONS, [registration])
         below = kept if end is None else {seq for seq in kept if seq < end}
         self._done[writer] = _Done(end, below)
 
@@ -163,11 +166,12 @@ class Deleter:
             return None if kept == done.readable else 0
         return done.end if {seq for seq in kept if seq < done.end} == done.readable else 0
 
-    async def _delete(self, kind: str, wanted: Sequence[str]) -> None:
+    async def _delete(self, kind: Kind, wanted: Sequence[str]) -> None:
         rate = self._settings.keys_per_s
         at_once = min(KEYS_AT_ONCE, rate)
         for start in range(0, len(wanted), at_once):
             some = wanted[start : start + at_once]
             await self._bucket.delete(some)
             self._counts.count_deleted(kind, len(some))
+            self._round[kind] += len(some)
             await asyncio.sleep(len(some) / rate)

@@ -5,25 +5,23 @@ entry says so, and again where that entry was not written; a manifest goes after
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import ObjectNotFoundError
-from bucketlog.model import Ticket, TierObject
+from bucketlog.model import Ticket
+from bucketlog.tier_holdings import dropped_manifests, holdings_of, named_manifests
 from metadata.checkpoint import restored
 from metadata.facts import TiersSwept
 from metadata.sequencer.requests import ControlStatus, WantedTierEntry
-from metadata.tier import object_of
 from stateless_broker.duties.manifests import Manifests
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo, listed
-from tiered_storage.tier_deletion import LeftTier, TierHoldings, plan_tiers
+from tiered_storage.deletion import Kind
+from tiered_storage.tier_deletion import TierHoldings, plan_tiers
 
-logger = logging.getLogger(__name__)
-
-Delete = Callable[[str, Sequence[str]], Awaitable[None]]
+Delete = Callable[[Kind, Sequence[str]], Awaitable[None]]
 """A kind of objects, and keys."""
 
 
@@ -47,10 +45,8 @@ class TierSweeper:
         for kind in (keys.SEGMENTS, keys.MANIFESTS):
             there += await listed(self._bucket, kind)
         plan = plan_tiers(floor, before, after, there)
-        await delete("tier objects", plan.left)
-        await delete("orphans", plan.orphans)
-        if plan.orphans:
-            logger.info("%d objects were nobody's and are deleted", len(plan.orphans))
+        for kind, going in plan.by_kind():
+            await delete(kind, going)
         if plan.over:
             await self._committer.commit_fact(
                 TiersSwept(below=(floor.epoch, floor.number)), WantedTierEntry()
@@ -60,26 +56,10 @@ class TierSweeper:
         state = await asyncio.to_thread(
             restored, checkpoint, keep_producers=False, keep_groups=False
         )
-        named = set()
-        for partition, entry in state.partitions.items():
-            for row in entry.tier.rows:
-                there = object_of(partition, row)
-                named.add(keys.tier_object(there))
-                if row.manifest:
-                    named.update(map(keys.tier_object, await self._listed_by(there)))
-        left = [
-            LeftTier(ticket, there, await self._left_with(there) if contents else ())
-            for ticket, there, contents in state.dropped
-        ]
-        return TierHoldings(frozenset(named), left, state.swept_below)
-
-    async def _left_with(self, there: TierObject) -> tuple[TierObject, ...]:
-        """A manifest that is gone went after all that it listed."""
-        try:
-            return await self._listed_by(there)
-        except ObjectNotFoundError:
-            return ()
-
-    async def _listed_by(self, there: TierObject) -> tuple[TierObject, ...]:
-        rows = await self._manifests.listed(there)
-        return tuple(object_of(there.partition, row) for row in rows)
+        listed = {there: await self._manifests.listed(there) for there in named_manifests(state)}
+        for there in dropped_manifests(state):
+            try:
+                listed[there] = await self._manifests.listed(there)
+            except ObjectNotFoundError:
+                continue  # it went after all that it listed
+        return holdings_of(state, listed)

@@ -13,6 +13,7 @@ import pytest
 from bucketlog.cli.main import main
 from bucketlog.cli.output import Output, counted, print_rows
 from bucketlog.wire.records import Record
+from tests.checkpoints import write_checkpoint
 from tests.written_log import WrittenLog
 from tiered_storage import keys
 from tiered_storage.backends.file import FileBucket
@@ -67,6 +68,8 @@ def test_help_names_every_command(capsys: Capture) -> None:
         ["produce", "t", "-K", ""],
         ["produce", "t", "--compression", "rar"],
         ["segment", "verify", "ftp://x"],
+        ["segment", "gc", "here"],
+        ["segment", "gc", "here", "--dry-run", "--safety-age-ms", "-1"],
         ["topic", "list", "-b", "nonsense:port"],
     ],
 )
@@ -145,6 +148,34 @@ def test_verify_damage(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None
     assert main(["segment", "verify", f"file://{tmp_path}", "-o", "json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert [damage["key"] for damage in report["damage"]] == [key]
+
+
+def test_gc_lists_and_deletes_nothing(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None:
+    log.delete_topic("t")
+    log.flush()
+    log.create_topic("u", 1)
+    log.flush()
+    write_checkpoint(log.bucket)
+    before = sorted(log.bucket.list(""))
+    covered = sorted(log.bucket.list(keys.LOG))[:2]
+    command = ["segment", "gc", f"file://{tmp_path}", "--dry-run"]
+    assert main([*command, "-o", "json"]) == 0
+    shown = capsys.readouterr()
+    (row,) = json.loads(shown.out)
+    assert (row["kind"], row["due"], row["reason"]) == ("segments", "later", "unreadable")
+    assert (row["objects"], row["size"]) == (2, sum(info.size_bytes for info in covered))
+    assert shown.err == "no floor is old enough: now nothing below one is deleted\n"
+    assert main([*command, "--keys", "-o", "json"]) == 0
+    assert [one["key"] for one in json.loads(capsys.readouterr().out)] == [
+        info.key for info in covered
+    ]
+    assert main(command) == 0
+    assert "segments  later" in capsys.readouterr().out
+    assert main([*command, "--safety-age-ms", "0", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert sorted(log.bucket.list("")) == before
+    assert main(["segment", "gc", f"file://{tmp_path}"]) == 2
+    assert "brokers alone delete" in capsys.readouterr().err
 
 
 def test_ls_and_inspect(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None:
