@@ -8,6 +8,7 @@ import typer
 
 from bucketlog.cli.broker import broker
 from bucketlog.cli.consume import consume
+from bucketlog.cli.cost import cost
 from bucketlog.cli.demo import demo
 from bucketlog.cli.dev import dev
 from bucketlog.cli.doctor import doctor
@@ -44,6 +45,7 @@ app.command("consume")(consume)
 app.add_typer(group_app, name="group")
 app.add_typer(segment_app, name="segment")
 app.command("doctor")(doctor)
+app.command("cost")(cost)
 app.command("demo")(demo)
 
 

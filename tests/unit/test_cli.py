@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from tests.components import Components
 
 Capture = pytest.CaptureFixture[str]
-COMMANDS = {"dev", "broker", "topic", "produce", "consume", "group", "segment", "doctor", "demo"}
+COMMANDS = {
+    "dev",
+    "broker",
+    "topic",
+    "produce",
+    "consume",
+    "group",
+    "segment",
+    "doctor",
+    "demo",
+    "cost",
+}
 
 
 @pytest.fixture

@@ -1,0 +1,160 @@
+"""`bucketlog cost`: what a log has cost, by topic and day, and what Kafka would."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bucketlog.cli.options import BucketUrl, OutputFormat
+from bucketlog.cli.output import Output, counted, print_rows
+
+if TYPE_CHECKING:
+    from bucketlog.cost.assumptions import Assumptions
+    from bucketlog.cost.of_bucket import Usage
+    from bucketlog.cost.pricing import Priced, Rates
+
+CLUSTER_NAME = "(cluster)"
+ROW_COLUMNS = (
+    *("day", "topic", "produced_bytes", "puts", "written_bytes", "gets", "read_bytes"),
+    *("s3_standard_usd", "s3_express_usd", "kafka_usd"),
+)
+PART_COLUMNS = ("part", "s3_standard_usd", "s3_express_usd", "kafka_usd")
+ASSUMPTION_COLUMNS = ("assumption", "value", "meaning")
+
+
+def cost(
+    bucket: BucketUrl,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metrics", metavar="URL", help="Of a running broker: reads are measured; repeatable."
+        ),
+    ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option("--prices", metavar="FILE", help="TOML: other prices and assumptions."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="One of them; repeatable."),
+    ] = None,
+    output: OutputFormat = Output.TABLE,
+) -> None:
+    """Price a log's requests and bytes for S3, beside Kafka in three zones."""
+    from bucketlog.cost.assumptions import assumptions
+    from bucketlog.cost.of_bucket import usage_of
+    from bucketlog.cost.pricing import Rates, price
+    from tiered_storage.location import open_sync_bucket
+
+    given = assumptions(prices.read_text() if prices is not None else "", settings or ())
+    rates = Rates.assumed(given)
+    if metrics:
+        from bucketlog.cost.of_brokers import measured
+
+        rates = measured(metrics)
+    with closing(open_sync_bucket(bucket)) as store:
+        usage = usage_of(store, given, bucket)
+    rows = price(usage.load, usage.retention_days, rates, given)
+    if output is Output.TABLE:
+        _print(rows, usage, rates, given)
+    else:
+        print(json.dumps(_whole(rows, usage, rates, given)))
+
+
+def _shown(rows: "list[Priced]") -> list[dict[str, Any]]:
+    from bucketlog.cost.pricing import System
+
+    return [
+        {
+            "day": row.day.isoformat(),
+            "topic": row.topic or CLUSTER_NAME,
+            "produced_bytes": row.produced_bytes,
+            "puts": round(row.puts, 3),
+            "written_bytes": round(row.written_bytes),
+            "gets": round(row.gets, 3),
+            "read_bytes": round(row.read_bytes),
+            **{f"{system}_usd": row.total(system) for system in System},
+        }
+        for row in rows
+    ]
+
+
+def _whole(
+    rows: "list[Priced]", usage: "Usage", rates: "Rates", given: "Assumptions"
+) -> dict[str, Any]:
+    from bucketlog.cost.assumptions import PRICES_OF, REGION
+    from bucketlog.cost.pricing import totals
+
+    first = usage.complete_from
+    return {
+        "region": REGION,
+        "prices_of": PRICES_OF,
+        "complete_from": first.isoformat() if first else None,
+        "rows": _shown(rows),
+        "totals": totals(rows),
+        "reads": rates._asdict(),
+        "held": {kind: {"bytes": size, "objects": n} for kind, (size, n) in usage.held.items()},
+        "assumptions": given.model_dump(),
+    }
+
+
+def _print(rows: "list[Priced]", usage: "Usage", rates: "Rates", given: "Assumptions") -> None:
+    from bucketlog.cost.assumptions import PRICES_OF, REGION
+
+    shown = [
+        {
+            **row,
+            "puts": round(row["puts"]),
+            "gets": round(row["gets"]),
+            **{name: _usd(row[name]) for name in PART_COLUMNS[1:]},
+        }
+        for row in _shown(rows)
+    ]
+    print_rows(shown, ROW_COLUMNS, Output.TABLE)
+    print()
+    print_rows(_parts(rows), PART_COLUMNS, Output.TABLE)
+    print()
+    if usage.complete_from is not None:
+        print(f"incomplete before {usage.complete_from}: what was deleted is not seen any more")
+    else:
+        print("complete: nothing of the log was deleted")
+    held = sum(size for size, _ in usage.held.values())
+    objects = sum(count for _, count in usage.held.values())
+    print(f"the bucket holds {counted(held, 'byte')} in {counted(objects, 'object')} now")
+    print(
+        f"writes are counted; reads are {'measured' if rates.measured else 'assumed'}: "
+        f"{rates.gets_per_put:.3g} GETs a PUT, {rates.read_bytes_per_byte:.3g} bytes read a byte "
+        f"written, fan-out {rates.fan_out:.3g}"
+    )
+    print(f"prices in USD, {REGION}, {PRICES_OF}; GB are 2^30 bytes\n")
+    fields = type(given).model_fields
+    print_rows(
+        (
+            {"assumption": name, "value": f"{value:.6g}", "meaning": fields[name].description}
+            for name, value in given
+        ),
+        ASSUMPTION_COLUMNS,
+        Output.TABLE,
+    )
+
+
+def _parts(rows: "list[Priced]") -> list[dict[str, str]]:
+    from bucketlog.cost.pricing import totals
+
+    by_system = totals(rows)
+    names = dict.fromkeys(part for parts in by_system.values() for part in parts)
+    found = [
+        {
+            "part": name,
+            **{f"{system}_usd": _usd(parts.get(name, 0.0)) for system, parts in by_system.items()},
+        }
+        for name in names
+    ]
+    sums = {f"{system}_usd": _usd(sum(parts.values())) for system, parts in by_system.items()}
+    return [*found, {"part": "total", **sums}]
+
+
+def _usd(amount: float) -> str:
+    return f"{amount:,.6f}" if amount < 1 else f"{amount:,.2f}"

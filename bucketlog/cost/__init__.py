@@ -1,0 +1,1 @@
+"""What a log has cost, and what Kafka would: `bucketlog cost`."""
