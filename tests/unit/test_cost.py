@@ -222,9 +222,13 @@ def test_what_was_deleted_is_said() -> None:
     for _ in range(2):
         log.append("a", 0, [record(100)])
         log.flush()
-    older = write_checkpoint(bucket)
-    clock.now_ms += DAY_MS
-    assert bucket.create(keys.floor(older.ticket), [encode_floor(Floor.of(older, older))])
+    for _ in range(2):
+        log.create_topic(f"t{log.ticket}")
+        log.flush()
+        covering = write_checkpoint(bucket)
+        clock.now_ms += DAY_MS
+        floor = Floor.of(covering, covering)
+        assert bucket.create(keys.floor(covering.ticket), [encode_floor(floor)])
     assert usage_of(bucket, EASY).complete_from is None, "all is still there"
     bucket.delete([first.key])
     assert usage_of(bucket, EASY).complete_from == date(2023, 11, 16)

@@ -5,6 +5,7 @@ import pytest
 from bucketlog.errors import CorruptObjectError
 from bucketlog.garbage import find_garbage
 from bucketlog.model import Ticket
+from metadata.facts import TiersSwept
 from tests.checkpoints import write_checkpoint
 from tests.indexes import swap, swapped
 from tests.unit.test_verify_tier import Tiered
@@ -49,6 +50,9 @@ def test_a_manifest_that_is_dropped_is_listed_with_what_it_lists() -> None:
     tiered = Tiered()
     rows = tiered.split(tiered.batches[:1], 0), tiered.split(tiered.batches[1:2], 2)
     manifest = tiered.tier.list_in_manifest(tiered.part, rows)
+    tiered.log.flush()
+    swept = tiered.log.epoch, tiered.log.ticket
+    tiered.log.fact(TiersSwept(below=swept))  # of the rows themselves nothing is said any more
     tiered.log.flush()
     covered(tiered, "a")
     assert later(tiered) == {}
