@@ -5,22 +5,55 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 
 
-def digest(seed: int, hash_seed: str) -> str:
-    command = [sys.executable, "-m", "tests.simulation", "--seed", str(seed), "--batches", "12"]
+EVENTS = (
+    "split",
+    "merge",
+    "manifest",
+    "trim",
+    "keys compacted",
+    "log starts moved",
+    "swept",
+    "object deleted",
+    "orphan deleted",
+    "a fault in the middle of a job",
+)
+SEEDS = 4
+FIRST = 4
+
+
+def simulated(*options: str, hash_seed: str = "1") -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.simulation", "--jobs", "2", *options]
     environment = os.environ | {"PYTHONHASHSEED": hash_seed}
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
-    return str(json.loads(done.stdout.splitlines()[-1])["digest"])
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def digest(seed: int, hash_seed: str) -> str:
+    figures = simulated("--seed", str(seed), "--batches", "12", hash_seed=hash_seed)
+    return str(figures["digest"])
 
 
 @pytest.mark.long
 def test_a_seed_gives_one_trace_in_any_process() -> None:
     assert digest(3, "1") == digest(3, "2")
     assert digest(3, "1") != digest(4, "1")
+
+
+@pytest.mark.long
+def test_a_few_seeds_have_all_that_tiers_are_made_for() -> None:
+    """Else checks of tiers and log starts would hold of nothing."""
+    events = simulated("--first", str(FIRST), "--seeds", str(SEEDS))["events"]
+    counts = {event: events.get(f"tier: {event}", 0) for event in EVENTS}
+    assert min(counts.values()) > 0, counts
+    assert events["log start: a consumer was below it"] > 0
+    assert 0 < events["keys: records left"] < events["keys: records written"]

@@ -1,7 +1,7 @@
 """Kafka clients of the simulation: real frames to brokers that may be dead, slow or wrong."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -120,10 +120,13 @@ class Client:
     async def run(self) -> None:
         """What it does for all of the run."""
 
-    async def create_topic(self, name: str, partitions: int) -> TopicId:
+    async def create_topic(
+        self, name: str, partitions: int, configs: Mapping[str, str] | None = None
+    ) -> TopicId:
         """Until it is there; its id: maybe of one that this client has deleted before."""
         topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
-        topic |= {"configs": (), "assignments": ()}
+        rows = [{"name": key, "value": value} for key, value in (configs or {}).items()]
+        topic |= {"configs": rows, "assignments": ()}
         while True:
             answer = await self.call(
                 self.any_broker(),

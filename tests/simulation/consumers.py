@@ -88,7 +88,7 @@ class Consumer(Client):
         self.surface.truth.log_starts.reset(self.name, partition, at)
         start = await self._ask(broker, number, EARLIEST)
         if start is not None:
-            self.surface.truth.log_starts.show(incarnation, partition, start)
+            self.surface.truth.log_starts.show(f"{incarnation} to {self.name}", partition, start)
             if start > at:
                 self._go_to(number, start)
 
@@ -103,7 +103,9 @@ class Consumer(Client):
             return False
         self._check_shown(incarnation, number, row.high_watermark)
         partition = self.surface.partition(self._topic, number)
-        self.surface.truth.log_starts.show(incarnation, partition, row.log_start_offset)
+        self.surface.truth.log_starts.show(
+            f"{incarnation} to {self.name}", partition, row.log_start_offset
+        )
         records, end = decode(bytes(row.records or b""))
         records = [record for record in records if record[0] >= self.positions[number]]
         self.surface.truth.read(self.name, partition, records)

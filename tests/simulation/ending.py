@@ -77,6 +77,8 @@ async def check(world: World) -> None:
         namesakes.is_ending = True
     for deleter in world.deleters:
         deleter.is_ending = True
+    for keyed in world.keyed:
+        keyed.is_ending = True
     if not await world.until(lambda: all(one.is_done for one in world.changers), PATIENCE_S):
         world.trace.violate("progress", "a topic is not created or deleted in time")
     for committer in world.committers:
@@ -86,6 +88,9 @@ async def check(world: World) -> None:
     log = committed(world)
     records = records_of(world, log)
     await _check_consumers(world, records)
+    for keyed in world.keyed:
+        if keyed.partition is not None:
+            await keyed.check(records.get(keyed.partition, {}))
     world.truth.check(records)
     state = _folded(world, log)
     if state is not None:
@@ -198,7 +203,7 @@ async def _not_shown(world: World) -> str:
     state = fold(log)
     topics = state.topics
     for partition, rows in batches_of(log).items():
-        if partition.topic_id not in topics:
+        if partition.topic_id not in topics or partition in world.truth.compacted:
             continue
         found, wanted = last.batches[partition], _from_start(world, last, partition, rows)
         start = state.partitions[partition].log_start
@@ -219,6 +224,8 @@ def _from_start(
 
 def _check_reading(world: World, reading: Reading, final: Batches) -> None:
     for partition, found in reading.batches.items():
+        if partition in world.truth.compacted:
+            continue
         end = reading.ends[partition]
         rows = [batch for batch in final.get(partition, []) if batch.row.base_offset < end]
         wanted = _from_start(world, reading, partition, rows)

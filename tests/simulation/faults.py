@@ -17,6 +17,7 @@ from tests.simulation.epoch_faults import EpochFaults
 from tests.simulation.loop import WORLD
 from tests.simulation.network import Trap, Way
 from tests.simulation.redis_servers import Server, Snapshot
+from tests.simulation.tier_faults import TierFaults
 from tests.simulation.world import World
 
 T = TypeVar("T")
@@ -45,6 +46,7 @@ class Faults:
         world.network.on_arrival = self._notice
         self._readings = 0
         self._coincidences = Coincidences(world, random, self)
+        self._tier_faults = TierFaults(world, world.random("tier faults"), self)
         self._tasks: list[asyncio.Task[object]] = []
         self._usual = [*world.redis_ways, *world.bucket_ways]
         self._saved = [replace(way) for way in self._usual]
@@ -71,6 +73,7 @@ class Faults:
             (self.slow_bucket, 3),
             (self.unsure_bucket, 4),
             *self._coincidences.kinds,
+            *self._tier_faults.kinds,
         ]
 
     async def run(self, longest_s: float) -> None:
@@ -81,6 +84,7 @@ class Faults:
         made = 0
         await asyncio.sleep(1.0 + random.random() * 2.0)
         await self._epoch_faults.run()
+        self._tier_faults.begin()
         await self._coincidences.run()
         self._is_on = True
         while world.trace.violation is None and (
@@ -164,6 +168,7 @@ class Faults:
         if self._is_over:
             return
         self._coincidences.notice(who, label)
+        self._tier_faults.notice(who, label)
         if self._is_on and label.startswith("fence") and self._random.random() < 0.5:
             self._world.loop.call_later(0.5, self.read, context=WORLD)
 

@@ -1,38 +1,7 @@
-"""Each rule of the protocol, broken: what the simulation must catch.
+"""Each rule of the protocol, broken: what the simulation must catch."""
 
-Invariant: a mutant is a change of the text of one real function or Lua file; where the text is not
-there any more, applying it fails, so that no mutant goes stale unseen.
-"""
-
-import inspect
-import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib import import_module
-from types import FunctionType
-from typing import Any
-
-from tests.simulation.redis_servers import LuaPatch
-
-
-@dataclass(frozen=True)
-class Change:
-    """`where` is `name.lua` or `module:qualified.name`."""
-
-    where: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True)
-class Mutant:
-    rule: str
-    changes: Sequence[Change]
-
-
-def _one(rule: str, where: str, old: str, new: str) -> Mutant:
-    return Mutant(rule, [Change(where, old, new)])
-
+from tests.simulation.source_changes import Change, Mutant, one
+from tests.simulation.tier_mutants import TIER_MUTANTS
 
 NO_LOOK_AT_CLAIMS = Change(
     "stateless_broker.epochs.claim_watch:ClaimWatch.check",
@@ -42,7 +11,7 @@ NO_LOOK_AT_CLAIMS = Change(
 
 MUTANTS: dict[str, Mutant] = {
     # Reserve -----------------------------------------------------------------------------------
-    "wait": _one(
+    "wait": one(
         "a batch whose producer's previous one is pending at another writer waits",
         "reserve.lua",
         "if pending_elsewhere(newest[1]) then",
@@ -79,62 +48,62 @@ MUTANTS: dict[str, Mutant] = {
             ),
         ],
     ),
-    "stamp-open": _one(
+    "stamp-open": one(
         "a hw stamp is the lowest open base offset",
         "reserve.lua",
         "stamps[i] = lowest_base(record.open) or base",
         "stamps[i] = base",
     ),
-    "stamp-next": _one(
+    "stamp-next": one(
         "a stamp of a partition that gets no batches is the high watermark shown, never `next`",
         "reserve.lua",
         "stamps[i] = record.visible_end",
         "stamps[i] = record.next",
     ),
-    "low-ticket": _one(
+    "low-ticket": one(
         "the low ticket is the lowest one neither visible nor void",
         "reserve.lua",
         "lowest ~= '' and tonumber(lowest) or ticket, stamps",
         "ticket, stamps",
     ),
-    "open-duplicate": _one(
+    "open-duplicate": one(
         "a duplicate of an open batch waits for its outcome",
         "reserve.lua",
         "row[1] < 0 and 'duplicate' or 'open'",
         "'duplicate'",
     ),
-    "first-sequence": _one(
+    "first-sequence": one(
         "without producer state only sequence 0 is accepted",
         "reserve.lua",
         "if first ~= 0 then return 'unknown_producer' end",
         "",
     ),
-    "producer-ids": _one(
+    "producer-ids": one(
         "producer ids carry their epoch: none is given twice",
         "metadata.sequencer.client:Sequencer.producer_ids",
         "epoch << 40 | int(rest[0])",
         "int(rest[0])",
     ),
-    "group-term": _one(
+    "group-term": one(
         "offsets are committed by the coordinator that took the group last",
         "reserve.lua",
         "return coordinates(record, term) and enter(group, record) or 'not_coordinator'",
         "return record and enter(group, record) or 'not_coordinator'",
     ),
-    "group-unsettled": _one(
+    "group-unsettled": one(
         "a coordinator waits for what earlier ones had reserved",
         "consumers.offsets:GroupOffsets._settle",
         "while held.unsettled:",
         "while False:",
     ),
     # Write -------------------------------------------------------------------------------------
-    "create-only": _one(
+    "create-only": one(
         "whoever creates a key first decides it",
         "tests.simulation.bucket:Store.create",
         "if key in self.objects:",
         "if False:",
     ),
-    "compare": _one(
+    "compare": one(
         "a refused PUT is ours only if the bytes are",
         "stateless_broker.produce.segment_writing:SegmentWriter.write",
         'if body.data != b"".join(assembled.parts):',
@@ -152,33 +121,33 @@ MUTANTS: dict[str, Mutant] = {
             Change("publish.lua", "if seq ~= me.first then", "if false then"),
         ],
     ),
-    "cascade": _one(
+    "cascade": one(
         "a decided segment is visible once its dependencies are settled",
         "publish.lua",
         "if blocked ~= '0' then",
         "if false then",
     ),
     # Acknowledge -------------------------------------------------------------------------------
-    "held-acks": _one(
+    "held-acks": one(
         "what is held when an epoch ends counts if the next one's chains have it",
         "stateless_broker.epochs.held:Held.settle",
         "elif seq < end:",
         "elif True:",
     ),
-    "newest": _one(
+    "newest": one(
         "out of range, out of order and committed offsets are told by the newest epoch alone",
         "stateless_broker.epochs.work:EpochWork._is_newest",
         "is None",
         "is not False",
     ),
     # Seal --------------------------------------------------------------------------------------
-    "seal-before-fence": _one(
+    "seal-before-fence": one(
         "a reservation is void only when its key is sealed",
         "stateless_broker.duties.sealing:segment_or_seal",
         "if await bucket.create(key, [encode_seal(Seal(segment, epoch, now_ms))]):",
         "if await bucket.head(key) is None:",
     ),
-    "fence-rollback": _one(
+    "fence-rollback": one(
         "a fence rolls producer state back",
         "settle.lua",
         "if visible then row[1] = VISIBLE; kept[#kept + 1] = row end",
@@ -195,44 +164,44 @@ MUTANTS: dict[str, Mutant] = {
             Change("fence.lua", "if seq ~= me.first then", "if false then"),
         ],
     ),
-    "fresh-stamps": _one(
+    "fresh-stamps": one(
         "after a void somebody writes fresh stamps",
         "stateless_broker.produce.commit:Committer.request_stamps",
         "if self._end.reason is None:",
         "if False:",
     ),
     # Epochs ------------------------------------------------------------------------------------
-    "identity": _one(
+    "identity": one(
         "run_id alone is not the identity",
         "identity.lua",
         "if meta[2] ~= run_id or meta[3] ~= replid then",
         "if meta[2] ~= run_id then",
     ),
-    "missing-key": _one(
+    "missing-key": one(
         "a missing key is never read as an empty one",
         "identity.lua",
         "if redis.call('EXISTS', unpack(always)) ~= #always then",
         "if false then",
     ),
-    "nonce": _one(
+    "nonce": one(
         "an activation uses up its nonce",
         "activate.lua",
         "if redis.call('SISMEMBER', keys.nonces, ARGV[2]) == 0 then",
         "if false then",
     ),
-    "upwards": _one(
+    "upwards": one(
         "an activation is of a higher epoch",
         "activate.lua",
         "if current and current >= epoch then",
         "if false then",
     ),
-    "claimed-server": _one(
+    "claimed-server": one(
         "an activation is for the server that was claimed for",
         "activate.lua",
         "if run_id ~= ARGV[3] or replid ~= ARGV[4] then",
         "if false then",
     ),
-    "claim-alone": _one(
+    "claim-alone": one(
         "an epoch is claimed by one broker",
         "stateless_broker.epochs.activation:EpochStarter.start",
         "if not await self._claim(epoch, identity, nonce):",
@@ -267,7 +236,7 @@ MUTANTS: dict[str, Mutant] = {
         ],
     ),
     "claims-looked-at": Mutant("who publishes has looked at the claims", [NO_LOOK_AT_CLAIMS]),
-    "seal-all": _one(
+    "seal-all": one(
         "all writers of earlier epochs are sealed before the fold",
         "stateless_broker.epochs.activation:EpochStarter._seal",
         "while not chain.sealed:",
@@ -284,83 +253,29 @@ MUTANTS: dict[str, Mutant] = {
             NO_LOOK_AT_CLAIMS,  # a second line: else nobody writes on until chains go
         ],
     ),
-    "producers-folded": _one(
+    "producers-folded": one(
         "a new epoch knows what producers have written",
         "metadata.fold:LogState._apply_batches",
         "self._note_producer(state, row)",
         "pass",
     ),
     # Checkpoints and readers -------------------------------------------------------------------
-    "checkpoint-cut": _one(
+    "checkpoint-cut": one(
         "a checkpoint is cut at a low ticket of the first pass",
         "tiered_storage.checkpoint_cut:low_ticket",
         "index.low_ticket) for",
         "index.ticket.number) for",
     ),
-    "two-passes": _one(
+    "two-passes": one(
         "a reader of the bucket alone lists twice, and crosses gaps by the first pass' stamps",
         "tiered_storage.log_reader:_read_once",
         "snapshot = cut_log(first, second, known, checkpoint)",
         "snapshot = cut_log(second, second, known, checkpoint)",
     ),
-    "gaps": _one(
+    "gaps": one(
         "a reader of the bucket alone stops at a gap that no stamp reaches past",
         "tiered_storage.log_cut:_walk",
         "if base > end and base > stamp:",
         "if False:",
     ),
-}
-
-
-def unchanged(name: str, text: str) -> str:
-    return text
-
-
-def lua_patch(changes: Sequence[Change]) -> LuaPatch:
-    wanted = [change for change in changes if change.where.endswith(".lua")]
-
-    def patched(name: str, text: str) -> str:
-        for change in wanted:
-            if change.where == f"{name}.lua":
-                text = _replaced(text, change)
-        return text
-
-    return patched
-
-
-def apply(mutant: Mutant) -> LuaPatch:
-    """Change this process' functions; returns the change of Lua files."""
-    by_function: dict[str, list[Change]] = {}
-    for change in mutant.changes:
-        if not change.where.endswith(".lua"):
-            by_function.setdefault(change.where, []).append(change)
-    for where, changes in by_function.items():
-        function, text = changed_source(where, changes)
-        made: dict[str, Any] = {}
-        exec(compile(text, where, "exec"), dict(function.__globals__), made)
-        function.__code__ = made[function.__name__].__code__
-    return lua_patch(mutant.changes)
-
-
-def changed_source(where: str, changes: Sequence[Change]) -> tuple[FunctionType, str]:
-    """The function, and its text as it is to be, without decorators."""
-    module_name, _, path = where.partition(":")
-    *owners, name = path.split(".")
-    owner: Any = import_module(module_name)
-    for part in owners:
-        owner = getattr(owner, part)
-    function = inspect.getattr_static(owner, name)
-    function = getattr(function, "__func__", function)
-    assert isinstance(function, FunctionType), where
-    text = inspect.getsource(function)
-    for change in changes:
-        text = _replaced(text, change)
-    text = textwrap.dedent(text)
-    return function, text[text.index("async def" if "async def" in text else "def") :]
-
-
-def _replaced(text: str, change: Change) -> str:
-    found = text.count(change.old)
-    if found != 1:
-        raise ValueError(f"{change.where} has {change.old!r} {found} times, not once")
-    return text.replace(change.old, change.new)
+} | TIER_MUTANTS

@@ -248,7 +248,7 @@ class BucketReader:
             told = self._truth.acknowledged_bases[partition][:count]
             start = there.log_start if there is not None else 0
             missing = [base for base in told if base not in bases and base >= start]
-            if missing and partition not in self._truth.deleted:
+            if missing and partition not in self._truth.deleted | self._truth.compacted:
                 self._trace.violate(
                     "bucket reader", f"{name} has not {missing[:3]} of {partition}, acknowledged"
                 )

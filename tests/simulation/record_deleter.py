@@ -65,4 +65,4 @@ class RecordDeleter(Client):
         if row.low_watermark < offset:
             trace.violate("log start", f"{self.name} wants {offset}, got {row.low_watermark}")
         trace.add(self.name, f"{number} begins at {row.low_watermark}, says {incarnation}")
-        starts.show(incarnation, partition, row.low_watermark)
+        starts.show(f"{incarnation} to {self.name}", partition, row.low_watermark)

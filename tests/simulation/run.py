@@ -84,7 +84,7 @@ async def _run(world: World) -> None:
         broker.start()
     await world.create_topics()
     clients: list[Client] = [*world.producers, *world.consumers]
-    clients += [*world.committers, *world.changers, *world.namesakes, *world.deleters]
+    clients += [*world.committers, *world.changers, *world.namesakes, *world.deleters, *world.keyed]
     works = [client.run() for client in clients] + [reader.run() for reader in world.readers]
     world.tasks += [asyncio.create_task(work) for work in works]
     for task in world.tasks:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.sequencing import start_valkey
-from tests.simulation.mutants import MUTANTS, apply, unchanged
+from tests.simulation.mutants import MUTANTS
 from tests.simulation.redis_servers import simulate_identity
 from tests.simulation.run import Outcome, simulate
+from tests.simulation.source_changes import apply, unchanged
 from tests.simulation.world import Sizes
 
 EXIT_TERMINATED = 143

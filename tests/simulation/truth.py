@@ -53,6 +53,8 @@ class Truth:
         """Of batches, in the order of their acknowledgements."""
         self.deleted: set[TopicPartition] = set()
         """What may be gone with its topic."""
+        self.compacted: set[TopicPartition] = set()
+        """What may be gone because a later record has its key."""
         self.ranges: list[ReadRange] = []
         self.sent: set[bytes] = set()
         self.batches = 0

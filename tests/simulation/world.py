@@ -12,6 +12,7 @@ from tests.simulation.bucket import BucketClient, Store
 from tests.simulation.clients import Client, Producer, Surface
 from tests.simulation.consumers import Consumer
 from tests.simulation.groups import Committer
+from tests.simulation.keyed import KeyedWriter
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, Way
 from tests.simulation.readers import BucketReader
@@ -54,6 +55,8 @@ SETTINGS = {
     "tier_rows_max": 2,
 }
 
+CLOCK_ERRORS_MS = (500, 60_000)
+"""At most, in a seed. Where clocks are right, several brokers find the same work at once."""
 RETAINS_SHARE = 0.4
 RETAINS_LITTLE = {"log_retention_bytes": 9_000, "log_retention_check_interval_ms": 2_000}
 """In so many of the seeds."""
@@ -76,6 +79,7 @@ class Sizes:
     namesakes: int = 1
     readers: int = 1
     deleters: int = 1
+    keyed: int = 1
 
 
 class World:
@@ -102,6 +106,7 @@ class World:
         self.settings |= RETAINS_LITTLE if retains_little else {}
         usual = QUICK_BUCKET if self.deletes_soon else USUAL_BUCKET
         self.bucket_ways = [Way(*usual) for _ in range(BROKERS)]
+        self._clock_error_ms_max = self.random("clocks").choice(CLOCK_ERRORS_MS)
         self._verbs = verbs_by_sha()
         self.brokers = [
             SimulatedBroker(n, self._place(n), self.random(f"broker {n}")) for n in range(BROKERS)
@@ -141,6 +146,10 @@ class World:
             )
             for n in range(sizes.deleters)
         ]
+        self.keyed = [
+            KeyedWriter(f"k{n}", self.surface, self.random(f"keyed {n}"))
+            for n in range(sizes.keyed)
+        ]
         self.readers = [
             BucketReader(f"r{n}", self.store, self.truth, trace, self.random(f"reader {n}"))
             for n in range(sizes.readers)
@@ -174,7 +183,9 @@ class World:
                 timeout_s=REDIS_TIMEOUT_MS / 1000,
                 verbs=self._verbs,
             ),
-            clock_error_ms=self.random(f"clock {number}").randint(-60_000, 60_000),
+            clock_error_ms=self.random(f"clock {number}").randint(
+                -self._clock_error_ms_max, self._clock_error_ms_max
+            ),
         )
 
     def _producer(self, number: int) -> Producer:

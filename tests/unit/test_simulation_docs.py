@@ -7,7 +7,8 @@ import pytest
 from metadata.sequencer.scripts import lua_source
 from tests.simulation.caught import CAUGHT
 from tests.simulation.hunting import second_lines, table
-from tests.simulation.mutants import MUTANTS, Change, changed_source, lua_patch
+from tests.simulation.mutants import MUTANTS
+from tests.simulation.source_changes import Change, changed_source, lua_patch
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 
