@@ -48,4 +48,8 @@ CAUGHT: dict[str, Caught] = {
     "claim-first": Caught(15, "moved"),
     "register-check": Caught(7, "writing is stopped"),
     "claims-looked-at": Caught(5, "moved"),
+    "orphans-later": Caught(1, "bucket reader"),
+    "rows-leave": Caught(0, "checkpoints"),
+    "retention-stops": Caught(0, "log start"),
+    "tier-cut": Caught(0, "bucket reader"),
 }

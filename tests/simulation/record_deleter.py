@@ -1,11 +1,13 @@
 """A user of DeleteRecords."""
 
+from asyncio import Future
 from random import Random
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from tests.simulation.clients import RETRIABLE, Client, Surface
+from tests.simulation.brokers import SimulatedBroker
+from tests.simulation.clients import REQUEST_TIMEOUT_S, RETRIABLE, Client, Surface
 from tests.simulation.log_starts import TO_THE_END
 
 FURTHER_SHARE = 0.3
@@ -39,20 +41,31 @@ class RecordDeleter(Client):
         end = max(truth.acknowledged_bases.get(partition, ()), default=0)
         if number == 0 and self.random.random() < TO_THE_END_SHARE:
             return TO_THE_END
-        if self.random.random() < 0.1:
+        if self.random.random() < 0.2:
             return self.random.randint(0, start)
         return start + int(max(0, end - start) * self.random.random() * FURTHER_SHARE)
+
+    def _ask(self, broker: SimulatedBroker, wanted: dict[int, int]) -> "Future[bytes | None]":
+        """By partition, from where on records stay."""
+        for number, offset in wanted.items():
+            partition = self.surface.partition(self._topic, number)
+            self.surface.truth.log_starts.asked.setdefault(partition, set()).add(offset)
+        rows = [{"partition_index": number, "offset": wanted[number]} for number in wanted]
+        topics = [{"name": self._topic, "partitions": rows}]
+        return self.send(broker, "delete_records", 2, topics=topics, timeout=3_000)
+
+    def ask_unheard(self, broker: SimulatedBroker) -> None:
+        """Of all partitions; nobody waits for the answer."""
+        self._ask(broker, {number: self._wanted(number) for number in range(self._partitions)})
 
     async def _delete(self, number: int, offset: int) -> None:
         starts, trace = self.surface.truth.log_starts, self.surface.trace
         partition = self.surface.partition(self._topic, number)
-        starts.asked.setdefault(partition, set()).add(offset)
         broker = self.any_broker()
         incarnation = broker.name
         self.surface.provoke("kill", broker, 0.1)
-        rows = [{"partition_index": number, "offset": offset}]
-        topics = [{"name": self._topic, "partitions": rows}]
-        answer: Any = await self.call(broker, "delete_records", 2, topics=topics, timeout=3_000)
+        sent = self._ask(broker, {number: offset})
+        answer: Any = await self.decoded(sent, "delete_records", 2, REQUEST_TIMEOUT_S)
         row = answer.topics[0].partitions[0] if answer is not None else None
         error = ErrorCode(row.error_code) if row is not None else None
         trace.count(f"delete records: {error.name if error is not None else 'no answer'}")

@@ -32,6 +32,7 @@ class TierFaults:
             (self.swap_late, 10),
             (self.write_tiers_slowly, 4),
             (self.sweep_late, 2),
+            (self.delete_beside_swap, 5),
         ]
 
     def begin(self) -> None:
@@ -60,6 +61,23 @@ class TierFaults:
         offers its swap."""
         silence_s = self._random.choice(SILENCES_S)
         self._wait_for(WRITES, lambda broker: broker.pause(silence_s))
+
+    def delete_beside_swap(self) -> None:
+        """The entry of a job is on its way for long; log starts are moved by another broker
+        meanwhile."""
+        others = self._random.sample(self._world.brokers, 2)
+
+        def spring(broker: SimulatedBroker) -> None:
+            until = self._world.loop.time() + 3.0
+            self._world.network.slow_spells.append(
+                SlowSpell(broker.name, "create log/", until, 1.5)
+            )
+            other = next(one for one in others if one is not broker)
+            for deleter in self._world.deleters:
+                for delay_s in (0.15, 0.4, 0.8):
+                    self._hand.later_by(delay_s, deleter.ask_unheard, other)
+
+        self._wait_for(WRITES, spring)
 
     def write_tiers_slowly(self) -> None:
         """The log goes on beside jobs that take long."""

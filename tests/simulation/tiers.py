@@ -10,6 +10,9 @@ from metadata.tier import Swap, Tier
 from tests.simulation.world import World
 from tiered_storage import keys
 
+IN_VAIN_MOST = 5
+"""Splits of a partition, one after the other: each broker may have one on its way, or two."""
+
 
 class TierFigures:
     """Of a whole log, segment by segment in ticket order."""
@@ -20,6 +23,8 @@ class TierFigures:
         self._state = LogState(keep_producers=False, keep_groups=False)
         self._named: set[str] = set()
         """Names of objects that ever stood in a tier."""
+        self._in_vain: dict[TopicPartition, int] = {}
+        """Splits that did not count, since the last that did."""
 
     def count(self, log: Sequence[SegmentIndex]) -> None:
         for index in log:
@@ -54,7 +59,11 @@ class TierFigures:
             self._events["tier: a swap of a job that was over"] += 1
         elif tier.swap(swap) is None:
             self._events[f"tier: {_kind(swap, part)} that did not count"] += 1
+            self._in_vain[partition] = self._in_vain.get(partition, 0) + (not swap.replaced)
+            if self._in_vain[partition] > IN_VAIN_MOST:
+                self._world.trace.violate("tiers grow", f"no split of {partition} counts any more")
         else:
+            self._in_vain[partition] = 0
             self._events[f"tier: {_kind(swap, part)}"] += 1
             self._named.update(row.name for row in added)
 
