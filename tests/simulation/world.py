@@ -123,7 +123,6 @@ class World:
             )
             for n in range(sizes.consumers)
         ]
-
         self.committers = [
             Committer(f"g{n}", self.surface, self.random(f"group {n}"), topic=TOPIC)
             for n in range(sizes.committers)
