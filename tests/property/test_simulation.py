@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 EVENTS = (
     "split",
+    "split that did not count",
     "merge",
     "manifest",
     "trim",
@@ -24,7 +25,7 @@ EVENTS = (
     "orphan deleted",
     "a fault in the middle of a job",
 )
-SEEDS = 4
+SEEDS = 8
 FIRST = 4
 
 

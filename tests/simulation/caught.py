@@ -52,4 +52,9 @@ CAUGHT: dict[str, Caught] = {
     "rows-leave": Caught(0, "checkpoints"),
     "retention-stops": Caught(0, "log start"),
     "tier-cut": Caught(0, "bucket reader"),
+    "split-compared": Caught(6, "bucket reader"),
+    "rewriting-compared": Caught(6, "bucket reader"),
+    "split-from-the-end": Caught(6, "tiers grow"),
+    "trim-below": Caught(6, "bucket reader"),
+    "log-start-upwards": Caught(6, "log start"),
 }
