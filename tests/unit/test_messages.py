@@ -17,6 +17,7 @@ from kio.serial import entity_reader
 from bucketlog.wire.frames import MalformedRequestError
 from metadata.view import View
 from stateless_broker.epochs.end import EpochEnd
+from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.handlers.routes import Parts, make_dispatcher
 from stateless_broker.network import message_reader
 from stateless_broker.network.dispatch import Api
@@ -37,10 +38,11 @@ def read_message(api_key: int, version: int, frame: memoryview, at: int) -> Any:
 def offered() -> dict[int, Api]:
     """What the broker's dispatcher has; nothing here is asked anything."""
     nothing = cast(Any, None)
+    settings = BrokerSettings(bucket_url="memory://t", redis_url="redis://t")
     parts = Parts(
-        settings=BrokerSettings(bucket_url="memory://t", redis_url="redis://t"),
+        settings=settings,
         view=View(),
-        reader=cast(Any, SimpleNamespace(cache=None)),
+        reader=RangeReader.of(nothing, nothing, settings),
         sequencer=nothing,
         intake=cast(Any, SimpleNamespace(add=None, given_up=None)),
         groups=cast(
