@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 from tests.scenarios.compaction import CompactionFigures, compaction
 from tests.scenarios.compaction_kills import compaction_kills
+from tests.scenarios.long_history import long_history
 from tests.scenarios.retention import retention
 from tests.shortfall import Figures, ShortfallError
 
 REFERENCED_MAX = 600
 BYTES_A_GET = 8 << 20
 GETS_BESIDE = 5
+START_S = 5.0
 
 
 def prove_compaction(short: bool) -> Figures:
@@ -39,7 +41,18 @@ def prove_retention(short: bool) -> Figures:
     return (retention(2, 60) if short else retention(50, 200)).as_json()
 
 
+def prove_history(short: bool) -> Figures:
+    """A broker starts beside 1 TiB of old segments within 5 s, and reads at random old offsets."""
+    figures = long_history(64, 8) if short else long_history(8_192, 1_000)
+    if figures.start_s >= START_S:
+        raise ShortfallError(
+            f"it listens after {figures.start_s} s, less than {START_S} wanted", figures.as_json()
+        )
+    return figures.as_json()
+
+
 TIER_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "compaction": prove_compaction,
     "retention": prove_retention,
+    "history": prove_history,
 }
