@@ -32,7 +32,6 @@ class FactKind(IntEnum):
 
 GROUP_KINDS = frozenset({FactKind.OFFSETS_COMMITTED, FactKind.OFFSETS_FORGOTTEN})
 """What only those read who answer for consumer groups."""
-TIER_KINDS = frozenset({FactKind.TIERS_SWAPPED, FactKind.LOG_STARTS_MOVED, FactKind.TIERS_SWEPT})
 
 
 class _Fact(BaseModel):

@@ -63,13 +63,12 @@ def _one_of(*words: str) -> Callable[[str], bool]:
     return lambda text: text in words
 
 
-def policies(text: str) -> frozenset[str]:
-    """The words of a `cleanup.policy`."""
+def _words(text: str) -> frozenset[str]:
     return frozenset(word.strip() for word in text.split(","))
 
 
 def _policies(text: str) -> bool:
-    return policies(text) <= {"delete", "compact"}
+    return _words(text) <= {"delete", "compact"}
 
 
 _INT_MAX = 2**31 - 1
@@ -222,3 +221,8 @@ def effective_config(
     if name in configs:
         return configs[name]
     return (defaults or {}).get(name, TOPIC_CONFIGS[name].default)
+
+
+def has_policy(configs: Mapping[str, str], word: str) -> bool:
+    """Whether `cleanup.policy` has the word: delete or compact."""
+    return word in _words(effective_config(configs, CLEANUP_POLICY))

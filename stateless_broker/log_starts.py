@@ -5,23 +5,19 @@ beyond the high watermark that this broker shows.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
 from uuid import UUID
 
 from bucketlog.model import TopicPartition
 from metadata.facts import LogStartOf, LogStartsMoved
-from metadata.sequencer.requests import ControlStatus, WantedTierEntry
+from metadata.sequencer.requests import WantedTierEntry
 from metadata.view import View
+from stateless_broker.tier_committer import TierCommitter
 
 PARTITIONS_AN_ENTRY = 1_000
 
 
-class FactCommitter(Protocol):
-    async def commit_fact(self, fact: LogStartsMoved, wanted: WantedTierEntry) -> ControlStatus: ...
-
-
 async def move_log_starts(
-    starts: Mapping[TopicPartition, int], *, view: View, committer: FactCommitter
+    starts: Mapping[TopicPartition, int], *, view: View, committer: TierCommitter
 ) -> None:
     """Until the view shows them. A start that is behind the partition's own says nothing, and one
     beyond its high watermark is a mistake of the caller. Raises `SequencerError`."""

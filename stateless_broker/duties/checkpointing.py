@@ -17,6 +17,7 @@ from bucketlog.model import SegmentIndex, Ticket, WallClock, WriterId
 from metadata.checkpoint import extended
 from metadata.view import View
 from metadata.view_comparison import ViewComparison
+from stateless_broker.duties.rounds import CATCH_UP_MS
 from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.epochs.committed import CommittedLog
 from stateless_broker.health import Health
@@ -35,7 +36,6 @@ SHARE_OF_TIME = 20
 """Writing one takes at most one part of so many of the time, however large it has become."""
 STEPS_AT_ONCE = 10
 ROUNDS_A_PLACE = 5
-CATCH_UP_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True)

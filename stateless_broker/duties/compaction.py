@@ -8,27 +8,27 @@ fails is planned anew, under new names. So two brokers may do this at once, and 
 anywhere.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
-from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError, SequencerError
 from bucketlog.model import Ticket, TopicPartition, WallClock
 from metadata.facts import SwapOf, TierRowOf, TiersSwapped
 from metadata.fold import Topic
 from metadata.partition_log import PartitionLog
-from metadata.sequencer.requests import ControlStatus, WantedTierEntry
+from metadata.sequencer.requests import WantedTierEntry
 from metadata.tier import object_of
-from metadata.topic_configs import CLEANUP_POLICY, effective_config, policies
+from metadata.topic_configs import has_policy
 from metadata.view import View
 from stateless_broker.duties.key_cleaning import KeyCleaning
 from stateless_broker.duties.manifests import Manifests
 from stateless_broker.duties.pace import Pace
+from stateless_broker.duties.partitions import each_partition
+from stateless_broker.duties.rounds import CATCH_UP_MS, run_rounds
 from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.health import Health
+from stateless_broker.tier_committer import TierCommitter
 from tiered_storage.bucket import Bucket
 from tiered_storage.tier_plan import (
     CompactionSettings,
@@ -42,14 +42,7 @@ from tiered_storage.tier_writing import TierChange, TierWriter
 logger = logging.getLogger(__name__)
 
 DUTY = "compaction"
-CATCH_UP_MS = 10_000
 SWAPS_AN_ENTRY = 500
-PARTITIONS_A_STEP = 100
-"""So many are looked at before others have their turn."""
-
-
-class FactCommitter(Protocol):
-    async def commit_fact(self, fact: TiersSwapped, wanted: WantedTierEntry) -> ControlStatus: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +65,7 @@ class Compactor:
         view: View,
         manifests: Manifests,
         cleaning: KeyCleaning,
-        committer: FactCommitter,
+        committer: TierCommitter,
         newest_ticket: Callable[[], Ticket],
         catch_up: Callable[[int], Awaitable[bool]],
         place_in_line: Callable[[str], int],
@@ -100,19 +93,13 @@ class Compactor:
 
     async def run(self) -> None:
         """For the epoch's life."""
-        self._health.recover(DUTY)
-        while self._health.stopped is None:
-            await asyncio.sleep(self._limits.interval_ms / 1000)
-            if self._place_in_line(DUTY):
-                continue
-            try:
-                await self.round()
-            except (BucketError, SequencerError) as error:
-                logger.warning("nothing is compacted now: %s", error)
-            except (CorruptObjectError, InvalidDataError) as error:
-                self._health.degrade(DUTY, str(error))
-            else:
-                self._health.recover(DUTY)
+        await run_rounds(
+            DUTY,
+            self.round,
+            interval_ms=self._limits.interval_ms,
+            place_in_line=self._place_in_line,
+            health=self._health,
+        )
 
     async def round(self) -> int:
         """Do what is due; says how many swaps were offered. Raises `BucketError`, `SequencerError`,
@@ -163,7 +150,11 @@ class Compactor:
         changes = []
         async for partition, log, topic in self._partitions():
             tier = log.tier
-            clean = sum(row.end <= tier.cleaned_to for row in tier.rows) if _compacts(topic) else 0
+            clean = (
+                sum(row.end <= tier.cleaned_to for row in tier.rows)
+                if has_policy(topic.configs, "compact")
+                else 0
+            )
             for rows in (tier.rows[:clean], tier.rows[clean:]):
                 for group in plan_merge(
                     rows, quiet=not log.batches.segments, settings=self._limits.plan
@@ -176,7 +167,7 @@ class Compactor:
         writer = self._writer()
         changes = []
         async for partition, log, topic in self._partitions():
-            if _compacts(topic):
+            if has_policy(topic.configs, "compact"):
                 change = await self._cleaning.clean(partition, log, self._view, topic, writer)
                 if change is not None:
                     changes.append(change)
@@ -187,7 +178,7 @@ class Compactor:
         changes = []
         async for partition, log, topic in self._partitions():
             plan = plan_manifest(log.tier.rows, settings=self._limits.plan)
-            if plan is not None and not _compacts(topic):
+            if plan is not None and not has_policy(topic.configs, "compact"):
                 changes.append(await writer.list_rows(partition, plan))
         return await self._commit(writer, changes)
 
@@ -204,17 +195,8 @@ class Compactor:
                     changes.append(await writer.trim(partition, first, trim))
         return await self._commit(writer, changes)
 
-    async def _partitions(self) -> AsyncIterator[tuple[TopicPartition, PartitionLog, Topic]]:
-        looked = 0
-        for topic in self._view.topics():
-            for number in range(topic.partitions):
-                partition = TopicPartition(topic.topic_id, number)
-                log = self._view.log(partition)
-                if log is not None:
-                    yield partition, log, topic
-                looked += 1
-                if looked % PARTITIONS_A_STEP == 0:
-                    await asyncio.sleep(0)
+    def _partitions(self) -> AsyncIterator[tuple[TopicPartition, PartitionLog, Topic]]:
+        return each_partition(self._view, self._view.topics())
 
     async def _commit(self, writer: TierWriter, changes: Sequence[TierChange]) -> int:
         for some in _chunks(changes):
@@ -226,10 +208,6 @@ class Compactor:
 def _chunks(changes: Sequence[TierChange]) -> Iterator[Sequence[TierChange]]:
     for first in range(0, len(changes), SWAPS_AN_ENTRY):
         yield changes[first : first + SWAPS_AN_ENTRY]
-
-
-def _compacts(topic: Topic) -> bool:
-    return "compact" in policies(effective_config(topic.configs, CLEANUP_POLICY))
 
 
 def _swap(change: TierChange) -> SwapOf:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError, SequencerError
 from bucketlog.model import SegmentId, WriterId
 from metadata.checkpoint import restored
+from stateless_broker.duties.rounds import run_rounds
 from stateless_broker.duties.sweeping import TierSweeper
 from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.epochs.committed import CommittedLog
@@ -79,19 +79,13 @@ class Deleter:
 
     async def run(self) -> None:
         """For the epoch's life."""
-        self._health.recover(DUTY)
-        while self._health.stopped is None:
-            await asyncio.sleep(self._settings.interval_ms / 1000)
-            if self._place_in_line(DUTY):
-                continue
-            try:
-                await self.round()
-            except (BucketError, SequencerError) as error:
-                logger.warning("nothing is deleted now: %s", error)
-            except (CorruptObjectError, InvalidDataError) as error:
-                self._health.degrade(DUTY, str(error))
-            else:
-                self._health.recover(DUTY)
+        await run_rounds(
+            DUTY,
+            self.round,
+            interval_ms=self._settings.interval_ms,
+            place_in_line=self._place_in_line,
+            health=self._health,
+        )
 
     async def round(self) -> int:
         """Lay a floor if it is time, and delete what may go; says how many objects went. Raises

@@ -5,34 +5,31 @@ earlier of two clocks, this broker's and the sequencer's, so that one that runs 
 nothing; objects go later, below a floor (`stateless_broker.duties.deletion`).
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError, SequencerError
 from bucketlog.model import TierRow, TopicPartition, WallClock
 from metadata.fold import Topic
 from metadata.partition_log import PartitionLog
 from metadata.tier import object_of
 from metadata.topic_configs import (
-    CLEANUP_POLICY,
     RETENTION_BYTES,
     RETENTION_MS,
     effective_config,
-    policies,
+    has_policy,
 )
 from metadata.view import View
 from stateless_broker.duties.manifests import Manifests
+from stateless_broker.duties.partitions import each_partition
+from stateless_broker.duties.rounds import CATCH_UP_MS, run_rounds
 from stateless_broker.health import Health
-from stateless_broker.log_starts import FactCommitter, move_log_starts
+from stateless_broker.log_starts import move_log_starts
+from stateless_broker.tier_committer import TierCommitter
 from tiered_storage.retention import RetentionLimits, UnmovedBatches, plan_retention
 
 logger = logging.getLogger(__name__)
 
 DUTY = "retention"
-CATCH_UP_MS = 10_000
-PARTITIONS_A_STEP = 100
-"""So many are looked at before others have their turn."""
 
 
 class Retention:
@@ -44,7 +41,7 @@ class Retention:
         *,
         view: View,
         manifests: Manifests,
-        committer: FactCommitter,
+        committer: TierCommitter,
         catch_up: Callable[[int], Awaitable[bool]],
         place_in_line: Callable[[str], int],
         health: Health,
@@ -64,19 +61,13 @@ class Retention:
 
     async def run(self) -> None:
         """For the epoch's life."""
-        self._health.recover(DUTY)
-        while self._health.stopped is None:
-            await asyncio.sleep(self._interval_ms / 1000)
-            if self._place_in_line(DUTY):
-                continue
-            try:
-                await self.round()
-            except (BucketError, SequencerError) as error:
-                logger.warning("no log start moves now: %s", error)
-            except (CorruptObjectError, InvalidDataError) as error:
-                self._health.degrade(DUTY, str(error))
-            else:
-                self._health.recover(DUTY)
+        await run_rounds(
+            DUTY,
+            self.round,
+            interval_ms=self._interval_ms,
+            place_in_line=self._place_in_line,
+            health=self._health,
+        )
 
     async def round(self) -> dict[TopicPartition, int]:
         """Move what is to be moved; says which log starts. Raises `BucketError`, `SequencerError`,
@@ -85,17 +76,16 @@ class Retention:
             return {}
         now_ms = min(clock() for clock in self._clocks)
         starts: dict[TopicPartition, int] = {}
-        looked = 0
-        for topic in self._view.topics():
-            limits = self._limits(topic)
-            for number in range(topic.partitions) if limits is not None else ():
-                looked += 1
-                if looked % PARTITIONS_A_STEP == 0:
-                    await asyncio.sleep(0)
-                partition = TopicPartition(topic.topic_id, number)
-                start = await self._start(partition, limits, now_ms) if limits else None
-                if start is not None:
-                    starts[partition] = start
+        limits = {
+            topic.topic_id: found
+            for topic in self._view.topics()
+            if (found := self._limits(topic)) is not None
+        }
+        limited = [topic for topic in self._view.topics() if topic.topic_id in limits]
+        async for partition, _, topic in each_partition(self._view, limited):
+            start = await self._start(partition, limits[topic.topic_id], now_ms)
+            if start is not None:
+                starts[partition] = start
         if starts:
             await move_log_starts(starts, view=self._view, committer=self._committer)
             logger.info("%d log starts were moved by retention", len(starts))
@@ -105,7 +95,7 @@ class Retention:
         def config(name: str) -> str:
             return effective_config(topic.configs, name, self._topic_defaults)
 
-        if "delete" not in policies(config(CLEANUP_POLICY)):
+        if not has_policy(topic.configs, "delete"):
             return None
         limits = RetentionLimits(int(config(RETENTION_MS)), int(config(RETENTION_BYTES)))
         return None if limits == RetentionLimits(-1, -1) else limits

@@ -6,7 +6,6 @@ entry says so, and again where that entry was not written; a manifest goes after
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import ObjectNotFoundError
@@ -14,8 +13,9 @@ from bucketlog.model import Ticket
 from bucketlog.tier_holdings import dropped_manifests, holdings_of, named_manifests
 from metadata.checkpoint import restored
 from metadata.facts import TiersSwept
-from metadata.sequencer.requests import ControlStatus, WantedTierEntry
+from metadata.sequencer.requests import WantedTierEntry
 from stateless_broker.duties.manifests import Manifests
+from stateless_broker.tier_committer import TierCommitter
 from tiered_storage import keys
 from tiered_storage.bucket import Bucket, ObjectInfo, listed
 from tiered_storage.deletion import Kind
@@ -25,12 +25,8 @@ Delete = Callable[[Kind, Sequence[str]], Awaitable[None]]
 """A kind of objects, and keys."""
 
 
-class FactCommitter(Protocol):
-    async def commit_fact(self, fact: TiersSwept, wanted: WantedTierEntry) -> ControlStatus: ...
-
-
 class TierSweeper:
-    def __init__(self, bucket: Bucket, manifests: Manifests, committer: FactCommitter) -> None:
+    def __init__(self, bucket: Bucket, manifests: Manifests, committer: TierCommitter) -> None:
         self._bucket = bucket
         self._manifests = manifests
         self._committer = committer

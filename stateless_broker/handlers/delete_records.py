@@ -13,11 +13,12 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.errors import SequencerError
 from bucketlog.model import TopicPartition
-from metadata.topic_configs import CLEANUP_POLICY, effective_config, policies
+from metadata.topic_configs import has_policy
 from metadata.view import View
-from stateless_broker.log_starts import FactCommitter, move_log_starts
+from stateless_broker.log_starts import move_log_starts
 from stateless_broker.network.dispatch import Request
 from stateless_broker.network.messages import Values
+from stateless_broker.tier_committer import TierCommitter
 
 TO_THE_END = -1
 INVALID_LOW_WATERMARK = -1
@@ -27,7 +28,7 @@ class DeleteRecordsHandler:
     """`catch_up` waits until the view shows all that is visible now."""
 
     def __init__(
-        self, *, view: View, committer: FactCommitter, catch_up: Callable[[], Awaitable[bool]]
+        self, *, view: View, committer: TierCommitter, catch_up: Callable[[], Awaitable[bool]]
     ) -> None:
         self._view = view
         self._committer = committer
@@ -70,7 +71,7 @@ class DeleteRecordsHandler:
         log = self._view.log(partition) if partition else None
         if topic is None or log is None:
             return ErrorCode.unknown_topic_or_partition, None, 0
-        if "delete" not in policies(effective_config(topic.configs, CLEANUP_POLICY)):
+        if not has_policy(topic.configs, "delete"):
             return ErrorCode.policy_violation, None, 0
         start = log.high_watermark if wanted.offset == TO_THE_END else wanted.offset
         if not 0 <= start <= log.high_watermark:

@@ -30,7 +30,7 @@ from metadata.topic_configs import (
     MAX_MESSAGE_BYTES,
     TIMESTAMP_TYPE,
     effective_config,
-    policies,
+    has_policy,
 )
 from metadata.view import View
 from stateless_broker.network.connection import Answer, Frame
@@ -260,7 +260,7 @@ class ProduceHandler:
             raise UnsupportedCompressionError(f"zstd in a request of version {call.version}")
         if header.is_transactional:
             raise InvalidBatchError("a transactional batch outside a transaction")
-        if CLEANUP_POLICY in topic.configs and "compact" in policies(topic.configs[CLEANUP_POLICY]):
+        if CLEANUP_POLICY in topic.configs and has_policy(topic.configs, "compact"):
             _check_keys(part, data, header)
         header = self._timestamps(topic, data, header, call, row)
         partition = TopicPartition(topic.topic_id, part.partition)
