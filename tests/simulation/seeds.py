@@ -1,25 +1,32 @@
 """Many runs: each in a process of its own, several at once, each of these on its own Valkey."""
 
+import importlib
 import multiprocessing
 import os
 import pickle
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from bucketlog.wire.batch import read_header
 from tests.sequencing import start_valkey
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.redis_servers import simulate_identity
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.source_changes import apply, unchanged
 from tests.simulation.world import Sizes
+from tests.wire_client import build_batch
+from tiered_storage.offset_map import MAP_BYTES_MIN, SECRET_BYTES, offset_map, open_batch
 
 EXIT_TERMINATED = 143
+WARMS_FROM = 10
+T = TypeVar("T")
 
 
 class _Ending:
@@ -92,20 +99,39 @@ def _work(told: Connection, cases: Sequence[Case], sizes: Sizes, everything: boo
     with tempfile.TemporaryDirectory(prefix="bucketlog-simulation-") as folder:
         path = Path(folder) / "valkey.sock"
         with start_valkey(path):
+            if len(cases) >= WARMS_FROM:
+                _warm_up(ending, path)
             for case in cases:
-                outcome = None
-                if not ending.is_asked:
-                    outcome = _in_child(ending, case, path, sizes, everything)
-                if outcome is None:
-                    sys.exit(EXIT_TERMINATED)
+                outcome = _in_child(ending, partial(_simulate, case, path, sizes, everything))
                 told.send((case, outcome))
 
 
-def _in_child(
-    ending: _Ending, case: Case, redis: Path, sizes: Sizes, everything: bool
-) -> Outcome | None:
-    """A fork: every run begins in the same state, and leaves nothing behind. None where it was
-    ended."""
+def _simulate(case: Case, redis: Path, sizes: Sizes, everything: bool) -> Outcome:
+    simulate_identity(apply(MUTANTS[case.mutant]) if case.mutant is not None else unchanged)
+    return simulate(case.seed, redis, sizes=sizes, everything=everything)
+
+
+def _warm_up(ending: _Ending, redis: Path) -> None:
+    """What a run imports and compiles, forks find done."""
+
+    def modules() -> list[str]:
+        _simulate(Case(0), redis, Sizes(batches_each=1), everything=False)
+        return list(sys.modules)
+
+    for name in _in_child(ending, modules):
+        importlib.import_module(name)
+    data = bytes(build_batch([(b"k", b"v")]))
+    batch = open_batch(memoryview(data), read_header(data))
+    offsets = offset_map(MAP_BYTES_MIN, bytes(SECRET_BYTES))
+    offsets.add([batch], 0, split_first=True)
+    offsets.judge([batch], 1, [False]).records(0, 0)
+
+
+def _in_child(ending: _Ending, work: Callable[[], T]) -> T:
+    """What `work` says in a fork: it begins in the same state as all others, and leaves nothing
+    behind. Whoever is asked to end goes."""
+    if ending.is_asked:
+        sys.exit(EXIT_TERMINATED)
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -113,9 +139,7 @@ def _in_child(
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.close(reader)
-            patch = apply(MUTANTS[case.mutant]) if case.mutant is not None else unchanged
-            simulate_identity(patch)
-            found = simulate(case.seed, redis, sizes=sizes, everything=everything)
+            found = work()
             with os.fdopen(writer, "wb") as out:
                 out.write(pickle.dumps(found))
             status = 0
@@ -124,8 +148,8 @@ def _in_child(
     os.close(writer)
     data = ending.wait_for(child, reader)
     if ending.is_asked:
-        return None
+        sys.exit(EXIT_TERMINATED)
     if not data:
-        raise RuntimeError(f"{case} ended without an outcome")
-    outcome: Outcome = pickle.loads(data)
-    return outcome
+        raise RuntimeError("a run ended without an outcome")
+    answer: T = pickle.loads(data)
+    return answer

@@ -53,6 +53,7 @@ SETTINGS = {
     "compaction_age_ms_min": 500,
     "partition_segment_bytes": 2_000,
     "tier_rows_max": 2,
+    "log_cleaner_dedupe_buffer_bytes": 4_096,
 }
 
 CLOCK_ERRORS_MS = (500, 60_000)
@@ -72,7 +73,7 @@ QUICK_BUCKET = (0.001, 0.003)
 class Sizes:
     partitions: int = 4
     producers: int = 10
-    batches_each: int = 50
+    batches_each: int = 46
     consumers: int = 2
     committers: int = 2
     changers: int = 2
