@@ -53,7 +53,8 @@ class View:
         for fact in facts:
             if isinstance(fact, TopicDeleted):
                 self._forget(topic_id_of(fact))
-            elif isinstance(fact, TiersSwapped):
+        for fact in facts:  # also of topics that a later one of these deletes
+            if isinstance(fact, TiersSwapped):
                 self._begin(fact.swaps)
             elif isinstance(fact, LogStartsMoved):
                 self._begin(fact.partitions)

@@ -7,6 +7,7 @@ from metadata.partition_log import PartitionLog, StoredRange
 from metadata.view import Change, View
 from tests.indexes import (
     WRITER,
+    begin,
     commit,
     create,
     delete,
@@ -15,6 +16,9 @@ from tests.indexes import (
     partition,
     row,
     segment,
+    swap,
+    swapped,
+    tier_row,
     topic_id,
 )
 
@@ -168,3 +172,14 @@ def test_a_view_that_begins_again_has_the_offsets_of_its_segments() -> None:
     view.apply(segment(0, {}, create(1), commit("old", {partition(1): 1})))
     view.become(View.of([segment(0, {}, create(1), commit("new", {partition(1): 2}))]))
     assert view.groups() == ["new"]
+
+
+def test_one_segment_moves_what_it_deletes() -> None:
+    view = View()
+    view.apply(
+        segment(0, {partition(1): [row(0, 4)], partition(2): [row(0, 4)]}, *map(create, (1, 2)))
+    )
+    swaps = (swap(each, 0, 4, tier_row(0, 4)) for each in (partition(1), partition(2)))
+    view.apply(segment(1, {}, swapped(*swaps), delete(1)))
+    view.apply(segment(2, {}, begin({partition(2): 2}), delete(2)))
+    assert (dict(view.logs()), list(view.waiting)) == ({}, [])
