@@ -71,7 +71,10 @@ def run_cases(
     for job in range(min(jobs, len(cases))):
         ours, theirs = context.Pipe(duplex=False)
         part = list(cases)[job::jobs]
-        worker = context.Process(target=_work, args=(theirs, part, sizes or Sizes(), everything))
+        readers = [ours, *running]
+        worker = context.Process(
+            target=_work, args=(theirs, readers, part, sizes or Sizes(), everything)
+        )
         worker.start()
         theirs.close()
         running[ours] = worker
@@ -93,7 +96,16 @@ def run_cases(
                 left.join(1.0)
 
 
-def _work(told: Connection, cases: Sequence[Case], sizes: Sizes, everything: bool) -> None:
+def _work(
+    told: Connection,
+    readers: Sequence[Connection],
+    cases: Sequence[Case],
+    sizes: Sizes,
+    everything: bool,
+) -> None:
+    """`readers` are whoever asked's, which alone may hold them: it may be gone one day."""
+    for reader in readers:
+        reader.close()
     ending = _Ending()
     signal.signal(signal.SIGTERM, ending.ask)  # Valkey goes, too
     with tempfile.TemporaryDirectory(prefix="bucketlog-simulation-") as folder:
