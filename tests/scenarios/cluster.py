@@ -7,6 +7,7 @@ clients, which would else come to talk to themselves at the port of a broker tha
 
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -33,6 +34,8 @@ LOWEST_PORT, HIGHEST_PORT = 15_000, 32_000
 LOG_TAIL_LINES = 25
 MEMBERS_TIMEOUT_S = 20.0
 MEMBERS_PAUSE_S = 0.05
+IN_MEMORY = Path("/dev/shm")
+IN_MEMORY_FREE_BYTES = 8 << 30
 _PORT_TRIES = 100
 
 
@@ -158,9 +161,18 @@ class Cluster:
         )
 
 
+def _place() -> Path | None:
+    """Where there is room, in memory: disks of small machines let an fsync wait for many seconds
+    now and then, and what is measured here is brokers. None: where temporary files are."""
+    if not IN_MEMORY.is_mount() or shutil.disk_usage(IN_MEMORY).free < IN_MEMORY_FREE_BYTES:
+        return None
+    return IN_MEMORY
+
+
 def _without_brokers(closing: ExitStack, store: Store) -> Cluster:
     """A bucket and a Valkey, until `closing` is left."""
-    folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-cluster-")))
+    there = TemporaryDirectory(prefix="bucketlog-cluster-", dir=_place())
+    folder = Path(closing.enter_context(there))
     valkey = OwnValkey(folder)
     valkey.start()
     closing.callback(valkey.stop)

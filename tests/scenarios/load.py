@@ -4,6 +4,7 @@ it was told in a history (tests/scenarios/history.py).
 Values name their records: `<producer> <number> <padding>`.
 """
 
+import os
 import threading
 import time
 from abc import abstractmethod
@@ -73,14 +74,24 @@ class Load(Progress):
         burst_records: int = BURST_RECORDS,
     ) -> None:
         super().__init__(name, history)
+        self._servers = bootstrap
         self._topic = topic
         self._partitions = partitions
         self._burst_records = burst_records
         self._stopping = threading.Event()
         self._waiting = 0
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+
+    def run(self) -> None:
+        # its threads are run like this one: librdkafka polls without a pause while it may not have
+        # more requests in flight, and would take two cores away from brokers and store
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         self._producer = Producer(
             {
-                "bootstrap.servers": bootstrap,
+                "bootstrap.servers": self._servers,
                 "enable.idempotence": True,
                 "linger.ms": 2,
                 "message.timeout.ms": int(PROGRESS_TIMEOUT_S * 1000),
@@ -92,12 +103,6 @@ class Load(Progress):
                 "log_level": 0,
             }
         )
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self.join()
-
-    def run(self) -> None:
         try:
             self._send_on()
         except KafkaException as error:  # the producer has met a fatal error
