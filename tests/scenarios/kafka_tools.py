@@ -26,6 +26,10 @@ CLASSES: Mapping[str, str] = {
     "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
 }
+APPLICATIONS: Mapping[str, str] = {
+    "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
+    "word-count": "org.apache.kafka.streams.examples.wordcount.WordCountDemo",
+}
 QUICK_START = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -44,8 +48,9 @@ class KafkaTools:
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         java = find_java()
-        self._java = str(java.home / "bin" / "java") if java.home else "java"
         self._jars = _installed_jars()
+        program = str(java.home / "bin" / "java") if java.home else "java"
+        self._java_command = (program, *QUICK_START, "-cp", f"{self._jars}/*")
 
     @property
     def version(self) -> str:
@@ -78,11 +83,20 @@ class KafkaTools:
             env=_environment(),
         )
 
+    def start_application(self, name: str, config: Path, said: IO[bytes]) -> subprocess.Popen[str]:
+        """One of `APPLICATIONS`, which reads all it is told from the properties in `config`."""
+        return subprocess.Popen(
+            [*self._java_command, APPLICATIONS[name], str(config)],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            text=True,
+            env=_environment(),
+        )
+
     def _command(self, tool: str, arguments: Sequence[str]) -> list[str]:
-        return [
-            *(self._java, *QUICK_START, "-cp", f"{self._jars}/*", CLASSES[tool]),
-            *("--bootstrap-server", self._bootstrap, *arguments),
-        ]
+        where = ("--bootstrap-server", self._bootstrap)
+        return [*self._java_command, CLASSES[tool], *where, *arguments]
 
     def lines(self, tool: str, *arguments: str, stdin: bytes = b"") -> list[str]:
         """What it printed, without empty lines; raises `ToolFailedError` with all it said, also

@@ -232,8 +232,8 @@ MUTANTS: dict[str, Mutant] = {
                 "if highest > epoch:",
                 "if False:",
             ),
-            NO_LOOK_AT_CLAIMS,  # a second line: else it finds out before it publishes
         ],
+        [NO_LOOK_AT_CLAIMS],  # else it finds out before it publishes
     ),
     "claims-looked-at": Mutant("who publishes has looked at the claims", [NO_LOOK_AT_CLAIMS]),
     "seal-all": one(
@@ -250,8 +250,8 @@ MUTANTS: dict[str, Mutant] = {
                 "newer = await self._committed.checkpoint(unless=checkpoint)",
                 "newer = None",
             ),
-            NO_LOOK_AT_CLAIMS,  # a second line: else nobody writes on until chains go
         ],
+        [NO_LOOK_AT_CLAIMS],  # else nobody writes on until chains go
     ),
     "producers-folded": one(
         "a new epoch knows what producers have written",

@@ -19,7 +19,7 @@ from tests.sequencing import start_valkey
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.redis_servers import simulate_identity
 from tests.simulation.run import Outcome, simulate
-from tests.simulation.source_changes import apply, unchanged
+from tests.simulation.source_changes import Change, apply
 from tests.simulation.world import Sizes
 from tests.wire_client import build_batch
 from tiered_storage.offset_map import MAP_BYTES_MIN, SECRET_BYTES, offset_map, open_batch
@@ -54,8 +54,20 @@ class _Ending:
 
 
 class Case(NamedTuple):
+    """`second_lines_alone`: only those of the mutant are broken."""
+
     seed: int
     mutant: str | None = None
+    second_lines_alone: bool = False
+
+    @property
+    def changes(self) -> Sequence[Change]:
+        if self.mutant is None:
+            return ()
+        broken = MUTANTS[self.mutant]
+        if self.second_lines_alone:
+            return broken.second_lines
+        return [*broken.changes, *broken.second_lines]
 
 
 def run_cases(
@@ -119,7 +131,7 @@ def _work(
 
 
 def _simulate(case: Case, redis: Path, sizes: Sizes, everything: bool) -> Outcome:
-    simulate_identity(apply(MUTANTS[case.mutant]) if case.mutant is not None else unchanged)
+    simulate_identity(apply(case.changes))
     return simulate(case.seed, redis, sizes=sizes, everything=everything)
 
 

@@ -26,16 +26,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Mutant:
+    """`second_lines`: other rules that have to be broken, too, or they would do for this one. What
+    catches such a mutant counts only where nothing goes wrong without them alone."""
+
     rule: str
     changes: Sequence[Change]
+    second_lines: Sequence[Change] = ()
 
 
 def one(rule: str, where: str, old: str, new: str) -> Mutant:
     return Mutant(rule, [Change(where, old, new)])
-
-
-def unchanged(name: str, text: str) -> str:
-    return text
 
 
 def lua_patch(changes: Sequence[Change]) -> LuaPatch:
@@ -50,18 +50,18 @@ def lua_patch(changes: Sequence[Change]) -> LuaPatch:
     return patched
 
 
-def apply(mutant: Mutant) -> LuaPatch:
+def apply(changes: Sequence[Change]) -> LuaPatch:
     """Change this process' functions; returns the change of Lua files."""
     by_function: dict[str, list[Change]] = {}
-    for change in mutant.changes:
+    for change in changes:
         if not change.where.endswith(".lua"):
             by_function.setdefault(change.where, []).append(change)
-    for where, changes in by_function.items():
-        function, text = changed_source(where, changes)
+    for where, mine in by_function.items():
+        function, text = changed_source(where, mine)
         made: dict[str, Any] = {}
         exec(compile(text, where, "exec"), dict(function.__globals__), made)
         function.__code__ = made[function.__name__].__code__
-    return lua_patch(mutant.changes)
+    return lua_patch(changes)
 
 
 def changed_source(where: str, changes: Sequence[Change]) -> tuple[FunctionType, str]:
