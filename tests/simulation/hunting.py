@@ -55,8 +55,16 @@ def second_lines() -> list[str]:
 
 
 def hunt_all(seeds: int, *, jobs: int = 1) -> Iterator[Catch]:
+    """First the seed that caught it before, then all from the first on."""
+    known = [Case(caught.seed, name) for name, caught in CAUGHT.items() if caught.seed < seeds]
+    again = set()
+    for case, outcome in run_cases(known, jobs=jobs):
+        if outcome.violation is not None and case.mutant and _holds_without_second_lines(case):
+            again.add(case.mutant)
+            yield Catch(case.mutant, case.seed, 1, outcome.violation)
     for name in MUTANTS:
-        yield hunt(name, range(seeds), jobs=jobs)
+        if name not in again:
+            yield hunt(name, range(seeds), jobs=jobs)
 
 
 def hunt_easy(*, jobs: int = 1) -> Iterator[Catch]:
