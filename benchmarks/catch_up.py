@@ -137,7 +137,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         for topic in (HISTORY, TAIL):
             create_topic(broker.bootstrap, topic, args.partitions)
         records = fill(args, broker)
-        flags = vars(args) | {"acks": "all", "idempotence": True}
+        flags = vars(args) | {"acks": "all", "idempotence": False}
         more = argparse.Namespace(**flags)
         per_second = args.rate_mb_s * MB / args.record_bytes
         with open_producer(

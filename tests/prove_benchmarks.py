@@ -58,6 +58,18 @@ def prove_latency(short: bool) -> Figures:
     return bench("produce", short, *flags, limits=("--max-p99-ms", "10"))
 
 
+def prove_catch_up(short: bool) -> Figures:
+    """One consumer reads history from MinIO while others produce 20 MB/s there, flushing as brokers
+    on S3 do."""
+    flags = (*ONE_MINIO, "--rate-mb-s", "20", "--setting", "flush_interval_ms=250")
+    size = ("--fill-mb", "300", "--pairs", "1", "--quiet-seconds", "3")
+    limits = ("--fill-mb", "5000", "--pairs", "5", "--max-ratio", "1.5")
+    figures = run_benchmark("catch_up", *flags, *(size if short else limits))
+    if figures["shortfalls"]:
+        raise ShortfallError("; ".join(figures["shortfalls"]), figures)
+    return figures
+
+
 def prove_minio(short: bool) -> Figures:
     """As fast as it goes into one MinIO: 1 KB records, and 100 B ones, which have no limit."""
     limits = ("--min-mb-s", "110", "--max-cpu-s-per-gb", "3")
@@ -93,4 +105,5 @@ FILE_TARGETS: dict[str, Callable[[bool], Figures]] = {
 STORE_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "minio": prove_minio,
     "s3latency": prove_s3latency,
+    "catchup": prove_catch_up,
 }

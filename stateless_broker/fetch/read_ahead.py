@@ -1,28 +1,45 @@
 """Reading history ahead of those who catch up.
 
 Whoever fetches what is not recent goes on from there, and asks for a megabyte at a time. What it
-will want is read in a few large requests, in the middle of one stretch for the next.
+will want is read in a few large requests, in the middle of one stretch for the next. A log segment
+holds a little of many partitions: what those who catch up at the same time want of one object is
+asked for at once.
 
-Invariant: a stretch that was asked for is not asked for again while its reader is within it.
+Invariants: a stretch that was asked for is not asked for again while its reader is within it; all
+stretches together fill half of the memory for history at most, so that they are still there when
+they are wanted.
 """
 
+import asyncio
 from collections import OrderedDict
-from typing import NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from bucketlog.model import TopicPartition
+from bucketlog.model import StoredObject, TopicPartition
 from metadata.partition_log import PartitionLog, StoredRange
 from stateless_broker.fetch.reading import RangeReader
 
 PARTITIONS_MAX = 1_000
 """Of which it is known how far they were asked for."""
+ACTIVE_S = 30.0
+"""Whoever has not fetched for so long does not catch up any more."""
+SOON_SHARES = 4
+"""What others want of an object is read with it where they come to it within so many stretches."""
+GAP_BYTES_MAX = 2 * 1024 * 1024
+"""What nobody wants between two ranges of an object is read with them, up to so much: that is
+quicker than another request."""
 
 
-class _Asked(NamedTuple):
-    """From `middle` on what comes after `end` is asked for."""
+@dataclass(slots=True)
+class _Behind:
+    """A partition that somebody catches up on: from `middle` on what comes after `end` is asked
+    for."""
 
+    log: PartitionLog
     start: int
     middle: int
     end: int
+    noted_s: float
 
 
 class ReadAhead:
@@ -32,7 +49,9 @@ class ReadAhead:
         self._reader = reader
         self._cache = reader.cache
         self._bytes_ahead = bytes_ahead
-        self._asked: OrderedDict[TopicPartition, _Asked] = OrderedDict()
+        self._behind: OrderedDict[TopicPartition, _Behind] = OrderedDict()
+        """Who fetched last comes last."""
+        self._due: set[TopicPartition] = set()
 
     def note(
         self,
@@ -41,20 +60,82 @@ class ReadAhead:
         offset: int,
         wanted: list[StoredRange],
     ) -> None:
-        """Somebody is about to read these, from `offset` on."""
-        if not self._bytes_ahead or not wanted or self._cache.is_recent(wanted[0].object):
+        """Somebody is about to read these, from `offset` on; `ask` follows."""
+        if not self._bytes_ahead or not wanted:
             return
-        asked = self._asked.get(partition)
-        start = offset
-        if asked is not None and asked.start <= offset < asked.end:
-            if offset < asked.middle:
+        if self._cache.is_recent(wanted[0].object):
+            self._behind.pop(partition, None)
+            return
+        now_s = asyncio.get_running_loop().time()
+        behind = self._behind.get(partition)
+        if behind is None or not behind.start <= offset < behind.end:
+            behind = self._behind[partition] = _Behind(log, offset, offset, offset, now_s)
+        behind.log, behind.noted_s = log, now_s
+        self._behind.move_to_end(partition)
+        if offset >= behind.middle:
+            behind.start = offset
+            self._due.add(partition)
+
+    def bounded(self, first: StoredRange, max_bytes: int, partitions: int) -> int:
+        """How much of `max_bytes` a fetch of so many `partitions` is to have of one that goes on at
+        `first`. Whoever catches up gets one stretch at most, so that partitions keep step, and
+        what they want of an object is still in memory when the last of them comes to it."""
+        if not self._bytes_ahead or self._cache.is_recent(first.object):
+            return max_bytes
+        return min(max_bytes, self._share(max(partitions, len(self._behind))))
+
+    def _share(self, partitions: int) -> int:
+        return min(self._bytes_ahead, self._cache.history_bytes_max // 2 // max(partitions, 1))
+
+    def ask(self) -> None:
+        """For what those who were noted want next, and with it for what others want of the same
+        objects."""
+        if not self._due:
+            return
+        self._forget_idle()
+        due, self._due = self._due & self._behind.keys(), set()
+        share = self._share(len(self._behind))
+        wanted = [stored for each in due for stored in self._advance(self._behind[each], share)]
+        objects = {stored.object for stored in wanted}
+        for partition, behind in self._behind.items():
+            if partition not in due:
+                soon = behind.log.stretch(behind.end, SOON_SHARES * share).ranges
+                wanted += [stored for stored in soon if stored.object in objects]
+        missing = [
+            stored
+            for stored in wanted
+            if not self._cache.is_recent(stored.object) and not self._reader.has(stored)
+        ]
+        self._reader.expect(joined(missing))
+
+    @staticmethod
+    def _advance(behind: _Behind, max_bytes: int) -> list[StoredRange]:
+        stretch = behind.log.stretch(behind.end, max_bytes)
+        behind.middle, behind.end = stretch.middle, stretch.end
+        return stretch.ranges
+
+    def _forget_idle(self) -> None:
+        since_s = asyncio.get_running_loop().time() - ACTIVE_S
+        while self._behind:
+            partition, oldest = next(iter(self._behind.items()))
+            if oldest.noted_s >= since_s and len(self._behind) <= PARTITIONS_MAX:
                 return
-            start = asked.end
-        stretch = log.stretch(start, self._bytes_ahead)
-        self._asked[partition] = _Asked(offset, stretch.middle, stretch.end)
-        self._asked.move_to_end(partition)
-        if len(self._asked) > PARTITIONS_MAX:
-            self._asked.popitem(last=False)
-        self._reader.expect(
-            [stored for stored in stretch.ranges if not self._cache.is_recent(stored.object)]
-        )
+            del self._behind[partition]
+
+
+def joined(ranges: Iterable[StoredRange]) -> list[StoredRange]:
+    """Neighbours in one object are one range; objects in the order in which they come first."""
+    by_object: dict[StoredObject, list[StoredRange]] = {}
+    for stored in ranges:
+        by_object.setdefault(stored.object, []).append(stored)
+    found: list[StoredRange] = []
+    for there, rows in by_object.items():
+        rows.sort()
+        start, end = rows[0].position, rows[0].position
+        for row in rows:
+            if row.position > end + GAP_BYTES_MAX:
+                found.append(StoredRange(there, start, end - start))
+                start = row.position
+            end = max(end, row.position + row.length)
+        found.append(StoredRange(there, start, end - start))
+    return found

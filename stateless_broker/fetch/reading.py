@@ -60,8 +60,13 @@ class RangeReader:
         self._running: dict[StoredRange, asyncio.Task[Buffer]] = {}
         self._places = Places()
         """What is being read."""
+        self._expected: dict[StoredRange, None] = {}
+        """What will be wanted soon and is not being read yet, in that order."""
+        self._expected_places = Places()
         self._recent_slots = asyncio.Semaphore(limits.recent_in_flight)
         self._history_slots = asyncio.Semaphore(limits.history_in_flight)
+        self._history_in_flight = limits.history_in_flight
+        self._history_running = 0
 
     @classmethod
     def of(
@@ -128,16 +133,43 @@ class RangeReader:
         return part
 
     def expect(self, ranges: Sequence[StoredRange]) -> None:
-        """They will be wanted soon: read them, as far as nobody else waits for history."""
+        """They will be wanted soon: read them, as far as nobody else waits for history, the rest
+        when there is room, or somebody wants a part of it."""
         for wanted in ranges:
-            if not self.history_is_idle:
-                return
-            self.begin(wanted)
+            if not self.has(wanted):
+                self._expected[wanted] = None
+                self._expected_places.add(wanted)
+        self._begin_expected()
+
+    def has(self, stored: StoredRange) -> bool:
+        """In memory, or soon."""
+        return (
+            self._places.covering(stored) is not None
+            or self._expected_places.covering(stored) is not None
+            or self.cache.find(stored) is not None
+        )
+
+    def _begin_expected(self) -> None:
+        while self._expected and self.history_is_idle:
+            first = next(iter(self._expected))
+            self._expect_no_more(first)
+            self._task(first)
+
+    def _take_expected(self, wanted: StoredRange) -> StoredRange | None:
+        """What is expected with all that is wanted in it; it is expected no more."""
+        expected = self._expected_places.covering(wanted)
+        if expected is not None:
+            self._expect_no_more(expected)
+        return expected
+
+    def _expect_no_more(self, expected: StoredRange) -> None:
+        del self._expected[expected]
+        self._expected_places.remove(expected)
 
     @property
     def history_is_idle(self) -> bool:
         """Somebody may read ahead."""
-        return not self._history_slots.locked()
+        return self._history_running < self._history_in_flight
 
     def begin(self, wanted: StoredRange) -> None:
         """All of it is wanted now, though others wait: read it in one request."""
@@ -148,21 +180,27 @@ class RangeReader:
         """What is being read with all that is wanted in it."""
         holder = self._places.covering(wanted)
         if holder is None:
-            holder = wanted
+            holder = self._take_expected(wanted) or wanted
             if self.cache.is_recent(wanted.object):  # others will want the rest of it
                 holder = StoredRange(wanted.object, 0, self.cache.size_bytes(wanted.object))
             task = asyncio.get_running_loop().create_task(self._get(holder))
             self._running[holder] = task
             self._places.add(holder)
-            task.add_done_callback(self._forget(holder))
+            is_history = not self.cache.is_recent(holder.object)
+            self._history_running += is_history
+            task.add_done_callback(self._forget(holder, is_history=is_history))
         return holder, self._running[holder]
 
-    def _forget(self, stored: StoredRange) -> Callable[["asyncio.Task[Buffer]"], None]:
+    def _forget(
+        self, stored: StoredRange, *, is_history: bool
+    ) -> Callable[["asyncio.Task[Buffer]"], None]:
         def forget(task: "asyncio.Task[Buffer]") -> None:
             del self._running[stored]
             self._places.remove(stored)
+            self._history_running -= is_history
             if not task.cancelled():
                 task.exception()  # whoever wanted it may have gone before it failed
+                self._begin_expected()
 
         return forget
 

@@ -161,10 +161,11 @@ class FetchHandler:
         any_yet = False
         for part in planned:
             share = min(max(part.wanted.max_bytes, 0), left)
-            size, work = self._plan(part, share, at_least_one=not any_yet)
+            size, work = self._plan(part, share, len(planned), at_least_one=not any_yet)
             any_yet = any_yet or size > 0
             left = max(left - size, 0)
             works.append(work)
+        self._read_ahead.ask()
         found = await asyncio.gather(*works)
         if any_yet and all(answer == (ErrorCode.none, []) for answer in found):
             found = await self._find_one(planned)
@@ -179,15 +180,16 @@ class FetchHandler:
         found: list[_Records] = []
         any_yet = False
         for part in planned:
-            _, work = self._plan(part, 0, at_least_one=not any_yet)
+            _, work = self._plan(part, 0, len(planned), at_least_one=not any_yet)
             found.append(await work)
             any_yet = any_yet or bool(found[-1][1])
         return found
 
     def _plan(
-        self, part: _Planned, max_bytes: int, *, at_least_one: bool
+        self, part: _Planned, max_bytes: int, partitions: int, *, at_least_one: bool
     ) -> tuple[int, Awaitable[_Records]]:
-        """How many bytes it will have, in the tier at most; and the reading of them."""
+        """How many bytes it will have, in the tier at most; and the reading of them. It is one of
+        so many `partitions`."""
         log, offset = part.log, part.wanted.fetch_offset
         if part.error is not ErrorCode.none or part.partition is None or log is None:
             return 0, _nothing()
@@ -197,6 +199,9 @@ class FetchHandler:
             )
             size = min(max_bytes, self._available_bytes(part, log, max_bytes))
             return max(size, int(at_least_one)), self._told(reading)
+        first = log.ranges(offset, 0, at_least_one=True)
+        if first:
+            max_bytes = self._read_ahead.bounded(first[0], max_bytes, partitions)
         ranges = log.ranges(offset, max_bytes, at_least_one=at_least_one)
         self._read_ahead.note(part.partition, log, offset, ranges)
         return sum(stored.length for stored in ranges), self._told(self._reader.read(ranges))
@@ -219,6 +224,7 @@ class FetchHandler:
             offset, max_bytes - found.size, at_least_one=at_least_one and not found.size
         )
         self._read_ahead.note(partition, log, offset, ranges)
+        self._read_ahead.ask()
         return found.parts + await self._reader.read(ranges)
 
     @staticmethod

@@ -87,16 +87,11 @@ def wait_until_cleaned(broker: EmbeddedCluster, topic: str, below: int, said: Pa
     wait_until(lambda: records_left(broker, topic) < below, said)
 
 
-def test_connect_goes_on_from_its_compacted_topics(
-    tools: KafkaTools, broker: EmbeddedCluster, log: Log, tmp_path: Path
-) -> None:
-    port, source, sink, said = free_port(), tmp_path / "in", tmp_path / "out", tmp_path / "said"
-    said.touch()
-    source.write_text("".join(f"line {number}\n" for number in range(LINES)))
-    config = properties(
-        tmp_path / "worker.properties",
+def worker_properties(path: Path, bootstrap: str, port: int) -> Path:
+    return properties(
+        path,
         {
-            "bootstrap.servers": broker.bootstrap,
+            "bootstrap.servers": bootstrap,
             "group.id": "connect",
             "listeners": f"http://127.0.0.1:{port}",
             "key.converter": "org.apache.kafka.connect.storage.StringConverter",
@@ -118,6 +113,15 @@ def test_connect_goes_on_from_its_compacted_topics(
             "heartbeat.interval.ms": 1_000,
         },
     )
+
+
+def test_connect_goes_on_from_its_compacted_topics(
+    tools: KafkaTools, broker: EmbeddedCluster, log: Log, tmp_path: Path
+) -> None:
+    port, source, sink, said = free_port(), tmp_path / "in", tmp_path / "out", tmp_path / "said"
+    said.touch()
+    source.write_text("".join(f"line {number}\n" for number in range(LINES)))
+    config = worker_properties(tmp_path / "worker.properties", broker.bootstrap, port)
 
     def ask(path: str, body: object = None) -> Any:
         data = json.dumps(body).encode() if body is not None else None

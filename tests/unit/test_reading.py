@@ -51,7 +51,8 @@ class Reading:
 
     def put(self, seq: int, size: int) -> SegmentId:
         segment = SegmentId(WriterId("w"), seq)
-        data = bytes((seq + at) % 251 for at in range(size))
+        data = bytes((seq + at) % 251 for at in range(251)) * (size // 251 + 1)
+        data = data[:size]
         assert self.objects.create(keys.segment(segment), [data])
         return segment
 
@@ -122,6 +123,7 @@ async def test_who_catches_up_reads_in_large_requests() -> None:
     offset = read = 0
     while ranges := log.ranges(offset, MIB, at_least_one=True):
         ahead.note(PARTITION, log, offset, ranges)
+        ahead.ask()
         parts = await reading.reader.read(ranges)
         assert b"".join(parts) == b"".join(map(reading.bytes_of, ranges))
         read += sum(len(part) for part in parts)
@@ -129,6 +131,32 @@ async def test_who_catches_up_reads_in_large_requests() -> None:
     assert read == total
     assert len(reading.bucket.asked) == total // (8 * MIB)
     assert reading.reader.counts.requests == len(reading.bucket.asked)
+
+
+@pytest.mark.parametrize(("together", "requests"), [(12, 70), (3, 110), (1, 240)])
+async def test_those_who_catch_up_together_read_objects_whole(together: int, requests: int) -> None:
+    """12 partitions of which each object has 600 KB: so many of them are asked for at a time. Who
+    is not there yet when others begin is not read for."""
+    reading = Reading()
+    count, run, objects = 12, 600_000, 64
+    logs = [PartitionLog() for _ in range(count)]
+    for seq in range(objects):
+        segment = reading.put(seq, count * run)
+        for number, log in enumerate(logs):
+            log.append(segment, BatchIndex(seq, number * run, run, 1, 0, 0, -1, -1, 0, -1))
+    ahead = ReadAhead(reading.reader, bytes_ahead=8 * MIB)
+    for offset in range(objects):
+        for first in range(0, count, together):
+            asked = []
+            for number in range(first, first + together):
+                ranges = logs[number].ranges(offset, MIB, at_least_one=True)
+                partition = TopicPartition(PARTITION.topic_id, number)
+                ahead.note(partition, logs[number], offset, ranges)
+                asked += ranges
+            ahead.ask()
+            parts = await reading.reader.read(asked)
+            assert b"".join(parts) == b"".join(map(reading.bytes_of, asked))
+    assert len(reading.bucket.asked) <= requests
 
 
 async def test_a_bucket_that_does_not_answer_is_told() -> None:
