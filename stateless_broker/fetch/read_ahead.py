@@ -43,12 +43,12 @@ class _Behind:
 
 
 class ReadAhead:
-    """`bytes_ahead` 0: nothing is read ahead."""
+    """`bytes_ahead` 0: nothing is read ahead; nor is it where no memory is there for history."""
 
     def __init__(self, reader: RangeReader, *, bytes_ahead: int) -> None:
         self._reader = reader
         self._cache = reader.cache
-        self._bytes_ahead = bytes_ahead
+        self._bytes_ahead = min(bytes_ahead, reader.cache.history_bytes_max)
         self._behind: OrderedDict[TopicPartition, _Behind] = OrderedDict()
         """Who fetched last comes last."""
         self._due: set[TopicPartition] = set()
@@ -77,12 +77,14 @@ class ReadAhead:
             self._due.add(partition)
 
     def bounded(self, first: StoredRange, max_bytes: int, partitions: int) -> int:
-        """How much of `max_bytes` a fetch of so many `partitions` is to have of one that goes on at
-        `first`. Whoever catches up gets one stretch at most, so that partitions keep step, and
-        what they want of an object is still in memory when the last of them comes to it."""
+        """How much of `max_bytes` a fetch of so many `partitions` is to have of one that goes on
+        with the batch at `first`. Whoever catches up gets one stretch at most, or that batch, so
+        that partitions keep step, and what they want of an object is still in memory when the last
+        of them comes to it."""
         if not self._bytes_ahead or self._cache.is_recent(first.object):
             return max_bytes
-        return min(max_bytes, self._share(max(partitions, len(self._behind))))
+        share = self._share(max(partitions, len(self._behind)))
+        return min(max_bytes, max(share, first.length))
 
     def _share(self, partitions: int) -> int:
         return min(self._bytes_ahead, self._cache.history_bytes_max // 2 // max(partitions, 1))

@@ -159,6 +159,18 @@ async def test_those_who_catch_up_together_read_objects_whole(together: int, req
     assert len(reading.bucket.asked) <= requests
 
 
+def test_who_catches_up_on_many_partitions_gets_a_batch_of_each_at_least() -> None:
+    reading = Reading()
+    ahead = ReadAhead(reading.reader, bytes_ahead=8 * MIB)
+    batch = StoredRange(SegmentId(WriterId("w"), 0), 0, MIB)
+    assert ahead.bounded(batch, 10 * MIB, 1) == 8 * MIB
+    assert ahead.bounded(batch, 10 * MIB, 16) == 2 * MIB
+    assert ahead.bounded(batch, 10 * MIB, 1000) == MIB
+    assert ahead.bounded(batch, 1000, 1000) == 1000
+    reading.cache.became_visible(SegmentId(WriterId("w"), 0), MIB)
+    assert ahead.bounded(batch, 10 * MIB, 1000) == 10 * MIB
+
+
 async def test_a_bucket_that_does_not_answer_is_told() -> None:
     reading = Reading(read_ms_max=20)
     segment = reading.put(0, 100)
