@@ -13,7 +13,6 @@ the median of the pairs' ratios of p99 is above it.
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import sys
@@ -22,14 +21,16 @@ from multiprocessing.connection import Connection
 from statistics import median
 from typing import Any
 
-from benchmarks.librdkafka import open_producer, open_reader, version
+from benchmarks.fetch import fill, reader_settings
+from benchmarks.librdkafka import open_producer, open_reader
 from benchmarks.produce import MB, WARM_UP_S, Load, percentiles_ms, producer_settings
-from benchmarks.under_test import UnderTest, add_arguments, broker_under_test, machine
+from benchmarks.under_test import UnderTest, add_arguments, broker_under_test, report
 from tests.scenarios.round_trip import create_topic
 
 GB = 1e9
 HISTORY, TAIL = "history", "tail"
 TURN_S = 0.05
+FETCH_BYTES = 10_000_000
 READ_TIMEOUT_S = 600.0
 
 
@@ -49,34 +50,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def fill(args: argparse.Namespace, broker: UnderTest) -> int:
-    """Returns how many records of history there are."""
-    flags = vars(args) | {"acks": "all", "idempotence": False, "rate_mb_s": 0, "linger_ms": 10}
-    more = argparse.Namespace(**flags)
-    settings = producer_settings(more, broker.bootstrap)
-    with open_producer(
-        settings, HISTORY, record_bytes=args.record_bytes, sample_every=1_000_000
-    ) as producer:
-        load = Load(producer, more)
-        while load.sent * args.record_bytes < args.fill_mb * MB:
-            load.run_until(time.perf_counter() + TURN_S)
-        load.drain()
-    return load.records
-
-
 def catch_up(told: Connection, bootstrap: str, partitions: int, records: int) -> None:
     """In a process of its own: read all of the history, and tell how many seconds it took."""
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    settings = {
-        "bootstrap.servers": bootstrap,
-        "fetch.message.max.bytes": "10000000",
-        "fetch.max.bytes": "52428800",
-        "fetch.wait.max.ms": "100",
-        "queued.min.messages": "1000000",
-        "queued.max.messages.kbytes": str(128 * 1024),
-        "enable.auto.commit": "false",
-        "group.id": "none",
-    }
+    settings = reader_settings(bootstrap, FETCH_BYTES)
     began, found = time.perf_counter(), 0
     with open_reader(settings, HISTORY, partitions) as reader:
         while found < records and time.perf_counter() - began < READ_TIMEOUT_S:
@@ -134,9 +111,8 @@ class Pairs:
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
     with broker_under_test(args) as broker:
-        for topic in (HISTORY, TAIL):
-            create_topic(broker.bootstrap, topic, args.partitions)
-        records = fill(args, broker)
+        records = fill(args, broker, HISTORY)
+        create_topic(broker.bootstrap, TAIL, args.partitions)
         flags = vars(args) | {"acks": "all", "idempotence": False}
         more = argparse.Namespace(**flags)
         per_second = args.rate_mb_s * MB / args.record_bytes
@@ -170,16 +146,7 @@ def main() -> int:
     found = []
     if args.max_ratio and figures["p99_ratio"] > args.max_ratio:
         found.append(f"ack p99 {figures['p99_ratio']} times, at most {args.max_ratio} wanted")
-    report = {
-        "benchmark": "catch_up",
-        **figures,
-        "command": " ".join(["python -m benchmarks.catch_up", *sys.argv[1:]]),
-        "client": f"librdkafka {version()}",
-        "machine": machine(),
-        "shortfalls": found,
-    }
-    print(json.dumps(report))
-    return 1 if found else 0
+    return report("catch_up", figures, found)
 
 
 if __name__ == "__main__":

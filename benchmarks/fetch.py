@@ -10,19 +10,18 @@ broker's alone. With --min-mb-s and --max-cpu-s-per-gb the exit code is 1 where 
 """
 
 import argparse
-import json
 import sys
 import time
 from typing import Any
 
-from benchmarks.librdkafka import open_producer, open_reader, version
+from benchmarks.librdkafka import open_producer, open_reader
 from benchmarks.produce import MB, TOPIC, Load, producer_settings
 from benchmarks.under_test import (
     UnderTest,
     add_arguments,
     broker_under_test,
     cost_per_gb,
-    machine,
+    report,
 )
 from tests.scenarios.round_trip import create_topic
 
@@ -44,15 +43,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def fill(args: argparse.Namespace, broker: UnderTest) -> int:
+def fill(args: argparse.Namespace, broker: UnderTest, topic: str = TOPIC) -> int:
     """Returns the number of records that the topic has then."""
-    create_topic(broker.bootstrap, TOPIC, args.partitions)
+    create_topic(broker.bootstrap, topic, args.partitions)
     more = argparse.Namespace(
         **vars(args) | {"acks": "all", "linger_ms": 10, "idempotence": False, "rate_mb_s": 0}
     )
     settings = producer_settings(more, broker.bootstrap)
     with open_producer(
-        settings, TOPIC, record_bytes=args.record_bytes, sample_every=1_000_000
+        settings, topic, record_bytes=args.record_bytes, sample_every=1_000_000
     ) as producer:
         load = Load(producer, more)
         while load.sent * args.record_bytes < args.fill_mb * MB:
@@ -61,18 +60,23 @@ def fill(args: argparse.Namespace, broker: UnderTest) -> int:
     return load.records
 
 
-def read_once(args: argparse.Namespace, broker: UnderTest, records: int) -> int:
-    """Read the whole topic; returns the bytes of its values. Raises `RuntimeError` if short."""
-    settings = {
-        "bootstrap.servers": broker.bootstrap,
-        "fetch.message.max.bytes": str(args.fetch_bytes),
-        "fetch.max.bytes": str(max(args.fetch_bytes, 52_428_800)),
+def reader_settings(bootstrap: str, fetch_bytes: int) -> dict[str, str]:
+    """`fetch_bytes`: of a partition."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "fetch.message.max.bytes": str(fetch_bytes),
+        "fetch.max.bytes": str(max(fetch_bytes, 52_428_800)),
         "fetch.wait.max.ms": "100",
         "queued.min.messages": "1000000",
         "queued.max.messages.kbytes": str(128 * 1024),
         "enable.auto.commit": "false",
         "group.id": "none",
     }
+
+
+def read_once(args: argparse.Namespace, broker: UnderTest, records: int) -> int:
+    """Read the whole topic; returns the bytes of its values. Raises `RuntimeError` if short."""
+    settings = reader_settings(broker.bootstrap, args.fetch_bytes)
     found = value_bytes = 0
     with open_reader(settings, TOPIC, args.partitions) as reader:
         deadline = time.perf_counter() + READ_TIMEOUT_S
@@ -121,16 +125,7 @@ def main() -> int:
     args = parse(sys.argv[1:])
     figures = measure(args)
     found = shortfalls(args, figures)
-    report = {
-        "benchmark": "fetch",
-        **figures,
-        "command": " ".join(["python -m benchmarks.fetch", *sys.argv[1:]]),
-        "client": f"librdkafka {version()}",
-        "machine": machine(),
-        "shortfalls": found,
-    }
-    print(json.dumps(report))
-    return 1 if found else 0
+    return report("fetch", figures, found)
 
 
 if __name__ == "__main__":

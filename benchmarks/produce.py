@@ -23,14 +23,13 @@ where the run falls short.
 
 import argparse
 import ctypes
-import json
 import os
 import sys
 import time
 from typing import Any, NamedTuple
 
-from benchmarks.librdkafka import Producer, open_producer, version
-from benchmarks.under_test import Cost, add_arguments, broker_under_test, cost_per_gb, machine
+from benchmarks.librdkafka import Producer, open_producer
+from benchmarks.under_test import Cost, add_arguments, broker_under_test, cost_per_gb, report
 from tests.scenarios.round_trip import create_topic
 
 MB = 1e6
@@ -194,16 +193,7 @@ def main() -> int:
     args = parse(sys.argv[1:])
     figures = measure(args)
     found = shortfalls(args, figures)
-    report = {
-        "benchmark": "produce",
-        **figures,
-        "command": " ".join(["python -m benchmarks.produce", *sys.argv[1:]]),
-        "client": f"librdkafka {version()}",
-        "machine": machine(),
-        "shortfalls": found,
-    }
-    print(json.dumps(report))
-    return 1 if found else 0
+    return report("produce", figures, found)
 
 
 if __name__ == "__main__":

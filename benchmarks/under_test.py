@@ -6,11 +6,13 @@ be made as slow as S3's.
 """
 
 import argparse
+import json
 import os
 import platform
 import subprocess
+import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import isnan
@@ -22,6 +24,7 @@ from unittest import mock
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
+from benchmarks.librdkafka import version
 from bucketlog.embedded import EmbeddedCluster
 from localstack.servers import RunningStore, StoreName, running
 from tests.scenarios.slow_puts import SlowPuts, log_normal
@@ -172,6 +175,14 @@ def _store(arguments: argparse.Namespace, folder: Path) -> Iterator[RunningStore
             environment["AWS_ENDPOINT_URL_S3"] = proxy.endpoint_url
         closing.enter_context(mock.patch.dict(os.environ, environment))
         yield store
+
+
+def report(benchmark: str, figures: Mapping[str, Any], shortfalls: Sequence[str]) -> int:
+    """One line of JSON on standard output; returns the exit code."""
+    command = " ".join([f"python -m benchmarks.{benchmark}", *sys.argv[1:]])
+    about = {"command": command, "client": f"librdkafka {version()}", "machine": machine()}
+    print(json.dumps({"benchmark": benchmark, **figures, **about, "shortfalls": shortfalls}))
+    return 1 if shortfalls else 0
 
 
 def machine() -> dict[str, Any]:
