@@ -1,5 +1,6 @@
 """Many runs: each in a process of its own, several at once, each of these on its own Valkey."""
 
+import gc
 import importlib
 import multiprocessing
 import os
@@ -79,6 +80,7 @@ def run_cases(
 ) -> Iterator[tuple[Case, Outcome]]:
     """As they end. Whoever stops asking stops them."""
     context = multiprocessing.get_context("fork")
+    gc.collect()  # clients with threads that are garbage end here, not in a fork without those
     running: dict[Connection, BaseProcess] = {}
     for job in range(min(jobs, len(cases))):
         ours, theirs = context.Pipe(duplex=False)
@@ -116,6 +118,7 @@ def _work(
     everything: bool,
 ) -> None:
     """`readers` are whoever asked's, which alone may hold them: it may be gone one day."""
+    gc.disable()  # nothing of the parent's is to be ended here
     for reader in readers:
         reader.close()
     ending = _Ending()
