@@ -26,7 +26,8 @@ from tests.wire_client import build_batch
 from tiered_storage.offset_map import MAP_BYTES_MIN, SECRET_BYTES, offset_map, open_batch
 
 EXIT_TERMINATED = 143
-WARMS_FROM = 10
+WARMS_FROM = 30
+"""So many runs make up for it."""
 T = TypeVar("T")
 
 
