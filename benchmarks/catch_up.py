@@ -24,10 +24,16 @@ from typing import Any
 from benchmarks.fetch import fill, reader_settings
 from benchmarks.librdkafka import open_producer, open_reader
 from benchmarks.produce import MB, WARM_UP_S, Load, percentiles_ms, producer_settings
-from benchmarks.under_test import UnderTest, add_arguments, broker_under_test, report
+from benchmarks.under_test import (
+    GB,
+    UnderTest,
+    add_arguments,
+    broker_under_test,
+    cost_per_gb,
+    report,
+)
 from tests.scenarios.round_trip import create_topic
 
-GB = 1e9
 HISTORY, TAIL = "history", "tail"
 TURN_S = 0.05
 FETCH_BYTES = 10_000_000
@@ -95,15 +101,11 @@ class Pairs:
         if found < records:
             raise RuntimeError(f"{found} of {records} records in {READ_TIMEOUT_S} s")
         payload = records * self._args.record_bytes
-        requests = {
-            verb: round((count - before.requests.get(verb, 0.0)) / (payload / GB), 1)
-            for verb, count in after.requests.items()
-        }
         return {
             "ack_latency_ms": latencies,
             "produced_mb_per_s": round(sent * self._args.record_bytes / MB / seconds, 1),
             "catch_up_mb_per_s": round(payload / MB / seconds, 1),
-            "requests_per_gb": requests,
+            "requests_per_gb": cost_per_gb(before, after, payload)["bucket_requests_per_gb"],
             "broker_cpu_s": round(after.broker_cpu_s - before.broker_cpu_s, 2),
             "seconds": round(seconds, 1),
         }
