@@ -63,7 +63,7 @@ class ReadAhead:
         """Somebody is about to read these, from `offset` on; `ask` follows."""
         if not self._bytes_ahead or not wanted:
             return
-        if self._cache.is_recent(wanted[0].object):
+        if self.is_recent(wanted[0]):
             self._behind.pop(partition, None)
             return
         now_s = asyncio.get_running_loop().time()
@@ -76,12 +76,16 @@ class ReadAhead:
             behind.start = offset
             self._due.add(partition)
 
+    def is_recent(self, stored: StoredRange) -> bool:
+        """Or history."""
+        return self._cache.is_recent(stored.object)
+
     def bounded(self, first: StoredRange, max_bytes: int, partitions: int) -> int:
         """How much of `max_bytes` a fetch of so many `partitions` is to have of one that goes on
         with the batch at `first`. Whoever catches up gets one stretch at most, or that batch, so
         that partitions keep step, and what they want of an object is still in memory when the last
         of them comes to it."""
-        if not self._bytes_ahead or self._cache.is_recent(first.object):
+        if not self._bytes_ahead or self.is_recent(first):
             return max_bytes
         share = self._share(max(partitions, len(self._behind)))
         return min(max_bytes, max(share, first.length))
@@ -106,7 +110,7 @@ class ReadAhead:
         missing = [
             stored
             for stored in wanted
-            if not self._cache.is_recent(stored.object) and not self._reader.has(stored)
+            if not self.is_recent(stored) and not self._reader.has(stored)
         ]
         self._reader.expect(joined(missing))
 

@@ -199,10 +199,11 @@ class FetchHandler:
             )
             size = min(max_bytes, self._available_bytes(part, log, max_bytes))
             return max(size, int(at_least_one)), self._told(reading)
-        first = log.ranges(offset, 0, at_least_one=True)
-        if first:
-            max_bytes = self._read_ahead.bounded(first[0], max_bytes, partitions)
         ranges = log.ranges(offset, max_bytes, at_least_one=at_least_one)
+        if ranges and not self._read_ahead.is_recent(ranges[0]):
+            first = log.ranges(offset, 0, at_least_one=True)[0]
+            bounded = self._read_ahead.bounded(first, max_bytes, partitions)
+            ranges = log.ranges(offset, bounded, at_least_one=at_least_one)
         self._read_ahead.note(part.partition, log, offset, ranges)
         return sum(stored.length for stored in ranges), self._told(self._reader.read(ranges))
 
