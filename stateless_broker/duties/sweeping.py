@@ -30,12 +30,17 @@ class TierSweeper:
         self._bucket = bucket
         self._manifests = manifests
         self._committer = committer
+        self._done: tuple[Ticket, Ticket] | None = None
+        """The floor and the newer checkpoint of the last sweep that was carried out: another one
+        by the same would do the same."""
 
     async def sweep(
         self, floor: Ticket, older: Checkpoint, newer: Checkpoint, delete: Delete
     ) -> None:
         """`floor` is old enough, and at or below `older`. Raises `BucketError`,
         `CorruptObjectError`, `InvalidDataError`, `SequencerError`."""
+        if (floor, newer.ticket) == self._done:
+            return
         before, after = [await self._holdings(checkpoint) for checkpoint in (older, newer)]
         there: list[ObjectInfo] = []
         for kind in (keys.SEGMENTS, keys.MANIFESTS):
@@ -47,6 +52,7 @@ class TierSweeper:
             await self._committer.commit_fact(
                 TiersSwept(below=(floor.epoch, floor.number)), WantedTierEntry()
             )
+        self._done = floor, newer.ticket
 
     async def _holdings(self, checkpoint: Checkpoint) -> TierHoldings:
         state = await asyncio.to_thread(

@@ -96,6 +96,10 @@ class SimulatedBroker:
     def listens(self) -> bool:
         return self.process is not None and self.health.started
 
+    @property
+    def is_paused(self) -> bool:
+        return self.process is not None and self.process.is_paused
+
     def start(self) -> None:
         self.incarnations += 1
         name, place = self.name, self._place

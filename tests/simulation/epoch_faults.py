@@ -27,6 +27,7 @@ READY_S = 8.0
 A_SEED = 2
 SEAL = f"seal {keys.LOG}"
 NEWCOMERS = 3
+QUIET_S = 2.0
 Request = Callable[[Server], object]
 
 
@@ -80,7 +81,7 @@ class EpochFaults:
 
     async def run(self) -> None:
         for call in [*self._all[:A_SEED], self.key_lost]:
-            if not await self._world.until(self._is_ready, READY_S):
+            if not await self._world.until(self._world.is_well, READY_S):
                 return
             await self._run(call)
 
@@ -96,23 +97,6 @@ class EpochFaults:
             for broker in world.brokers:
                 broker.go_on()
                 broker.start_if_dead()
-
-    def _is_ready(self) -> bool:
-        """All are at work in one epoch, and find one primary."""
-        world = self._world
-        if set(world.routes) != {world.primary}:
-            return False
-        epochs = set()
-        for broker in world.brokers:
-            if broker.node is None or not broker.listens or self._is_paused(broker):
-                return False
-            work = broker.node.epochs.work
-            epochs.add(work.epoch if work.end.reason is None else -1)
-        return len(epochs) == 1 and -1 not in epochs
-
-    @staticmethod
-    def _is_paused(broker: SimulatedBroker) -> bool:
-        return broker.process is not None and broker.process.is_paused
 
     def _one_and_others(self) -> tuple[SimulatedBroker, list[SimulatedBroker]]:
         brokers = self._random.sample(self._world.brokers, len(self._world.brokers))
@@ -147,7 +131,7 @@ class EpochFaults:
         broker.kill()
         broker.start()
         self._set_trap(broker, label, partial(broker.pause, LONG_S), after=True)
-        return await self._world.until(lambda: self._is_paused(broker), READY_S)
+        return await self._world.until(lambda: broker.is_paused, READY_S)
 
     # One Redis -------------------------------------------------------------------------------
 
@@ -170,7 +154,7 @@ class EpochFaults:
         primary = self._world.primary
         primary.wipe()
         self._set_trap(one, f"create {keys.WRITERS}", partial(one.pause, LONG_S), after=True)
-        if not await self._world.until(lambda: self._is_paused(one), READY_S):
+        if not await self._world.until(lambda: one.is_paused, READY_S):
             return
         await asyncio.sleep(1.0 + self._random.random())
         self._pause_all(others)
@@ -291,10 +275,17 @@ class EpochFaults:
         await asyncio.sleep(4.0)
 
     async def sealed_late(self) -> None:
-        """A broker that begins the next epoch elsewhere knows where all chains end, and is paused;
-        the others write on, and what nobody needs of that is deleted."""
+        """A broker that begins the next epoch elsewhere, when nothing has come for a moment, knows
+        where all chains end, and is paused; the others write on, and what nobody needs of that is
+        deleted."""
         late, _ = self._one_and_others()
         world = self._world
+        for broker in world.brokers:
+            spell = SlowSpell(
+                broker.name, "create log/", world.loop.time() + QUIET_S, 1.2 * QUIET_S
+            )
+            world.network.slow_spells.append(spell)
+        await asyncio.sleep(QUIET_S / 4)
         before: set[str] = set()
 
         def listed() -> None:

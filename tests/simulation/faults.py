@@ -84,7 +84,7 @@ class Faults:
         made = 0
         await asyncio.sleep(1.0 + random.random() * 2.0)
         await self._epoch_faults.run()
-        self._tier_faults.begin()
+        await self._tier_faults.run()
         await self._coincidences.run()
         self._is_on = True
         while world.trace.violation is None and (

@@ -54,9 +54,10 @@ class RecordDeleter(Client):
         topics = [{"name": self._topic, "partitions": rows}]
         return self.send(broker, "delete_records", 2, topics=topics, timeout=3_000)
 
-    def ask_unheard(self, broker: SimulatedBroker) -> None:
-        """Of all partitions; nobody waits for the answer."""
-        self._ask(broker, {number: self._wanted(number) for number in range(self._partitions)})
+    def ask_unheard(self, broker: SimulatedBroker, wanted: dict[int, int] | None = None) -> None:
+        """Of all partitions where it is not said what is `wanted`; nobody waits for the answer."""
+        some = {number: self._wanted(number) for number in range(self._partitions)}
+        self._ask(broker, some if wanted is None else wanted)
 
     async def _delete(self, number: int, offset: int) -> None:
         starts, trace = self.surface.truth.log_starts, self.surface.trace

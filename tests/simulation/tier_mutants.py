@@ -23,7 +23,7 @@ TIER_MUTANTS: dict[str, Mutant] = {
         "entries about tiers depend on one another",
         "reserve.lua",
         "control_answers[i] = enter(TIERS_FIELD, groups[TIERS_FIELD])",
-        "control_answers[i] = 'ok'",
+        "control_answers[i] = enter(TIERS_FIELD .. ticket, nobodys(''))",
     ),
     "job-over": one(
         "no swap counts of a job that is over",

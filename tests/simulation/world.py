@@ -155,6 +155,18 @@ class World:
             for n in range(sizes.readers)
         ]
 
+    def is_well(self) -> bool:
+        """All brokers are at work in one epoch, and find one primary."""
+        if set(self.routes) != {self.primary}:
+            return False
+        epochs = set()
+        for broker in self.brokers:
+            if broker.node is None or not broker.listens or broker.is_paused:
+                return False
+            work = broker.node.epochs.work
+            epochs.add(work.epoch if work.end.reason is None else -1)
+        return len(epochs) == 1 and -1 not in epochs
+
     def another_server(self, random: Random) -> Server:
         """One that is not the primary."""
         return random.choice([server for server in self.servers if server is not self.primary])
