@@ -6,7 +6,7 @@ Plain immutable values, no behaviour beyond their own arithmetic and no I/O, so 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, NewType, TypeAlias
+from typing import NamedTuple, NewType, Self, TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """Bytes that may be borrowed: whoever keeps one longer than the call says so."""
@@ -68,6 +68,11 @@ class TierObject(NamedTuple):
     start: int
     name: str
     manifest: bool = False
+
+    @classmethod
+    def of(cls, partition: TopicPartition, row: TierRow) -> Self:
+        """What the partition's `row` names."""
+        return cls(partition, row.start, row.name, row.manifest)
 
 
 class WaitingSegment(NamedTuple):

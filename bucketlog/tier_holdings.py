@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bucketlog.model import TierObject, TierRow
 from metadata.fold import LogState
-from metadata.tier import object_of
 from tiered_storage import keys
 from tiered_storage.tier_deletion import LeftTier, TierHoldings
 
@@ -15,7 +14,7 @@ def named_manifests(state: LogState) -> Iterator[TierObject]:
     for partition, entry in state.partitions.items():
         for row in entry.tier.rows:
             if row.manifest:
-                yield object_of(partition, row)
+                yield TierObject.of(partition, row)
 
 
 def dropped_manifests(state: LogState) -> Iterator[TierObject]:
@@ -31,7 +30,7 @@ def holdings_of(state: LogState, listed: Mapping[TierObject, Sequence[TierRow]])
     named = set()
     for partition, entry in state.partitions.items():
         for row in entry.tier.rows:
-            there = object_of(partition, row)
+            there = TierObject.of(partition, row)
             named.add(keys.tier_object(there))
             if row.manifest:
                 named.update(map(keys.tier_object, _contents(there, listed[there])))
@@ -43,4 +42,4 @@ def holdings_of(state: LogState, listed: Mapping[TierObject, Sequence[TierRow]])
 
 
 def _contents(there: TierObject, rows: Sequence[TierRow]) -> tuple[TierObject, ...]:
-    return tuple(object_of(there.partition, row) for row in rows)
+    return tuple(TierObject.of(there.partition, row) for row in rows)

@@ -14,7 +14,6 @@ from bucketlog.model import SegmentId, TierObject, TierRow, TopicPartition
 from bucketlog.verify_report import Damage, Report
 from bucketlog.wire.batch import read_header
 from metadata.fold import LogState, PartitionState
-from metadata.tier import object_of
 from tiered_storage import keys
 from tiered_storage.bucket import SyncBucket
 from tiered_storage.manifest import decode_manifest
@@ -57,11 +56,11 @@ def check_tiers(
         rows: list[TierRow] = []
         damaged = len(report.damage)
         for row in entry.tier.rows:
-            named.add(object_of(partition, row))
+            named.add(TierObject.of(partition, row))
             rows += _listed(bucket, partition, row, report) if row.manifest else [row]
         if len(report.damage) == damaged:  # else what a manifest lists is not known
             _check_gaps(rows, batches, report)
-        named.update(object_of(partition, row) for row in rows)
+        named.update(TierObject.of(partition, row) for row in rows)
         wanted += [
             (partition, row, _in_row(row, batches)) for row in rows if row.end > entry.log_start
         ]
@@ -74,7 +73,7 @@ def check_tiers(
             else:
                 report.partition_segments += 1
                 report.size_bytes += row.size_bytes
-                _compare(object_of(partition, row), checked.batches, batches, report)
+                _compare(TierObject.of(partition, row), checked.batches, batches, report)
             on_checked()
     _count_others(bucket, named, report)
 
@@ -82,7 +81,7 @@ def check_tiers(
 def _listed(
     bucket: SyncBucket, partition: TopicPartition, row: TierRow, report: Report
 ) -> list[TierRow]:
-    there = object_of(partition, row)
+    there = TierObject.of(partition, row)
     key = keys.tier_object(there)
     try:
         rows = decode_manifest(there, bucket.get(key).data)
@@ -104,7 +103,7 @@ def _listed(
 
 
 def _check_object(bucket: SyncBucket, partition: TopicPartition, row: TierRow) -> _Checked:
-    there = object_of(partition, row)
+    there = TierObject.of(partition, row)
     key = keys.tier_object(there)
     try:
         data = memoryview(bucket.get(key).data)

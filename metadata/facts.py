@@ -12,7 +12,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bucketlog.errors import InvalidDataError
-from bucketlog.model import ControlEntry, TopicId
+from bucketlog.model import ControlEntry, TopicId, TopicPartition
 
 SKIP_BIT = 0x8000
 VERSION = 1
@@ -141,6 +141,10 @@ class LogStartOf(NamedTuple):
     topic_id: UUID
     partition: Annotated[int, Field(ge=0)]
     log_start: Annotated[int, Field(ge=0)]
+
+
+def partition_of(row: OffsetRow | PartitionRow | SwapOf | LogStartOf) -> TopicPartition:
+    return TopicPartition(TopicId(row.topic_id.bytes), row.partition)
 
 
 class TiersSwapped(_Fact):

@@ -42,9 +42,10 @@ from metadata.facts import (
     TopicDeleted,
     TopicFact,
     decode_fact,
+    partition_of,
     topic_id_of,
 )
-from metadata.tier import Dropped, Swap, Tier, object_of
+from metadata.tier import Dropped, Swap, Tier
 
 PRODUCER_BATCHES_KEPT = 5
 """As Kafka keeps: the batches of a producer in which a duplicate is recognised."""
@@ -186,7 +187,7 @@ class LogState:
                         self._apply_swap(ticket, part)
             case LogStartsMoved():
                 for start in fact.partitions:
-                    partition = TopicPartition(TopicId(start.topic_id.bytes), start.partition)
+                    partition = partition_of(start)
                     state = self.partitions.get(partition)
                     if state is not None and start.log_start > state.log_start:
                         state.log_start = start.log_start
@@ -197,7 +198,7 @@ class LogState:
                 self.swept_below = max(self.swept_below, below)
 
     def _apply_swap(self, ticket: Ticket, part: SwapOf) -> None:
-        partition = TopicPartition(TopicId(part.topic_id.bytes), part.partition)
+        partition = partition_of(part)
         state = self.partitions.get(partition)
         added = tuple(TierRow(*row) for row in part.added)
         swap = Swap(part.start, part.end, part.replaced, added, part.cleaned_to)
@@ -218,7 +219,8 @@ class LogState:
         contents: bool = True,
     ) -> None:
         self.dropped += [
-            Dropped(ticket, object_of(partition, row), contents and row.manifest) for row in rows
+            Dropped(ticket, TierObject.of(partition, row), contents and row.manifest)
+            for row in rows
         ]
 
     def _apply_group_fact(self, fact: GroupFact) -> None:
@@ -226,7 +228,7 @@ class LogState:
         match fact:
             case OffsetsCommitted():
                 for row in fact.offsets:
-                    partition = TopicPartition(TopicId(row.topic_id.bytes), row.partition)
+                    partition = partition_of(row)
                     if partition in self.partitions:
                         rows[partition] = CommittedOffset(
                             row.offset,
@@ -238,8 +240,8 @@ class LogState:
             case OffsetsForgotten(partitions=None):
                 rows.clear()
             case OffsetsForgotten(partitions=tuple(gone)):
-                for topic_id, number in gone:
-                    rows.pop(TopicPartition(TopicId(topic_id.bytes), number), None)
+                for each in gone:
+                    rows.pop(partition_of(each), None)
         if not rows:
             del self.groups[fact.group]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bucketlog.model import Ticket, TierObject, TierRow, TopicPartition
+from bucketlog.model import Ticket, TierObject, TierRow
 
 
 class Swap(NamedTuple):
@@ -89,7 +89,3 @@ def _ascend(rows: Sequence[TierRow], start: int, end: int) -> bool:
             return False
         start = row.end
     return True
-
-
-def object_of(partition: TopicPartition, row: TierRow) -> TierObject:
-    return TierObject(partition, row.start, row.name, row.manifest)

@@ -25,6 +25,7 @@ from metadata.facts import (
     SwapOf,
     TiersSwapped,
     TopicDeleted,
+    partition_of,
     topic_id_of,
 )
 from metadata.fold import CommittedOffset, LogState, Topic
@@ -83,8 +84,7 @@ class View:
 
     def _begin(self, named: Iterable[SwapOf | LogStartOf]) -> None:
         """An entry about these partitions was folded."""
-        for topic_id, number, *_ in named:
-            partition = TopicPartition(TopicId(topic_id.bytes), number)
+        for partition in map(partition_of, named):
             log = self._logs.get(partition)
             if log is not None:
                 log.begin_at(self._state.partitions[partition].batches_from)

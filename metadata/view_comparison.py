@@ -18,6 +18,7 @@ from metadata.facts import (
     TiersSwapped,
     TiersSwept,
     decode_fact,
+    partition_of,
     topic_id_of,
 )
 from metadata.partition_log import PartitionLog
@@ -99,10 +100,7 @@ class ViewComparison:
                     groups.add(fact.group)
                 elif isinstance(fact, TiersSwapped | LogStartsMoved):
                     named = fact.swaps if isinstance(fact, TiersSwapped) else fact.partitions
-                    tiers.update(
-                        TopicPartition(TopicId(part.topic_id.bytes), part.partition)
-                        for part in named
-                    )
+                    tiers.update(map(partition_of, named))
                 elif fact is not None and not isinstance(fact, TiersSwept):
                     topics.add(topic_id_of(fact))
         found = [f"topic {topic_id.hex()}" for topic_id in sorted(self._topics - topics)]

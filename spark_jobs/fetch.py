@@ -14,13 +14,13 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import BatchIndex, Buffer
+from bucketlog.model import BatchIndex, Buffer, TierObject
 from spark_jobs.columns import to_record_batch
 from spark_jobs.plan import Piece, Run, TaskPiece, TierPiece
 from tiered_storage import keys
 from tiered_storage.bucket import Span, SyncBucket
 from tiered_storage.segment import check_batch
-from tiered_storage.tier_reader import BatchWalk, get_part, object_of, parts_of
+from tiered_storage.tier_reader import BatchWalk, get_part, parts_of
 
 READ_AHEAD = 3
 DECODE_BYTES = 1024 * 1024
@@ -103,7 +103,7 @@ def _requests(pieces: Iterable[TaskPiece]) -> Iterator[_Request]:
             key = keys.segment(piece.segment)
             yield _Request(piece, key, Span(piece.position, piece.length))
         else:
-            key = keys.tier_object(object_of(piece.partition, piece.row))
+            key = keys.tier_object(TierObject.of(piece.partition, piece.row))
             for span in parts_of(piece.span):
                 yield _Request(piece, key, span)
 

@@ -26,7 +26,7 @@ from spark_jobs.ranges import OffsetRange
 from tiered_storage.bucket import Span
 from tiered_storage.log_cut import ReadablePartition
 from tiered_storage.partition_segment import PartitionSegmentIndex
-from tiered_storage.tier_reader import GET_BYTES, batches_span, object_of
+from tiered_storage.tier_reader import GET_BYTES, batches_span
 
 UNCUT_BYTES = 1024 * 1024
 """An object up to this size is read whole where only a part of it is wanted: that is one GET."""
@@ -143,7 +143,7 @@ def plan_tasks(
     """Tasks of about equal bytes; empty where there is nothing to read. `indexes` are those of
     `objects_to_cut`."""
     stretches = [
-        _stretch(wanted, row, indexes.get(object_of(wanted.partition, row)))
+        _stretch(wanted, row, indexes.get(TierObject.of(wanted.partition, row)))
         for wanted, row in wanted_rows(ranges, readable)
     ]
     batches = sorted(_wanted(ranges, readable), key=lambda batch: batch.order)
@@ -151,7 +151,7 @@ def plan_tasks(
     total += sum(batch.row.length for batch in batches)
     tasks = _Tasks(limits.share(total))
     for piece in stretches:
-        tasks.add_stretch(piece, indexes.get(object_of(piece.partition, piece.row)))
+        tasks.add_stretch(piece, indexes.get(TierObject.of(piece.partition, piece.row)))
     for batch in batches:
         tasks.add_batch(batch)
     return tasks.finish()
@@ -237,7 +237,7 @@ def count_records(
     for wanted, row in wanted_rows(ranges, readable):
         if not _is_whole(row, wanted):
             return None
-        count += indexes[object_of(wanted.partition, row)].records
+        count += indexes[TierObject.of(wanted.partition, row)].records
     for batch in _wanted(ranges, readable):
         wanted, found = batch.range, batch.row
         if found.base_offset < wanted.start or found.next_offset > wanted.end:

@@ -12,7 +12,6 @@ from bucketlog.model import BatchIndex, TierObject, TierRow, TopicPartition
 from bucketlog.wire import fetch
 from bucketlog.wire.batch import read_header
 from metadata.facts import Fact, TopicCreated
-from metadata.tier import object_of
 from metadata.view import View
 from stateless_broker.fetch.feed import Watchers
 from stateless_broker.fetch.read_ahead import ReadAhead
@@ -177,7 +176,7 @@ class TieredLog:
 
     @staticmethod
     def there(row: TierRow) -> TierObject:
-        return object_of(PARTITION, row)
+        return TierObject.of(PARTITION, row)
 
     def _name(self) -> str:
         return keys.tier_name(segment(self._ticket).ticket, f"{self._ticket:016x}")

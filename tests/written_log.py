@@ -30,7 +30,7 @@ from metadata.facts import (
 )
 from tiered_storage import keys
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.segment import HEADER, Seal, encode_footer, encode_seal
+from tiered_storage.segment import HEADER, Seal, batch_row, encode_footer, encode_seal
 
 START_MS = 1_700_000_000_000
 
@@ -201,18 +201,7 @@ class WrittenLog:
 
 def row_of(batch: bytes, position: int) -> BatchIndex:
     header = read_header(batch)
-    return BatchIndex(
-        header.base_offset,
-        position,
-        len(batch),
-        header.record_count,
-        header.last_offset_delta,
-        header.max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.attributes,
-        header.base_sequence,
-    )
+    return batch_row(header, header.base_offset, position, len(batch))
 
 
 def some_records(count: int, *, tag: str = "r", headers: bool = False) -> list[Record]:

@@ -4,14 +4,13 @@ for the next segment of the log."""
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bucketlog.model import Ticket, TierRow, TopicPartition
+from bucketlog.model import Ticket, TierObject, TierRow, TopicPartition
 from bucketlog.wire.batch import read_header
 from tests.indexes import begin, swap, swapped
 from tests.written_log import START_MS, Reserved, WrittenLog
 from tiered_storage import keys
 from tiered_storage.manifest import encode_manifest
 from tiered_storage.partition_segment import PartitionSegmentWriter, check_partition_segment
-from tiered_storage.tier_reader import object_of
 
 
 class Batch(NamedTuple):
@@ -92,7 +91,7 @@ class WrittenTier:
         self.log.fact(begin({partition: log_start}))
 
     def read(self, partition: TopicPartition, row: TierRow) -> list[Batch]:
-        there = object_of(partition, row)
+        there = TierObject.of(partition, row)
         data = bytes(self.log.bucket.get(keys.tier_object(there)).data)
         check_partition_segment(there, data)
         found, at = [], 16

@@ -29,7 +29,7 @@ from bucketlog.model import (
     TopicPartition,
     WriterId,
 )
-from bucketlog.wire.batch import LEADER_EPOCH, crc_holds, read_header
+from bucketlog.wire.batch import LEADER_EPOCH, BatchHeader, crc_holds, read_header
 
 FORMAT_VERSION = 1
 HEADER = b"bktlog\x00\x01" + bytes(8)
@@ -47,6 +47,23 @@ _SEAL = struct.Struct(">8sHHQQ16sq8xI")
 
 TRAILER_LENGTH = _TRAILER.size
 MIN_SEGMENT_LENGTH = len(HEADER) + _FOOTER_HEAD.size + TRAILER_LENGTH
+
+
+def batch_row(header: BatchHeader, base_offset: int, position: int, length: int) -> BatchIndex:
+    """The row of a batch that stands at `position`: what its header says, but for the offset, which
+    it may not have yet."""
+    return BatchIndex(
+        base_offset,
+        position,
+        length,
+        header.record_count,
+        header.last_offset_delta,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.attributes,
+        header.base_sequence,
+    )
 
 
 @dataclass(frozen=True, slots=True)

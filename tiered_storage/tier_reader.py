@@ -23,6 +23,7 @@ from tiered_storage.partition_segment import (
     index_span,
     walk_batches,
 )
+from tiered_storage.segment import batch_row
 
 GET_BYTES = 16 * 1024 * 1024
 REQUESTS_IN_FLIGHT = 16
@@ -31,10 +32,6 @@ _REMEDY = (
     "begin again: what has left a tier is deleted a safety age later; if it is still named then, "
     "restore it from a version or a copy of the bucket"
 )
-
-
-def object_of(partition: TopicPartition, row: TierRow) -> TierObject:
-    return TierObject(partition, row.start, row.name, row.manifest)
 
 
 def get_part(bucket: SyncBucket, key: str, span: Span) -> Buffer:
@@ -74,17 +71,17 @@ def read_rows(
         with ThreadPoolExecutor(min(requests_in_flight, len(wanted))) as pool:
             found = pool.map(lambda one: _read_manifest(bucket, *one), wanted)
             for (partition, row), rows in zip(wanted, found, strict=True):
-                listed[object_of(partition, row)] = rows
+                listed[TierObject.of(partition, row)] = rows
     return {
         partition: tuple(
-            each for row in rows for each in listed.get(object_of(partition, row), (row,))
+            each for row in rows for each in listed.get(TierObject.of(partition, row), (row,))
         )
         for partition, rows in tiers.items()
     }
 
 
 def _read_manifest(bucket: SyncBucket, partition: TopicPartition, row: TierRow) -> list[TierRow]:
-    there = object_of(partition, row)
+    there = TierObject.of(partition, row)
     key = keys.tier_object(there)
     rows = decode_manifest(there, get_part(bucket, key, Span(0, row.size_bytes)))
     if rows[-1].end > row.end:
@@ -104,13 +101,13 @@ def read_indexes(
         return {}
     with ThreadPoolExecutor(min(requests_in_flight, len(asked))) as pool:
         found = pool.map(lambda one: _read_index(bucket, *one), asked)
-        return {object_of(*one): index for one, index in zip(asked, found, strict=True)}
+        return {TierObject.of(*one): index for one, index in zip(asked, found, strict=True)}
 
 
 def _read_index(
     bucket: SyncBucket, partition: TopicPartition, row: TierRow
 ) -> PartitionSegmentIndex:
-    there = object_of(partition, row)
+    there = TierObject.of(partition, row)
     tail = get_part(bucket, keys.tier_object(there), index_span(row))
     return decode_index(there, tail, row.size_bytes)
 
@@ -134,7 +131,7 @@ class BatchWalk:
     another. `span` is the whole part, which begins and ends with a batch."""
 
     def __init__(self, partition: TopicPartition, row: TierRow, span: Span) -> None:
-        self.key = keys.tier_object(object_of(partition, row))
+        self.key = keys.tier_object(TierObject.of(partition, row))
         self._row = row
         self._position = span.start
         self._end = span.start + span.length
@@ -170,18 +167,7 @@ class BatchWalk:
                 f"the CRC of the batch at offset {header.base_offset} does not hold",
             )
         self._expected = header.next_offset
-        return BatchIndex(
-            header.base_offset,
-            position,
-            len(batch),
-            header.record_count,
-            header.last_offset_delta,
-            header.max_timestamp,
-            header.producer_id,
-            header.producer_epoch,
-            header.attributes,
-            header.base_sequence,
-        )
+        return batch_row(header, header.base_offset, position, len(batch))
 
     def finish(self) -> None:
         """After the last range. Raises `CorruptObjectError` where it ends inside of a batch."""

@@ -13,12 +13,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from dataclasses import dataclass
 from uuid import UUID
 
-from bucketlog.model import Ticket, TopicPartition, WallClock
+from bucketlog.model import Ticket, TierObject, TopicPartition, WallClock
 from metadata.facts import SwapOf, TierRowOf, TiersSwapped
 from metadata.fold import Topic
 from metadata.partition_log import PartitionLog
 from metadata.sequencer.requests import WantedTierEntry
-from metadata.tier import object_of
 from metadata.topic_configs import has_policy
 from metadata.view import View
 from stateless_broker.duties.key_cleaning import KeyCleaning
@@ -189,7 +188,7 @@ class Compactor:
             first = next(iter(log.tier.rows), None)
             start = self._view.log_start(partition)
             if first is not None and first.manifest and first.start < start:
-                listed = await self._manifests.listed(object_of(partition, first))
+                listed = await self._manifests.listed(TierObject.of(partition, first))
                 trim = plan_trim(listed, start)
                 if trim is not None:
                     changes.append(await writer.trim(partition, first, trim))

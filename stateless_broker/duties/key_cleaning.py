@@ -15,7 +15,6 @@ from bucketlog.model import Buffer, TierObject, TierRow, TopicPartition, WallClo
 from bucketlog.wire.batch import read_header
 from metadata.fold import Topic
 from metadata.partition_log import PartitionLog
-from metadata.tier import object_of
 from metadata.topic_configs import (
     DELETE_RETENTION_MS,
     MAX_COMPACTION_LAG_MS,
@@ -136,7 +135,7 @@ class KeyCleaning:
         """Partition segments alone: what manifests list stands in their place."""
         found: list[TierRow] = []
         for row in rows:
-            there = object_of(partition, row)
+            there = TierObject.of(partition, row)
             found.extend(await self._manifests.listed(there) if row.manifest else (row,))
         return found
 

@@ -8,10 +8,9 @@ nothing; objects go later, below a floor (`stateless_broker.duties.deletion`).
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from bucketlog.model import TierRow, TopicPartition, WallClock
+from bucketlog.model import TierObject, TierRow, TopicPartition, WallClock
 from metadata.fold import Topic
 from metadata.partition_log import PartitionLog
-from metadata.tier import object_of
 from metadata.topic_configs import (
     RETENTION_BYTES,
     RETENTION_MS,
@@ -121,7 +120,7 @@ class Retention:
             )
             if plan.manifest is None:
                 return plan.log_start if plan.log_start > log_start else None
-            there = object_of(partition, plan.manifest)
+            there = TierObject.of(partition, plan.manifest)
             listed[plan.manifest.name] = await self._manifests.listed(there)
 
 

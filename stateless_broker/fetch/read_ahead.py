@@ -99,9 +99,12 @@ class ReadAhead:
         if not self._due:
             return
         self._forget_idle()
-        due, self._due = self._due & self._behind.keys(), set()
+        due, self._due = self._due, set()
         share = self._share(len(self._behind))
-        wanted = [stored for each in due for stored in self._advance(self._behind[each], share)]
+        wanted: list[StoredRange] = []
+        for partition, behind in self._behind.items():
+            if partition in due:
+                wanted += self._advance(behind, share)
         objects = {stored.object for stored in wanted}
         for partition, behind in self._behind.items():
             if partition not in due:

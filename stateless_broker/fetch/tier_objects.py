@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from bucketlog.model import TierObject, TierRow, TopicPartition
 from metadata.partition_log import PartitionLog, StoredRange
-from metadata.tier import object_of
 from stateless_broker.fetch.least_recent import LeastRecent
 from stateless_broker.fetch.reading import RangeReader
 from tiered_storage.block_index import ROW_BYTES
@@ -73,7 +72,7 @@ class TierObjects:
         return None
 
     async def listed(self, partition: TopicPartition, manifest: TierRow) -> list[TierRow]:
-        there = object_of(partition, manifest)
+        there = TierObject.of(partition, manifest)
         kept = self._kept.find(there)
         if not isinstance(kept, list):
             data = await self._reader.read_aside(StoredRange(there, 0, manifest.size_bytes))
@@ -96,5 +95,5 @@ class TierObjects:
 def _segment_row(partition: TopicPartition, row: TierRow, above: TierRow | None) -> SegmentRow:
     following = None
     if above is not None and not above.manifest:
-        following = SegmentRow(object_of(partition, above), above)
-    return SegmentRow(object_of(partition, row), row, following)
+        following = SegmentRow(TierObject.of(partition, above), above)
+    return SegmentRow(TierObject.of(partition, row), row, following)

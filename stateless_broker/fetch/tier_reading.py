@@ -19,7 +19,6 @@ from bucketlog.errors import (
 from bucketlog.model import Buffer, TierObject, TopicPartition
 from bucketlog.wire.batch import HEADER_LENGTH
 from metadata.partition_log import PartitionLog, StoredRange
-from metadata.tier import object_of
 from stateless_broker.fetch.least_recent import LeastRecent
 from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.fetch.tier_objects import SegmentRow, TierObjects
@@ -115,7 +114,7 @@ class TierReader:
         total = 0
         for row in log.tier.rows[log.tier.row_at(offset) :]:
             total += row.batch_bytes
-            if place is not None and place.there == object_of(partition, row):
+            if place is not None and place.there == TierObject.of(partition, row):
                 total -= place.position - len(HEADER)
             if total >= limit:
                 break

@@ -9,10 +9,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from bucketlog.errors import ObjectNotFoundError
-from bucketlog.model import NO_TIMESTAMP, TierRow, TopicPartition
+from bucketlog.model import NO_TIMESTAMP, TierObject, TierRow, TopicPartition
 from bucketlog.wire.batch import BatchHeader, read_header
 from metadata.partition_log import PartitionLog, StoredRange
-from metadata.tier import object_of
 from stateless_broker.fetch.reading import RangeReader
 from stateless_broker.fetch.tier_objects import SegmentRow, TierObjects
 from tiered_storage import keys
@@ -70,7 +69,7 @@ class TierTimes:
     async def _first_in(
         self, partition: TopicPartition, row: TierRow, timestamp_ms: int, offset: int
     ) -> TimedBatch | None:
-        segment = SegmentRow(object_of(partition, row), row)
+        segment = SegmentRow(TierObject.of(partition, row), row)
         index = await self._objects.index(segment)
         since, begin = index.begin_since(timestamp_ms), index.begin_at(offset)
         if since is None or begin is None:
@@ -100,7 +99,7 @@ class TierTimes:
     async def _highest_in(
         self, partition: TopicPartition, row: TierRow, offset: int
     ) -> TimedBatch | None:
-        segment = SegmentRow(object_of(partition, row), row)
+        segment = SegmentRow(TierObject.of(partition, row), row)
         index = await self._objects.index(segment)
         if offset <= row.start:
             if index.max_timestamp == NO_TIMESTAMP:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bucketlog.model import (
-    BatchIndex,
     Buffer,
     PartitionIndex,
     SegmentId,
@@ -25,7 +24,7 @@ from metadata.sequencer.requests import (
     WantedPartition,
 )
 from stateless_broker.produce.produce_buffer import PendingBatch, PendingFact, Taken
-from tiered_storage.segment import HEADER, encode_footer
+from tiered_storage.segment import HEADER, batch_row, encode_footer
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +110,10 @@ def assemble(
             if answer.status is not BatchStatus.OK:
                 continue
             stamp_base_offset(batch.data, answer.base_offset)
-            rows.append(_row(batch, answer.base_offset, position))
+            size = len(batch.data)
+            rows.append(batch_row(batch.header, answer.base_offset, position, size))
             parts.append(batch.data)
-            position += len(batch.data)
+            position += size
             accepted.append((batch, answer.base_offset))
         if rows or stamp_alone:
             partitions.append(PartitionIndex(partition, stamp, tuple(rows)))
@@ -133,19 +133,3 @@ def assemble(
     footer = encode_footer(index)
     parts.append(footer)
     return Assembled(index, parts, footer, accepted, facts)
-
-
-def _row(batch: PendingBatch, base_offset: int, position: int) -> BatchIndex:
-    header = batch.header
-    return BatchIndex(
-        base_offset,
-        position,
-        len(batch.data),
-        header.record_count,
-        header.last_offset_delta,
-        header.max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.attributes,
-        header.base_sequence,
-    )

@@ -53,10 +53,7 @@ def simulated(args: argparse.Namespace) -> int:
             print("\n".join(outcome.tail))
         if outcome.violation is not None:
             report(outcome, args.mutant)
-    figures = tally.as_json()
-    if args.seed is not None:
-        figures["digest"] = tally.digests[args.seed]
-    print(json.dumps(figures))
+    print(json.dumps(tally.as_json()))
     return 1 if tally.failed else 0
 
 

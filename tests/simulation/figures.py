@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 from tests.simulation.run import Outcome
@@ -47,4 +48,12 @@ class Tally:
             "events": dict(sorted(others.items())),
             "cpu_s_per_seed": round(self.cpu_s / max(1, seeds), 2),
             "seconds": round(time.perf_counter() - self.began, 1),
+            "digest": self._digest(),
         }
+
+    def _digest(self) -> str:
+        """Of one run what its trace comes to; of many what their digests do, by seed."""
+        if len(self.digests) == 1:
+            return next(iter(self.digests.values()))
+        told = "".join(f"{seed}:{digest} " for seed, digest in sorted(self.digests.items()))
+        return blake2b(told.encode(), digest_size=16).hexdigest()

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from bucketlog.model import TierRow, TopicPartition
+from bucketlog.model import TierObject, TierRow, TopicPartition
 from bucketlog.wire.batch import Codec
 from spark_jobs.replay import replay_to_parquet
 from tests.checkpoints import write_checkpoint
@@ -15,7 +15,6 @@ from tests.spark.test_source import as_records, offsets
 from tests.written_log import some_records
 from tests.written_tier import Batch, WrittenTier, batches_in
 from tiered_storage import keys
-from tiered_storage.tier_reader import object_of
 
 
 class Tiered:
@@ -118,7 +117,7 @@ def test_replay_counts_what_stands_in_tiers(
 def test_a_damaged_object_is_named(spark: SparkSession, tiered: Tiered) -> None:
     part = tiered.stored.log.partition("orders", 1)
     row = tiered.rows[part][1]
-    key = keys.tier_object(object_of(part, row))
+    key = keys.tier_object(TierObject.of(part, row))
     path = tiered.stored.object_path(key)
     damaged = bytearray(path.read_bytes())
     damaged[200] ^= 1

@@ -3,7 +3,7 @@
 import pytest
 
 from bucketlog.errors import ConfigurationError, CorruptObjectError
-from bucketlog.model import TopicPartition
+from bucketlog.model import TierObject, TopicPartition
 from bucketlog.wire.records import Record
 from metadata.checkpoint import restored
 from metadata.fold import fold
@@ -28,7 +28,7 @@ from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.bucket import Span
 from tiered_storage.log_reader import read_log
-from tiered_storage.tier_reader import object_of, parts_of, read_indexes
+from tiered_storage.tier_reader import parts_of, read_indexes
 
 LARGE = [Record(0, START_MS, None, bytes(40_000), ())] * 2
 """A batch of some 80 kB: each gets a row in the sparse index."""
@@ -161,7 +161,7 @@ def test_indexes_count_records_of_whole_objects(tiered: TieredLog) -> None:
 def test_a_damaged_or_lost_object_of_the_tier_is_named() -> None:
     tiered = TieredLog()
     planned, _ = tiered.plan(subscribe="a")
-    key = keys.tier_object(object_of(tiered.part, tiered.rows[1]))
+    key = keys.tier_object(TierObject.of(tiered.part, tiered.rows[1]))
     sound = bytes(tiered.log.bucket.get(key).data)
     for damaged, reason in (
         (sound[:16] + bytes(12) + sound[28:], "batch"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bucketlog.model import TierRow, TopicPartition
+from bucketlog.model import TierObject, TierRow, TopicPartition
 from bucketlog.verify import verify_log
 from bucketlog.verify_report import Report
 from bucketlog.wire.records import Record, encode_batch
@@ -16,7 +16,6 @@ from tests.written_tier import Batch, WrittenTier, batch_of, batches_in
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.floors import Floor, encode_floor
-from tiered_storage.tier_reader import object_of
 
 
 class Tiered:
@@ -40,7 +39,7 @@ class Tiered:
         return row
 
     def key(self, row: TierRow) -> str:
-        return keys.tier_object(object_of(self.part, row))
+        return keys.tier_object(TierObject.of(self.part, row))
 
     def verify(self) -> Report:
         return verify_log(self.bucket, requests_in_flight=1)
