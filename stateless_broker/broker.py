@@ -25,8 +25,9 @@ from stateless_broker.network.listener import Listener, bound_socket
 from stateless_broker.network.memory_budget import MemoryBudget
 from stateless_broker.node import Node, Surroundings
 from stateless_broker.settings import BrokerSettings
+from tiered_storage.backends.threaded import ThreadedBucket
 from tiered_storage.counting import CountingBucket
-from tiered_storage.location import open_bucket
+from tiered_storage.location import open_bucket, open_sync_bucket
 
 
 def wall_clock_ms() -> int:
@@ -62,6 +63,10 @@ class Broker:
         self._listening = listening = _bind(settings)
         port = int(listening.getsockname()[1])
         bucket = CountingBucket(await open_bucket(settings.bucket_url, shard=settings.shard))
+        history = ThreadedBucket(
+            open_sync_bucket(settings.bucket_url, shard=settings.shard),
+            threads=settings.history_ranges_in_flight,
+        )
         upkeep, reads = UpkeepCounts(), ReadCounts()
         figures = BrokerFigures(
             bucket=bucket, budget=self._budget, health=self._health, upkeep=upkeep, reads=reads
@@ -70,6 +75,7 @@ class Broker:
             settings,
             Surroundings(
                 bucket=bucket,
+                history=bucket.beside(history),
                 connect_redis=lambda: connect_redis(
                     settings.redis_url, timeout_ms=settings.redis_timeout_ms
                 ),

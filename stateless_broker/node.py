@@ -34,6 +34,7 @@ from stateless_broker.network.connection import Answer, Connection, Frame
 from stateless_broker.produce.intake import Intake
 from stateless_broker.settings import BrokerSettings
 from stateless_broker.supervisor import Supervisor
+from tiered_storage.bucket import Bucket
 from tiered_storage.counting import CountingBucket
 from tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
 from tiered_storage.identity import ensure_cluster
@@ -52,8 +53,9 @@ START_RETRY = RetryPolicy(give_up_after_ms=500)
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Clock, randomness, bucket and Redis. `monotonic` is in seconds, and runs with the event
-    loop's time; `sequencer_now_ms` is a clock instead of Redis' own."""
+    """Clock, randomness, bucket and Redis. `history` is another way to the same bucket, if there is
+    one, by which old segments are read. `monotonic` is in seconds, and runs with the event loop's
+    time; `sequencer_now_ms` is a clock instead of Redis' own."""
 
     bucket: CountingBucket
     connect_redis: Callable[[], Redis]
@@ -62,11 +64,12 @@ class Surroundings:
     new_uuid: Callable[[], UUID]
     random: Random
     sequencer_now_ms: WallClock | None = None
+    history: Bucket | None = None
 
 
 class Node:
     """`begin`, then `serve`, then `leave`, then `close`; what never began is closed all the
-    same. It owns the surroundings' bucket."""
+    same. It owns the surroundings' ways to the bucket."""
 
     def __init__(
         self,
@@ -86,7 +89,12 @@ class Node:
         self._upkeep = upkeep or UpkeepCounts()
         self._reads = reads or ReadCounts()
         self._supervisor = Supervisor()
-        self._bucket = self._retried(READ_RETRY)
+        self._bucket = self._retried(surroundings.bucket, READ_RETRY)
+        self._history = (
+            self._retried(surroundings.history, READ_RETRY)
+            if surroundings.history
+            else self._bucket
+        )
         self._sequencer: Sequencer | None = None
         self._membership: Membership | None = None
         self._epochs: Epochs | None = None
@@ -126,17 +134,18 @@ class Node:
         sequencer.is_let_in()
         return epoch
 
-    def _retried(self, policy: RetryPolicy) -> RetryBucket:
+    def _retried(self, bucket: Bucket, policy: RetryPolicy) -> RetryBucket:
         surroundings = self._surroundings
         return RetryBucket(
-            surroundings.bucket,
+            bucket,
             policy,
             random=surroundings.random,
             monotonic=surroundings.monotonic,
         )
 
     async def _cluster_id(self) -> str:
-        surroundings, bucket = self._surroundings, self._retried(START_RETRY)
+        surroundings = self._surroundings
+        bucket = self._retried(surroundings.bucket, START_RETRY)
         nonce = surroundings.new_uuid().hex
         await probe(bucket, nonce=nonce, name=self._settings.bucket_url)
         identity = await ensure_cluster(
@@ -197,6 +206,8 @@ class Node:
             await self._say(Membership.leave)
             await self._sequencer.close()
         await self._bucket.close()
+        if self._history is not self._bucket:
+            await self._history.close()
 
     def _make_membership(self, sequencer: Sequencer, cluster_id: str, port: int) -> Membership:
         settings = self._settings
@@ -251,7 +262,9 @@ class Node:
             view=View(),
             watchers=Watchers(),
             intake=Intake(self._health, flush_bytes=settings.flush_bytes),
-            reader=RangeReader.of(bucket, self._health, settings, counts=self._reads),
+            reader=RangeReader.of(
+                bucket, self._health, settings, history=self._history, counts=self._reads
+            ),
             on_failure=self._fatal,
             now_ms=surroundings.now_ms,
             new_uuid=surroundings.new_uuid,

@@ -40,6 +40,12 @@ class CountingBucket:
         self._inner = inner
         self._counts = BucketCounts()
 
+    def beside(self, inner: Bucket) -> "CountingBucket":
+        """Another way to the same bucket: what passes through it is counted here, too."""
+        other = CountingBucket(inner)
+        other._counts = self._counts
+        return other
+
     def snapshot(self) -> BucketCounts:
         return replace(self._counts)
 

@@ -3,14 +3,16 @@ rows into manifests, keys of compacted topics; one broker at a time.
 
 What is worth it is decided in `tiered_storage.tier_plan` and `tiered_storage.cleaning_need`; it is
 carried out by `tiered_storage.tier_writing` and `stateless_broker.duties.key_cleaning`, and counts
-by an entry of the log alone. Invariant: what was written once is never offered twice: a job that
+by an entry of the log alone. Invariants: what was written once is never offered twice: a job that
 fails is planned anew, under new names. So two brokers may do this at once, and one may die
-anywhere.
+anywhere. What is damaged holds up its own partition, and of a log segment the splitting, alone.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from bucketlog.model import Ticket, TierObject, TopicPartition, WallClock
@@ -25,6 +27,7 @@ from stateless_broker.duties.manifests import Manifests
 from stateless_broker.duties.pace import Pace
 from stateless_broker.duties.partitions import each_partition
 from stateless_broker.duties.rounds import CATCH_UP_MS, run_rounds
+from stateless_broker.duties.set_aside import SetAside
 from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.health import Health
 from stateless_broker.tier_committer import TierCommitter
@@ -41,7 +44,16 @@ from tiered_storage.tier_writing import TierChange, TierWriter
 logger = logging.getLogger(__name__)
 
 DUTY = "compaction"
+SPLIT = "split"
 SWAPS_AN_ENTRY = 500
+
+
+class _Of(NamedTuple):
+    """What a job is about."""
+
+    partition: TopicPartition
+    log: PartitionLog
+    topic: Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,7 @@ class Compactor:
         self._limits = limits
         self._now_ms = now_ms
         self._new_uuid = new_uuid
+        self._aside = SetAside(lambda: asyncio.get_running_loop().time())
 
     async def run(self) -> None:
         """For the epoch's life."""
@@ -105,9 +118,12 @@ class Compactor:
         `CorruptObjectError`, `InvalidDataError`."""
         if not await self._catch_up(CATCH_UP_MS):
             return 0
-        offered = await self._split()
-        for work in (self._merge, self._clean, self._list, self._trim):
+        offered = 0
+        for work in (self._split, self._merge, self._clean, self._list, self._trim):
             offered += await work()
+        there = self._view.logs().keys()
+        self._aside.forget(lambda work: isinstance(work, tuple) and work[1] not in there)
+        self._aside.tell()
         return offered
 
     def _writer(self) -> TierWriter:
@@ -123,79 +139,103 @@ class Compactor:
 
     async def _split(self) -> int:
         offered = 0
-        while True:
-            writer = self._writer()
-            logs = {partition: log.batches for partition, log in self._view.logs().items()}
-            plan = plan_split(
-                self._view.waiting, logs, settings=self._limits.plan, now_ms=self._now_ms()
-            )
-            if plan is None:
-                return offered
-            changes = await writer.split(plan)
-            await self._commit(writer, changes)
-            size = sum(each.batch_bytes for each in plan.segments)
-            self._counts.count_split(len(plan.segments), size)
-            logger.info(
-                "%d log segments, %d bytes, are split into those of %d partitions",
-                len(plan.segments),
-                size,
-                len(changes),
-            )
-            offered += len(changes)
+        while not self._aside.waits(SPLIT):
+            window = 0
+            with self._aside.damage_of(SPLIT):
+                window = await self._split_window()
+            if not window:
+                break
+            offered += window
+        return offered
+
+    async def _split_window(self) -> int:
+        """0: none is due."""
+        writer = self._writer()
+        logs = {partition: log.batches for partition, log in self._view.logs().items()}
+        plan = plan_split(
+            self._view.waiting, logs, settings=self._limits.plan, now_ms=self._now_ms()
+        )
+        if plan is None:
+            return 0
+        changes = await writer.split(plan)
+        await self._commit(writer, changes)
+        size = sum(each.batch_bytes for each in plan.segments)
+        self._counts.count_split(len(plan.segments), size)
+        logger.info(
+            "%d log segments, %d bytes, are split into those of %d partitions",
+            len(plan.segments),
+            size,
+            len(changes),
+        )
+        return len(changes)
 
     async def _merge(self) -> int:
         """Of compacted topics, what is clean and what is dirty stay apart."""
-        writer = self._writer()
-        changes = []
-        async for partition, log, topic in self._partitions():
-            tier = log.tier
+
+        async def merge(writer: TierWriter, of: _Of) -> AsyncIterator[TierChange]:
+            tier = of.log.tier
             clean = (
                 sum(row.end <= tier.cleaned_to for row in tier.rows)
-                if has_policy(topic.configs, "compact")
+                if has_policy(of.topic.configs, "compact")
                 else 0
             )
             for rows in (tier.rows[:clean], tier.rows[clean:]):
                 for group in plan_merge(
-                    rows, quiet=not log.batches.segments, settings=self._limits.plan
+                    rows, quiet=not of.log.batches.segments, settings=self._limits.plan
                 ):
-                    changes.append(await writer.join(partition, group))
-                    self._counts.count_merge(len(group), changes[-1].added[0].batch_bytes)
-        return await self._commit(writer, changes)
+                    change = await writer.join(of.partition, group)
+                    self._counts.count_merge(len(group), change.added[0].batch_bytes)
+                    yield change
+
+        return await self._rewrite("merge", merge)
 
     async def _clean(self) -> int:
-        writer = self._writer()
-        changes = []
-        async for partition, log, topic in self._partitions():
-            if has_policy(topic.configs, "compact"):
-                change = await self._cleaning.clean(partition, log, self._view, topic, writer)
+        async def clean(writer: TierWriter, of: _Of) -> AsyncIterator[TierChange]:
+            if has_policy(of.topic.configs, "compact"):
+                change = await self._cleaning.clean(
+                    of.partition, of.log, self._view, of.topic, writer
+                )
                 if change is not None:
-                    changes.append(change)
-        return await self._commit(writer, changes)
+                    yield change
+
+        return await self._rewrite("clean", clean)
 
     async def _list(self) -> int:
-        writer = self._writer()
-        changes = []
-        async for partition, log, topic in self._partitions():
-            plan = plan_manifest(log.tier.rows, settings=self._limits.plan)
-            if plan is not None and not has_policy(topic.configs, "compact"):
-                changes.append(await writer.list_rows(partition, plan))
-        return await self._commit(writer, changes)
+        async def list_rows(writer: TierWriter, of: _Of) -> AsyncIterator[TierChange]:
+            plan = plan_manifest(of.log.tier.rows, settings=self._limits.plan)
+            if plan is not None and not has_policy(of.topic.configs, "compact"):
+                yield await writer.list_rows(of.partition, plan)
+
+        return await self._rewrite("list", list_rows)
 
     async def _trim(self) -> int:
+        async def trim(writer: TierWriter, of: _Of) -> AsyncIterator[TierChange]:
+            first = next(iter(of.log.tier.rows), None)
+            start = self._view.log_start(of.partition)
+            if first is not None and first.manifest and first.start < start:
+                listed = await self._manifests.listed(TierObject.of(of.partition, first))
+                plan = plan_trim(listed, start)
+                if plan is not None:
+                    yield await writer.trim(of.partition, first, plan)
+
+        return await self._rewrite("trim", trim)
+
+    async def _rewrite(
+        self, work: str, changes_of: Callable[[TierWriter, _Of], AsyncIterator[TierChange]]
+    ) -> int:
+        """One job over all partitions, but for those whose objects are damaged."""
         writer = self._writer()
         changes = []
-        async for partition, log, _ in self._partitions():
-            first = next(iter(log.tier.rows), None)
-            start = self._view.log_start(partition)
-            if first is not None and first.manifest and first.start < start:
-                listed = await self._manifests.listed(TierObject.of(partition, first))
-                trim = plan_trim(listed, start)
-                if trim is not None:
-                    changes.append(await writer.trim(partition, first, trim))
+        async for of in self._partitions():
+            if not self._aside.waits((work, of.partition)):
+                with self._aside.damage_of((work, of.partition)):
+                    async for change in changes_of(writer, of):
+                        changes.append(change)  # noqa: PERF401 damage may follow
         return await self._commit(writer, changes)
 
-    def _partitions(self) -> AsyncIterator[tuple[TopicPartition, PartitionLog, Topic]]:
-        return each_partition(self._view, self._view.topics())
+    async def _partitions(self) -> AsyncIterator[_Of]:
+        async for each in each_partition(self._view, self._view.topics()):
+            yield _Of(*each)
 
     async def _commit(self, writer: TierWriter, changes: Sequence[TierChange]) -> int:
         for some in _chunks(changes):

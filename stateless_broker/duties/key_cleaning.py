@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from bucketlog.errors import CorruptObjectError
 from bucketlog.model import Buffer, TierObject, TierRow, TopicPartition, WallClock
 from bucketlog.wire.batch import read_header
 from metadata.fold import Topic
@@ -156,8 +157,11 @@ class KeyCleaning:
             for at in range(len(HEADER), end, PIECE_BYTES) if row.end > start else ():
                 span = Span(at, min(PIECE_BYTES, end - at))
                 await self._spend(span.length)
-                there = TierObject(partition, row.start, row.name)
-                yield (await self._bucket.get(keys.tier_object(there), span)).data
+                key = keys.tier_object(TierObject(partition, row.start, row.name))
+                data = (await self._bucket.get(key, span)).data
+                if len(data) != span.length:
+                    raise CorruptObjectError(key, at + len(data), f"it ends before byte {end}")
+                yield data
 
     async def _rewritten(
         self,

@@ -5,6 +5,7 @@ earlier of two clocks, this broker's and the sequencer's, so that one that runs 
 nothing; objects go later, below a floor (`stateless_broker.duties.deletion`).
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -21,6 +22,7 @@ from metadata.view import View
 from stateless_broker.duties.manifests import Manifests
 from stateless_broker.duties.partitions import each_partition
 from stateless_broker.duties.rounds import CATCH_UP_MS, run_rounds
+from stateless_broker.duties.set_aside import SetAside
 from stateless_broker.health import Health
 from stateless_broker.log_starts import move_log_starts
 from stateless_broker.tier_committer import TierCommitter
@@ -57,6 +59,7 @@ class Retention:
         self._topic_defaults = topic_defaults
         self._interval_ms = interval_ms
         self._clocks = clocks
+        self._aside = SetAside(lambda: asyncio.get_running_loop().time())
 
     async def run(self) -> None:
         """For the epoch's life."""
@@ -82,12 +85,17 @@ class Retention:
         }
         limited = [topic for topic in self._view.topics() if topic.topic_id in limits]
         async for partition, _, topic in each_partition(self._view, limited):
-            start = await self._start(partition, limits[topic.topic_id], now_ms)
-            if start is not None:
-                starts[partition] = start
+            if not self._aside.waits(partition):
+                with self._aside.damage_of(partition):
+                    start = await self._start(partition, limits[topic.topic_id], now_ms)
+                    if start is not None:
+                        starts[partition] = start
         if starts:
             await move_log_starts(starts, view=self._view, committer=self._committer)
             logger.info("%d log starts were moved by retention", len(starts))
+        there = self._view.logs().keys()
+        self._aside.forget(lambda partition: partition not in there)
+        self._aside.tell()
         return starts
 
     def _limits(self, topic: Topic) -> RetentionLimits | None:

@@ -6,11 +6,19 @@ waits in front of the tail. Nobody waits for longer than `read_ms_max`, whatever
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import Self
 
-from bucketlog.errors import BucketError, BucketUnavailableError, CorruptObjectError
+from bucketlog.errors import (
+    BucketError,
+    BucketUnavailableError,
+    CorruptObjectError,
+    ObjectNotFoundError,
+)
 from bucketlog.model import Buffer
 from metadata.partition_log import StoredRange
 from stateless_broker.fetch.places import Places
@@ -21,6 +29,8 @@ from tiered_storage import keys
 from tiered_storage.bucket import Bucket, Span
 
 PART = "reading"
+RANGES_AT_ONCE = 64
+"""Of a fetch: so many requests at most it leaves behind when it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +59,14 @@ class RangeReader:
         cache: SegmentCache,
         health: Health,
         *,
+        history: Bucket | None = None,
         limits: ReadLimits,
         counts: ReadCounts | None = None,
     ) -> None:
         self.cache = cache
         self.counts = counts or ReadCounts()
         self._bucket = bucket
+        self._history = history or bucket
         self._health = health
         self._read_ms_max = limits.read_ms_max
         self._running: dict[StoredRange, asyncio.Task[Buffer]] = {}
@@ -75,6 +87,7 @@ class RangeReader:
         health: Health,
         settings: BrokerSettings,
         *,
+        history: Bucket | None = None,
         counts: ReadCounts | None = None,
     ) -> Self:
         return cls(
@@ -84,6 +97,7 @@ class RangeReader:
                 history_bytes_max=settings.cache_history_bytes_max,
             ),
             health,
+            history=history,
             limits=ReadLimits(
                 settings.fetch_ranges_in_flight,
                 settings.history_ranges_in_flight,
@@ -93,31 +107,62 @@ class RangeReader:
         )
 
     async def read(self, ranges: Sequence[StoredRange]) -> list[Buffer]:
-        """The bytes of all ranges, one part after the other. Raises `BucketError`,
-        `CorruptObjectError`."""
+        """The bytes of all ranges, one part after the other; where the bucket fails or takes too
+        long, of the first ones that are there. Raises `BucketError`, `CorruptObjectError` where
+        there are none."""
         found = [self.cache.find(wanted) for wanted in ranges]
         missing = [wanted for wanted, parts in zip(ranges, found, strict=True) if parts is None]
         self.counts.bytes_from_memory += sum(wanted.length for wanted in ranges)
         if missing:
             self.counts.bytes_from_memory -= sum(wanted.length for wanted in missing)
             self.counts.bytes_from_bucket += sum(wanted.length for wanted in missing)
-            read = iter(await self._read(missing))
-            found = [[next(read)] if parts is None else parts for parts in found]
-        return [part for parts in found if parts is not None for part in parts]
+            read = iter(await self._read(missing, or_less=found[0] is not None))
+            found = [parts if parts is not None else _one(next(read, None)) for parts in found]
+        there = takewhile(lambda parts: parts is not None, found)
+        return [part for parts in there if parts is not None for part in parts]
 
     async def read_aside(self, wanted: StoredRange) -> Buffer:
         """What says where batches stand: nobody is answered with it. Raises as `read`."""
         found = self.cache.find(wanted)
         return b"".join(found) if found is not None else (await self._read([wanted]))[0]
 
-    async def _read(self, ranges: Sequence[StoredRange]) -> list[Buffer]:
+    async def _read(self, ranges: Sequence[StoredRange], *, or_less: bool = False) -> list[Buffer]:
+        """The first ones that are there in time; none at all only if that will do."""
+        found: list[Buffer] = []
         try:
-            async with asyncio.timeout(self._read_ms_max / 1000):
-                return list(await asyncio.gather(*map(self._read_one, ranges)))
+            async with (
+                asyncio.timeout(self._read_ms_max / 1000),
+                aclosing(self._in_order(ranges)) as parts,
+            ):
+                async for part in parts:
+                    found.append(part)  # noqa: PERF401 what came before a failure counts
         except TimeoutError:
             reason = f"the bucket did not answer in {self._read_ms_max} ms"
             self._health.degrade(PART, reason)
-            raise BucketUnavailableError(reason) from None
+            if not (found or or_less):
+                raise BucketUnavailableError(reason) from None
+        except (BucketError, CorruptObjectError):  # who wants the next one is told
+            if not (found or or_less):
+                raise
+        return found
+
+    async def _in_order(self, ranges: Sequence[StoredRange]) -> AsyncGenerator[Buffer, None]:
+        """Not all at once: whoever gives up leaves but a few requests behind, which others would
+        wait for."""
+        left = iter(ranges)
+        ahead: deque[asyncio.Task[Buffer]] = deque()
+        try:
+            while True:
+                for wanted in islice(left, RANGES_AT_ONCE - len(ahead)):
+                    ahead.append(asyncio.create_task(self._read_one(wanted)))
+                if not ahead:
+                    return
+                yield await ahead[0]
+                ahead.popleft()
+        finally:
+            for task in ahead:
+                task.cancel()
+            await asyncio.gather(*ahead, return_exceptions=True)
 
     async def _read_one(self, wanted: StoredRange) -> Buffer:
         holder, task = self._task(wanted)
@@ -206,10 +251,14 @@ class RangeReader:
 
     async def _get(self, stored: StoredRange) -> Buffer:
         is_recent = self.cache.is_recent(stored.object)
+        bucket = self._bucket if is_recent else self._history
         async with self._recent_slots if is_recent else self._history_slots:
             try:
                 span = Span(stored.position, stored.length)
-                body = await self._bucket.get(keys.object_key(stored.object), span)
+                body = await bucket.get(keys.object_key(stored.object), span)
+            except ObjectNotFoundError:
+                self._health.recover(PART)  # it answers
+                raise
             except BucketError as error:
                 self._health.degrade(PART, str(error))
                 raise
@@ -219,3 +268,7 @@ class RangeReader:
         if len(body.data) == stored.length:
             self.cache.keep(stored, body.data)
         return body.data
+
+
+def _one(part: Buffer | None) -> list[Buffer] | None:
+    return None if part is None else [part]

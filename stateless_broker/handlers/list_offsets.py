@@ -30,6 +30,11 @@ LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
+_NEVER = 1 << 15
+_SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8}
+"""Versions; others are told that theirs does not have it (ReplicaManager.fetchOffset)."""
+LOOKUPS_AT_ONCE = 16
+"""Of a request, those that read the bucket."""
 _LEADER_EPOCH_FROM = 4
 LOOKUP_RECORDS_MAX = 50_000
 LOOKUP_BYTES_MAX = 16 * 1024 * 1024
@@ -60,15 +65,18 @@ class ListOffsetsHandler:
             for wanted in topic.partitions
         )
         await self._catch_up()
+        turns = asyncio.Semaphore(LOOKUPS_AT_ONCE)
+
+        async def answer(name: str, wanted: Any) -> Values:
+            if asked[name, wanted.partition_index] > 1:
+                return _row(wanted.partition_index, ErrorCode.invalid_request)
+            async with turns:
+                return await self._answer(name, wanted, request.header.api_version)
+
         topics = []
         for topic in message.topics:
-            partitions = [
-                await self._answer(topic.name, wanted, request.header.api_version)
-                if asked[topic.name, wanted.partition_index] == 1
-                else _row(wanted.partition_index, ErrorCode.invalid_request)
-                for wanted in topic.partitions
-            ]
-            topics.append({"name": topic.name, "partitions": partitions})
+            answers = [answer(topic.name, wanted) for wanted in topic.partitions]
+            topics.append({"name": topic.name, "partitions": await asyncio.gather(*answers)})
         return {"topics": topics}
 
     async def _answer(self, name: str, wanted: Any, version: int) -> Values:
@@ -79,6 +87,8 @@ class ListOffsetsHandler:
         if partition is not None and log is not None:
             if version >= _LEADER_EPOCH_FROM and wanted.current_leader_epoch > LEADER_EPOCH:
                 error = ErrorCode.unknown_leader_epoch
+            elif wanted.timestamp < 0 and version < _SINCE.get(wanted.timestamp, _NEVER):
+                error = ErrorCode.unsupported_version
             else:
                 try:
                     timestamp, offset = await self._find(partition, log, wanted.timestamp)
@@ -98,8 +108,6 @@ class ListOffsetsHandler:
                 return -1, self._view.log_start(partition)
             case _ if timestamp == MAX_TIMESTAMP:
                 return await self._with_max_timestamp(partition, log)
-            case _ if timestamp < 0:
-                raise InvalidDataError(f"timestamp {timestamp} has no meaning")
             case _:
                 return await self._first_since(partition, log, timestamp)
 

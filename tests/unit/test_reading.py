@@ -16,6 +16,7 @@ from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.backends.threaded import ThreadedBucket
 from tiered_storage.bucket import Body, Span, Suffix
+from tiered_storage.counting import CountingBucket
 
 MIB = 1 << 20
 PARTITION = TopicPartition(TopicId(bytes(16)), 0)
@@ -94,6 +95,26 @@ async def test_what_is_old_is_read_as_it_is_wanted_and_kept() -> None:
     assert reading.bucket.asked == [(keys.segment(segment), 100, 200)]
     await reading.reader.read([StoredRange(segment, 250, 100)])
     assert reading.bucket.asked[1:] == [(keys.segment(segment), 250, 100)]
+
+
+async def test_history_has_a_way_of_its_own_which_is_counted_with_the_other() -> None:
+    reading = Reading()
+    newest, oldest = reading.put(1, 100), reading.put(0, 100)
+    reading.cache.became_visible(newest, 100)
+    counting, aside = CountingBucket(reading.bucket), Gated(reading.objects)
+    reader = RangeReader(
+        counting,
+        reading.cache,
+        reading.health,
+        history=counting.beside(aside),
+        limits=ReadLimits(1, 1, 60_000),
+    )
+    for segment in (newest, oldest):
+        wanted = StoredRange(segment, 0, 100)
+        assert b"".join(await reader.read([wanted])) == reading.bytes_of(wanted)
+    assert reading.bucket.asked == [(keys.segment(newest), 0, 100)]
+    assert aside.asked == [(keys.segment(oldest), 0, 100)]
+    assert (counting.snapshot().gets, counting.snapshot().bytes_out) == (2, 200)
 
 
 async def test_history_never_takes_the_tails_turn() -> None:
