@@ -16,8 +16,11 @@ from tests.integration.kafka_requests import (
     list_offset,
     produce,
 )
-from tests.rig import PATIENCE_S, Rig, outcome, send, until
+from tests.rig import PATIENCE_S, Rig, create_topic, outcome, send, until
+from tests.rig import produce as rig_produce
+from tests.several_brokers import Brokers
 from tests.wire_client import WireClient, build_batch, patch_batch
+from tiered_storage.faulty import Fault, Verb
 
 T0 = 1_700_000_000_000
 GZIP = 1
@@ -83,6 +86,17 @@ def test_the_first_of_several_with_the_max_timestamp(
         batch = build_batch([(None, b"x")] * 3, timestamps=times)
         assert produce(client, topic, batch).error == ErrorCode.none
     assert list_offset(client, topic, MAX_TIMESTAMP) == (ErrorCode.none, 1, T0 + 20_000)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "version"), [(-3, 6), (-4, 7), (-5, 8), (-6, 8), (-(2**63), 8)]
+)
+def test_a_special_timestamp_that_the_version_does_not_have(
+    client: WireClient, make_topic: MakeTopic, timestamp: int, version: int
+) -> None:
+    """As Kafka's ReplicaManager: not an error that is tried again."""
+    code = ErrorCode.unsupported_version
+    assert list_offset(client, make_topic(), timestamp, version=version)[0] == code
 
 
 def test_unknown(client: WireClient, make_topic: MakeTopic) -> None:
@@ -159,3 +173,29 @@ async def test_a_look_up_that_takes_long_holds_nobody_up(
     assert not looking.done()
     answered.set()
     assert (await looking).topics[0].partitions[0].offset == 0
+
+
+async def test_look_ups_of_one_request_go_side_by_side(brokers: Brokers) -> None:
+    rig = await brokers.start(cache_recent_bytes_max=1, history_ranges_in_flight=8)
+    assert await create_topic(rig, "t", 20) is ErrorCode.none
+    for partition in range(20):
+        assert (await rig_produce(rig, b"x", partition=partition))[0] is ErrorCode.none
+    reads = 0
+
+    def plan(verb: Verb, key: str) -> Fault | None:
+        nonlocal reads
+        if verb is not Verb.GET:
+            return None
+        reads += 1
+        return Fault(error=None, delay_ms=200 if reads < 8 else 0)
+
+    rig.plan = plan
+    rows = [{"partition_index": number, "timestamp": 1} for number in range(20)]
+    topics = [{"name": "t", "partitions": rows}]
+    asked = rig.send("list_offsets", 7, replica_id=-1, isolation_level=0, topics=topics)
+    await until(lambda: reads >= 8)
+    assert not asked.done()
+    partitions = (await asked).topics[0].partitions
+    assert [(row.partition_index, row.offset) for row in partitions] == [
+        (number, 0) for number in range(20)
+    ]

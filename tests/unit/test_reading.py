@@ -8,7 +8,7 @@ from bucketlog.errors import BucketUnavailableError, CorruptObjectError
 from bucketlog.model import BatchIndex, SegmentId, TopicId, TopicPartition, WriterId
 from metadata.partition_log import PartitionLog, StoredRange
 from stateless_broker.fetch.read_ahead import ReadAhead
-from stateless_broker.fetch.reading import RangeReader, ReadLimits
+from stateless_broker.fetch.reading import RANGES_AT_ONCE, RangeReader, ReadLimits
 from stateless_broker.fetch.segment_cache import SegmentCache
 from stateless_broker.health import Health
 from tests.rig import until
@@ -30,11 +30,13 @@ class Gated(ThreadedBucket):
         self.asked: list[tuple[str, int, int]] = []
         self.open = asyncio.Event()
         self.open.set()
+        self.stuck: set[str] = set()
+        """What is never answered."""
 
     async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
         assert isinstance(span, Span)
         self.asked.append((key, span.start, span.length))
-        await self.open.wait()
+        await (asyncio.Event() if key in self.stuck else self.open).wait()
         return await super().get(key, span)
 
 
@@ -190,6 +192,34 @@ def test_who_catches_up_on_many_partitions_gets_a_batch_of_each_at_least() -> No
     assert ahead.bounded(batch, 1000, 1000) == 1000
     reading.cache.became_visible(SegmentId(WriterId("w"), 0), MIB)
     assert ahead.bounded(batch, 10 * MIB, 1000) == 10 * MIB
+
+
+async def test_whoever_gives_up_leaves_few_requests_behind() -> None:
+    """Others wait for those."""
+    reading = Reading(history=2)
+    many = [StoredRange(reading.put(seq, 10), 0, 10) for seq in range(10 * RANGES_AT_ONCE)]
+    other = StoredRange(reading.put(10_000, 10), 0, 10)
+    reading.bucket.open.clear()
+    given_up = asyncio.create_task(reading.reader.read(many))
+    await until(lambda: len(reading.bucket.asked) == 2)
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    reading.bucket.open.set()
+    await reading.reader.read([other])
+    assert len(reading.bucket.asked) <= RANGES_AT_ONCE + 1
+
+
+async def test_what_is_there_in_time_is_answered_up_to_the_first_that_is_not() -> None:
+    reading = Reading(recent=4, history=4, read_ms_max=500)
+    ranges = [StoredRange(reading.put(seq, 10), 0, 10) for seq in range(6)]
+    await reading.reader.read(ranges[4:5])
+    stuck = keys.object_key(ranges[3].object)
+    reading.bucket.stuck.add(stuck)
+    assert await reading.reader.read(ranges) == [reading.bytes_of(one) for one in ranges[:3]]
+    assert reading.health.is_degraded("reading")
+    assert await reading.reader.read(ranges[2:]) == [reading.bytes_of(ranges[2])]
+    with pytest.raises(BucketUnavailableError):
+        await reading.reader.read(ranges[3:])
 
 
 async def test_a_bucket_that_does_not_answer_is_told() -> None:
