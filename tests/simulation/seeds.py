@@ -105,7 +105,8 @@ def run_cases(
                     if ended.exitcode:
                         raise RuntimeError("a run of the simulation broke down") from None
     finally:
-        for left in running.values():
+        for ours, left in running.items():
+            ours.close()  # whoever is telling waits for nobody
             while left.is_alive():
                 left.terminate()
                 left.join(1.0)
@@ -131,7 +132,10 @@ def _work(
                 _warm_up(ending, path)
             for case in cases:
                 outcome = _in_child(ending, partial(_simulate, case, path, sizes, everything))
-                told.send((case, outcome))
+                try:
+                    told.send((case, outcome))
+                except BrokenPipeError:  # nobody asks any more
+                    return
 
 
 def _simulate(case: Case, redis: Path, sizes: Sizes, everything: bool) -> Outcome:
