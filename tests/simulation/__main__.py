@@ -6,7 +6,6 @@ import os
 import sys
 from dataclasses import replace
 
-from tests.simulation.caught import CAUGHT
 from tests.simulation.figures import Tally
 from tests.simulation.hunting import hunt_all, hunt_easy
 from tests.simulation.mutants import MUTANTS
@@ -36,7 +35,7 @@ def hunted(args: argparse.Namespace) -> int:
     catches = hunt_easy(jobs=args.jobs) if easy else hunt_all(args.seeds, jobs=args.jobs)
     for catch in catches:
         print(json.dumps(catch._asdict()), flush=True)
-        if catch.seed is None and catch.mutant in CAUGHT:
+        if catch.seed is None:
             missed.append(catch.mutant)
     print(json.dumps({"missed": missed}))
     return 1 if missed else 0

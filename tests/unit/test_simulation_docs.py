@@ -6,7 +6,7 @@ import pytest
 
 from metadata.sequencer.scripts import lua_source
 from tests.simulation.caught import CAUGHT
-from tests.simulation.hunting import second_lines, table
+from tests.simulation.hunting import table
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.source_changes import Change, changed_source, lua_patch
 
@@ -16,8 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 def test_the_page_shows_all_mutants() -> None:
     text = PAGE.read_text()
     assert "\n".join(table()) in text
-    assert "\n".join(second_lines()) in text
-    assert CAUGHT.keys() <= MUTANTS.keys()
+    assert CAUGHT.keys() == MUTANTS.keys()
 
 
 @pytest.mark.parametrize("name", MUTANTS)
