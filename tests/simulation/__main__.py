@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 from tests.simulation.figures import Tally
-from tests.simulation.hunting import hunt_all, hunt_easy
+from tests.simulation.hunting import hunt_again, hunt_all
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.run import Outcome
 from tests.simulation.seeds import Case, run_cases
@@ -31,8 +31,8 @@ def report(outcome: Outcome, mutant: str | None) -> None:
 
 def hunted(args: argparse.Namespace) -> int:
     missed = []
-    easy = args.mutants == "easy"
-    catches = hunt_easy(jobs=args.jobs) if easy else hunt_all(args.seeds, jobs=args.jobs)
+    again = args.mutants == "again"
+    catches = hunt_again(jobs=args.jobs) if again else hunt_all(args.seeds, jobs=args.jobs)
     for catch in catches:
         print(json.dumps(catch._asdict()), flush=True)
         if catch.seed is None:
@@ -66,7 +66,9 @@ def main() -> int:
     parser.add_argument("--everything", action="store_true", help="print the whole trace")
     parser.add_argument("--mutant", choices=MUTANTS, metavar="RULE", help="with this rule broken")
     parser.add_argument(
-        "--mutants", choices=("all", "easy"), help="hunt all, or those that are caught early"
+        "--mutants",
+        choices=("all", "again"),
+        help="hunt all, or see whether the same seeds catch them",
     )
     args = parser.parse_args()
     return hunted(args) if args.mutants is not None else simulated(args)

@@ -1,6 +1,6 @@
 """Hunting mutants: does the simulation catch each of them, and how soon?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tests.simulation.caught import CAUGHT
@@ -47,20 +47,24 @@ def table() -> list[str]:
 
 
 def hunt_all(seeds: int, *, jobs: int = 1) -> Iterator[Catch]:
-    """First the seed that caught it before, then all from the first on."""
+    """First the seeds that caught them before, then all from the first on."""
+    yield from _hunt(seeds, MUTANTS, jobs=jobs)
+
+
+def hunt_again(*, jobs: int = 1) -> Iterator[Catch]:
+    """The seeds that caught them before; hunted further are those alone that the first seed caught:
+    what a change of the product rarely alters."""
+    easy = [name for name, caught in CAUGHT.items() if caught.seed <= EASY_SEED_MAX]
+    yield from _hunt(EASY_SEEDS, easy, jobs=jobs)
+
+
+def _hunt(seeds: int, further: Iterable[str], *, jobs: int) -> Iterator[Catch]:
     known = [Case(caught.seed, name) for name, caught in CAUGHT.items() if caught.seed < seeds]
     again = set()
     for case, outcome in run_cases(known, jobs=jobs):
         if outcome.violation is not None and case.mutant and _holds_without_second_lines(case):
             again.add(case.mutant)
             yield Catch(case.mutant, case.seed, 1, outcome.violation)
-    for name in MUTANTS:
+    for name in further:
         if name not in again:
             yield hunt(name, range(seeds), jobs=jobs)
-
-
-def hunt_easy(*, jobs: int = 1) -> Iterator[Catch]:
-    """Those alone that the first seed caught: what a change of the product rarely alters."""
-    for name, caught in CAUGHT.items():
-        if caught.seed <= EASY_SEED_MAX:
-            yield hunt(name, range(EASY_SEEDS), jobs=jobs)
