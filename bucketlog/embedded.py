@@ -24,7 +24,8 @@ from typing import Any, Self
 
 from bucketlog.errors import BucketlogError, ClusterInUseError, ConfigurationError
 
-READY_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 90.0
+"""On a busy machine a start takes long; a broker that ends by itself is told at once."""
 STOP_TIMEOUT_S = 25.0
 """More than a broker gives its last flush."""
 EMBEDDED_SETTINGS = {
@@ -36,6 +37,8 @@ LOCK_WAIT_S = 5.0
 """How long a start waits for the processes of a holder that has died to end."""
 LOG_TAIL_LINES = 15
 _BROKER_SAYS = "bucketlog broker: "
+WRONG_CONFIGURATION = 2
+"""A broker's exit code."""
 _GUARD = Path(__file__).with_name("embedded_guard.py")
 
 
@@ -79,6 +82,9 @@ class EmbeddedCluster:
         self._lock_fd = -1
         self._guard: subprocess.Popen[bytes] | None = None
         self._unread = b""
+        self._is_ready = False
+        self._log_begin = 0
+        """How long the log was when this cluster started: it has been written to before."""
 
     @property
     def bootstrap(self) -> str:
@@ -95,8 +101,15 @@ class EmbeddedCluster:
             return
         valkey = None if self.redis_url else _valkey_binary()
         _check_free(self.host, self.port)
-        self.data_dir.mkdir(parents=True, exist_ok=True)
-        self._lock_fd = _lock(self.data_dir)
+        try:
+            self.data_dir.mkdir(parents=True, exist_ok=True)
+            self._lock_fd = _lock(self.data_dir)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{self.data_dir} cannot hold the cluster's data: {error.strerror}",
+                remedy="give a folder that this user may write, as --data",
+            ) from error
+        self._log_begin = self.log_path.stat().st_size if self.log_path.exists() else 0
         try:
             self._guard = self._start_guard(valkey)
             self._wait_until_ready()
@@ -115,6 +128,7 @@ class EmbeddedCluster:
             guard.stdout.close()
         self.pids = {}
         self._unread = b""
+        self._is_ready = False
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
@@ -185,8 +199,13 @@ class EmbeddedCluster:
                 }
             case "ready":
                 self.port, self.http_port = event["port"], event["http_port"]
+                self._is_ready = True
             case "ended":
-                raise self._failure(f"the {event['child']} {what} (exit code {event['code']})")
+                child, code = event["child"], event["code"]
+                raise self._failure(
+                    f"the {child} {what} (exit code {code})",
+                    refused=child == "broker" and code == WRONG_CONFIGURATION,
+                )
 
     def _read_event(self, deadline: float | None) -> dict[str, Any]:
         guard = self._guard
@@ -206,13 +225,22 @@ class EmbeddedCluster:
         event = json.loads(line)
         return event if isinstance(event, dict) and "event" in event else {"event": "other"}
 
-    def _failure(self, message: str) -> ClusterStartError:
+    def _failure(
+        self, message: str, *, refused: bool = False
+    ) -> ClusterStartError | ConfigurationError:
+        """`refused`: the broker has said what is wrong with its settings. Valkey writes to the same
+        log, after it."""
         try:
-            lines = self.log_path.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+            with self.log_path.open("rb") as log:
+                log.seek(self._log_begin)
+                lines = log.read().decode(errors="replace").splitlines()
         except OSError:
             lines = []
-        if lines and lines[-1].startswith(_BROKER_SAYS):  # why it did not start, in one line
-            return ClusterStartError(lines[-1].removeprefix(_BROKER_SAYS))
+        told = [line for line in lines if line.startswith(_BROKER_SAYS)]
+        if told and not self._is_ready:  # why it did not start, in one line
+            kind = ConfigurationError if refused else ClusterStartError
+            return kind(told[-1].removeprefix(_BROKER_SAYS))
+        lines = lines[-LOG_TAIL_LINES:]
         error = ClusterStartError(message, remedy=f"see {self.log_path}")
         error.add_note("\n".join(lines))
         return error

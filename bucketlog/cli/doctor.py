@@ -10,6 +10,7 @@ import typer
 
 from bucketlog.cli.options import OutputFormat
 from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, counted, note, print_rows
+from bucketlog.errors import BucketlogError
 
 if TYPE_CHECKING:
     from bucketlog.doctor.digest import LogDigest
@@ -54,7 +55,11 @@ def _digest(place: str) -> "LogDigest":
     from tiered_storage.location import open_sync_bucket
 
     with closing(open_sync_bucket(place)) as bucket:
-        found = digest_of_bucket(bucket, place)
+        try:
+            found = digest_of_bucket(bucket, place)
+        except BucketlogError as error:
+            error.add_note(f"in {place}")  # a copy has the same keys
+            raise
     if found.withheld:
         note(f"{place}: {counted(found.withheld, 'batch')} behind a gap that may still be filled")
     return found

@@ -125,9 +125,9 @@ class _Silent(Progress):
 
 
 @contextmanager
-def progress(description: str, total: int | None) -> Iterator[Progress]:
+def progress(description: str, total: int | None, *, is_shown: bool = True) -> Iterator[Progress]:
     """A bar on stderr where that is a terminal, else nothing."""
-    if not sys.stderr.isatty():
+    if not (is_shown and sys.stderr.isatty()):
         yield _Silent()
         return
     from rich.console import Console

@@ -47,13 +47,17 @@ def produce(
 
     raw = Topic(topic)
     source = str(file) if file else "stdin"
+    is_typed = file is None and sys.stdin.isatty()
     sent = 0
     with (
         file.open("rb") if file else nullcontext(sys.stdin.buffer) as texts,
         connect(bootstrap) as log,
     ):
         log.topics.partition_count(raw)  # a misspelt topic fails here, not after a timeout
-        with log.producer(compression=compression) as producer, progress(topic, None) as bar:
+        with (
+            log.producer(compression=compression) as producer,
+            progress(topic, None, is_shown=not is_typed) as bar,
+        ):
             for line in _lines(texts, source, separator, jsonl=jsonl):
                 producer.send(
                     raw,

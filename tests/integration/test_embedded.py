@@ -14,7 +14,7 @@ import pytest
 
 import bucketlog
 from bucketlog.embedded import ClusterStartError, EmbeddedCluster
-from bucketlog.errors import BucketlogError, ClusterInUseError
+from bucketlog.errors import ClusterInUseError, ConfigurationError
 
 if TYPE_CHECKING:
     from tests.components import Components
@@ -167,10 +167,17 @@ def test_a_child_that_dies_ends_the_cluster(tmp_path: Path, child: str) -> None:
 
 def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     cluster = EmbeddedCluster(tmp_path, settings={"num_partitions": "many"})
-    with pytest.raises(BucketlogError, match="BUCKETLOG_NUM_PARTITIONS"):
-        cluster.start()
+    with pytest.raises(ConfigurationError, match=r"^BUCKETLOG_NUM_PARTITIONS.*integer"):
+        cluster.start()  # Valkey has written to the same log since
     with EmbeddedCluster(tmp_path) as sound:  # the folder is free again
         assert read_nothing(sound.bootstrap)
+
+
+def test_a_folder_that_cannot_be_one_is_named(tmp_path: Path) -> None:
+    there = tmp_path / "taken"
+    there.write_bytes(b"")
+    with pytest.raises(ConfigurationError, match=r"taken cannot hold .*--data"):
+        EmbeddedCluster(there).start()
 
 
 def read_nothing(bootstrap: str) -> bool:
