@@ -29,11 +29,11 @@ class Shell:
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout
 
-    def failing(self, code: int, *arguments: str, stdin: bytes = b"") -> str:
-        """stderr, which must be one line, with nothing on stdout."""
+    def failing(self, code: int, *arguments: str, stdin: bytes = b"", lines: int = 1) -> str:
+        """stderr, which must have so many lines, with nothing on stdout."""
         done = self(*arguments, stdin=stdin)
         assert (done.returncode, done.stdout) == (code, b""), done.stderr.decode()
-        assert done.stderr.count(b"\n") == 1, done.stderr.decode()
+        assert done.stderr.count(b"\n") == lines, done.stderr.decode()
         return done.stderr.decode()
 
     @contextmanager

@@ -209,10 +209,14 @@ class TieredLog:
 
     async def list_offset(self, timestamp: int) -> tuple[ErrorCode, int, int]:
         """Error, offset, timestamp."""
-        row = {"partition_index": PARTITION.partition, "timestamp": timestamp}
+        row = {
+            "partition_index": PARTITION.partition,
+            "current_leader_epoch": -1,
+            "timestamp": timestamp,
+        }
         values = {"replica_id": -1, "topics": [{"name": TOPIC, "partitions": [row]}]}
-        message = build(request_schema("list_offsets", 3), values | {"isolation_level": 0})
-        request = Request(RequestHeader(2, 3, 7, ""), cast(Connection, Client()))
+        message = build(request_schema("list_offsets", 8), values | {"isolation_level": 0})
+        request = Request(RequestHeader(2, 3, 8, ""), cast(Connection, Client()))
         answer = await self._list_offsets(request, message)
         (told,) = answer["topics"][0]["partitions"]
         return told["error_code"], told["offset"], told["timestamp"]

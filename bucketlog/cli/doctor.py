@@ -29,13 +29,13 @@ def doctor(
     output: OutputFormat = Output.TABLE,
 ) -> int:
     """Show what a log says, as digests; or compare two. Exit code 1 where they differ."""
-    ours = _digest(log)
+    ours = _digest(log, is_compared=other is not None)
     if other is None:
         _print(ours, output)
         return EXIT_OK
     from bucketlog.doctor.digest import differences
 
-    theirs = _digest(other)
+    theirs = _digest(other, is_compared=True)
     found = list(differences(ours, theirs))
     if output is not Output.TABLE:
         print(json.dumps({"differences": found, "digests": [ours.digest, theirs.digest]}))
@@ -46,7 +46,7 @@ def doctor(
     return EXIT_FAILED if found else EXIT_OK
 
 
-def _digest(place: str) -> "LogDigest":
+def _digest(place: str, *, is_compared: bool) -> "LogDigest":
     if _ADDRESSES.fullmatch(place) and "://" not in place:
         from bucketlog.doctor.of_cluster import digest_of_cluster
 
@@ -58,7 +58,8 @@ def _digest(place: str) -> "LogDigest":
         try:
             found = digest_of_bucket(bucket, place)
         except BucketlogError as error:
-            error.add_note(f"in {place}")  # a copy has the same keys
+            if is_compared:  # a copy has the same keys
+                error.add_note(f"in {place}")
             raise
     if found.withheld:
         note(f"{place}: {counted(found.withheld, 'batch')} behind a gap that may still be filled")

@@ -104,4 +104,6 @@ def test_damage_and_no_log_are_named(written: BrokerProcess, tmp_path: Path) -> 
     largest.chmod(0o600)
     largest.write_bytes(data)
     assert largest.name in shell.failing(1, "doctor", f"file://{tmp_path}/bucket")
+    damaged = f"file://{tmp_path}/bucket"
+    assert damaged in shell.failing(1, "doctor", written.bootstrap, damaged, lines=2)
     assert "no broker answers" in shell.failing(1, "doctor", "127.0.0.1:1")
