@@ -216,7 +216,7 @@ class TieredLog:
         }
         values = {"replica_id": -1, "topics": [{"name": TOPIC, "partitions": [row]}]}
         message = build(request_schema("list_offsets", 8), values | {"isolation_level": 0})
-        request = Request(RequestHeader(2, 3, 8, ""), cast(Connection, Client()))
+        request = Request(RequestHeader(2, 8, 7, ""), cast(Connection, Client()))
         answer = await self._list_offsets(request, message)
         (told,) = answer["topics"][0]["partitions"]
         return told["error_code"], told["offset"], told["timestamp"]
