@@ -292,16 +292,7 @@ def check_batch(key: str, batch: Buffer, row: BatchIndex) -> None:
         raise CorruptObjectError(
             key, row.position, f"the CRC of the batch at offset {row.base_offset} does not hold"
         )
-    stored = (
-        header.record_count,
-        header.last_offset_delta,
-        header.max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.attributes,
-        header.base_sequence,
-    )
-    if stored != row[3:]:
+    if batch_row(header, row.base_offset, row.position, row.length) != row:
         raise CorruptObjectError(
             key, row.position, f"the batch at offset {row.base_offset} differs from its footer row"
         )
