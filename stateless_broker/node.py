@@ -90,11 +90,8 @@ class Node:
         self._reads = reads or ReadCounts()
         self._supervisor = Supervisor()
         self._bucket = self._retried(surroundings.bucket, READ_RETRY)
-        self._history = (
-            self._retried(surroundings.history, READ_RETRY)
-            if surroundings.history
-            else self._bucket
-        )
+        history = surroundings.history
+        self._history = self._retried(history, READ_RETRY) if history is not None else None
         self._sequencer: Sequencer | None = None
         self._membership: Membership | None = None
         self._epochs: Epochs | None = None
@@ -206,7 +203,7 @@ class Node:
             await self._say(Membership.leave)
             await self._sequencer.close()
         await self._bucket.close()
-        if self._history is not self._bucket:
+        if self._history is not None:
             await self._history.close()
 
     def _make_membership(self, sequencer: Sequencer, cluster_id: str, port: int) -> Membership:

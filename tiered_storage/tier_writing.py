@@ -99,7 +99,7 @@ class TierWriter:
 
     async def join(self, partition: TopicPartition, rows: Sequence[TierRow]) -> TierChange:
         """Neighbours become one."""
-        places = [TierObject(partition, row.start, row.name) for row in rows]
+        places = [TierObject.of(partition, row) for row in rows]
         wanted = [
             (keys.tier_object(there), row.size_bytes)
             for there, row in zip(places, rows, strict=True)
@@ -134,7 +134,7 @@ class TierWriter:
         return _replacing(partition, [manifest], row)._replace(removed=removed)
 
     async def read_manifest(self, partition: TopicPartition, row: TierRow) -> list[TierRow]:
-        there = TierObject(partition, row.start, row.name, True)
+        there = TierObject.of(partition, row)
         async with aclosing(self._read([(keys.tier_object(there), row.size_bytes)])) as objects:
             async for data in objects:
                 return decode_manifest(there, data)

@@ -157,7 +157,7 @@ class KeyCleaning:
             for at in range(len(HEADER), end, PIECE_BYTES) if row.end > start else ():
                 span = Span(at, min(PIECE_BYTES, end - at))
                 await self._spend(span.length)
-                key = keys.tier_object(TierObject(partition, row.start, row.name))
+                key = keys.tier_object(TierObject.of(partition, row))
                 data = (await self._bucket.get(key, span)).data
                 if len(data) != span.length:
                     raise CorruptObjectError(key, at + len(data), f"it ends before byte {end}")

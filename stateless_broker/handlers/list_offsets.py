@@ -10,6 +10,7 @@ is below the log start.
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -73,11 +74,21 @@ class ListOffsetsHandler:
             async with turns:
                 return await self._answer(name, wanted, request.header.api_version)
 
-        topics = []
-        for topic in message.topics:
-            answers = [answer(topic.name, wanted) for wanted in topic.partitions]
-            topics.append({"name": topic.name, "partitions": await asyncio.gather(*answers)})
-        return {"topics": topics}
+        answers = iter(
+            await asyncio.gather(
+                *(
+                    answer(topic.name, wanted)
+                    for topic in message.topics
+                    for wanted in topic.partitions
+                )
+            )
+        )
+        return {
+            "topics": [
+                {"name": topic.name, "partitions": list(islice(answers, len(topic.partitions)))}
+                for topic in message.topics
+            ]
+        }
 
     async def _answer(self, name: str, wanted: Any, version: int) -> Values:
         topic = self._view.topic(name)
