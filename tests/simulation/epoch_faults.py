@@ -86,9 +86,8 @@ class EpochFaults:
             await self._run(call)
 
     async def _run(self, call: Callable[[], Awaitable[None]]) -> None:
-        world, name = self._world, getattr(call, "__name__", "").replace("_", " ")
-        world.trace.count(f"fault: {name}")
-        world.trace.add("fault", name)
+        world = self._world
+        world.trace.fault(call)
         try:
             await call()
         finally:

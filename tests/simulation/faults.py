@@ -94,9 +94,7 @@ class Faults:
             await asyncio.sleep(shortest_s + random.random() * range_s)
             calls, weights = zip(*self._kinds, strict=True)
             call = random.choices(calls, weights)[0]
-            name = call.__name__.replace("_", " ")
-            world.trace.count(f"fault: {name}")
-            world.trace.add("fault", name)
+            world.trace.fault(call)
             call()
 
     def heal(self) -> None:

@@ -53,9 +53,7 @@ class TierFaults:
         if world.deletes_soon:
             alone[self.swap_when_over] = OVER_S_MAX
         call = self._random.choice(list(alone))
-        name = call.__name__.replace("_", " ")
-        world.trace.count(f"fault: {name}")
-        world.trace.add("fault", name)
+        world.trace.fault(call)
         call()
         await world.until(lambda: self._waits_for is None, PATIENCE_S)
         await asyncio.sleep(alone[call])

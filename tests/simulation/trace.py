@@ -33,6 +33,12 @@ class Trace:
     def count(self, event: str) -> None:
         self.events[event] += 1
 
+    def fault(self, call: Callable[[], object]) -> None:
+        """It begins now, under the name of what brings it about."""
+        name = getattr(call, "__name__", "").replace("_", " ")
+        self.count(f"fault: {name}")
+        self.add("fault", name)
+
     def violate(self, rule: str, what: str) -> None:
         self.add("VIOLATION", f"{rule}: {what}")
         if self.violation is None:
