@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from bucketlog.errors import CorruptObjectError, InvalidDataError
 from bucketlog.model import BatchIndex, Buffer, TierObject
+from bucketlog.wire.batch import CONTROL, TRANSACTIONAL
 from spark_jobs.columns import to_record_batch
+from spark_jobs.options import Isolation
 from spark_jobs.plan import Piece, Run, TaskPiece, TierPiece
 from tiered_storage import keys
 from tiered_storage.bucket import Span, SyncBucket
@@ -50,9 +52,11 @@ def read_pieces(
     names: Sequence[str],
     *,
     max_decompressed_bytes: int,
+    isolation: Isolation = "read_committed",
 ) -> Generator[pa.RecordBatch, None, None]:
-    """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`."""
-    for read in _reads(bucket, pieces):
+    """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`, and
+    `InvalidDataError` for a transaction whose outcome nothing tells."""
+    for read in _reads(bucket, pieces, isolation):
         for runs in _groups(read.runs):
             try:
                 batch = to_record_batch(
@@ -69,7 +73,9 @@ def read_pieces(
                 yield batch
 
 
-def _reads(bucket: SyncBucket, pieces: Sequence[TaskPiece]) -> Iterator[_Read]:
+def _reads(
+    bucket: SyncBucket, pieces: Sequence[TaskPiece], isolation: Isolation
+) -> Iterator[_Read]:
     walk: BatchWalk | None = None
     for (piece, key, span), data in _read_ahead(bucket, pieces):
         if isinstance(piece, Piece):
@@ -92,9 +98,22 @@ def _reads(bucket: SyncBucket, pieces: Sequence[TaskPiece]) -> Iterator[_Read]:
             for row in found.rows
             if row.base_offset < piece.end and row.next_offset > piece.start
         )
+        if isolation == "read_committed":
+            _check_no_transaction(key, piece, rows)
         if rows:
             run = Run(piece.topic, piece.partition.partition, piece.start, piece.end, rows)
             yield _Read(key, found.data, found.position, [run])
+
+
+def _check_no_transaction(key: str, piece: TierPiece, rows: Iterable[BatchIndex]) -> None:
+    for row in rows:
+        if row.attributes & TRANSACTIONAL and not row.attributes & CONTROL:
+            raise InvalidDataError(
+                f"the batch of a transaction at offset {row.base_offset} of topic {piece.topic!r} "
+                f"partition {piece.partition.partition} stands in {key!r}, where nothing tells "
+                "how the transaction ended",
+                remedy="set isolation.level=read_uncommitted, or leave the offset out",
+            )
 
 
 def _requests(pieces: Iterable[TaskPiece]) -> Iterator[_Request]:

@@ -4,37 +4,52 @@ Names and meanings are those of Spark's Kafka source where it has them. Invarian
 not known, or contradicts another, is refused: no typing error reads something else than was meant.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from bucketlog.errors import ConfigurationError
 from bucketlog.wire.compression import MAX_DECOMPRESSED_BYTES
+from spark_jobs.bounds import (
+    EARLIEST,
+    ENDING,
+    LATEST,
+    STARTING,
+    STRATEGY,
+    Bound,
+    names,
+    parse_assign,
+    parse_ending,
+    parse_starting,
+)
 from tiered_storage.location import S3Options, parse_location
 
-EARLIEST = -2
-LATEST = -1
-"""Kafka's numbers for the two ends, allowed in JSON offsets as in Spark's Kafka source."""
-
 MAX_PARTITION_BYTES = 64 * 1024 * 1024
+POLL_INTERVAL_MS = 500
 _S3_PREFIX = "s3."
 _SELECTIONS = ("subscribe", "subscribePattern", "assign")
-_KNOWN = (
+KNOWN = (
     "path",
     *_SELECTIONS,
-    "startingOffsets",
-    "endingOffsets",
+    *STARTING,
+    STRATEGY,
+    *ENDING,
+    "failOnDataLoss",
     "includeHeaders",
+    "isolation.level",
     "minPartitions",
+    "maxRecordsPerPartition",
     "maxPartitionBytes",
     "maxDecompressedBytes",
+    "maxOffsetsPerTrigger",
+    "pollIntervalMs",
 )
 
 _T = TypeVar("_T")
+Isolation: TypeAlias = Literal["read_committed", "read_uncommitted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +70,49 @@ class Assign:
 
 
 Selection: TypeAlias = Subscribe | SubscribePattern | Assign
-OffsetsByTopic: TypeAlias = Mapping[str, Mapping[int, int]]
-Bound: TypeAlias = Literal["earliest", "latest"] | OffsetsByTopic
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """`min_partitions` None: as many tasks as `max_partition_bytes` gives."""
+    """`starting` and `ending` None: nothing is said (see `batch_starting`, `stream_starting`).
+    `min_partitions` None: as many tasks as `max_partition_bytes` gives."""
 
     url: str
     selection: Selection
-    starting: Bound = "earliest"
-    ending: Bound = "latest"
+    starting: Bound | None = None
+    ending: Bound | None = None
+    fail_on_data_loss: bool = True
     include_headers: bool = False
+    isolation: Isolation = "read_committed"
     min_partitions: int | None = None
+    max_records_per_partition: int | None = None
     max_partition_bytes: int = MAX_PARTITION_BYTES
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
+    max_offsets_per_trigger: int | None = None
+    poll_interval_ms: int = POLL_INTERVAL_MS
     s3: S3Options | None = None
+
+
+def check_batch(options: ReadOptions) -> None:
+    """What a batch read can do nothing with. Raises `ConfigurationError`."""
+    if names(options.starting, LATEST):
+        raise ConfigurationError(
+            "startingOffsets may not be latest (-1) in a batch read",
+            remedy="there is nothing after",
+        )
+    if names(options.ending, EARLIEST):
+        raise ConfigurationError(
+            "endingOffsets may not be earliest (-2)", remedy="there is nothing before"
+        )
+
+
+def check_stream(options: ReadOptions) -> None:
+    """What a streaming read can do nothing with. Raises `ConfigurationError`."""
+    if options.ending is not None:
+        raise ConfigurationError(
+            f"{', '.join(ENDING)} end a batch read; a streaming read has no end",
+            remedy="leave them out, or use spark.read",
+        )
 
 
 def parse_options(options: Mapping[str, str]) -> ReadOptions:
@@ -86,34 +127,28 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         raise ConfigurationError(
             f"{url!r} is in the memory of another process", remedy="use s3:// or file://"
         )
-    starting = _bound(given, "startingOffsets", "earliest")
-    ending = _bound(given, "endingOffsets", "latest")
-    if starting == "latest" or _names(starting, LATEST):
-        raise ConfigurationError(
-            "startingOffsets may not be latest (-1) in a batch read",
-            remedy="there is nothing after",
-        )
-    if ending == "earliest" or _names(ending, EARLIEST):
-        raise ConfigurationError(
-            "endingOffsets may not be earliest (-2)", remedy="there is nothing before"
-        )
     return ReadOptions(
         url=url,
         selection=_selection(given),
-        starting=starting,
-        ending=ending,
+        starting=parse_starting(given),
+        ending=parse_ending(given),
+        fail_on_data_loss=_option(given, "failOnDataLoss", _flag, True),
         include_headers=_option(given, "includeHeaders", _flag, False),
+        isolation=_option(given, "isolation.level", _isolation, "read_committed"),
         min_partitions=_option(given, "minPartitions", _positive, None),
+        max_records_per_partition=_option(given, "maxRecordsPerPartition", _positive, None),
         max_partition_bytes=_option(given, "maxPartitionBytes", _positive, MAX_PARTITION_BYTES),
         max_decompressed_bytes=_option(
             given, "maxDecompressedBytes", _positive, MAX_DECOMPRESSED_BYTES
         ),
+        max_offsets_per_trigger=_option(given, "maxOffsetsPerTrigger", _positive, None),
+        poll_interval_ms=_option(given, "pollIntervalMs", _positive, POLL_INTERVAL_MS),
         s3=_s3_options(given, location.scheme),
     )
 
 
 def _check_names(given: Mapping[str, str]) -> None:
-    known = {name.lower() for name in _KNOWN} | {_S3_PREFIX + name for name in _s3_names()}
+    known = {name.lower() for name in KNOWN} | {_S3_PREFIX + name for name in _s3_names()}
     for name in given:
         if name.startswith("kafka."):
             raise ConfigurationError(
@@ -121,7 +156,7 @@ def _check_names(given: Mapping[str, str]) -> None:
                 remedy='leave it out, and give the bucket: .load("s3://bucket/prefix")',
             )
         if name not in known:
-            listed = ", ".join((*_KNOWN, *(_S3_PREFIX + field for field in S3Options.model_fields)))
+            listed = ", ".join((*KNOWN, *(_S3_PREFIX + field for field in S3Options.model_fields)))
             raise ConfigurationError(f"unknown option {name!r}", remedy=f"known are {listed}")
 
 
@@ -171,40 +206,7 @@ def _selection(given: Mapping[str, str]) -> Selection:
                 raise ConfigurationError(f"subscribePattern {text!r}: {error}") from error
             return SubscribePattern(text)
         case _:
-            return Assign(_json(text, "assign", '{"orders":[0,1]}', _ASSIGN))
-
-
-_ASSIGN: TypeAdapter[Any] = TypeAdapter(dict[str, tuple[int, ...]])
-_OFFSETS: TypeAdapter[Any] = TypeAdapter(dict[str, dict[int, int]])
-
-
-def _bound(given: Mapping[str, str], name: str, default: Literal["earliest", "latest"]) -> Bound:
-    text = given.get(name.lower(), default).strip()
-    match text.lower():
-        case "earliest":
-            return "earliest"
-        case "latest":
-            return "latest"
-        case _:
-            offsets: OffsetsByTopic = _json(text, name, '{"orders":{"0":23,"1":-1}}', _OFFSETS)
-            if any(at < EARLIEST for by in offsets.values() for at in by.values()):
-                raise ConfigurationError(f"{name} has an offset below {EARLIEST}")
-            return offsets
-
-
-def _json(text: str, name: str, example: str, shape: TypeAdapter[Any]) -> Any:
-    try:
-        return shape.validate_python(json.loads(text))
-    except (ValueError, ValidationError) as error:
-        raise ConfigurationError(
-            f"{name} {text!r} does not parse: {error}", remedy=f"as in {example}"
-        ) from error
-
-
-def _names(bound: Bound, special: int) -> bool:
-    return not isinstance(bound, str) and any(
-        at == special for by_partition in bound.values() for at in by_partition.values()
-    )
+            return Assign(parse_assign(text))
 
 
 def _option(given: Mapping[str, str], name: str, parse: Callable[[str], _T], default: _T) -> _T:
@@ -227,3 +229,13 @@ def _positive(text: str) -> int:
     if int(text) <= 0:
         raise ValueError("a number above 0 is expected")
     return int(text)
+
+
+def _isolation(text: str) -> Isolation:
+    match text.lower():
+        case "read_committed":
+            return "read_committed"
+        case "read_uncommitted":
+            return "read_uncommitted"
+        case _:
+            raise ValueError("read_committed or read_uncommitted is expected")

@@ -7,10 +7,10 @@ many as its bytes need. What stands in the tier is not known batch by batch: its
 at the rows of their sparse indexes, which only those need that are cut (`objects_to_cut`).
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple, TypeAlias
 
 from bucketlog.model import (
@@ -251,9 +251,12 @@ def _wanted(
     readable: Mapping[TopicPartition, ReadablePartition],
 ) -> Iterator[_Wanted]:
     for wanted in ranges:
-        for segment, ticket, row in readable[wanted.partition].batches:
-            if row.base_offset < wanted.end and row.next_offset > wanted.start:
-                yield _Wanted((ticket, row.position), segment, wanted, row)
+        batches = readable[wanted.partition].batches
+        first = bisect_right(batches, wanted.start, key=lambda each: each.row.next_offset)
+        for segment, ticket, row in islice(batches, first, None):
+            if row.base_offset >= wanted.end:
+                break
+            yield _Wanted((ticket, row.position), segment, wanted, row)
 
 
 def _pieces(batches: Sequence[_Wanted]) -> Iterator[Piece]:

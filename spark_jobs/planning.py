@@ -1,38 +1,96 @@
 """What the driver asks the bucket before any task runs: the log once; of the tiers that are wanted
-the manifests, a GET each; the indexes of objects to cut, a GET each."""
+the manifests, a GET each; the indexes of objects to cut, a GET each; where a point in time was
+given, what finds it; where there are transactions, their control batches."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 from bucketlog.errors import ConfigurationError
 from bucketlog.model import TierRow, TopicPartition
 from metadata.checkpoint import restored
-from metadata.fold import fold
+from metadata.fold import LogState, fold
 from metadata.partition_tiers import partition_tiers
-from spark_jobs.options import ReadOptions
+from spark_jobs.bounds import Bound
+from spark_jobs.committed import committed_only
+from spark_jobs.options import ReadOptions, check_batch
 from spark_jobs.plan import TaskLimits, TaskPiece, objects_to_cut, plan_tasks, wanted_rows
-from spark_jobs.ranges import OffsetRange, resolve_ranges
+from spark_jobs.pruning import NO_PRUNING, Pruning
+from spark_jobs.ranges import OffsetRange, Selected, Times, resolve_ranges, select, wanted_times
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.log_cut import ReadablePartition, readable
+from tiered_storage.log_cut import LogSnapshot, ReadablePartition, readable
 from tiered_storage.log_reader import read_log
 from tiered_storage.tier_reader import read_indexes, read_rows
+from tiered_storage.time_lookup import first_offset_since
 
 Parts = Mapping[TopicPartition, ReadablePartition]
+LOOKUPS_IN_FLIGHT = 16
 
 
-def read_wanted(bucket: SyncBucket, options: ReadOptions) -> tuple[list[OffsetRange], Parts]:
-    """What is wanted, and where that stands: no row is a manifest's any more."""
-    snapshot = read_log(bucket)
+@dataclass(frozen=True, slots=True)
+class SelectedLog:
+    """What is selected of the log at one moment. Rows of `parts` may be manifests'."""
+
+    selected: Sequence[Selected]
+    parts: Parts
+
+
+def folded(snapshot: LogSnapshot, url: str) -> LogState:
+    """Raises `ConfigurationError` where there is no log."""
     if snapshot.is_empty:
         raise ConfigurationError(
-            f"there is no log at {options.url}, or it is empty",
+            f"there is no log at {url}, or it is empty",
             remedy="check the path; `bucketlog dev --data DIR` keeps its bucket in DIR/bucket",
         )
     before = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
-    state = fold(snapshot.segments, onto=before)
-    parts = readable(snapshot, partition_tiers(state))
-    ranges = resolve_ranges(options, state, parts)
-    return ranges, with_segments(bucket, ranges, parts)
+    return fold(snapshot.segments, onto=before)
+
+
+def select_of(bucket: SyncBucket, options: ReadOptions, snapshot: LogSnapshot) -> SelectedLog:
+    """By topics, partitions and isolation level. Raises `ConfigurationError`, `CorruptObjectError`
+    and the bucket's errors."""
+    state = folded(snapshot, options.url)
+    selected = select(options.selection, state)
+    tiers = partition_tiers(state)
+    parts = readable(snapshot, {each.partition: tiers[each.partition] for each in selected})
+    if options.isolation == "read_committed":
+        parts = committed_only(bucket, parts)
+    return SelectedLog(selected, parts)
+
+
+def look_up_times(
+    bucket: SyncBucket, options: ReadOptions, log: SelectedLog, bounds: Sequence[Bound | None]
+) -> Times:
+    """The offsets that the points in time among `bounds` stand for."""
+    wanted = sorted(wanted_times(bounds, log.selected))
+    if not wanted:
+        return {}
+    with ThreadPoolExecutor(min(LOOKUPS_IN_FLIGHT, len(wanted))) as pool:
+        found = pool.map(
+            lambda one: first_offset_since(
+                bucket,
+                log.parts[one[0]],
+                one[1],
+                max_decompressed_bytes=options.max_decompressed_bytes,
+            ),
+            wanted,
+        )
+        return dict(zip(wanted, found, strict=True))
+
+
+def read_wanted(bucket: SyncBucket, options: ReadOptions) -> tuple[list[OffsetRange], Parts]:
+    """What a batch read wants, and where that stands: no row is a manifest's any more."""
+    return _read_pruned(bucket, options, NO_PRUNING)
+
+
+def _read_pruned(
+    bucket: SyncBucket, options: ReadOptions, pruning: Pruning
+) -> tuple[list[OffsetRange], Parts]:
+    check_batch(options)
+    log = select_of(bucket, options, read_log(bucket))
+    times = look_up_times(bucket, options, log, [options.starting, options.ending])
+    ranges = pruning.ranges(resolve_ranges(options, log.selected, log.parts, times))
+    return ranges, pruning.parts(with_segments(bucket, ranges, pruning.parts(log.parts)))
 
 
 def with_segments(bucket: SyncBucket, ranges: Sequence[OffsetRange], parts: Parts) -> Parts:
@@ -47,8 +105,32 @@ def with_segments(bucket: SyncBucket, ranges: Sequence[OffsetRange], parts: Part
     }
 
 
-def planned_tasks(bucket: SyncBucket, options: ReadOptions) -> list[tuple[TaskPiece, ...]]:
+def planned_tasks(
+    bucket: SyncBucket, options: ReadOptions, pruning: Pruning = NO_PRUNING
+) -> list[tuple[TaskPiece, ...]]:
+    """Of a batch read. Raises `ConfigurationError`, `CorruptObjectError`, the bucket's errors."""
+    ranges, parts = _read_pruned(bucket, options, pruning)
+    return tasks_of(bucket, options, ranges, parts)
+
+
+def tasks_of(
+    bucket: SyncBucket, options: ReadOptions, ranges: Sequence[OffsetRange], parts: Parts
+) -> list[tuple[TaskPiece, ...]]:
+    """`parts` are those of `with_segments`."""
     limits = TaskLimits(options.max_partition_bytes, options.min_partitions)
-    ranges, parts = read_wanted(bucket, options)
-    indexes = read_indexes(bucket, objects_to_cut(ranges, parts, limits))
-    return plan_tasks(ranges, parts, limits, indexes)
+    groups = _groups(ranges, options.max_records_per_partition)
+    cut = {one for together in groups for one in objects_to_cut(together, parts, limits)}
+    indexes = read_indexes(bucket, cut)
+    return [task for group in groups for task in plan_tasks(group, parts, limits, indexes)]
+
+
+def _groups(ranges: Sequence[OffsetRange], max_records: int | None) -> list[Sequence[OffsetRange]]:
+    """The ranges that share tasks: all of them, or, where a task's offsets are limited, each part
+    of a range alone."""
+    if max_records is None:
+        return [ranges]
+    return [
+        [wanted._replace(start=start, end=min(start + max_records, wanted.end))]
+        for wanted in ranges
+        for start in range(wanted.start, wanted.end, max_records)
+    ]

@@ -1,23 +1,21 @@
 """From the options and the folded log to the offsets to read. Pure."""
 
+import logging
 import re
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from bucketlog.errors import ConfigurationError
 from bucketlog.model import TopicPartition
 from metadata.fold import LogState, Topic
-from spark_jobs.options import (
-    EARLIEST,
-    LATEST,
-    Assign,
-    Bound,
-    ReadOptions,
-    Selection,
-    Subscribe,
-    SubscribePattern,
-)
+from spark_jobs.bounds import EARLIEST, LATEST, Bound, Since, named_partitions
+from spark_jobs.options import Assign, ReadOptions, Selection, Subscribe, SubscribePattern
 from tiered_storage.log_cut import ReadablePartition
+
+logger = logging.getLogger(__name__)
+
+Times: TypeAlias = Mapping[tuple[TopicPartition, int], int | None]
+"""Of a partition and a timestamp: the first offset at or after it, None where there is none."""
 
 
 class OffsetRange(NamedTuple):
@@ -29,35 +27,96 @@ class OffsetRange(NamedTuple):
     end: int
 
 
+class Selected(NamedTuple):
+    """A partition that is to be read."""
+
+    topic: str
+    partition: TopicPartition
+
+
+def select(selection: Selection, state: LogState) -> list[Selected]:
+    """Every partition that is selected, topic after topic. Raises `ConfigurationError`."""
+    return [
+        Selected(topic.name, TopicPartition(topic.topic_id, number))
+        for topic, number in _select(selection, state)
+    ]
+
+
+def wanted_times(
+    bounds: Sequence[Bound | None], selected: Sequence[Selected]
+) -> set[tuple[TopicPartition, int]]:
+    """What must be looked up by time before `resolve` can be asked. Raises `ConfigurationError`."""
+    for bound in bounds:
+        if isinstance(bound, Since):
+            _check_covers(bound, selected)
+    return {
+        (partition, bound.of(topic, partition.partition))
+        for bound in bounds
+        if isinstance(bound, Since)
+        for topic, partition in selected
+    }
+
+
 def resolve_ranges(
     options: ReadOptions,
-    state: LogState,
+    selected: Sequence[Selected],
     readable: Mapping[TopicPartition, ReadablePartition],
+    times: Times,
 ) -> list[OffsetRange]:
     """The offsets to read, for every selected partition. Raises `ConfigurationError`."""
-    selected = _select(options.selection, state)
-    names = {(topic.name, number) for topic, number in selected}
-    _check_covers(options.starting, names, "startingOffsets")
-    _check_covers(options.ending, names, "endingOffsets")
+    starting, ending = options.starting or "earliest", options.ending or "latest"
+    _check_covers(starting, selected, "starting")
+    _check_covers(ending, selected, "ending")
     ranges = []
-    for topic, number in selected:
-        partition = TopicPartition(topic.topic_id, number)
-        first = state.partitions[partition].log_start
-        last = max(first, readable[partition].end_offset)
-        start = _offset(options.starting, topic.name, number, first, last)
-        end = _offset(options.ending, topic.name, number, first, last)
+    for topic, partition in selected:
+        part = readable[partition]
+        first, last = part.log_start, max(part.log_start, part.end_offset)
+        one = Selected(topic, partition)
+        start = resolve(starting, one, part, times)
+        end = resolve(ending, one, part, times)
         if not first <= start <= last or not first <= end <= last:
-            raise ConfigurationError(
-                f"offsets {start} to {end} of {topic.name}-{number} cannot be read: "
-                f"the bucket holds {first} to {last}",
-                remedy="change startingOffsets or endingOffsets, or wait until more is committed",
+            text = (
+                f"offsets {start} to {end} of {topic}-{partition.partition} cannot be read: "
+                f"the bucket holds {first} to {last}"
             )
+            if options.fail_on_data_loss:
+                raise ConfigurationError(
+                    text,
+                    remedy="change startingOffsets or endingOffsets, wait until more is committed, "
+                    "or set failOnDataLoss=false",
+                )
+            logger.warning("%s: what is there is read (failOnDataLoss=false)", text)
+            start, end = min(max(start, first), last), min(max(end, first), last)
         if start > end:
             raise ConfigurationError(
-                f"{topic.name}-{number}: startingOffsets {start} is after endingOffsets {end}"
+                f"{topic}-{partition.partition}: "
+                f"starting offset {start} is after ending offset {end}"
             )
-        ranges.append(OffsetRange(topic.name, partition, start, end))
+        ranges.append(OffsetRange(topic, partition, start, end))
     return ranges
+
+
+def resolve(bound: Bound, selected: Selected, part: ReadablePartition, times: Times) -> int:
+    """The offset that is meant, within the partition or not. Raises `ConfigurationError`."""
+    topic, partition = selected
+    last = max(part.log_start, part.end_offset)
+    match bound:
+        case "earliest":
+            return part.log_start
+        case "latest":
+            return last
+        case Since():
+            at_ms = bound.of(topic, partition.partition)
+            found = times[partition, at_ms]
+            if found is None and not bound.or_latest:
+                raise ConfigurationError(
+                    f"{topic}-{partition.partition} has no record at or after {at_ms} ms",
+                    remedy="give an earlier time, or startingOffsetsByTimestampStrategy=latest",
+                )
+            return last if found is None else min(found, last)
+        case _:
+            at = bound[topic][partition.partition]
+            return {EARLIEST: part.log_start, LATEST: last}.get(at, at)
 
 
 def _select(selection: Selection, state: LogState) -> list[tuple[Topic, int]]:
@@ -86,26 +145,16 @@ def _select(selection: Selection, state: LogState) -> list[tuple[Topic, int]]:
     return selected
 
 
-def _check_covers(bound: Bound, selected: set[tuple[str, int]], name: str) -> None:
+def _check_covers(bound: Bound, selected: Sequence[Selected], end: str = "given") -> None:
     """As Spark's Kafka source has it: JSON offsets name all selected partitions, and no others."""
-    if isinstance(bound, str):
+    given = named_partitions(bound)
+    if given is None:
         return
-    given = {(topic, number) for topic, numbers in bound.items() for number in numbers}
-    for words, differing in (("lacks", selected - given), ("also names", given - selected)):
+    wanted = {(topic, partition.partition) for topic, partition in selected}
+    for words, differing in (("lack", wanted - given), ("also name", given - wanted)):
         if differing:
             listed = ", ".join(f"{topic}-{number}" for topic, number in sorted(differing)[:10])
             raise ConfigurationError(
-                f"{name} {words} {listed}",
-                remedy="name every selected partition: -2 is earliest, -1 is latest",
+                f"{end} offsets or timestamps {words} {listed}",
+                remedy="name every selected partition; for offsets -2 is earliest, -1 is latest",
             )
-
-
-def _offset(bound: Bound, topic: str, number: int, first: int, last: int) -> int:
-    match bound:
-        case "earliest":
-            return first
-        case "latest":
-            return last
-        case _:
-            at = bound[topic][number]
-            return {EARLIEST: first, LATEST: last}.get(at, at)

@@ -11,7 +11,7 @@ Written to the Python data source API of Spark 4.0.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,22 +20,31 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from spark_jobs.options import ReadOptions, parse_options
+from spark_jobs.options import ReadOptions, check_batch, parse_options
 from spark_jobs.plan import TaskPiece, count_records, wanted_rows
 from spark_jobs.planning import planned_tasks, read_wanted
+from spark_jobs.pruning import NO_PRUNING
+from spark_jobs.pushdown import pruned_by
 from spark_jobs.schema import check_schema, source_schema
 from tiered_storage.location import open_sync_bucket
 from tiered_storage.tier_reader import read_indexes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.datasource import Filter
 
 FORMAT = "bucketlog"
+FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("bucketlog")` known to a session."""
-    spark.dataSource.register(BucketlogSource)
+    """Make `format("bucketlog")` known to a session.
+
+    Where `spark.sql.python.filterPushdown.enabled` is on by then (Spark 4.1), filters prune what is
+    read. Spark refuses a reader that takes filters while it is off: hence two sources.
+    """
+    pushing = str(spark.conf.get(FILTER_PUSHDOWN, "false")).lower() == "true"
+    spark.dataSource.register(PruningSource if pushing else BucketlogSource)
 
 
 @dataclass
@@ -60,39 +69,64 @@ class BucketlogSource(DataSource):
         return source_schema(include_headers=self._options.include_headers)
 
     def reader(self, schema: StructType) -> "BucketlogReader":
+        check_batch(self._options)
         check_schema(schema, include_headers=self._options.include_headers)
         return BucketlogReader(self._options, schema)
+
+
+class PruningSource(BucketlogSource):
+    """The same for a session that pushes filters down."""
+
+    def reader(self, schema: StructType) -> "PruningReader":
+        plain = super().reader(schema)
+        return PruningReader(plain.options, schema)
 
 
 class BucketlogReader(DataSourceReader):
     """`partitions` runs on the driver, `read` in a task. Raises `BucketlogError`s."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
-        self._options = options
+        self.options = options
         self._names = schema.fieldNames()
+        self._pruning = NO_PRUNING
 
     def partitions(self) -> list[InputPartition]:
-        options = self._options
+        options = self.options
         with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
-            tasks = planned_tasks(bucket, options)
+            tasks = planned_tasks(bucket, options, self._pruning)
         return [Task(pieces) for pieces in tasks] or [Task(())]
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         assert isinstance(partition, Task)
-        if not partition.pieces:
-            return
-        from spark_jobs.fetch import read_pieces  # only tasks pay for importing the decoder
+        return read_task(self.options, self._names, partition)
 
-        bucket = open_sync_bucket(self._options.url, s3=self._options.s3)
-        try:
-            yield from read_pieces(
-                bucket,
-                partition.pieces,
-                self._names,
-                max_decompressed_bytes=self._options.max_decompressed_bytes,
-            )
-        finally:
-            bucket.close()
+
+class PruningReader(BucketlogReader):
+    """Reads what filters leave; all of them are given back, so that Spark applies them, too."""
+
+    def pushFilters(self, filters: list["Filter"]) -> Iterable["Filter"]:  # noqa: N802 - Spark's name
+        for each in filters:
+            self._pruning = pruned_by(self._pruning, each)
+        return filters
+
+
+def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterator["pa.RecordBatch"]:
+    """In an executor: the columns `names` of a task's records."""
+    if not task.pieces:
+        return
+    from spark_jobs.fetch import read_pieces  # only tasks pay for importing the decoder
+
+    bucket = open_sync_bucket(options.url, s3=options.s3)
+    try:
+        yield from read_pieces(
+            bucket,
+            task.pieces,
+            names,
+            max_decompressed_bytes=options.max_decompressed_bytes,
+            isolation=options.isolation,
+        )
+    finally:
+        bucket.close()
 
 
 @dataclass(frozen=True)

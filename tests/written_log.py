@@ -4,11 +4,13 @@ A sequencer in a few lines: it hands out offsets and tickets in order and knows 
 are open. What lands in the bucket, and when, is the test's choice.
 """
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from bucketlog.model import (
+    NO_PRODUCER_ID,
     BatchIndex,
     ControlEntry,
     PartitionIndex,
@@ -31,6 +33,7 @@ from metadata.facts import (
 from tiered_storage import keys
 from tiered_storage.bucket import SyncBucket
 from tiered_storage.segment import HEADER, Seal, batch_row, encode_footer, encode_seal
+from tiered_storage.transaction_outcomes import Marker
 
 START_MS = 1_700_000_000_000
 
@@ -111,17 +114,34 @@ class WrittenLog:
         codec: Codec = Codec.NONE,
         control: bool = False,
         append_time_ms: int | None = None,
+        producer_id: int = NO_PRODUCER_ID,
+        transactional: bool = False,
     ) -> list[Record]:
         """One batch for the next segment; returns the records at their offsets."""
         key = self.partition(name, partition)
         base = self.next_offset.get(key, 0)
         placed = [record._replace(offset=base + at) for at, record in enumerate(records)]
         self.next_offset[key] = base + len(placed)
-        batch = encode_batch(placed, codec=codec, control=control, append_time_ms=append_time_ms)
+        batch = encode_batch(
+            placed,
+            codec=codec,
+            control=control,
+            append_time_ms=append_time_ms,
+            producer_id=producer_id,
+            transactional=transactional,
+        )
         self._waiting.batches.setdefault(key, []).append(batch)
         if append_time_ms is not None:
             placed = [record._replace(timestamp=append_time_ms) for record in placed]
         return placed
+
+    def end_transaction(self, name: str, partition: int, producer_id: int, *, commit: bool) -> None:
+        """A control batch for the next segment (KIP-98)."""
+        kind = Marker.COMMIT if commit else Marker.ABORT
+        marker = Record(0, START_MS, struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 0))
+        self.append(
+            name, partition, [marker], control=True, producer_id=producer_id, transactional=True
+        )
 
     def stamp(self, name: str, partition: int) -> None:
         """Let the next segment carry a stamp of a partition that it has no batch of."""

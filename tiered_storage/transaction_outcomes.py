@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from bucketlog.model import Buffer
-from bucketlog.wire.batch import BatchHeader, InvalidBatchError
+from bucketlog.model import BatchIndex, Buffer
+from bucketlog.wire.batch import TRANSACTIONAL, BatchHeader, InvalidBatchError
 from bucketlog.wire.batch_stream import BatchStream, check_crc
 from bucketlog.wire.records import decode_records
 
@@ -56,12 +56,36 @@ class Outcomes:
     aborted: Mapping[int, Sequence[tuple[int, int]]]
     stable_end: int
 
-    def is_aborted(self, header: BatchHeader) -> bool:
-        if not header.is_transactional or header.producer_id not in self.aborted:
+    def is_aborted(self, batch: BatchHeader | BatchIndex) -> bool:
+        if not batch.attributes & TRANSACTIONAL or batch.producer_id not in self.aborted:
             return False
-        spans = self.aborted[header.producer_id]
-        before = bisect_right(spans, header.base_offset, key=lambda span: span[0])
-        return before > 0 and header.base_offset < spans[before - 1][1]
+        spans = self.aborted[batch.producer_id]
+        before = bisect_right(spans, batch.base_offset, key=lambda span: span[0])
+        return before > 0 and batch.base_offset < spans[before - 1][1]
+
+
+class Transactions:
+    """Which are open and which were aborted, told in offset order."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, int] = {}
+        self._aborted: dict[int, list[tuple[int, int]]] = {}
+
+    def on_batch(self, producer_id: int, base_offset: int) -> None:
+        """A transactional batch with data."""
+        self._open.setdefault(producer_id, base_offset)
+
+    def on_marker(self, producer_id: int, base_offset: int, kind: int | None) -> None:
+        """A control batch, with what `marker_kind` says of it."""
+        if kind not in (Marker.ABORT, Marker.COMMIT):
+            return
+        first = self._open.pop(producer_id, None)
+        if first is not None and kind == Marker.ABORT:
+            self._aborted.setdefault(producer_id, []).append((first, base_offset))
+
+    def outcomes(self, end: int) -> Outcomes:
+        """After the last batch before `end`."""
+        return Outcomes(self._aborted, min([end, *self._open.values()]))
 
 
 class TransactionScan:
@@ -74,8 +98,7 @@ class TransactionScan:
         self._start = start
         self._end = end
         self._stream = BatchStream()
-        self._open: dict[int, int] = {}
-        self._aborted: dict[int, list[tuple[int, int]]] = {}
+        self._transactions = Transactions()
 
     def feed(self, piece: Buffer) -> None:
         """Raises `InvalidDataError`."""
@@ -83,24 +106,16 @@ class TransactionScan:
             if header.next_offset <= self._start or header.next_offset > self._end:
                 continue
             if header.is_control:
-                self._on_control(batch, header)
+                kind = marker_kind(batch, header)
+                self._transactions.on_marker(header.producer_id, header.base_offset, kind)
             elif header.is_transactional:
                 check_crc(batch, header)
-                self._open.setdefault(header.producer_id, header.base_offset)
+                self._transactions.on_batch(header.producer_id, header.base_offset)
 
     def finish(self) -> Outcomes:
         """Raises `InvalidDataError` where the last batch is cut short."""
         self._stream.finish()
-        return Outcomes(self._aborted, min([self._end, *self._open.values()]))
-
-    def _on_control(self, batch: Buffer, header: BatchHeader) -> None:
-        kind = marker_kind(batch, header)
-        if kind not in (Marker.ABORT, Marker.COMMIT):
-            return
-        first = self._open.pop(header.producer_id, None)
-        if first is not None and kind == Marker.ABORT:
-            spans = self._aborted.setdefault(header.producer_id, [])
-            spans.append((first, header.base_offset))
+        return self._transactions.outcomes(self._end)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,13 @@ from bucketlog.errors import ConfigurationError, CorruptObjectError
 from metadata.checkpoint import restored
 from metadata.fold import fold
 from spark_jobs.fetch import READ_AHEAD, read_pieces
-from spark_jobs.options import Assign, Subscribe, SubscribePattern, parse_options
+from spark_jobs.options import (
+    Assign,
+    Subscribe,
+    SubscribePattern,
+    check_batch,
+    parse_options,
+)
 from spark_jobs.plan import (
     Piece,
     TaskLimits,
@@ -19,7 +25,7 @@ from spark_jobs.plan import (
     count_records,
     plan_tasks,
 )
-from spark_jobs.ranges import OffsetRange, resolve_ranges
+from spark_jobs.ranges import OffsetRange, resolve_ranges, select
 from tests.checkpoints import write_checkpoint
 from tests.readable_log import readable_in
 from tests.written_log import WrittenLog, some_records
@@ -45,7 +51,8 @@ def test_options_are_typed() -> None:
     assert options.url == "s3://logs/prod"
     assert options.selection == Subscribe(("a", "b"))
     assert options.starting == {"a": {0: 5, 1: -2}, "b": {0: 0}}
-    assert options.ending == "latest"
+    assert options.ending is None
+    assert options.isolation == "read_committed"
     assert options.include_headers
     assert options.min_partitions == 7
     assert options.s3 is not None
@@ -92,7 +99,7 @@ def test_selections() -> None:
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        parse_options(options)
+        check_batch(parse_options(options))
 
 
 @pytest.fixture(params=["no checkpoint", "checkpoint"])
@@ -115,11 +122,10 @@ def log(request: pytest.FixtureRequest) -> WrittenLog:
 
 def ranges(log: WrittenLog, **options: str) -> list[OffsetRange]:
     snapshot = read_log(log.bucket)
-    return resolve_ranges(
-        parse_options({**PATH, **options}),
-        fold(snapshot.segments, onto=restored(snapshot.checkpoint)),
-        readable_in(snapshot),
-    )
+    parsed = parse_options({**PATH, **options})
+    check_batch(parsed)
+    selected = select(parsed.selection, fold(snapshot.segments, onto=restored(snapshot.checkpoint)))
+    return resolve_ranges(parsed, selected, readable_in(snapshot), {})
 
 
 def tasks(log: WrittenLog, wanted: list[OffsetRange], **limits: int) -> list[tuple[Piece, ...]]:
@@ -156,8 +162,11 @@ def test_offsets_may_be_names_or_numbers(log: WrittenLog) -> None:
     [
         ({"subscribe": "d"}, "no topic 'd'.*a, b, c"),
         ({"assign": '{"a":[2]}'}, "no partition 2 in topic 'a' .it has 2"),
-        ({"subscribe": "a", "startingOffsets": '{"a":{"0":1}}'}, "startingOffsets lacks a-1"),
-        ({"subscribe": "b", "endingOffsets": '{"b":{"0":1,"1":2}}'}, "also names b-1"),
+        (
+            {"subscribe": "a", "startingOffsets": '{"a":{"0":1}}'},
+            "starting offsets or timestamps lack a-1",
+        ),
+        ({"subscribe": "b", "endingOffsets": '{"b":{"0":1,"1":2}}'}, "also name b-1"),
         ({"subscribe": "b", "endingOffsets": '{"b":{"0":11}}'}, "the bucket holds 0 to 10"),
         (
             {
@@ -165,7 +174,7 @@ def test_offsets_may_be_names_or_numbers(log: WrittenLog) -> None:
                 "startingOffsets": '{"b":{"0":5}}',
                 "endingOffsets": '{"b":{"0":4}}',
             },
-            "startingOffsets 5 is after endingOffsets 4",
+            "starting offset 5 is after ending offset 4",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from spark_jobs.plan import (
     wanted_rows,
 )
 from spark_jobs.planning import with_segments
-from spark_jobs.ranges import OffsetRange, resolve_ranges
+from spark_jobs.ranges import OffsetRange, resolve_ranges, select
 from tests.readable_log import readable_in
 from tests.unit.test_spark_plan import PATH, CountingBucket, read_all
 from tests.written_log import START_MS, WrittenLog, some_records
@@ -67,7 +67,8 @@ class TieredLog:
         snapshot = read_log(self.log.bucket)
         found = readable_in(snapshot)
         state = fold(snapshot.segments, onto=restored(snapshot.checkpoint))
-        wanted = resolve_ranges(parse_options({**PATH, **options}), state, found)
+        parsed = parse_options({**PATH, **options})
+        wanted = resolve_ranges(parsed, select(parsed.selection, state), found, {})
         bucket = CountingBucket(self.log.bucket)
         parts = with_segments(bucket, wanted, found)
         limits = limits or TaskLimits(1 << 30)

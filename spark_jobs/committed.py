@@ -1,0 +1,75 @@
+"""isolation.level: which batches a reader of committed transactions alone is shown.
+
+Outcomes are learnt from the control batches, of which footers say where they stand: a GET for each.
+Invariant: nothing at or behind the first batch of a transaction without an end is shown (Kafka's
+last stable offset), and no batch of an aborted one. What stands in tiers is held against it by the
+tasks (`spark_jobs.fetch`): brokers put no transactions there yet.
+"""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from bucketlog.checkpoint import StoredBatch
+from bucketlog.errors import CorruptObjectError, InvalidDataError
+from bucketlog.model import TopicPartition
+from bucketlog.wire.batch import CONTROL, TRANSACTIONAL, read_header
+from tiered_storage import keys
+from tiered_storage.bucket import Span, SyncBucket
+from tiered_storage.log_cut import ReadablePartition
+from tiered_storage.segment import check_batch
+from tiered_storage.tier_reader import get_part
+from tiered_storage.transaction_outcomes import Transactions, marker_kind
+
+REQUESTS_IN_FLIGHT = 16
+
+
+def committed_only(
+    bucket: SyncBucket, parts: Mapping[TopicPartition, ReadablePartition]
+) -> dict[TopicPartition, ReadablePartition]:
+    """`parts` without batches of aborted transactions, up to the last stable offset. Raises
+    `CorruptObjectError` and the bucket's errors."""
+    markers = [
+        batch for part in parts.values() for batch in part.batches if batch.row.attributes & CONTROL
+    ]
+    kinds: dict[StoredBatch, int | None] = {}
+    if markers:
+        with ThreadPoolExecutor(min(REQUESTS_IN_FLIGHT, len(markers))) as pool:
+            found = pool.map(lambda marker: _kind(bucket, marker), markers)
+            kinds = dict(zip(markers, found, strict=True))
+    return {partition: stable(part, kinds) for partition, part in parts.items()}
+
+
+def stable(part: ReadablePartition, kinds: Mapping[StoredBatch, int | None]) -> ReadablePartition:
+    """Pure. `kinds` are those of all control batches of the partition."""
+    if not any(batch.row.attributes & (CONTROL | TRANSACTIONAL) for batch in part.batches):
+        return part
+    transactions = Transactions()
+    for batch in part.batches:
+        row = batch.row
+        if row.attributes & CONTROL:
+            transactions.on_marker(row.producer_id, row.base_offset, kinds[batch])
+        elif row.attributes & TRANSACTIONAL:
+            transactions.on_batch(row.producer_id, row.base_offset)
+    outcomes = transactions.outcomes(part.end_offset)
+    shown = _before(part.batches, outcomes.stable_end)
+    return replace(
+        part,
+        batches=tuple(batch for batch in shown if not outcomes.is_aborted(batch.row)),
+        end_offset=outcomes.stable_end,
+    )
+
+
+def _before(batches: Iterable[StoredBatch], end: int) -> Iterable[StoredBatch]:
+    return (batch for batch in batches if batch.row.base_offset < end)
+
+
+def _kind(bucket: SyncBucket, marker: StoredBatch) -> int | None:
+    key = keys.segment(marker.segment)
+    row = marker.row
+    data = get_part(bucket, key, Span(row.position, row.length))
+    check_batch(key, data, row)
+    try:
+        return marker_kind(data, read_header(data))
+    except InvalidDataError as error:
+        raise CorruptObjectError(key, row.position, error.message) from error

@@ -1,0 +1,84 @@
+"""Looking up an offset by time in the bucket alone: the first record that is as late or later.
+
+Kafka's ListOffsets (KIP-79) for readers without a broker. Invariant: the answer is as if all
+records of the partition were looked at in offset order, from the log start on; only batches whose
+own highest timestamp is high enough are opened, found by rows, then by a sparse index.
+"""
+
+from collections.abc import Iterator
+
+from bucketlog.errors import CorruptObjectError, InvalidDataError
+from bucketlog.model import Buffer, TierRow, TopicPartition
+from bucketlog.wire.batch import BatchHeader, read_header
+from bucketlog.wire.compression import MAX_DECOMPRESSED_BYTES
+from bucketlog.wire.records import decode_records
+from tiered_storage import keys
+from tiered_storage.bucket import Span, SyncBucket
+from tiered_storage.log_cut import ReadablePartition
+from tiered_storage.segment import check_batch
+from tiered_storage.tier_reader import BatchWalk, batches_span, get_part, read_indexes, read_rows
+
+SCAN_BYTES_MAX = 4 * 1024 * 1024
+"""Of an object that is read at once where an index cannot say which batch it is."""
+
+
+def first_offset_since(
+    bucket: SyncBucket,
+    part: ReadablePartition,
+    timestamp_ms: int,
+    *,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> int | None:
+    """The first offset at or after the log start whose record has at least that timestamp; None
+    where no record has. Raises `CorruptObjectError` and the bucket's errors."""
+    for key, position, batch, header in _candidates(bucket, part, timestamp_ms):
+        try:
+            records = decode_records(batch, header, max_decompressed_bytes=max_decompressed_bytes)
+        except InvalidDataError as error:
+            raise CorruptObjectError(key, position, error.message) from error
+        for record in records:
+            if record.offset >= part.log_start and record.timestamp >= timestamp_ms:
+                return record.offset
+    return None
+
+
+def _candidates(
+    bucket: SyncBucket, part: ReadablePartition, timestamp_ms: int
+) -> Iterator[tuple[str, int, Buffer, BatchHeader]]:
+    """Batches that may hold the record, in offset order: key, position, bytes, header."""
+    for row in part.rows:
+        if row.max_timestamp_ms < timestamp_ms or row.end <= part.log_start:
+            continue
+        listed = [row]
+        if row.manifest:
+            listed = list(read_rows(bucket, {part.partition: [row]})[part.partition])
+        for each in listed:
+            if each.max_timestamp_ms >= timestamp_ms and each.end > part.log_start:
+                yield from _in_object(bucket, part.partition, each, timestamp_ms)
+    for segment, _, found in part.batches:
+        if found.max_timestamp >= timestamp_ms and found.next_offset > part.log_start:
+            key = keys.segment(segment)
+            batch = get_part(bucket, key, Span(found.position, found.length))
+            check_batch(key, batch, found)
+            yield key, found.position, batch, read_header(batch)
+
+
+def _in_object(
+    bucket: SyncBucket, partition: TopicPartition, row: TierRow, timestamp_ms: int
+) -> Iterator[tuple[str, int, Buffer, BatchHeader]]:
+    (index,) = read_indexes(bucket, [(partition, row)]).values()
+    position = index.begin_since(timestamp_ms)
+    if position is None:
+        return
+    whole = batches_span(row)
+    end, length = whole.start + whole.length, 1
+    walk = BatchWalk(partition, row, Span(position, end - position))
+    while position < end:
+        stop = index.boundary(min(position + length, end))
+        walked = walk.feed(get_part(bucket, walk.key, Span(position, stop - position)))
+        for found, batch in walked.batches():
+            if found.max_timestamp >= timestamp_ms:
+                yield walk.key, found.position, batch, read_header(batch)
+        length = min(max(stop - position, length) * 4, SCAN_BYTES_MAX)
+        position = stop
+    walk.finish()
