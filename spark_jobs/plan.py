@@ -9,10 +9,11 @@ at the rows of their sparse indexes, which only those need that are cut (`object
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
+from bucketlog.checkpoint import StoredBatch
 from bucketlog.model import (
     BatchIndex,
     SegmentId,
@@ -93,11 +94,12 @@ class TaskLimits(NamedTuple):
         return -(-total_bytes // count)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """One batch of the plan, with where it stands."""
+class _Wanted(NamedTuple):
+    """One batch of the plan, with where it stands. Sorted as they are they stand in log order: no
+    two have one ticket and one position."""
 
-    order: tuple[Ticket, int]
+    ticket: Ticket
+    position: int
     segment: SegmentId
     range: OffsetRange
     row: BatchIndex
@@ -120,6 +122,8 @@ def objects_to_cut(
 ) -> list[tuple[TopicPartition, TierRow]]:
     """The objects whose indexes `plan_tasks` can use. The tiers hold no manifests any more."""
     rows = list(wanted_rows(ranges, readable))
+    if not rows:
+        return []
     total = sum(row.batch_bytes for _, row in rows)
     share = limits.share(total + sum(b.row.length for b in _wanted(ranges, readable)))
     return [
@@ -146,7 +150,7 @@ def plan_tasks(
         _stretch(wanted, row, indexes.get(TierObject.of(wanted.partition, row)))
         for wanted, row in wanted_rows(ranges, readable)
     ]
-    batches = sorted(_wanted(ranges, readable), key=lambda batch: batch.order)
+    batches = sorted(_wanted(ranges, readable))
     total = sum(piece.span.length for piece in stretches)
     total += sum(batch.row.length for batch in batches)
     tasks = _Tasks(limits.share(total))
@@ -251,44 +255,50 @@ def _wanted(
     readable: Mapping[TopicPartition, ReadablePartition],
 ) -> Iterator[_Wanted]:
     for wanted in ranges:
-        batches = readable[wanted.partition].batches
-        first = bisect_right(batches, wanted.start, key=lambda each: each.row.next_offset)
+        batches = readable[wanted.partition].batches  # in offset order
+        first = bisect_right(batches, wanted.start, key=_next_offset)
         for segment, ticket, row in islice(batches, first, None):
             if row.base_offset >= wanted.end:
                 break
-            yield _Wanted((ticket, row.position), segment, wanted, row)
+            yield _Wanted(ticket, row.position, segment, wanted, row)
+
+
+def _next_offset(batch: StoredBatch) -> int:
+    return batch.row.next_offset
 
 
 def _pieces(batches: Sequence[_Wanted]) -> Iterator[Piece]:
     """Cut where a segment ends, at bytes that are not wanted, and at `GET_BYTES`."""
     pending: list[_Wanted] = []
+    start = end = 0
     for batch in batches:
-        if pending:
-            last = pending[-1]
-            start = pending[0].row.position
-            if (
-                batch.segment != last.segment
-                or batch.row.position != last.row.position + last.row.length
-                or batch.row.position + batch.row.length - start > GET_BYTES
-            ):
-                yield _piece(pending)
-                pending = []
+        _, position, segment, _, row = batch
+        next_end = position + row.length
+        if pending and (
+            position != end or segment != pending[0].segment or next_end - start > GET_BYTES
+        ):
+            yield _piece(pending)
+            pending = []
+        if not pending:
+            start = position
+        end = next_end
         pending.append(batch)
     if pending:
         yield _piece(pending)
 
 
 def _piece(batches: Sequence[_Wanted]) -> Piece:
-    return Piece(
-        batches[0].segment,
-        tuple(
-            Run(
-                wanted.topic,
-                wanted.partition.partition,
-                wanted.start,
-                wanted.end,
-                tuple(batch.row for batch in group),
-            )
-            for wanted, group in groupby(batches, key=lambda batch: batch.range)
-        ),
-    )
+    runs = [
+        Run(
+            wanted.topic,
+            wanted.partition.partition,
+            wanted.start,
+            wanted.end,
+            tuple([batch.row for batch in group]),
+        )
+        for wanted, group in groupby(batches, key=_RANGE)
+    ]
+    return Piece(batches[0].segment, tuple(runs))
+
+
+_RANGE = attrgetter("range")

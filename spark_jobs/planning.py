@@ -2,8 +2,10 @@
 the manifests, a GET each; the indexes of objects to cut, a GET each; where a point in time was
 given, what finds it; where there are transactions, their control batches."""
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from bucketlog.errors import ConfigurationError
@@ -109,8 +111,21 @@ def planned_tasks(
     bucket: SyncBucket, options: ReadOptions, pruning: Pruning = NO_PRUNING
 ) -> list[tuple[TaskPiece, ...]]:
     """Of a batch read. Raises `ConfigurationError`, `CorruptObjectError`, the bucket's errors."""
-    ranges, parts = _read_pruned(bucket, options, pruning)
-    return tasks_of(bucket, options, ranges, parts)
+    with no_collection():
+        ranges, parts = _read_pruned(bucket, options, pruning)
+        return tasks_of(bucket, options, ranges, parts)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """A plan is millions of tuples and no cycle: to look for one took half the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def tasks_of(

@@ -11,7 +11,7 @@ Written to the Python data source API of Spark 4.0.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from spark_jobs.options import ReadOptions, check_batch, parse_options
+from spark_jobs.packing import packed, unpacked
 from spark_jobs.plan import TaskPiece, count_records, wanted_rows
 from spark_jobs.planning import planned_tasks, read_wanted
 from spark_jobs.pruning import NO_PRUNING
@@ -49,9 +50,16 @@ def register(spark: SparkSession) -> None:
 
 @dataclass
 class Task(InputPartition):
-    """What one Spark task reads; travels to an executor by pickle."""
+    """What one Spark task reads; travels to an executor by pickle, packed."""
 
     pieces: tuple[TaskPiece, ...]
+
+    def __reduce__(self) -> tuple[Callable[[bytes], "Task"], tuple[bytes]]:
+        return _unpacked_task, (packed(self.pieces),)
+
+
+def _unpacked_task(data: bytes) -> Task:
+    return Task(unpacked(data))
 
 
 class BucketlogSource(DataSource):
