@@ -26,7 +26,9 @@ from spark_jobs.plan import TaskPiece, count_records, wanted_rows
 from spark_jobs.planning import planned_tasks, read_wanted
 from spark_jobs.pruning import NO_PRUNING
 from spark_jobs.pushdown import pruned_by
+from spark_jobs.requests import told_planning, told_reading
 from spark_jobs.schema import check_schema, source_schema
+from tiered_storage.counting import CountingSyncBucket
 from tiered_storage.location import open_sync_bucket
 from tiered_storage.tier_reader import read_indexes
 
@@ -100,9 +102,9 @@ class BucketlogReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         options = self.options
-        with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
-            tasks = planned_tasks(bucket, options, self._pruning)
-        return [Task(pieces) for pieces in tasks] or [Task(())]
+        with told_planning(open_sync_bucket(options.url, s3=options.s3), options.url) as planning:
+            planning.tasks = planned_tasks(planning.bucket, options, self._pruning)
+        return [Task(pieces) for pieces in planning.tasks] or [Task(())]
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         assert isinstance(partition, Task)
@@ -124,17 +126,15 @@ def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterato
         return
     from spark_jobs.fetch import read_pieces  # only tasks pay for importing the decoder
 
-    bucket = open_sync_bucket(options.url, s3=options.s3)
-    try:
-        yield from read_pieces(
+    with closing(CountingSyncBucket(open_sync_bucket(options.url, s3=options.s3))) as bucket:
+        batches = read_pieces(
             bucket,
             task.pieces,
             names,
             max_decompressed_bytes=options.max_decompressed_bytes,
             isolation=options.isolation,
         )
-    finally:
-        bucket.close()
+        yield from told_reading(bucket, options.url, batches)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """A bucket that counts what passes through it: requests by verb and bytes both ways."""
 
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bucketlog.model import Buffer
-from tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
+from tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix, SyncBucket
 
 KEYS_PER_REQUEST = 1_000
 """What S3 lists or deletes with one request."""
@@ -83,3 +84,49 @@ class CountingBucket:
 
     async def close(self) -> None:
         await self._inner.close()
+
+
+class CountingSyncBucket:
+    """`SyncBucket` around `inner`, which it owns. Thread-safe."""
+
+    def __init__(self, inner: SyncBucket) -> None:
+        self._inner = inner
+        self._counts = BucketCounts()
+        self._lock = threading.Lock()
+
+    def snapshot(self) -> BucketCounts:
+        with self._lock:
+            return replace(self._counts)
+
+    def _count(self, name: str, more: int = 1) -> None:
+        with self._lock:
+            setattr(self._counts, name, getattr(self._counts, name) + more)
+
+    def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
+        self._count("creates")
+        self._count("bytes_in", sum(map(len, parts)))
+        return self._inner.create(key, parts, crc32c=crc32c)
+
+    def get(self, key: str, span: Span | Suffix | None = None) -> Body:
+        self._count("gets")
+        body = self._inner.get(key, span)
+        self._count("bytes_out", len(body.data))
+        return body
+
+    def list(self, prefix: str, *, start_after: str = "") -> Iterator[ObjectInfo]:
+        self._count("lists")
+        for count, info in enumerate(self._inner.list(prefix, start_after=start_after)):
+            if count and count % KEYS_PER_REQUEST == 0:
+                self._count("lists")
+            yield info
+
+    def delete(self, keys: Sequence[str]) -> None:
+        self._count("deletes", -(-len(keys) // KEYS_PER_REQUEST))
+        self._inner.delete(keys)
+
+    def head(self, key: str) -> ObjectInfo | None:
+        self._count("heads")
+        return self._inner.head(key)
+
+    def close(self) -> None:
+        self._inner.close()

@@ -3,6 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +14,26 @@ from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.backends.s3_requests import BodyParts
 from tiered_storage.backends.threaded import ThreadedBucket
 from tiered_storage.bucket import Span, Suffix
-from tiered_storage.counting import BucketCounts, CountingBucket
+from tiered_storage.counting import BucketCounts, CountingBucket, CountingSyncBucket
+
+
+def test_counts_of_synchronous_requests() -> None:
+    bucket = CountingSyncBucket(MemoryBucket(lambda: 17))
+    assert bucket.create("k", [b"123", memoryview(b"45")])
+    assert not bucket.create("k", [b"6"])
+    bucket.get("k", Span(1, 2))
+    assert bucket.head("k") == ("k", 5, 17)
+    for number in range(2_000):
+        bucket.create(f"many/{number}", [])
+    before = bucket.snapshot()
+    assert len(list(bucket.list("many/"))) == 2_000
+    assert list(bucket.list("none/")) == []
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(bucket.get, ["k"] * 1_000))
+    bucket.delete([f"many/{number}" for number in range(1_001)])
+    assert before == BucketCounts(creates=2_002, gets=1, heads=1, bytes_in=6, bytes_out=2)
+    assert bucket.snapshot() == replace(before, gets=1_001, lists=3, deletes=2, bytes_out=5_002)
+    bucket.close()
 
 
 async def test_counts() -> None:
