@@ -56,6 +56,12 @@ class CorruptObjectError(BucketlogError):
         return type(self), (self.key, self.position, self.reason)
 
 
+class DataLossError(BucketlogError):
+    """What was to be read next is not there any more: retention or a deletion was faster."""
+
+    code = "DATA_LOSS"
+
+
 class BucketError(BucketlogError):
     code = "BUCKET"
 

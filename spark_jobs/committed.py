@@ -24,20 +24,32 @@ from tiered_storage.transaction_outcomes import Transactions, marker_kind
 REQUESTS_IN_FLIGHT = 16
 
 
-def committed_only(
-    bucket: SyncBucket, parts: Mapping[TopicPartition, ReadablePartition]
-) -> dict[TopicPartition, ReadablePartition]:
-    """`parts` without batches of aborted transactions, up to the last stable offset. Raises
-    `CorruptObjectError` and the bucket's errors."""
-    markers = [
-        batch for part in parts.values() for batch in part.batches if batch.row.attributes & CONTROL
-    ]
-    kinds: dict[StoredBatch, int | None] = {}
-    if markers:
-        with ThreadPoolExecutor(min(REQUESTS_IN_FLIGHT, len(markers))) as pool:
-            found = pool.map(lambda marker: _kind(bucket, marker), markers)
-            kinds = dict(zip(markers, found, strict=True))
-    return {partition: stable(part, kinds) for partition, part in parts.items()}
+class CommittedReader:
+    """Asked again and again, it reads each control batch once."""
+
+    def __init__(self, bucket: SyncBucket) -> None:
+        self._bucket = bucket
+        self._kinds: dict[StoredBatch, int | None] = {}
+
+    def only(
+        self, parts: Mapping[TopicPartition, ReadablePartition]
+    ) -> dict[TopicPartition, ReadablePartition]:
+        """`parts` without batches of aborted transactions, up to the last stable offset. Raises
+        `CorruptObjectError` and the bucket's errors."""
+        markers = [
+            batch
+            for part in parts.values()
+            for batch in part.batches
+            if batch.row.attributes & CONTROL
+        ]
+        missing = [marker for marker in markers if marker not in self._kinds]
+        known = {marker: self._kinds[marker] for marker in markers if marker in self._kinds}
+        if missing:
+            with ThreadPoolExecutor(min(REQUESTS_IN_FLIGHT, len(missing))) as pool:
+                found = pool.map(lambda marker: _kind(self._bucket, marker), missing)
+                known.update(zip(missing, found, strict=True))
+        self._kinds = known
+        return {partition: stable(part, known) for partition, part in parts.items()}
 
 
 def stable(part: ReadablePartition, kinds: Mapping[StoredBatch, int | None]) -> ReadablePartition:

@@ -14,14 +14,14 @@ from metadata.checkpoint import restored
 from metadata.fold import LogState, fold
 from metadata.partition_tiers import partition_tiers
 from spark_jobs.bounds import Bound
-from spark_jobs.committed import committed_only
+from spark_jobs.committed import CommittedReader
 from spark_jobs.options import ReadOptions, check_batch
 from spark_jobs.plan import TaskLimits, TaskPiece, objects_to_cut, plan_tasks, wanted_rows
 from spark_jobs.pruning import NO_PRUNING, Pruning
 from spark_jobs.ranges import OffsetRange, Selected, Times, resolve_ranges, select, wanted_times
 from tiered_storage.bucket import SyncBucket
 from tiered_storage.log_cut import LogSnapshot, ReadablePartition, readable
-from tiered_storage.log_reader import read_log
+from tiered_storage.log_reader import LogReader
 from tiered_storage.tier_reader import read_indexes, read_rows
 from tiered_storage.time_lookup import first_offset_since
 
@@ -37,8 +37,31 @@ class SelectedLog:
     parts: Parts
 
 
-def folded(snapshot: LogSnapshot, url: str) -> LogState:
-    """Raises `ConfigurationError` where there is no log."""
+class LogFollower:
+    """Looks at the log again and again, for one query. Errors of `look`: `ConfigurationError`,
+    `CorruptObjectError`, `InvalidDataError` and the bucket's."""
+
+    def __init__(self, bucket: SyncBucket, options: ReadOptions) -> None:
+        self._options = options
+        self._reader = LogReader(bucket)
+        self._committed = CommittedReader(bucket)
+
+    def look(self, *, present_only: bool = False) -> SelectedLog:
+        """What is there now, by topics, partitions and isolation level. `present_only` as of
+        `select`."""
+        options = self._options
+        with no_collection():
+            snapshot = self._reader.read()
+            state = _folded(snapshot, options.url)
+            selected = select(options.selection, state, present_only=present_only)
+            tiers = partition_tiers(state)
+            parts = readable(snapshot, {each.partition: tiers[each.partition] for each in selected})
+            if options.isolation == "read_committed":
+                parts = self._committed.only(parts)
+        return SelectedLog(selected, parts)
+
+
+def _folded(snapshot: LogSnapshot, url: str) -> LogState:
     if snapshot.is_empty:
         raise ConfigurationError(
             f"there is no log at {url}, or it is empty",
@@ -46,18 +69,6 @@ def folded(snapshot: LogSnapshot, url: str) -> LogState:
         )
     before = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
     return fold(snapshot.segments, onto=before)
-
-
-def select_of(bucket: SyncBucket, options: ReadOptions, snapshot: LogSnapshot) -> SelectedLog:
-    """By topics, partitions and isolation level. Raises `ConfigurationError`, `CorruptObjectError`
-    and the bucket's errors."""
-    state = folded(snapshot, options.url)
-    selected = select(options.selection, state)
-    tiers = partition_tiers(state)
-    parts = readable(snapshot, {each.partition: tiers[each.partition] for each in selected})
-    if options.isolation == "read_committed":
-        parts = committed_only(bucket, parts)
-    return SelectedLog(selected, parts)
 
 
 def look_up_times(
@@ -89,7 +100,7 @@ def _read_pruned(
     bucket: SyncBucket, options: ReadOptions, pruning: Pruning
 ) -> tuple[list[OffsetRange], Parts]:
     check_batch(options)
-    log = select_of(bucket, options, read_log(bucket))
+    log = LogFollower(bucket, options).look()
     times = look_up_times(bucket, options, log, [options.starting, options.ending])
     ranges = pruning.ranges(resolve_ranges(options, log.selected, log.parts, times))
     return ranges, pruning.parts(with_segments(bucket, ranges, pruning.parts(log.parts)))

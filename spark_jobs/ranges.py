@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from bucketlog.errors import ConfigurationError
@@ -34,11 +34,12 @@ class Selected(NamedTuple):
     partition: TopicPartition
 
 
-def select(selection: Selection, state: LogState) -> list[Selected]:
-    """Every partition that is selected, topic after topic. Raises `ConfigurationError`."""
+def select(selection: Selection, state: LogState, *, present_only: bool = False) -> list[Selected]:
+    """Every partition that is selected, topic after topic. What is named and does not exist is
+    passed over with `present_only`, else it raises `ConfigurationError`."""
     return [
         Selected(topic.name, TopicPartition(topic.topic_id, number))
-        for topic, number in _select(selection, state)
+        for topic, number in _select(selection, state, present_only)
     ]
 
 
@@ -96,6 +97,30 @@ def resolve_ranges(
     return ranges
 
 
+def resolve_starts(
+    starting: Bound,
+    selected: Sequence[Selected],
+    readable: Mapping[TopicPartition, ReadablePartition],
+    times: Times,
+    report: Callable[[str], None],
+) -> list[tuple[Selected, int]]:
+    """Where a streaming query begins. `report` is told of offsets that the bucket does not hold.
+    Raises `ConfigurationError`."""
+    _check_covers(starting, selected, "starting")
+    starts = []
+    for each in selected:
+        part = readable[each.partition]
+        first, last = part.log_start, max(part.log_start, part.end_offset)
+        start = resolve(starting, each, part, times)
+        if not first <= start <= last:
+            report(
+                f"starting offset {start} of {each.topic}-{each.partition.partition}: "
+                f"the bucket holds {first} to {last}"
+            )
+        starts.append((each, min(max(start, first), last)))
+    return starts
+
+
 def resolve(bound: Bound, selected: Selected, part: ReadablePartition, times: Times) -> int:
     """The offset that is meant, within the partition or not. Raises `ConfigurationError`."""
     topic, partition = selected
@@ -119,7 +144,7 @@ def resolve(bound: Bound, selected: Selected, part: ReadablePartition, times: Ti
             return {EARLIEST: part.log_start, LATEST: last}.get(at, at)
 
 
-def _select(selection: Selection, state: LogState) -> list[tuple[Topic, int]]:
+def _select(selection: Selection, state: LogState, present_only: bool) -> list[tuple[Topic, int]]:
     wanted: dict[str, tuple[int, ...] | None]
     match selection:
         case Subscribe(topics):
@@ -133,11 +158,15 @@ def _select(selection: Selection, state: LogState) -> list[tuple[Topic, int]]:
     selected = []
     for name, numbers in wanted.items():
         if name not in state.names:
+            if present_only:
+                continue
             known = ", ".join(sorted(state.names)[:20]) or "none"
             raise ConfigurationError(f"no topic {name!r} in the bucket", remedy=f"it has: {known}")
         topic = state.topics[state.names[name]]
         for number in range(topic.partitions) if numbers is None else sorted(set(numbers)):
             if not 0 <= number < topic.partitions:
+                if present_only:
+                    continue
                 raise ConfigurationError(
                     f"no partition {number} in topic {name!r}", remedy=f"it has {topic.partitions}"
                 )

@@ -1,7 +1,8 @@
-"""`spark.read.format("bucketlog")`: the log as a table, read from the bucket alone.
+"""`format("bucketlog")`: the log as a table, or as a stream, read from the bucket alone.
 
     spark_jobs.source.register(spark)
     spark.read.format("bucketlog").option("subscribe", "orders").load("s3://bucket/prefix")
+    spark.readStream.format("bucketlog").option("subscribe", "orders").load("s3://bucket/prefix")
 
 Columns are those of Spark's Kafka source; options are in `spark_jobs.options`. The driver reads the
 log once per query (a checkpoint, two listings, footers; of the tiers that are wanted the manifests,
@@ -11,7 +12,7 @@ Written to the Python data source API of Spark 4.0.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,15 +21,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from spark_jobs.options import ReadOptions, check_batch, parse_options
-from spark_jobs.packing import packed, unpacked
-from spark_jobs.plan import TaskPiece, count_records, wanted_rows
+from spark_jobs.options import ReadOptions, check_batch, check_stream, parse_options
+from spark_jobs.plan import count_records, wanted_rows
 from spark_jobs.planning import planned_tasks, read_wanted
 from spark_jobs.pruning import NO_PRUNING
 from spark_jobs.pushdown import pruned_by
-from spark_jobs.requests import told_planning, told_reading
+from spark_jobs.requests import told_planning
 from spark_jobs.schema import check_schema, source_schema
-from tiered_storage.counting import CountingSyncBucket
+from spark_jobs.stream import BucketlogStreamReader
+from spark_jobs.task import Task, read_task
 from tiered_storage.location import open_sync_bucket
 from tiered_storage.tier_reader import read_indexes
 
@@ -50,20 +51,6 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(PruningSource if pushing else BucketlogSource)
 
 
-@dataclass
-class Task(InputPartition):
-    """What one Spark task reads; travels to an executor by pickle, packed."""
-
-    pieces: tuple[TaskPiece, ...]
-
-    def __reduce__(self) -> tuple[Callable[[bytes], "Task"], tuple[bytes]]:
-        return _unpacked_task, (packed(self.pieces),)
-
-
-def _unpacked_task(data: bytes) -> Task:
-    return Task(unpacked(data))
-
-
 class BucketlogSource(DataSource):
     """Options are checked before anything else. Raises `ConfigurationError`."""
 
@@ -82,6 +69,11 @@ class BucketlogSource(DataSource):
         check_batch(self._options)
         check_schema(schema, include_headers=self._options.include_headers)
         return BucketlogReader(self._options, schema)
+
+    def streamReader(self, schema: StructType) -> BucketlogStreamReader:  # noqa: N802 - Spark's name
+        check_stream(self._options)
+        check_schema(schema, include_headers=self._options.include_headers)
+        return BucketlogStreamReader(self._options, schema)
 
 
 class PruningSource(BucketlogSource):
@@ -118,23 +110,6 @@ class PruningReader(BucketlogReader):
         for each in filters:
             self._pruning = pruned_by(self._pruning, each)
         return filters
-
-
-def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterator["pa.RecordBatch"]:
-    """In an executor: the columns `names` of a task's records."""
-    if not task.pieces:
-        return
-    from spark_jobs.fetch import read_pieces  # only tasks pay for importing the decoder
-
-    with closing(CountingSyncBucket(open_sync_bucket(options.url, s3=options.s3))) as bucket:
-        batches = read_pieces(
-            bucket,
-            task.pieces,
-            names,
-            max_decompressed_bytes=options.max_decompressed_bytes,
-            isolation=options.isolation,
-        )
-        yield from told_reading(bucket, options.url, batches)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ when they are fetched does not matter. A checkpoint that is damaged is passed ov
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 from bucketlog.checkpoint import Checkpoint
 from bucketlog.errors import (
@@ -45,34 +46,73 @@ def read_log(
     `footer_guess_bytes` of each segment's end are fetched first; a longer footer costs a second
     GET. Raises `CorruptObjectError`, `InvalidDataError` and the bucket's errors.
     """
-    for _ in range(TRIES - 1):
+    return LogReader(
+        bucket, requests_in_flight=requests_in_flight, footer_guess_bytes=footer_guess_bytes
+    ).read()
+
+
+class LogReader:
+    """Reads the log again and again. What cannot change it asks for once: it remembers the newest
+    checkpoint and the footers after it."""
+
+    def __init__(
+        self,
+        bucket: SyncBucket,
+        *,
+        requests_in_flight: int = REQUESTS_IN_FLIGHT,
+        footer_guess_bytes: int = FOOTER_GUESS_BYTES,
+    ) -> None:
+        self._bucket = bucket
+        self._requests_in_flight = requests_in_flight
+        self._footer_guess_bytes = footer_guess_bytes
+        self._checkpoint: Checkpoint | None = None
+        self._footers: dict[SegmentId, SegmentIndex] = {}
+
+    def read(self) -> LogSnapshot:
+        """As `read_log`."""
+        for _ in range(TRIES - 1):
+            try:
+                return self._read_once()
+            except StaleCheckpointError as error:
+                logger.info("%s", error)
+        return self._read_once()
+
+    def _read_once(self) -> LogSnapshot:
+        bucket = self._bucket
+        checkpoint = self._read_checkpoint()
         try:
-            return _read_once(bucket, requests_in_flight, footer_guess_bytes)
-        except StaleCheckpointError as error:
-            logger.info("%s", error)
-    return _read_once(bucket, requests_in_flight, footer_guess_bytes)
+            first, second = (
+                chains_of(
+                    read_tails(bucket, checkpoint, requests_in_flight=self._requests_in_flight)
+                )
+                for _ in range(2)
+            )
+            self._read_footers(wanted_footers(second))
+            snapshot = cut_log(first, second, self._footers, checkpoint)
+        except (CorruptObjectError, InvalidDataError):
+            check_not_below(checkpoint, bucket.list(keys.FLOORS))  # else nothing is wrong
+            raise
+        check_not_below(checkpoint, bucket.list(keys.FLOORS))
+        return snapshot
 
+    def _read_checkpoint(self) -> Checkpoint | None:
+        listed = newest_first(self._bucket.list(keys.CHECKPOINTS))
+        known = self._checkpoint
+        if known is not None and listed[:1] == [keys.checkpoint(known.ticket)]:
+            return known
+        self._checkpoint = next(_sound_checkpoints(self._bucket, listed), None)
+        return self._checkpoint
 
-def _read_once(bucket: SyncBucket, requests_in_flight: int, footer_guess_bytes: int) -> LogSnapshot:
-    checkpoint = read_checkpoint(bucket)
-    try:
-        first, second = (
-            chains_of(read_tails(bucket, checkpoint, requests_in_flight=requests_in_flight))
-            for _ in range(2)
+    def _read_footers(self, wanted: Sequence[SegmentId]) -> None:
+        missing = [segment for segment in wanted if segment not in self._footers]
+        found = read_footers(
+            self._bucket,
+            missing,
+            requests_in_flight=self._requests_in_flight,
+            guess_bytes=self._footer_guess_bytes,
         )
-        footers = read_footers(
-            bucket,
-            wanted_footers(second),
-            requests_in_flight=requests_in_flight,
-            guess_bytes=footer_guess_bytes,
-        )
-        known = {index.segment: index for index in footers}
-        snapshot = cut_log(first, second, known, checkpoint)
-    except (CorruptObjectError, InvalidDataError):
-        check_not_below(checkpoint, bucket.list(keys.FLOORS))  # else nothing is wrong
-        raise
-    check_not_below(checkpoint, bucket.list(keys.FLOORS))
-    return snapshot
+        known = self._footers | {index.segment: index for index in found}
+        self._footers = {segment: known[segment] for segment in wanted}
 
 
 def read_checkpoint(bucket: SyncBucket) -> Checkpoint | None:
@@ -83,17 +123,18 @@ def read_checkpoint(bucket: SyncBucket) -> Checkpoint | None:
 
 def read_checkpoints(bucket: SyncBucket, count: int) -> list[Checkpoint]:
     """As `read_checkpoint`: up to `count` sound ones, the newest first."""
-    found: list[Checkpoint] = []
-    for key in newest_first(bucket.list(keys.CHECKPOINTS)):
+    listed = newest_first(bucket.list(keys.CHECKPOINTS))
+    return list(islice(_sound_checkpoints(bucket, listed), count))
+
+
+def _sound_checkpoints(bucket: SyncBucket, listed: Iterable[str]) -> Iterator[Checkpoint]:
+    for key in listed:
         try:
-            found.append(decode_checkpoint(key, bucket.get(key).data))
+            yield decode_checkpoint(key, bucket.get(key).data)
         except ObjectNotFoundError:
             logger.info("%s was replaced by a newer one", key)
         except CorruptObjectError as error:
             logger.error("%s; the one before it is read", error)
-        if len(found) == count:
-            break
-    return found
 
 
 def read_tails(

@@ -268,9 +268,9 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "two-passes": one(
         "a reader of the bucket alone lists twice, and crosses gaps by the first pass' stamps",
-        "tiered_storage.log_reader:_read_once",
-        "snapshot = cut_log(first, second, known, checkpoint)",
-        "snapshot = cut_log(second, second, known, checkpoint)",
+        "tiered_storage.log_reader:LogReader._read_once",
+        "snapshot = cut_log(first, second, self._footers, checkpoint)",
+        "snapshot = cut_log(second, second, self._footers, checkpoint)",
     ),
     "gaps": one(
         "a reader of the bucket alone stops at a gap that no stamp reaches past",

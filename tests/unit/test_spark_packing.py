@@ -8,7 +8,7 @@ import pytest
 from bucketlog.model import BatchIndex, SegmentId, TierRow, TopicId, TopicPartition, WriterId
 from spark_jobs.packing import packed, unpacked
 from spark_jobs.plan import Piece, Run, TaskPiece, TierPiece
-from spark_jobs.source import Task
+from spark_jobs.task import Task
 from tiered_storage.bucket import Span
 
 PARTITION = TopicPartition(TopicId(b"t" * 16), 3)

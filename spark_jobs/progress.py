@@ -1,0 +1,182 @@
+"""How far a streaming query has come, as Spark keeps it in its checkpoint. Pure.
+
+Invariants: what a query has passed it never reads again, and what it has not passed it reads or
+reports as lost; so progress never goes back, and every gap between it and the log is told. Topics
+go by their ids: one that was deleted and created again is another topic.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+from uuid import UUID
+
+from pydantic import BaseModel, NonNegativeInt, ValidationError
+
+from bucketlog.errors import ConfigurationError
+from bucketlog.model import TopicId, TopicPartition
+from spark_jobs.ranges import OffsetRange, Selected
+from tiered_storage.log_cut import ReadablePartition
+
+FORMAT_VERSION = 1
+
+Report: TypeAlias = Callable[[str], None]
+"""Told of each loss; raises where that must end the query."""
+
+
+class TopicProgress(NamedTuple):
+    """`offsets`: of each partition the first offset that is still to be read."""
+
+    topic_id: TopicId
+    offsets: Mapping[int, int]
+
+
+class _StoredTopic(BaseModel):
+    id: UUID
+    offsets: dict[NonNegativeInt, NonNegativeInt]
+
+
+class _Stored(BaseModel):
+    version: Literal[1]
+    topics: dict[str, _StoredTopic]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """By topic name. Two that are equal have equal JSON: Spark compares the text."""
+
+    topics: Mapping[str, TopicProgress]
+
+    @classmethod
+    def at(cls, places: Iterable[tuple[Selected, int]]) -> "Progress":
+        topics: dict[str, TopicProgress] = {}
+        offsets: dict[str, dict[int, int]] = {}
+        for (topic, partition), offset in places:
+            offsets.setdefault(topic, {})[partition.partition] = offset
+            topics[topic] = TopicProgress(partition.topic_id, offsets[topic])
+        return cls(topics)
+
+    def of(self, selected: Selected) -> int | None:
+        """None for a partition that this does not know, or knows of another topic of that name."""
+        topic, partition = selected
+        known = self.topics.get(topic)
+        if known is None or known.topic_id != partition.topic_id:
+            return None
+        return known.offsets.get(partition.partition)
+
+    def is_within(self, selected: Sequence[Selected], parts: "Parts") -> bool:
+        """Whether the log was as far as this when it was looked at."""
+        known = set(selected)
+        return all(
+            each in known and offset <= end_of(parts[each.partition])
+            for each, offset in self.places()
+        )
+
+    def capped(self, other: "Progress") -> "Progress":
+        """`other`, as far as this goes."""
+        return Progress.at(
+            (each, min(offset, last))
+            for each, offset in other.places()
+            if (last := self.of(each)) is not None
+        )
+
+    def places(self) -> Iterator[tuple[Selected, int]]:
+        for name, topic in self.topics.items():
+            for number, offset in topic.offsets.items():
+                yield Selected(name, TopicPartition(topic.topic_id, number)), offset
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": FORMAT_VERSION,
+            "topics": {
+                name: {
+                    "id": str(UUID(bytes=topic.topic_id)),
+                    "offsets": {str(n): topic.offsets[n] for n in sorted(topic.offsets)},
+                }
+                for name, topic in sorted(self.topics.items())
+            },
+        }
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Progress":
+        """Raises `ConfigurationError`."""
+        try:
+            stored = _Stored.model_validate(json.loads(found) if isinstance(found, str) else found)
+            return cls(
+                {
+                    name: TopicProgress(TopicId(topic.id.bytes), topic.offsets)
+                    for name, topic in stored.topics.items()
+                }
+            )
+        except (ValueError, ValidationError) as error:
+            raise ConfigurationError(
+                f"{found!r} is no progress of this source: {error}",
+                remedy="the query's checkpoint is another source's, or a newer bucketlog's: give "
+                "the query a checkpointLocation of its own",
+            ) from error
+
+
+Parts: TypeAlias = Mapping[TopicPartition, ReadablePartition]
+
+
+def end_of(part: ReadablePartition) -> int:
+    return max(part.log_start, part.end_offset)
+
+
+def advanced(
+    current: Progress, selected: Sequence[Selected], parts: Parts, most_offsets: int | None
+) -> Progress:
+    """To the end of the log, or by `most_offsets`, shared among partitions by what they hold (as
+    Spark's Kafka source does). Partitions that are gone are left out, new ones are begun."""
+    begins = {each: current.of(each) for each in selected}
+    starts = {
+        each: parts[each.partition].log_start if begin is None else begin
+        for each, begin in begins.items()
+    }
+    ends = {each: max(starts[each], end_of(parts[each.partition])) for each in selected}
+    waiting = sum(ends[each] - starts[each] for each in selected)
+    if most_offsets is not None and waiting > most_offsets:
+        for each in selected:
+            share = most_offsets * (ends[each] - starts[each]) / waiting
+            whole = max(int(share), 1)  # small partitions are not starved
+            ends[each] = min(ends[each], starts[each] + whole)
+    return Progress.at(ends.items())
+
+
+def between(
+    start: Progress, end: Progress, selected: Sequence[Selected], parts: Parts, report: Report
+) -> list[OffsetRange]:
+    """What a micro-batch from `start` to `end` reads of the log as it is now."""
+    known = set(selected)
+    for topic, progress in start.topics.items():
+        now = end.topics.get(topic)
+        for number in progress.offsets:
+            if now is None or number not in now.offsets:
+                report(f"{topic}-{number} is not in the log any more")
+            elif now.topic_id != progress.topic_id:
+                report(f"{topic}-{number} was deleted and created again")
+    ranges = []
+    for each, last in end.places():
+        if each not in known:
+            report(f"{each.topic}-{each.partition.partition} was deleted before all was read")
+            continue
+        first = start.of(each) or 0
+        if first < last:
+            ranges.append(_clamped(each, first, last, parts[each.partition], report))
+    return [each for each in ranges if each.start < each.end]
+
+
+def _clamped(
+    each: Selected, first: int, last: int, part: ReadablePartition, report: Report
+) -> OffsetRange:
+    name = f"{each.topic}-{each.partition.partition}"
+    if first < part.log_start:
+        report(
+            f"offsets {first} to {min(part.log_start, last) - 1} of {name} are gone: the log "
+            f"begins at {part.log_start}"
+        )
+    if last > end_of(part):
+        report(f"{name} ends at {end_of(part)}, but the query has seen it end at {last}")
+    return OffsetRange(
+        each.topic, each.partition, max(first, part.log_start), min(last, end_of(part))
+    )

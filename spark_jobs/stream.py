@@ -1,0 +1,187 @@
+"""`spark.readStream.format("bucketlog")`: micro-batches straight from the bucket.
+
+Spark keeps the progress in the query's checkpoint and asks for each micro-batch by its start and
+end; what stands between two offsets of a log never changes, so that a batch that is run again reads
+the same records. Exactly-once comes from there; this side loses nothing and passes nothing twice
+(`spark_jobs.progress`).
+
+Spark 4.0 and 4.1 say neither the start nor a limit when they ask for the latest offset. They do ask
+for the tasks of an empty batch when a query starts again from its checkpoint, and for those of each
+batch, which is how the last end is known here. From 4.2 on both are given, and `availableNow` is
+told.
+"""
+
+import importlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from bucketlog.errors import DataLossError
+from spark_jobs.options import ReadOptions
+from spark_jobs.planning import (
+    LogFollower,
+    SelectedLog,
+    look_up_times,
+    no_collection,
+    tasks_of,
+    with_segments,
+)
+from spark_jobs.progress import Progress, Report, advanced, between
+from spark_jobs.ranges import resolve_starts
+from spark_jobs.task import Task, read_task
+from tiered_storage.bucket import SyncBucket
+from tiered_storage.location import open_sync_bucket
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+logger = logging.getLogger(__name__)
+
+_MIXINS: tuple[Any, ...] = ()
+try:  # Spark 4.2
+    _limits: Any = importlib.import_module("pyspark.sql.streaming.datasource")
+    _MIXINS = (_limits.SupportsTriggerAvailableNow,)
+except ImportError:
+    _limits = None
+
+
+class _Source:
+    """The bucket as one query sees it. `look` asks it again unless it was asked less than
+    `poll_interval_ms` ago and what it said then is enough."""
+
+    def __init__(self, options: ReadOptions, clock: Callable[[], float]) -> None:
+        self.bucket: SyncBucket = open_sync_bucket(options.url, s3=options.s3)
+        self._follower = LogFollower(self.bucket, options)
+        self._interval_s = options.poll_interval_ms / 1000
+        self._clock = clock
+        self.seen: SelectedLog | None = None
+        self._seen_at = 0.0
+
+    def look(self, *, present_only: bool = True) -> SelectedLog:
+        self.seen = self._follower.look(present_only=present_only)
+        self._seen_at = self._clock()
+        return self.seen
+
+    def wait_s(self) -> float:
+        """Until the bucket may be asked again."""
+        return max(self._seen_at + self._interval_s - self._clock(), 0.0)
+
+
+class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[misc] # as found
+    """All but `read` runs on the driver, in one process for as long as the query runs. Raises
+    `BucketlogError`s."""
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        schema: StructType,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._options = options
+        self._names = schema.fieldNames()
+        self._clock = clock
+        self._sleep = sleep
+        self._opened: _Source | None = None
+        self._initial: Progress | None = None
+        self._reached: Progress | None = None
+        self._target: Progress | None = None
+
+    @property
+    def _source(self) -> _Source:
+        if self._opened is None:
+            self._opened = _Source(self._options, self._clock)
+        return self._opened
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        return self._begin().to_json()
+
+    def _begin(self) -> Progress:
+        """Where a new query begins; decided once."""
+        if self._initial is None:
+            options, source = self._options, self._source
+            log = source.look(present_only=False)
+            starting = options.starting or "latest"
+            times = look_up_times(source.bucket, options, log, [starting])
+            starts = resolve_starts(starting, log.selected, log.parts, times, self._report)
+            self._initial = Progress.at(starts)
+        return self._initial
+
+    def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        if start is not None:
+            self._reached = Progress.from_json(start)
+        current = self._reached if self._reached is not None else self._begin()
+        most = self._options.max_offsets_per_trigger
+        if _limits is not None:
+            most = limit.max_rows if isinstance(limit, _limits.ReadMaxRows) else None
+        return self._latest(current, most).to_json()
+
+    def _latest(self, current: Progress, most: int | None) -> Progress:
+        source = self._source
+        if self._target is not None:
+            seen = source.seen or source.look()
+            return self._target.capped(advanced(current, seen.selected, seen.parts, most))
+        if source.seen is not None:
+            found = advanced(current, source.seen.selected, source.seen.parts, most)
+            if found != current and source.wait_s() > 0:
+                return found
+            self._sleep(source.wait_s())
+        log = source.look()
+        return advanced(current, log.selected, log.parts, most)
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 - Spark's name
+        """Spark 4.2 and later."""
+        most = self._options.max_offsets_per_trigger
+        return _limits.ReadAllAvailable() if most is None else _limits.ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Spark 4.2 and later: what is there now is all that the query reads."""
+        log = self._source.look()
+        self._target = advanced(Progress({}), log.selected, log.parts, None)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        first, last = Progress.from_json(start), Progress.from_json(end)
+        self._reached = last
+        if first == last:
+            return []
+        source = self._source
+        with no_collection():
+            log = source.seen
+            if log is None or not last.is_within(log.selected, log.parts):
+                log = source.look()
+            ranges = between(first, last, log.selected, log.parts, self._report)
+            parts = with_segments(source.bucket, ranges, log.parts)
+            return [Task(each) for each in tasks_of(source.bucket, self._options, ranges, parts)]
+
+    def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
+        assert isinstance(partition, Task)
+        return read_task(self._options, self._names, partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing is kept here: progress is in the query's checkpoint."""
+
+    def stop(self) -> None:
+        if self._opened is not None:
+            self._opened.bucket.close()
+            self._opened = None
+
+    @property
+    def _report(self) -> Report:
+        return _refuse if self._options.fail_on_data_loss else _warn
+
+
+def _refuse(text: str) -> None:
+    raise DataLossError(
+        f"{text}: records may have been missed",
+        remedy="set failOnDataLoss=false to go on with what is there, or begin with a new "
+        "checkpointLocation",
+    )
+
+
+def _warn(text: str) -> None:
+    logger.warning("%s: records may have been missed (failOnDataLoss=false)", text)
