@@ -8,29 +8,30 @@ Connect has, too. Invariant: `_SUCCESS` stands where the files hold what the pla
 matter which tasks ran again or twice (`spark_jobs.parquet_target`).
 """
 
-import pickle
+import gc
 import time
 import uuid
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bucketlog.errors import ConfigurationError
-from spark_jobs.options import ReadOptions, parse_options
-from spark_jobs.parquet_target import ReplayReport, Target, parse_target, replacing
-from spark_jobs.parquet_writing import ParquetSettings, TaskName, Written, write_task
-from spark_jobs.replay_plan import ReplayPlan, plan_replay
-from tiered_storage.location import S3Options, open_sync_bucket
+from spark_jobs.packing import packed, unpacked
+from spark_jobs.parquet_target import ReplayReport, Target, parse_target, replacing, report_of
+from spark_jobs.parquet_writing import (
+    ParquetSettings,
+    TaskName,
+    Written,
+    chosen_columns,
+    write_task,
+)
+from spark_jobs.replay_plan import ReplayPlan, plan_replay, replay_options
+from tiered_storage.location import S3Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
-HEADERS = "headers"
 
 _WRITTEN_DDL = (
     "file string, file_bytes bigint, topic string, partition int, "
@@ -69,40 +70,25 @@ def write_parquet(
     for these options. Raises `ConfigurationError` for what does not fit together and
     `CorruptObjectError` where the files are not what was promised.
     """
-    parsed = parse_options(options)
-    settings = settings or ParquetSettings()
-    names = chosen_columns(parsed, columns, settings)
     started = clock()
-    plan = plan or plan_replay(parsed)
+    settings = settings or ParquetSettings()
+    parsed = plan.options if plan else replay_options(options)
+    names = chosen_columns(columns, settings, include_headers=parsed.include_headers)
     where = parse_target(target, source=parsed.url, s3=target_s3 or parsed.s3)
+    plan = plan or plan_replay(parsed, cores=lambda: _cores(spark))
     with replacing(where, overwrite=overwrite) as replacement:
         written = _run(spark, plan, where, names, settings)
         partitions = replacement.verify(written, plan.partitions, plan.records)
-    return ReplayReport(
-        target=target,
-        records=sum(partition.records for partition in partitions),
-        files=len({row.file for row in written}),
-        file_bytes=sum({row.file: row.file_bytes for row in written}.values()),
-        seconds=round(clock() - started, 3),
-        partitions=partitions,
-    )
+    return report_of(target, written, partitions, clock() - started)
 
 
-def chosen_columns(
-    options: ReadOptions, columns: Sequence[str] | None, settings: ParquetSettings
-) -> tuple[str, ...]:
-    """Raises `ConfigurationError`."""
-    there = (*COLUMNS, HEADERS) if options.include_headers else COLUMNS
-    chosen = tuple(there if columns is None else columns)
-    for name in chosen:
-        if name not in there:
-            raise ConfigurationError(
-                f"no column {name!r}",
-                remedy=f"choose among {', '.join(there)}; headers come with includeHeaders=true",
-            )
-    if not set(chosen) - set(settings.partition_by):
-        raise ConfigurationError("no column is left for the files", remedy="choose value, too")
-    return chosen
+def _cores(spark: "SparkSession") -> int:
+    from pyspark.errors import PySparkAttributeError, PySparkNotImplementedError
+
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except (PySparkAttributeError, PySparkNotImplementedError):  # Spark Connect does not tell
+        return 1
 
 
 @dataclass(frozen=True)
@@ -112,7 +98,7 @@ class _WriteTasks:
     A task's pieces are packed one by one, so that a worker unpacks its own alone.
     """
 
-    options: ReadOptions
+    plan: ReplayPlan
     packed: tuple[bytes, ...]
     target: Target
     job: str
@@ -130,21 +116,21 @@ class _WriteTasks:
                     )
 
     def _write(self, task: int) -> list[Written]:
-        pieces = pickle.loads(zlib.decompress(self.packed[task]))
-        options = self.options
-        with (
-            closing(open_sync_bucket(options.url, s3=options.s3)) as source,
-            closing(self.target.open()) as target,
-        ):
-            return write_task(
+        with closing(self.plan.open_source()) as source, closing(self.target.open()) as target:
+            written = write_task(
                 source,
-                pieces,
+                unpacked(self.packed[task]),
                 target,
                 TaskName(self.job, task),
                 self.columns,
                 self.settings,
-                max_decompressed_bytes=options.max_decompressed_bytes,
+                self.plan.options,
             )
+        if not gc.get_freeze_count():
+            # Spark's worker collects garbage after each task: 0.1 s for what is loaded by now
+            gc.collect()
+            gc.freeze()
+        return written
 
 
 def _run(
@@ -154,10 +140,16 @@ def _run(
     columns: tuple[str, ...],
     settings: ParquetSettings,
 ) -> list[Written]:
-    if not plan.tasks:
-        return []
     count = len(plan.tasks)
-    packed = tuple(zlib.compress(pickle.dumps(task), 1) for task in plan.tasks)
-    work = _WriteTasks(plan.options, packed, target, uuid.uuid4().hex[:12], columns, settings)
+    if not count:
+        return []
+    work = _WriteTasks(
+        replace(plan, tasks=(), ranges=()),
+        tuple(map(packed, plan.tasks)),
+        target,
+        uuid.uuid4().hex[:12],
+        columns,
+        settings,
+    )
     rows = spark.range(0, count, 1, count).mapInArrow(work, _WRITTEN_DDL).collect()
     return [Written(*row) for row in rows]

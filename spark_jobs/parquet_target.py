@@ -42,12 +42,31 @@ class ReplayedPartition:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
+    """`file_bytes` is None where Spark wrote the files."""
+
     target: str
     records: int
     files: int
-    file_bytes: int
+    file_bytes: int | None
     seconds: float
     partitions: tuple[ReplayedPartition, ...]
+
+
+def report_of(
+    target: str,
+    written: Sequence[Written],
+    partitions: tuple[ReplayedPartition, ...],
+    seconds: float,
+) -> ReplayReport:
+    sizes = {row.file: row.file_bytes for row in written}
+    return ReplayReport(
+        target=target,
+        records=sum(partition.records for partition in partitions),
+        files=len(sizes),
+        file_bytes=sum(sizes.values()),
+        seconds=round(seconds, 3),
+        partitions=partitions,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,28 +8,29 @@ files that are on their way.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from bucketlog.errors import ConfigurationError, InvalidDataError
 from spark_jobs.fetch import read_pieces
+from spark_jobs.options import ReadOptions
+from spark_jobs.parquet_splitting import Part, Splitter
 from spark_jobs.plan import Piece, TaskPiece
 from tiered_storage.bucket import SyncBucket
 
 Compression: TypeAlias = Literal["snappy", "zstd", "lz4", "gzip", "none"]
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+HEADERS = "headers"
 PARTITION_COLUMNS = ("topic", "partition", "day", "hour")
 """What files can be partitioned by; day and hour are of the record's timestamp, in UTC."""
 
 PUTS_IN_FLIGHT = 2
-_HOUR_US = 3_600_000_000
 _DICTIONARY = ("key", "topic", "partition", "timestampType")
 _DELTA = ("offset", "timestamp")
 _STATISTICS = ("offset", "timestamp", "topic", "partition")
@@ -67,6 +68,23 @@ class ParquetSettings:
                 raise ConfigurationError(f"{limit} {getattr(self, limit)}", remedy="give 1 or more")
 
 
+def chosen_columns(
+    columns: Sequence[str] | None, settings: ParquetSettings, *, include_headers: bool
+) -> tuple[str, ...]:
+    """What is read for the files; None: all there is. Raises `ConfigurationError`."""
+    there = (*COLUMNS, HEADERS) if include_headers else COLUMNS
+    chosen = tuple(there if columns is None else columns)
+    for name in chosen:
+        if name not in there:
+            raise ConfigurationError(
+                f"no column {name!r}",
+                remedy=f"choose among {', '.join(there)}; headers come with includeHeaders=true",
+            )
+    if not set(chosen) - set(settings.partition_by):
+        raise ConfigurationError("no column is left for the files", remedy="choose value, too")
+    return chosen
+
+
 class Written(NamedTuple):
     """Records of one partition in one file; a file of several partitions has one for each."""
 
@@ -97,8 +115,7 @@ def write_task(
     name: TaskName,
     columns: Sequence[str],
     settings: ParquetSettings,
-    *,
-    max_decompressed_bytes: int,
+    options: ReadOptions,
 ) -> list[Written]:
     """Write what `pieces` hold as the columns `columns` (less those it is partitioned by).
 
@@ -115,97 +132,19 @@ def write_task(
         (piece.topic, piece.partition.partition) for piece in pieces if not isinstance(piece, Piece)
     }
     kept = [column for column in columns if column not in settings.partition_by]
-    splitter = _Splitter(places, settings.partition_by, kept)
+    splitter = Splitter(places, settings.partition_by, kept)
     batches = read_pieces(
-        source, pieces, splitter.names, max_decompressed_bytes=max_decompressed_bytes
+        source,
+        pieces,
+        splitter.names,
+        max_decompressed_bytes=options.max_decompressed_bytes,
+        isolation=options.isolation,
     )
     with _Files(target, name, settings) as files, closing(batches):
         for batch in batches:
             for part in splitter.split(batch):
                 files.add(part)
         return files.finish()
-
-
-class _Part(NamedTuple):
-    """Rows of one partition that go into one folder."""
-
-    topic: str
-    partition: int
-    folder: str
-    first_offset: int
-    last_offset: int
-    rows: pa.RecordBatch
-
-
-class _Splitter:
-    """Decoded batches, cut where topic, partition, day or hour change."""
-
-    def __init__(
-        self, places: set[tuple[str, int]], partition_by: Sequence[str], kept: Sequence[str]
-    ) -> None:
-        self._partition_by = partition_by
-        self._kept = kept
-        self._only = next(iter(places)) if len(places) == 1 else None
-        self._topics = sorted({topic for topic, _ in places})
-        self._by_time = [column for column in partition_by if column in ("day", "hour")]
-        needed = {"offset"}
-        if self._only is None:
-            needed |= {"partition"} | ({"topic"} if len(self._topics) > 1 else set())
-        if self._by_time:
-            needed.add("timestamp")
-        self.names = [*kept, *sorted(needed - set(kept))]
-
-    def split(self, batch: pa.RecordBatch) -> Iterator[_Part]:
-        for topic, partition, rows in self._places(batch):
-            for times, same in self._times(rows):
-                offsets = same.column("offset")
-                yield _Part(
-                    topic,
-                    partition,
-                    self._folder(topic, partition, times),
-                    offsets[0].as_py(),
-                    offsets[-1].as_py(),
-                    same.select(self._kept),
-                )
-
-    def _places(self, batch: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:
-        if self._only is not None:
-            yield *self._only, batch
-            return
-        numbers = batch.column("partition").to_numpy()
-        codes, topics = np.zeros(len(numbers), np.int32), self._topics
-        if len(topics) > 1:
-            encoded = batch.column("topic").dictionary_encode()
-            codes, topics = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
-        for start, end in _stretches(codes, numbers):
-            yield topics[codes[start]], int(numbers[start]), batch.slice(start, end - start)
-
-    def _times(self, rows: pa.RecordBatch) -> Iterator[tuple[dict[str, str], pa.RecordBatch]]:
-        if not self._by_time:
-            yield {}, rows
-            return
-        hours = rows.column("timestamp").cast(pa.int64()).to_numpy() // _HOUR_US
-        units = hours if "hour" in self._by_time else hours // 24
-        if units[0] != units[-1] or (units != units[0]).any():
-            order = np.argsort(units, kind="stable")
-            rows, hours, units = rows.take(pa.array(order)), hours[order], units[order]
-        for start, end in _stretches(units):
-            day, hour = divmod(int(hours[start]), 24)
-            times = {"day": str(np.datetime64(day, "D")), "hour": str(hour)}
-            yield times, rows.slice(start, end - start)
-
-    def _folder(self, topic: str, partition: int, times: dict[str, str]) -> str:
-        values = {"topic": topic, "partition": str(partition), **times}
-        return "/".join(f"{column}={values[column]}" for column in self._partition_by)
-
-
-def _stretches(*keys: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Where rows stand together that have the same keys."""
-    differs = np.zeros(len(keys[0]), np.bool_)
-    for key in keys:
-        differs[1:] |= key[1:] != key[:-1]
-    starts = [0, *np.flatnonzero(differs).tolist()]
-    yield from zip(starts, [*starts[1:], len(differs)], strict=True)
 
 
 @dataclass
@@ -225,7 +164,7 @@ class _Open:
     def held_bytes(self) -> int:
         return self.waiting_bytes + self.encoded_bytes
 
-    def add(self, part: _Part) -> None:
+    def add(self, part: Part) -> None:
         self._wait(part.rows)
         place = (part.topic, part.partition)
         records, first, last = self.counts.get(place, (0, part.first_offset, part.last_offset))
@@ -305,7 +244,7 @@ class _Files:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def add(self, part: _Part) -> None:
+    def add(self, part: Part) -> None:
         file = self._open.get(part.folder)
         if file is None:
             file = self._open[part.folder] = _Open(part.folder)

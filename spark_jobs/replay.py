@@ -1,10 +1,12 @@
-"""Replay: topics from the bucket into partitioned Parquet, read without a broker.
+"""The replay job: topics from the bucket into partitioned Parquet, read without a broker.
 
     python -m spark_jobs.replay --bucket s3://logs/prod --topics orders --target s3a://lake/orders
     spark-submit …/spark_jobs/replay.py --bucket …      (with PYSPARK_PYTHON set to this Python)
 
-Invariant: what is replayed is decided before Spark starts (offsets are pinned), and the job fails
-unless the Parquet that was written holds exactly the records that the footers promise.
+Tasks write the files themselves (`spark_jobs.parquet_lane`); only where values are read as JSON, or
+where the target is neither a folder nor S3, do records pass through Spark. Invariant: what is
+replayed is decided before Spark starts, and the job fails unless the Parquet that was written holds
+exactly the records that the footers promise.
 """
 
 import argparse
@@ -13,7 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Literal
 
 from bucketlog.errors import BucketlogError, ConfigurationError, CorruptObjectError
@@ -21,31 +23,13 @@ from bucketlog.errors import BucketlogError, ConfigurationError, CorruptObjectEr
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.source import Pinned
+    from spark_jobs.parquet_target import ReplayedPartition, ReplayReport
+    from spark_jobs.parquet_writing import ParquetSettings
+    from spark_jobs.replay_plan import ReplayPlan
 
 EXIT_FAILED = 1
 DERIVED = ("day", "hour")
 """Columns that replay adds when it partitions by them, from the record's timestamp in UTC."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayedPartition:
-    """`first_offset` and `last_offset` are None where there was no record."""
-
-    topic: str
-    partition: int
-    records: int
-    first_offset: int | None
-    last_offset: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayReport:
-    target: str
-    records: int
-    files: int
-    seconds: float
-    partitions: tuple[ReplayedPartition, ...]
 
 
 def replay_to_parquet(
@@ -58,43 +42,74 @@ def replay_to_parquet(
     json_schema: str | None = None,
     mode: Literal["errorifexists", "overwrite"] = "errorifexists",
     options: Mapping[str, str] | None = None,
-    pinned: "Pinned | None" = None,
-) -> ReplayReport:
+    settings: "ParquetSettings | None" = None,
+    plan: "ReplayPlan | None" = None,
+) -> "ReplayReport":
     """Write all records of `topics` at `source_url` as Parquet under `target`.
 
-    `partition_by` names columns of the source, of `json_schema`, or `day` and `hour`. With
-    `json_schema` (DDL, as `carrier string, delay double`) the value is read as one JSON object and
-    its fields become columns in its place; a value that does not parse fails the job. `options`
-    are further options of the source (startingOffsets, s3.region, …). `pinned` is what
-    `spark_jobs.source.pin` gave for the same source, else it is looked up here. Raises
-    `ConfigurationError` for what does not fit together, `CorruptObjectError` where counts differ.
+    `partition_by` names `topic`, `partition`, `day` and `hour`, and of `json_schema` any column.
+    With `json_schema` (DDL, as `carrier string, delay double`) the value is read as one JSON object
+    and its fields become columns in its place; a value that does not parse fails the job. `options`
+    are further options of the source (startingTimestamp, s3.region, …), `settings` of the files
+    (its `partition_by` does not count; Spark's own apply where records pass through it). `plan` is
+    what `plan_replay` gave for the same source. Raises `ConfigurationError` for
+    what does not fit together, `CorruptObjectError` where counts differ.
     """
-    from spark_jobs.source import FORMAT, pin, register
-
     if mode not in ("errorifexists", "overwrite"):
         raise ConfigurationError(f"mode {mode!r}", remedy="use errorifexists or overwrite")
     if not topics:
         raise ConfigurationError("no topics to replay", remedy="name at least one")
-    start = time.monotonic()
-    register(spark)
+    from spark_jobs.parquet_lane import write_parquet
+    from spark_jobs.parquet_target import is_target
+    from spark_jobs.parquet_writing import ParquetSettings
+
     wanted = _source_options(source_url, topics, options or {})
-    pinned = pinned or pin(wanted)
-    for name in [name for name in wanted if name.lower() in ("startingoffsets", "endingoffsets")]:
-        del wanted[name]
-    log = spark.read.format(FORMAT).options(**wanted, **pinned.options).load()
+    if json_schema is None and is_target(target):
+        return write_parquet(
+            spark,
+            wanted,
+            target,
+            settings=replace(settings or ParquetSettings(), partition_by=tuple(partition_by)),
+            overwrite=mode == "overwrite",
+            plan=plan,
+        )
+    return _through_spark(spark, wanted, target, partition_by, json_schema, mode, plan)
+
+
+def _through_spark(
+    spark: "SparkSession",
+    options: Mapping[str, str],
+    target: str,
+    partition_by: Sequence[str],
+    json_schema: str | None,
+    mode: str,
+    plan: "ReplayPlan | None",
+) -> "ReplayReport":
+    from spark_jobs.bounds import ENDING, STARTING, STRATEGY
+    from spark_jobs.parquet_target import ReplayReport
+    from spark_jobs.replay_plan import plan_replay, replay_options
+    from spark_jobs.source import FORMAT, register
+
+    start = time.monotonic()
+    plan = plan or plan_replay(replay_options(options))
+    register(spark)
+    bounds = {name.lower() for name in (*STARTING, *ENDING, STRATEGY)}
+    wanted = {name: value for name, value in options.items() if name.lower() not in bounds}
+    log = spark.read.format(FORMAT).options(**wanted, **plan.pinned).load()
     frame = _shape(log, partition_by, json_schema)
     frame.write.mode(mode).partitionBy(*partition_by).parquet(target)
     written = spark.read.schema(frame.schema).parquet(target)
-    partitions = _count(written, pinned.partitions)
+    partitions = _count(written, plan.partitions)
     records = sum(partition.records for partition in partitions)
-    if pinned.records is not None and records != pinned.records:
+    if plan.records is not None and records != plan.records:
         raise CorruptObjectError(
-            target, 0, f"{records} records are there, {pinned.records} were to be replayed"
+            target, 0, f"{records} records are there, {plan.records} were to be replayed"
         )
     return ReplayReport(
         target=target,
         records=records,
         files=len(written.inputFiles()),
+        file_bytes=None,
         seconds=round(time.monotonic() - start, 3),
         partitions=partitions,
     )
@@ -138,8 +153,10 @@ def _shape(log: "DataFrame", partition_by: Sequence[str], json_schema: str | Non
 
 def _count(
     written: "DataFrame", expected: Sequence[tuple[str, int]]
-) -> tuple[ReplayedPartition, ...]:
+) -> "tuple[ReplayedPartition, ...]":
     from pyspark.sql import functions
+
+    from spark_jobs.parquet_target import ReplayedPartition
 
     rows = (
         written.groupBy("topic", "partition")
@@ -200,11 +217,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not separator:
             parser.error(f"--option {item}: NAME=VALUE is expected")
         options[name] = value
-    from spark_jobs.source import pin
+    from spark_jobs.replay_plan import plan_replay, replay_options
 
     topics = _names(given.topics)
     try:  # what is wrong with the source is said before Spark starts
-        pinned = pin(_source_options(given.bucket, topics, options))
+        plan = plan_replay(
+            replay_options(_source_options(given.bucket, topics, options)),
+            cores=lambda: given.cores,
+        )
     except BucketlogError as error:
         parser.exit(EXIT_FAILED, f"{parser.prog}: {error}\n")
     spark = _session(given.cores)
@@ -218,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             json_schema=given.json_schema,
             mode="overwrite" if given.overwrite else "errorifexists",
             options=options,
-            pinned=pinned,
+            plan=plan,
         )
     finally:
         spark.stop()

@@ -3,22 +3,23 @@
 Invariant: the plan names objects and offsets of one moment, so that a growing log changes nothing.
 """
 
+import json
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from spark_jobs.options import ReadOptions
-from spark_jobs.plan import (
-    Piece,
-    TaskLimits,
-    TaskPiece,
-    count_records,
-    plan_tasks,
-    wanted_rows,
-)
-from spark_jobs.planning import read_wanted
+from spark_jobs.options import ReadOptions, parse_options
+from spark_jobs.plan import Piece, TaskPiece, count_records, wanted_rows
+from spark_jobs.planning import no_collection, read_wanted, tasks_of
 from spark_jobs.ranges import OffsetRange
+from tiered_storage.bucket import SyncBucket
 from tiered_storage.location import open_sync_bucket
 from tiered_storage.tier_reader import read_indexes
+
+TASK_BYTES_MAX = 128 * 1024 * 1024
+"""Where `maxPartitionBytes` is not given: a Spark task costs about 0.1 s beside its work."""
+_TASKS_TO_ROUND = 8
+"""With so many tasks a core, it hardly matters that some cores have one more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,47 @@ class ReplayPlan:
     def partitions(self) -> list[tuple[str, int]]:
         return [(wanted.topic, wanted.partition.partition) for wanted in self.ranges]
 
+    @property
+    def pinned(self) -> dict[str, str]:
+        """Options of the source that stand for the ranges of this plan."""
+        starting: dict[str, dict[int, int]] = {}
+        ending: dict[str, dict[int, int]] = {}
+        for topic, partition, start, end in self.ranges:
+            starting.setdefault(topic, {})[partition.partition] = start
+            ending.setdefault(topic, {})[partition.partition] = end
+        return {"startingOffsets": json.dumps(starting), "endingOffsets": json.dumps(ending)}
 
-def plan_replay(options: ReadOptions) -> ReplayPlan:
-    """Raises `ConfigurationError`, `CorruptObjectError` and the bucket's errors."""
-    with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
+    def open_source(self) -> SyncBucket:
+        return open_sync_bucket(self.options.url, s3=self.options.s3)
+
+
+def replay_options(options: Mapping[str, str]) -> ReadOptions:
+    """The source's options, with tasks of a replay's size. Raises `ConfigurationError`."""
+    if "maxpartitionbytes" in {name.lower() for name in options}:
+        return parse_options(options)
+    return replace(parse_options(options), max_partition_bytes=TASK_BYTES_MAX)
+
+
+def plan_replay(options: ReadOptions, *, cores: Callable[[], int] = lambda: 1) -> ReplayPlan:
+    """A few tasks are made as many as give each of `cores` the same number.
+
+    Raises `ConfigurationError`, `CorruptObjectError` and the bucket's errors.
+    """
+    with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket, no_collection():
         ranges, parts = read_wanted(bucket, options)
-        rows = ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
-        indexes = read_indexes(bucket, rows)
-    limits = TaskLimits(options.max_partition_bytes, options.min_partitions)
-    tasks = tuple(plan_tasks(ranges, parts, limits, indexes))
+        indexes = read_indexes(
+            bucket, ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
+        )
+        tasks = tasks_of(bucket, options, ranges, parts)
+        even = -(-len(tasks) // cores()) * cores()
+        if len(tasks) < even <= _TASKS_TO_ROUND * cores() and options.min_partitions is None:
+            tasks = tasks_of(bucket, replace(options, min_partitions=even), ranges, parts)
+        records = count_records(ranges, parts, indexes)
     return ReplayPlan(
         options,
         tuple(ranges),
-        tasks,
-        count_records(ranges, parts, indexes),
+        tuple(tasks),
+        records,
         sum(stored_bytes(piece) for task in tasks for piece in task),
     )
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from bucketlog.errors import ConfigurationError
 from bucketlog.wire.batch import Codec
 from bucketlog.wire.records import Record
 from spark_jobs import replay
-from spark_jobs.replay import ReplayedPartition, replay_to_parquet
+from spark_jobs.parquet_target import ReplayedPartition
+from spark_jobs.replay import replay_to_parquet
 from tests.components import Components
 from tests.spark.conftest import Stored
 from tests.written_log import START_MS, some_records
@@ -58,7 +58,7 @@ def test_a_target_is_not_overwritten_unasked(
 ) -> None:
     target = str(tmp_path / "lake")
     replay_to_parquet(spark, orders.url, ["orders"], target)
-    with pytest.raises(PySparkException, match="PATH_ALREADY_EXISTS"):
+    with pytest.raises(ConfigurationError, match="holds files already"):
         replay_to_parquet(spark, orders.url, ["orders"], target)
     orders.log.append("orders", 1, some_records(7))
     orders.log.flush()
