@@ -29,6 +29,7 @@ from tests.prove_copy import COPY_TARGETS
 from tests.prove_groups import GROUP_TARGETS
 from tests.prove_recovery import RECOVERY_TARGETS
 from tests.prove_simulation import SIMULATION_TARGETS
+from tests.prove_spark import SPARK_TARGETS
 from tests.prove_tier import TIER_TARGETS
 from tests.scenarios.clients import CLIENTS
 from tests.scenarios.crash import crash
@@ -191,6 +192,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **RECOVERY_TARGETS,
     **TIER_TARGETS,
     **STORE_TARGETS,
+    **SPARK_TARGETS,
     "clone": prove_clone,
 }
 

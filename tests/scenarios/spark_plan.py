@@ -1,0 +1,189 @@
+"""How long Spark's driver plans a log of many segments, and what planning and reading ask of the
+bucket.
+
+At full size, from the repository's root: `make prove WHAT=spark-plan`.
+"""
+
+import os
+import pickle
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+from pyspark.sql import DataFrame, SparkSession
+
+from localstack.servers import StoreName, running
+from spark_jobs.options import parse_options
+from spark_jobs.planning import planned_tasks
+from spark_jobs.session import local_session
+from spark_jobs.task import Task
+from tests.scenarios.cluster import Store
+from tests.scenarios.large_logs import (
+    MIB,
+    TOPIC,
+    large_batches,
+    many_segments,
+    tiered_segments,
+    to_bucket,
+    to_folder,
+)
+from tests.shortfall import Figures
+from tiered_storage import keys
+from tiered_storage.backends.memory import MemoryBucket
+from tiered_storage.bucket import SyncBucket
+from tiered_storage.location import open_sync_bucket
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """`seconds` are the user's: from `.load()` until Spark knows its tasks. The rest is what the
+    source says that it asked."""
+
+    seconds: float
+    gets: int
+    lists: int
+    bytes: int
+    tasks: int
+    task_bytes: int
+
+    def as_json(self) -> Figures:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    gets: int
+    bytes: int
+    records: int
+    gets_per_gib: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLog:
+    """`pickled_bytes` are those of all tasks together, which name `batches`."""
+
+    with_checkpoint: Planned
+    bare: Planned
+    batches: int
+    pickled_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LargeRead:
+    planned: Planned
+    read: Read
+
+    def as_json(self) -> Figures:
+        return {"planned": asdict(self.planned), "read": asdict(self.read)}
+
+
+@contextmanager
+def session() -> Iterator[SparkSession]:
+    """Of which the sources' own lines can be asked."""
+    spark = local_session(
+        config={
+            "spark.log.level": "ERROR",
+            "spark.sql.pyspark.worker.logging.enabled": "true",
+        }
+    )
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def stored(made: MemoryBucket, store: Store) -> Iterator[str]:
+    """The url of a copy."""
+    with TemporaryDirectory(prefix="bucketlog-large-") as folder, ExitStack() as closing:
+        if store is Store.FILE:
+            to_folder(made, Path(folder) / "0")
+            yield f"file://{folder}"
+            return
+        server = closing.enter_context(running(StoreName.MINIO, Path(folder)))
+        server.make_bucket("large")
+        closing.enter_context(mock.patch.dict(os.environ, server.environment()))
+        bucket = open_sync_bucket("s3://large/log")
+        to_bucket(made, bucket)
+        bucket.close()
+        yield "s3://large/log"
+
+
+def plan(spark: SparkSession, url: str) -> tuple[Planned, DataFrame]:
+    began = time.perf_counter()
+    frame = spark.read.format("bucketlog").option("subscribe", TOPIC).load(url)
+    tasks = frame.rdd.getNumPartitions()
+    seconds = time.perf_counter() - began
+    told = _told(spark, f"planned {url}")[-1]
+    assert told["tasks"] == tasks
+    names = ("gets", "lists", "bytes", "tasks", "task_bytes")
+    return Planned(round(seconds, 2), *(told[name] for name in names)), frame
+
+
+def read(spark: SparkSession, url: str, frame: DataFrame) -> Read:
+    before = len(_told(spark, f"read {url}"))
+    records = frame.count()
+    told = _told(spark, f"read {url}")[before:]
+    assert records == sum(each["records"] for each in told)
+    gets, size = (sum(each[name] for each in told) for name in ("gets", "bytes"))
+    return Read(gets, size, records, round(gets / (size / GIB), 1))
+
+
+def _told(spark: SparkSession, what: str) -> list[dict[str, int]]:
+    rows = spark.sql(
+        "SELECT context FROM python_worker_logs() "
+        f"WHERE logger = 'bucketlog.spark' AND startswith(msg, '{what}:') ORDER BY ts"
+    ).collect()
+    names = ("gets", "lists", "bytes", "tasks", "task_bytes", "records")
+    return [
+        {name: int(row["context"][name]) for name in names if name in row["context"]}
+        for row in rows
+    ]
+
+
+def pickled_bytes(bucket: SyncBucket, url: str) -> tuple[int, int]:
+    """What the tasks of a plan weigh on their way, and how many batches they name."""
+    tasks = planned_tasks(bucket, parse_options({"path": url, "subscribe": TOPIC}))
+    batches = sum(
+        len(run.rows) for task in tasks for piece in task for run in getattr(piece, "runs", ())
+    )
+    return sum(len(pickle.dumps(Task(pieces))) for pieces in tasks), batches
+
+
+def without_checkpoint(url: str) -> None:
+    bucket = open_sync_bucket(url)
+    bucket.delete([info.key for info in bucket.list(keys.CHECKPOINTS)])
+    bucket.close()
+
+
+def plan_many(spark: SparkSession, store: Store, segments: int, tail: int) -> PlannedLog:
+    """With a checkpoint, then without it."""
+    with stored(many_segments(segments, tail), store) as url:
+        with_checkpoint, _ = plan(spark, url)
+        bucket = open_sync_bucket(url)
+        weight, batches = pickled_bytes(bucket, url)
+        bucket.close()
+        without_checkpoint(url)
+        bare, _ = plan(spark, url)
+    return PlannedLog(with_checkpoint, bare, batches, weight)
+
+
+def plan_tiers(
+    spark: SparkSession, store: Store, segments: int, tail: int, batches_an_object: int
+) -> Planned:
+    with stored(tiered_segments(segments, tail, batches_an_object), store) as url:
+        return plan(spark, url)[0]
+
+
+def read_large(
+    spark: SparkSession, store: Store, segments: int, objects: int, object_mib: int
+) -> LargeRead:
+    with stored(large_batches(segments, objects, object_mib * MIB), store) as url:
+        planned, frame = plan(spark, url)
+        return LargeRead(planned, read(spark, url, frame))
