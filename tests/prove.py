@@ -191,6 +191,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **SIMULATION_TARGETS,
     **RECOVERY_TARGETS,
     **TIER_TARGETS,
+    **SPARK_TARGETS,
     **STORE_TARGETS,
     **SPARK_TARGETS,
     "clone": prove_clone,

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from tests.scenarios.cluster import Store
 from tests.scenarios.large_logs import LISTED_MAX, PARTITIONS, WRITERS
 from tests.scenarios.spark_plan import Planned, plan_many, plan_tiers, read_large, session
+from tests.scenarios.streaming import streaming
 from tests.shortfall import Figures, ShortfallError
 
 PLAN_S = 5.0
 GETS_PER_GIB_MAX = 128
 LISTED_AT_ONCE = 1_000
+STREAM_S = 600.0
 
 
 def prove_spark_plan(short: bool) -> Figures:
@@ -71,4 +73,14 @@ def _check_requests(name: str, planned: Planned, gets: int, lists: int, figures:
         )
 
 
-SPARK_TARGETS: dict[str, Callable[[bool], Figures]] = {"spark-plan": prove_spark_plan}
+def prove_stream(short: bool) -> Figures:
+    """A streaming query while brokers, Redis and the query itself are killed and emptied."""
+    if short:
+        return streaming(Store.FILE, 0, query_kills=1).as_json()
+    return streaming(Store.MINIO, STREAM_S, query_kills=10).as_json()
+
+
+SPARK_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "spark-plan": prove_spark_plan,
+    "spark-stream": prove_stream,
+}
