@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bucketlog.embedded import EmbeddedCluster as EmbeddedCluster
     from bucketlog.errors import BucketlogError as BucketlogError
     from bucketlog.errors import LogError as LogError
+    from bucketlog.replaying.replay import Replay as Replay
+    from bucketlog.replaying.replay import replay as replay
 
 _HOMES = {
     "BucketlogError": "bucketlog.errors",
@@ -35,8 +37,10 @@ _HOMES = {
     "PartitionConsumer": "bucketlog.client.partition_consumer",
     "Producer": "bucketlog.client.producer",
     "Record": "bucketlog.client.topic",
+    "Replay": "bucketlog.replaying.replay",
     "Topic": "bucketlog.client.topic",
     "connect": "bucketlog.client.log",
+    "replay": "bucketlog.replaying.replay",
 }
 
 

@@ -31,6 +31,10 @@ _ARROW_TYPES = {
 }
 
 
+def arrow_schema(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in names])
+
+
 def to_record_batch(
     data: Buffer,
     start: int,
@@ -54,8 +58,7 @@ def to_record_batch(
         max_decompressed_bytes=max_decompressed_bytes,
     )
     made = {name: _column(name, columns, runs) for name in names}
-    schema = pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in names])
-    batch = pa.RecordBatch.from_arrays(list(made.values()), schema=schema)
+    batch = pa.RecordBatch.from_arrays(list(made.values()), schema=arrow_schema(names))
     if all(_is_whole(run) for run in runs):
         return batch
     per_run = _rows_per_run(runs, columns.rows)

@@ -8,7 +8,7 @@ files that are on their way.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -116,9 +116,12 @@ def write_task(
     columns: Sequence[str],
     settings: ParquetSettings,
     options: ReadOptions,
+    *,
+    on_rows: Callable[[int, int], None] | None = None,
 ) -> list[Written]:
     """Write what `pieces` hold as the columns `columns` (less those it is partitioned by).
 
+    `on_rows` is told of records and their bytes as they pass.
     Raises `CorruptObjectError` for damage in the log, `InvalidDataError` where another file has a
     name of this task, and the buckets' errors.
     """
@@ -144,6 +147,8 @@ def write_task(
         for batch in batches:
             for part in splitter.split(batch):
                 files.add(part)
+            if on_rows is not None:
+                on_rows(batch.num_rows, batch.nbytes)
         return files.finish()
 
 

@@ -4,7 +4,7 @@ Invariant: the plan names objects and offsets of one moment, so that a growing l
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -18,6 +18,8 @@ from tiered_storage.tier_reader import read_indexes
 
 TASK_BYTES_MAX = 128 * 1024 * 1024
 """Where `maxPartitionBytes` is not given: a Spark task costs about 0.1 s beside its work."""
+EVEN_BYTES_MIN = 16 * 1024 * 1024
+"""Below it, fewer files are worth more than cores that all work."""
 _TASKS_TO_ROUND = 8
 """With so many tasks a core, it hardly matters that some cores have one more."""
 
@@ -69,18 +71,39 @@ def plan_replay(options: ReadOptions, *, cores: Callable[[], int] = lambda: 1) -
             bucket, ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
         )
         tasks = tasks_of(bucket, options, ranges, parts)
-        even = -(-len(tasks) // cores()) * cores()
-        if len(tasks) < even <= _TASKS_TO_ROUND * cores() and options.min_partitions is None:
-            tasks = tasks_of(bucket, replace(options, min_partitions=even), ranges, parts)
+        if options.min_partitions is None and _bytes_of(tasks) >= EVEN_BYTES_MIN:
+            even = -(-len(tasks) // cores()) * cores()
+            if len(tasks) < even <= _TASKS_TO_ROUND * cores():
+                tasks = tasks_of(bucket, replace(options, min_partitions=even), ranges, parts)
         records = count_records(ranges, parts, indexes)
     return ReplayPlan(
         options,
         tuple(ranges),
         tuple(tasks),
         records,
-        sum(stored_bytes(piece) for task in tasks for piece in task),
+        _bytes_of(tasks),
     )
+
+
+def _bytes_of(tasks: Iterable[Sequence[TaskPiece]]) -> int:
+    return sum(stored_bytes(piece) for task in tasks for piece in task)
 
 
 def stored_bytes(piece: TaskPiece) -> int:
     return piece.length if isinstance(piece, Piece) else piece.span.length
+
+
+def smaller_tasks(plan: ReplayPlan, most_bytes: int) -> list[tuple[TaskPiece, ...]]:
+    """The plan's tasks, in its order, cut between pieces at about `most_bytes`."""
+    small: list[tuple[TaskPiece, ...]] = []
+    for task in plan.tasks:
+        together: list[TaskPiece] = []
+        size = 0
+        for piece in task:
+            if together and size + stored_bytes(piece) > most_bytes:
+                small.append(tuple(together))
+                together, size = [], 0
+            together.append(piece)
+            size += stored_bytes(piece)
+        small.append(tuple(together))
+    return small

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from bucketlog.cli.lines import to_json_line
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, position
 from bucketlog.cli.signals import sigterm_interrupts
+from bucketlog.client.lines import to_json_line
 from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:

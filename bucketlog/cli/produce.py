@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from bucketlog.cli.lines import Line, json_line, plain_line
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
 from bucketlog.cli.output import counted, note, progress
+from bucketlog.client.lines import Line, json_line, plain_line
 from bucketlog.errors import ConfigurationError, InvalidDataError
 
 

@@ -13,8 +13,22 @@ V = TypeVar("V")
 
 def decode(topic: Topic[K, V], message: Message) -> Record[K, V]:
     """Raises `InvalidDataError`, which names topic, partition and offset."""
-    raw_key, raw_value = message.key(), message.value()
     partition, offset = spot_of(message)
+    timestamp_ms = message.timestamp()[1]
+    raw = (message.key(), message.value(), _headers(message))
+    return decode_raw(topic, partition, offset, timestamp_ms, *raw)
+
+
+def decode_raw(
+    topic: Topic[K, V],
+    partition: int,
+    offset: int,
+    timestamp_ms: int,
+    raw_key: bytes | None,
+    raw_value: bytes | None,
+    headers: tuple[tuple[str, bytes | None], ...],
+) -> Record[K, V]:
+    """Raises `InvalidDataError`, which names topic, partition and offset."""
     try:
         key = None if raw_key is None else topic.key_format.decode(raw_key)
         value = None if raw_value is None else topic.value_format.decode(raw_value)
@@ -27,10 +41,10 @@ def decode(topic: Topic[K, V], message: Message) -> Record[K, V]:
         topic.name,
         partition,
         offset,
-        message.timestamp()[1],
+        timestamp_ms,
         key,
         value,
-        _headers(message),
+        headers,
         is_tombstone=raw_value is None,
     )
 

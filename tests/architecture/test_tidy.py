@@ -30,7 +30,13 @@ MAY_PRINT = (
     "tests/scenarios/",
 )
 SUPERVISOR = "stateless_broker/supervisor.py"
-LAZY_FACE = ("bucketlog/cli/", "bucketlog/demo", "bucketlog/embedded", "bucketlog/__init__.py")
+LAZY_FACE = (
+    "bucketlog/cli/",
+    "bucketlog/demo",
+    "bucketlog/embedded",
+    "bucketlog/replaying/",
+    "bucketlog/__init__.py",
+)
 OUR_PACKAGES = frozenset(
     {"tiered_storage", "metadata", "consumers", "stateless_broker", "spark_jobs"}
 )

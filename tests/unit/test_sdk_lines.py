@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.cli.lines import json_line, plain_line, to_json_line
+from bucketlog.client.lines import json_line, plain_line, to_json_line
 from bucketlog.client.topic import Record
 from bucketlog.errors import InvalidDataError
 

@@ -1,0 +1,74 @@
+"""The local engine of a replay to Parquet: the tasks of the Spark job, run by threads."""
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spark_jobs.options import ReadOptions
+    from spark_jobs.parquet_target import ReplayReport
+    from spark_jobs.parquet_writing import ParquetSettings, Written
+    from spark_jobs.replay_plan import ReplayPlan
+    from tiered_storage.location import S3Options
+
+
+def write_locally(
+    plan_of: "Callable[[], ReplayPlan]",
+    options: "ReadOptions",
+    target: str,
+    columns: Sequence[str] | None,
+    partition_by: tuple[str, ...],
+    settings: "ParquetSettings | None",
+    *,
+    threads: int,
+    overwrite: bool,
+    target_s3: "S3Options | None",
+    on_rows: Callable[[int, int], None] | None,
+) -> "ReplayReport":
+    """As `spark_jobs.parquet_lane.write_parquet`, which see; the same files."""
+    from spark_jobs.parquet_target import parse_target, replacing, report_of
+    from spark_jobs.parquet_writing import (
+        ParquetSettings,
+        TaskName,
+        chosen_columns,
+        write_task,
+    )
+
+    started = time.monotonic()
+    settings = replace(settings or ParquetSettings(), partition_by=partition_by)
+    names = chosen_columns(columns, settings, include_headers=options.include_headers)
+    where = parse_target(target, source=options.url, s3=target_s3 or options.s3)
+    plan = plan_of()
+    job = uuid.uuid4().hex[:12]
+    with (
+        replacing(where, overwrite=overwrite) as replacement,
+        closing(plan.open_source()) as source,
+    ):
+
+        def write(task: int) -> "list[Written]":
+            pieces = plan.tasks[task]
+            bucket = replacement.bucket
+            return write_task(
+                source,
+                pieces,
+                bucket,
+                TaskName(job, task),
+                names,
+                settings,
+                plan.options,
+                on_rows=on_rows,
+            )
+
+        with ThreadPoolExecutor(threads, thread_name_prefix="bucketlog-replay") as pool:
+            futures = [pool.submit(write, task) for task in range(len(plan.tasks))]
+            try:
+                written = [row for future in futures for row in future.result()]
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+        partitions = replacement.verify(written, plan.partitions, plan.records)
+    return report_of(target, written, partitions, time.monotonic() - started)
