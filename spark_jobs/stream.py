@@ -144,6 +144,13 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
         log = self._source.look()
         self._target = advanced(Progress({}), log.selected, log.parts, None)
 
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
+        """Spark 4.2 and later: the end of the log, for the query's progress."""
+        seen = self._source.seen
+        if seen is None:
+            return None
+        return advanced(Progress({}), seen.selected, seen.parts, None).to_json()
+
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         first, last = Progress.from_json(start), Progress.from_json(end)
         self._reached = last

@@ -10,6 +10,7 @@ import pytest
 
 from bucketlog.errors import ConfigurationError, DataLossError
 from metadata.facts import LogStartOf, LogStartsMoved
+from spark_jobs import stream
 from spark_jobs.options import check_stream, parse_options
 from spark_jobs.progress import Progress
 from spark_jobs.schema import source_schema
@@ -203,6 +204,41 @@ def test_the_bucket_is_not_asked_all_the_time(folder: Path, log: WrittenLog) -> 
         assert query.slept == []
     query.trigger()
     assert query.slept == [0.7, 0.7], "before it was said twice that there is nothing"
+
+
+class Spark42:
+    """What `pyspark.sql.streaming.datasource` has from Spark 4.2 on."""
+
+    class ReadAllAvailable:
+        pass
+
+    class ReadMaxRows:
+        def __init__(self, max_rows: int) -> None:
+            self.max_rows = max_rows
+
+
+def test_spark_that_tells_start_limit_and_trigger(
+    folder: Path, log: WrittenLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "_limits", Spark42)
+    query = Query(folder, maxOffsetsPerTrigger="4")
+    reader = query.reader
+    limit = reader.getDefaultReadLimit()
+    assert limit.max_rows == 4
+    reader.prepareForTriggerAvailableNow()
+    log.append("a", 0, some_records(10))  # after the query began
+    log.flush()
+    at = reader.initialOffset()
+    while (to := reader.latestOffset(at, limit)) != at:
+        query.read += query.run(at, to)
+        at = to
+    assert query.offsets(0) == list(range(10))
+    assert query.offsets(1) == list(range(3))
+    fresh = Query(folder).reader
+    at = fresh.initialOffset()
+    everything = fresh.latestOffset(at, fresh.getDefaultReadLimit())
+    assert everything["topics"]["a"]["offsets"] == {"0": 20, "1": 3}
+    assert fresh.reportLatestOffset() == everything
 
 
 def test_progress_survives_json_and_strangers_are_refused() -> None:
