@@ -23,6 +23,7 @@ from bucketlog.cli.output import (
     EXIT_USAGE,
 )
 from bucketlog.cli.produce import produce
+from bucketlog.cli.replay import replay
 from bucketlog.cli.segment import app as segment_app
 from bucketlog.cli.signals import Terminated
 from bucketlog.cli.topic import app as topic_app
@@ -42,6 +43,7 @@ app.command("broker")(broker)
 app.add_typer(topic_app, name="topic")
 app.command("produce")(produce)
 app.command("consume")(consume)
+app.command("replay")(replay)
 app.add_typer(group_app, name="group")
 app.add_typer(segment_app, name="segment")
 app.command("doctor")(doctor)

@@ -3,7 +3,7 @@ errors on stderr. Exit codes are those of `bucketlog --help`."""
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
@@ -33,7 +33,7 @@ IDENTIFIERS = frozenset(
 EXIT_CODES = (
     "Exit codes: 0 done; 1 failed (also: damage or a mismatch was found); 2 wrong usage or "
     "configuration; 130 interrupted; 141 the reader of the output went away; "
-    "143 consume was stopped by SIGTERM."
+    "143 consume or replay was stopped by SIGTERM."
 )
 
 
@@ -148,3 +148,33 @@ def progress(description: str, total: int | None, *, is_shown: bool = True) -> I
                 bars.advance(task, amount)
 
         yield _Bar()
+
+
+@contextmanager
+def amounts(description: str, total_records: int) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told of records and their bytes: on stderr where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda records, size_bytes: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.completed:,} records"),
+        TextColumn("{task.fields[megabytes]:,.1f} MB"),
+        TimeElapsedColumn(),
+    )
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(description, total=total_records, megabytes=0.0)
+        seen = 0
+
+        def passed(records: int, size_bytes: int) -> None:
+            nonlocal seen
+            seen += size_bytes
+            bars.update(task, advance=records, megabytes=seen / 1e6)
+
+        yield passed

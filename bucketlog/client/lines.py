@@ -23,6 +23,10 @@ class Line(NamedTuple):
     timestamp_ms: int | None
 
 
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+"""Made once: `json.dumps` makes an encoder for each call that asks for anything."""
+
+
 def plain_line(text: bytes, separator: bytes | None) -> Line:
     """A line as it is, or key and value around the first `separator`."""
     if separator is None:
@@ -87,7 +91,7 @@ def to_json_line(record: "Record[bytes, bytes]") -> str:
     _put(row, "key", record.key)
     _put(row, "value", None if record.is_tombstone else record.value)
     row["headers"] = [_header_item(name, value) for name, value in record.headers]
-    return json.dumps(row, ensure_ascii=False)
+    return _as_json(row)
 
 
 def _put(row: dict[str, Any], name: str, data: bytes | None) -> None:

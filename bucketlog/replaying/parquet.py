@@ -1,5 +1,6 @@
 """The local engine of a replay to Parquet: the tasks of the Spark job, run by threads."""
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from spark_jobs.parquet_writing import ParquetSettings, Written
     from spark_jobs.replay_plan import ReplayPlan
     from tiered_storage.location import S3Options
+
+
+class _StoppedError(Exception):
+    """Another task failed, or somebody pressed Ctrl-C: this one need not go on."""
 
 
 def write_locally(
@@ -44,6 +49,14 @@ def write_locally(
     where = parse_target(target, source=options.url, s3=target_s3 or options.s3)
     plan = plan_of()
     job = uuid.uuid4().hex[:12]
+    stopped = threading.Event()
+
+    def passed(rows: int, size_bytes: int) -> None:
+        if stopped.is_set():
+            raise _StoppedError
+        if on_rows is not None:
+            on_rows(rows, size_bytes)
+
     with (
         replacing(where, overwrite=overwrite) as replacement,
         closing(plan.open_source()) as source,
@@ -60,7 +73,7 @@ def write_locally(
                 names,
                 settings,
                 plan.options,
-                on_rows=on_rows,
+                on_rows=passed,
             )
 
         with ThreadPoolExecutor(threads, thread_name_prefix="bucketlog-replay") as pool:
@@ -68,6 +81,7 @@ def write_locally(
             try:
                 written = [row for future in futures for row in future.result()]
             except BaseException:
+                stopped.set()
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
         partitions = replacement.verify(written, plan.partitions, plan.records)

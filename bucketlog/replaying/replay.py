@@ -153,6 +153,11 @@ class Replay(Generic[K, V]):
         self._columns = columns
         self._threads = threads
 
+    @property
+    def chosen_columns(self) -> tuple[str, ...] | None:
+        """None: all."""
+        return None if self._columns == COLUMNS else self._columns
+
     @cached_property
     def plan(self) -> "ReplayPlan":
         """What is to be read, as it was at the first use: `records` (None where a batch is cut),
@@ -189,13 +194,21 @@ class Replay(Generic[K, V]):
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def records(self, *, on_rows: Rows | None = None) -> Iterator[Record[K, V]]:
+    def records(self) -> Iterator[Record[K, V]]:
         """Typed records. Raises `InvalidDataError` for one that does not decode."""
+        with closing(self.batches_of_records()) as batches:
+            for records in batches:
+                yield from records
+
+    def batches_of_records(
+        self, *, on_rows: Rows | None = None
+    ) -> Generator[Iterator[Record[K, V]], None, None]:
+        """`records`, in batches. `on_rows` is told of a batch when the next one is asked for."""
         from bucketlog.replaying.records import records_of
 
         with closing(self._batches(_RECORD_COLUMNS, on_rows)) as batches:
             for batch in batches:
-                yield from records_of(self.topic, batch)
+                yield records_of(self.topic, batch)
 
     def __iter__(self) -> Iterator[Record[K, V]]:
         return self.records()
@@ -247,7 +260,7 @@ class Replay(Generic[K, V]):
             lambda: self.plan,
             self._parsed,
             str(target),
-            None if self._columns == COLUMNS else self._columns,
+            self.chosen_columns,
             tuple(partition_by),
             settings,
             threads=self._threads,
@@ -284,13 +297,12 @@ class Replay(Generic[K, V]):
                         on_rows(batch.num_rows, batch.nbytes)
 
     def _write_lines(self, file: BinaryIO, on_rows: Rows | None) -> int:
-        from bucketlog.replaying.records import records_of
-
+        raw = Replay(Topic(self.topic.name), self._options, self._columns, self._threads)
+        raw.plan = self.plan
         count = 0
-        raw = Topic(self.topic.name)
-        with closing(self._batches(_RECORD_COLUMNS, on_rows)) as batches:
-            for batch in batches:
-                lines = [to_json_line(record) for record in records_of(raw, batch)]
+        with closing(raw.batches_of_records(on_rows=on_rows)) as batches:
+            for records in batches:
+                lines = [to_json_line(record) for record in records]
                 file.write("".join(f"{line}\n" for line in lines).encode())
                 count += len(lines)
         return count

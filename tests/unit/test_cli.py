@@ -29,6 +29,7 @@ COMMANDS = {
     "topic",
     "produce",
     "consume",
+    "replay",
     "group",
     "segment",
     "doctor",
