@@ -25,10 +25,12 @@ from spark_jobs.bounds import (
     parse_ending,
     parse_starting,
 )
-from tiered_storage.location import S3Options, parse_location
+from tiered_storage.bucket import SyncBucket
+from tiered_storage.location import S3Options, open_patient_bucket, parse_location
 
 MAX_PARTITION_BYTES = 64 * 1024 * 1024
 POLL_INTERVAL_MS = 500
+GIVE_UP_AFTER_MS = 30_000
 _S3_PREFIX = "s3."
 _SELECTIONS = ("subscribe", "subscribePattern", "assign")
 KNOWN = (
@@ -46,6 +48,7 @@ KNOWN = (
     "maxDecompressedBytes",
     "maxOffsetsPerTrigger",
     "pollIntervalMs",
+    "giveUpAfterMs",
 )
 
 _T = TypeVar("_T")
@@ -90,6 +93,7 @@ class ReadOptions:
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
     max_offsets_per_trigger: int | None = None
     poll_interval_ms: int = POLL_INTERVAL_MS
+    give_up_after_ms: int = GIVE_UP_AFTER_MS
     s3: S3Options | None = None
 
 
@@ -143,7 +147,16 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         ),
         max_offsets_per_trigger=_option(given, "maxOffsetsPerTrigger", _positive, None),
         poll_interval_ms=_option(given, "pollIntervalMs", _positive, POLL_INTERVAL_MS),
+        give_up_after_ms=_option(given, "giveUpAfterMs", _positive, GIVE_UP_AFTER_MS),
         s3=_s3_options(given, location.scheme),
+    )
+
+
+def open_log(options: ReadOptions) -> SyncBucket:
+    """The bucket, without a request; the caller closes it. What may pass, as a throttled request,
+    is tried again for `give_up_after_ms`."""
+    return open_patient_bucket(
+        options.url, s3=options.s3, give_up_after_ms=options.give_up_after_ms
     )
 
 

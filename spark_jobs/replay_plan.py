@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from spark_jobs.options import ReadOptions, parse_options
+from spark_jobs.options import ReadOptions, open_log, parse_options
 from spark_jobs.plan import Piece, TaskPiece, count_records, wanted_rows
 from spark_jobs.planning import no_collection, read_wanted, tasks_of
 from spark_jobs.ranges import OffsetRange
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.location import open_sync_bucket
 from tiered_storage.tier_reader import read_indexes
 
 TASK_BYTES_MAX = 128 * 1024 * 1024
@@ -50,7 +49,7 @@ class ReplayPlan:
         return {"startingOffsets": json.dumps(starting), "endingOffsets": json.dumps(ending)}
 
     def open_source(self) -> SyncBucket:
-        return open_sync_bucket(self.options.url, s3=self.options.s3)
+        return open_log(self.options)
 
 
 def replay_options(options: Mapping[str, str]) -> ReadOptions:
@@ -65,7 +64,7 @@ def plan_replay(options: ReadOptions, *, cores: Callable[[], int] = lambda: 1) -
 
     Raises `ConfigurationError`, `CorruptObjectError` and the bucket's errors.
     """
-    with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket, no_collection():
+    with closing(open_log(options)) as bucket, no_collection():
         ranges, parts = read_wanted(bucket, options)
         indexes = read_indexes(
             bucket, ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from spark_jobs.options import ReadOptions, check_batch, check_stream, parse_options
+from spark_jobs.options import ReadOptions, check_batch, check_stream, open_log, parse_options
 from spark_jobs.plan import count_records, wanted_rows
 from spark_jobs.planning import planned_tasks, read_wanted
 from spark_jobs.pruning import NO_PRUNING
@@ -30,7 +30,6 @@ from spark_jobs.requests import told_planning
 from spark_jobs.schema import check_schema, source_schema
 from spark_jobs.stream import BucketlogStreamReader
 from spark_jobs.task import Task, read_task
-from tiered_storage.location import open_sync_bucket
 from tiered_storage.tier_reader import read_indexes
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class BucketlogReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         options = self.options
-        with told_planning(open_sync_bucket(options.url, s3=options.s3), options.url) as planning:
+        with told_planning(open_log(options), options.url) as planning:
             planning.tasks = planned_tasks(planning.bucket, options, self._pruning)
         return [Task(pieces) for pieces in planning.tasks] or [Task(())]
 
@@ -125,7 +124,7 @@ class Pinned:
 def pin(options: Mapping[str, str]) -> Pinned:
     """Resolve what is to be read now, so that a growing log does not change it."""
     parsed = parse_options(options)
-    with closing(open_sync_bucket(parsed.url, s3=parsed.s3)) as bucket:
+    with closing(open_log(parsed)) as bucket:
         ranges, parts = read_wanted(bucket, parsed)
         rows = ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
         indexes = read_indexes(bucket, rows)

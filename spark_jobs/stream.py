@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from bucketlog.errors import DataLossError
-from spark_jobs.options import ReadOptions
+from spark_jobs.options import ReadOptions, open_log
 from spark_jobs.planning import (
     LogFollower,
     SelectedLog,
@@ -34,7 +34,6 @@ from spark_jobs.progress import Progress, Report, advanced, between
 from spark_jobs.ranges import resolve_starts
 from spark_jobs.task import Task, read_task
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.location import open_sync_bucket
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +53,7 @@ class _Source:
     `poll_interval_ms` ago and what it said then is enough."""
 
     def __init__(self, options: ReadOptions, clock: Callable[[], float]) -> None:
-        self.bucket: SyncBucket = open_sync_bucket(options.url, s3=options.s3)
+        self.bucket: SyncBucket = open_log(options)
         self._follower = LogFollower(self.bucket, options)
         self._interval_s = options.poll_interval_ms / 1000
         self._clock = clock

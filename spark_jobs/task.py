@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from spark_jobs.options import ReadOptions
+from spark_jobs.options import ReadOptions, open_log
 from spark_jobs.packing import packed, unpacked
 from spark_jobs.plan import TaskPiece
 from spark_jobs.requests import told_reading
 from tiered_storage.counting import CountingSyncBucket
-from tiered_storage.location import open_sync_bucket
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +37,7 @@ def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterato
         return
     from spark_jobs.fetch import read_pieces  # only tasks pay for importing the decoder
 
-    with closing(CountingSyncBucket(open_sync_bucket(options.url, s3=options.s3))) as bucket:
+    with closing(CountingSyncBucket(open_log(options))) as bucket:
         batches = read_pieces(
             bucket,
             task.pieces,

@@ -7,6 +7,7 @@ imported when a url asks for them, so that a command that needs no S3 starts wit
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from urllib.parse import unquote, urlsplit
 
 from bucketlog.errors import BucketRefusedError, ConfigurationError
@@ -15,10 +16,22 @@ from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.backends.s3_options import S3Options
 from tiered_storage.backends.threaded import ThreadedBucket
 from tiered_storage.bucket import Bucket, SyncBucket, check_key
+from tiered_storage.retry import RetryPolicy
+from tiered_storage.retry_sync import RetrySyncBucket
 
-__all__ = ["Location", "S3Options", "open_bucket", "open_sync_bucket", "parse_location"]
+__all__ = [
+    "Location",
+    "S3Options",
+    "open_bucket",
+    "open_patient_bucket",
+    "open_sync_bucket",
+    "parse_location",
+]
 
 _REMEDY = "use s3://bucket/prefix, file:///folder, a path, or memory://name"
+
+PATIENCE_MS = 5_000
+"""Of a person before a terminal."""
 
 _memory: dict[tuple[str, int], MemoryBucket] = {}
 _memory_lock = threading.Lock()
@@ -105,6 +118,19 @@ def open_sync_bucket(url: str, *, shard: int = 0, s3: S3Options | None = None) -
     from tiered_storage.backends.s3_sync import SyncS3Bucket
 
     return SyncS3Bucket(location.bucket, _shard_prefix(location, shard), s3 or S3Options())
+
+
+def open_patient_bucket(
+    url: str,
+    *,
+    shard: int = 0,
+    s3: S3Options | None = None,
+    give_up_after_ms: int = PATIENCE_MS,
+) -> SyncBucket:
+    """As `open_sync_bucket`; what may pass is tried again for that long."""
+    inner = open_sync_bucket(url, shard=shard, s3=s3)
+    policy = RetryPolicy(give_up_after_ms=give_up_after_ms)
+    return RetrySyncBucket(inner, policy, random=Random())
 
 
 async def open_bucket(url: str, *, shard: int = 0, s3: S3Options | None = None) -> Bucket:

@@ -31,22 +31,23 @@ class RetryPolicy:
     give_up_after_ms: int = 15_000
 
 
-class _Patience:
-    """The waiting of one call: between tries, until it ends."""
+class Patience:
+    """The delays of one call, until it ends."""
 
-    def __init__(self, bucket: "RetryBucket") -> None:
-        self._bucket = bucket
-        self._began = bucket.monotonic()
-        self._delay_ms = float(bucket.policy.first_delay_ms)
+    def __init__(self, policy: RetryPolicy, random: Random, monotonic: Callable[[], float]) -> None:
+        self._policy = policy
+        self._random = random
+        self._monotonic = monotonic
+        self._began = monotonic()
+        self._delay_ms = float(policy.first_delay_ms)
 
-    async def wait_after(self, error: BucketUnavailableError) -> None:
-        """Wait, or raise `error` if there is no time for another try."""
-        policy = self._bucket.policy
-        delay = self._delay_ms * (1 - self._bucket.random.random() / 2) / 1_000
-        if self._bucket.monotonic() + delay > self._began + policy.give_up_after_ms / 1_000:
+    def delay_s(self, error: BucketUnavailableError) -> float:
+        """How long to wait now; raises `error` if there is no time for another try."""
+        delay = self._delay_ms * (1 - self._random.random() / 2) / 1_000
+        if self._monotonic() + delay > self._began + self._policy.give_up_after_ms / 1_000:
             raise error
-        self._delay_ms = min(self._delay_ms * 2, policy.longest_delay_ms)
-        await self._bucket.sleep(delay)
+        self._delay_ms = min(self._delay_ms * 2, self._policy.longest_delay_ms)
+        return delay
 
 
 class RetryBucket:
@@ -63,20 +64,23 @@ class RetryBucket:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._inner = inner
-        self.policy = policy
-        self.random = random
-        self.monotonic = monotonic
-        self.sleep = sleep
+        self._policy = policy
+        self._random = random
+        self._monotonic = monotonic
+        self._sleep = sleep
+
+    def _patience(self) -> Patience:
+        return Patience(self._policy, self._random, self._monotonic)
 
     async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
-        patience = _Patience(self)
+        patience = self._patience()
         ambiguous = False
         while True:
             try:
                 created = await self._inner.create(key, parts, crc32c=crc32c)
             except BucketUnavailableError as error:
                 ambiguous = True
-                await patience.wait_after(error)
+                await self._sleep(patience.delay_s(error))
                 continue
             if created or not ambiguous:
                 return created
@@ -88,7 +92,7 @@ class RetryBucket:
     async def list(self, prefix: str, *, start_after: str = "") -> AsyncIterator[ObjectInfo]:
         """Begins again after a failure, since a listing has no order to go on from; what was
         given out is not given out again."""
-        patience = _Patience(self)
+        patience = self._patience()
         given: set[str] = set()
         while True:
             try:
@@ -98,7 +102,7 @@ class RetryBucket:
                         yield info
                 return
             except BucketUnavailableError as error:
-                await patience.wait_after(error)
+                await self._sleep(patience.delay_s(error))
 
     async def delete(self, keys: Sequence[str]) -> None:
         await self._again(partial(self._inner.delete, keys))
@@ -110,27 +114,36 @@ class RetryBucket:
         await self._inner.close()
 
     async def _again(self, call: Callable[[], Awaitable[Result]]) -> Result:
-        patience = _Patience(self)
+        patience = self._patience()
         while True:
             try:
                 return await call()
             except BucketUnavailableError as error:
-                await patience.wait_after(error)
+                await self._sleep(patience.delay_s(error))
 
     async def _holds(self, key: str, parts: Sequence[Buffer]) -> bool:
         """Whether the object that refused a create is the one that was to be created."""
         info = await self.head(key)
         if info is None:
-            raise BucketUnavailableError(
-                f"the object that refused the create of {key!r} is gone",
-                remedy="find out who deletes objects of a live log",
-            )
+            raise gone(key)
         if info.size_bytes != sum(map(len, parts)):
             return False
-        stored = memoryview((await self.get(key)).data)
-        at = 0
-        for part in parts:
-            if stored[at : at + len(part)] != part:
-                return False
-            at += len(part)
-        return True
+        return is_made_of((await self.get(key)).data, parts)
+
+
+def gone(key: str) -> BucketUnavailableError:
+    return BucketUnavailableError(
+        f"the object that refused the create of {key!r} is gone",
+        remedy="find out who deletes objects of a live log",
+    )
+
+
+def is_made_of(stored: Buffer, parts: Sequence[Buffer]) -> bool:
+    """Whether `stored` is the concatenation of `parts`, which have as many bytes."""
+    view = memoryview(stored)
+    at = 0
+    for part in parts:
+        if view[at : at + len(part)] != part:
+            return False
+        at += len(part)
+    return True

@@ -46,7 +46,7 @@ def cost(
     from bucketlog.cost.assumptions import assumptions
     from bucketlog.cost.of_bucket import usage_of
     from bucketlog.cost.pricing import Rates, price
-    from tiered_storage.location import open_sync_bucket
+    from tiered_storage.location import open_patient_bucket
 
     given = assumptions(prices.read_text() if prices is not None else "", settings or ())
     rates = Rates.assumed(given)
@@ -54,7 +54,7 @@ def cost(
         from bucketlog.cost.of_brokers import measured
 
         rates = measured(metrics)
-    with closing(open_sync_bucket(bucket)) as store:
+    with closing(open_patient_bucket(bucket)) as store:
         usage = usage_of(store, given, bucket)
     rows = price(usage.load, usage.retention_days, rates, given)
     if output is Output.TABLE:

@@ -52,9 +52,9 @@ def _digest(place: str, *, is_compared: bool) -> "LogDigest":
 
         return digest_of_cluster(place)
     from bucketlog.doctor.of_bucket import digest_of_bucket
-    from tiered_storage.location import open_sync_bucket
+    from tiered_storage.location import open_patient_bucket
 
-    with closing(open_sync_bucket(place)) as bucket:
+    with closing(open_patient_bucket(place)) as bucket:
         try:
             found = digest_of_bucket(bucket, place)
         except BucketlogError as error:

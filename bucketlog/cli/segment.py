@@ -39,11 +39,11 @@ def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> Non
     """List segments and seals, by writer and position."""
     from tiered_storage import keys
     from tiered_storage.identity import NoLogError
-    from tiered_storage.location import open_sync_bucket
+    from tiered_storage.location import open_patient_bucket
     from tiered_storage.log_reader import read_checkpoint, read_footers, read_tails
     from tiered_storage.segment import is_seal
 
-    with closing(open_sync_bucket(bucket)) as store:
+    with closing(open_patient_bucket(bucket)) as store:
         objects = sorted(store.list(keys.LOG))
         if not objects and store.head(keys.CLUSTER) is None:
             raise NoLogError(bucket)
@@ -84,10 +84,10 @@ def inspect(
     output: OutputFormat = Output.TABLE,
 ) -> None:
     """Show one segment's footer, or a seal."""
-    from tiered_storage.location import open_sync_bucket
+    from tiered_storage.location import open_patient_bucket
     from tiered_storage.segment import check_segment, decode_seal, is_seal
 
-    with closing(open_sync_bucket(bucket)) as store:
+    with closing(open_patient_bucket(bucket)) as store:
         data = store.get(key).data
     if is_seal(len(data)):
         seal = decode_seal(key, data)
@@ -135,9 +135,9 @@ def inspect(
 def verify(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> int:
     """Check every byte: footers, CRCs, offsets, chains, tiers. Exit code 1 on damage."""
     from bucketlog.verify import verify_log
-    from tiered_storage.location import open_sync_bucket
+    from tiered_storage.location import open_patient_bucket
 
-    with closing(open_sync_bucket(bucket)) as store, ExitStack() as stack:
+    with closing(open_patient_bucket(bucket)) as store, ExitStack() as stack:
 
         def show_progress(count: int) -> Callable[[], None]:
             return stack.enter_context(progress("checking objects", count)).advance
@@ -193,11 +193,11 @@ def collect_garbage(
         )
     from bucketlog.garbage import find_garbage
     from stateless_broker.settings import BrokerSettings
-    from tiered_storage.location import open_sync_bucket
+    from tiered_storage.location import open_patient_bucket
 
     if safety_age_ms is None:
         safety_age_ms = int(BrokerSettings.model_fields["deletion_safety_age_ms"].default)
-    with closing(open_sync_bucket(bucket)) as store:
+    with closing(open_patient_bucket(bucket)) as store:
         found = find_garbage(store, safety_age_ms=safety_age_ms, place=bucket)
     if every_key:
         each = (
