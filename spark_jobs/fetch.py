@@ -17,6 +17,7 @@ from bucketlog.errors import CorruptObjectError, InvalidDataError
 from bucketlog.model import BatchIndex, Buffer, TierObject
 from bucketlog.wire.batch import CONTROL, TRANSACTIONAL
 from spark_jobs.columns import to_record_batch
+from spark_jobs.damage import damaged, place
 from spark_jobs.options import Isolation
 from spark_jobs.plan import Piece, Run, TaskPiece, TierPiece
 from tiered_storage import keys
@@ -68,7 +69,8 @@ def read_pieces(
                 )
             except InvalidDataError as error:
                 at = runs[0].rows[0].position
-                raise _damage(read.key, at, _places(runs), str(error)) from error
+                damage = CorruptObjectError(read.key, at, str(error))
+                raise damaged(damage, _places(runs)) from error
             if batch.num_rows:
                 yield batch
 
@@ -92,7 +94,7 @@ def _reads(
                 walk.finish()
                 walk = None
         except CorruptObjectError as error:
-            raise _damage(key, error.position, _places(piece), error.reason) from error
+            raise damaged(error, _places(piece)) from error
         rows = tuple(
             row
             for row in found.rows
@@ -149,8 +151,7 @@ def _get(bucket: SyncBucket, request: _Request) -> Buffer:
     try:
         return get_part(bucket, request.key, request.span)
     except CorruptObjectError as error:
-        places = _places(request.piece)
-        raise _damage(request.key, error.position, places, error.reason) from error
+        raise damaged(error, _places(request.piece)) from error
 
 
 def _groups(all_runs: Iterable[Run]) -> Iterator[list[Run]]:
@@ -178,29 +179,15 @@ def _check(key: str, view: memoryview, start: int, run: Run) -> None:
             check_batch(key, view[at : at + row.length], row)
         except CorruptObjectError as error:
             one = run._replace(rows=(row,))
-            raise _damage(key, error.position, _places([one]), error.reason) from error
+            raise damaged(error, _places([one])) from error
 
 
 def _places(what: TaskPiece | Sequence[Run]) -> list[str]:
     """Which offsets of which partitions are there."""
     if isinstance(what, TierPiece):
         first, last = max(what.start, what.row.start), min(what.end, what.row.end) - 1
-        return [
-            f"topic {what.topic!r} partition {what.partition.partition} offsets {first} to {last}"
-        ]
+        return [place(what.topic, what.partition.partition, first, last)]
     return [
-        f"topic {run.topic!r} partition {run.partition} "
-        f"offsets {run.rows[0].base_offset} to {run.rows[-1].next_offset - 1}"
+        place(run.topic, run.partition, run.rows[0].base_offset, run.rows[-1].next_offset - 1)
         for run in (what.runs if isinstance(what, Piece) else what)
     ]
-
-
-def _damage(key: str, position: int, places: Sequence[str], reason: str) -> CorruptObjectError:
-    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
-    return CorruptObjectError(
-        key,
-        position,
-        f"{reason}: {'; '.join(places[:5])}{more}",
-        remedy="if reading took longer than objects are kept after they are replaced, begin again; "
-        "else restore the object, or leave these offsets out by startingOffsets or endingOffsets",
-    )

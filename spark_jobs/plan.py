@@ -9,8 +9,7 @@ at the rows of their sparse indexes, which only those need that are cut (`object
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
-from operator import attrgetter
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from bucketlog.checkpoint import StoredBatch
@@ -288,17 +287,17 @@ def _pieces(batches: Sequence[_Wanted]) -> Iterator[Piece]:
 
 
 def _piece(batches: Sequence[_Wanted]) -> Piece:
-    runs = [
-        Run(
-            wanted.topic,
-            wanted.partition.partition,
-            wanted.start,
-            wanted.end,
-            tuple([batch.row for batch in group]),
-        )
-        for wanted, group in groupby(batches, key=_RANGE)
-    ]
+    runs = []
+    wanted, rows = batches[0].range, [batches[0].row]
+    for batch in batches[1:]:
+        if batch.range is wanted:
+            rows.append(batch.row)
+        else:
+            runs.append(_run(wanted, rows))
+            wanted, rows = batch.range, [batch.row]
+    runs.append(_run(wanted, rows))
     return Piece(batches[0].segment, tuple(runs))
 
 
-_RANGE = attrgetter("range")
+def _run(wanted: OffsetRange, rows: Sequence[BatchIndex]) -> Run:
+    return Run(wanted.topic, wanted.partition.partition, wanted.start, wanted.end, tuple(rows))

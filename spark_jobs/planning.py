@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.errors import ConfigurationError, CorruptObjectError
 from bucketlog.model import TierRow, TopicPartition
 from metadata.checkpoint import restored
 from metadata.fold import LogState, fold
 from metadata.partition_tiers import partition_tiers
 from spark_jobs.bounds import Bound
 from spark_jobs.committed import CommittedReader
+from spark_jobs.damage import placing, without_footer
 from spark_jobs.options import ReadOptions, check_batch
 from spark_jobs.plan import TaskLimits, TaskPiece, objects_to_cut, plan_tasks, wanted_rows
 from spark_jobs.pruning import NO_PRUNING, Pruning
@@ -43,6 +44,7 @@ class LogFollower:
 
     def __init__(self, bucket: SyncBucket, options: ReadOptions) -> None:
         self._options = options
+        self._bucket = bucket
         self._reader = LogReader(bucket)
         self._committed = CommittedReader(bucket)
 
@@ -51,14 +53,24 @@ class LogFollower:
         `select`."""
         options = self._options
         with no_collection():
-            snapshot = self._reader.read()
+            snapshot = self._read()
             state = _folded(snapshot, options.url)
             selected = select(options.selection, state, present_only=present_only)
             tiers = partition_tiers(state)
             parts = readable(snapshot, {each.partition: tiers[each.partition] for each in selected})
             if options.isolation == "read_committed":
-                parts = self._committed.only(parts)
+                with placing(selected, parts):
+                    parts = self._committed.only(parts)
         return SelectedLog(selected, parts)
+
+    def _read(self) -> LogSnapshot:
+        try:
+            return self._reader.read()
+        except CorruptObjectError as error:
+            selection = self._options.selection
+            raise without_footer(
+                self._bucket, error, lambda state: select(selection, state, present_only=True)
+            ) from error
 
 
 def _folded(snapshot: LogSnapshot, url: str) -> LogState:
@@ -88,7 +100,8 @@ def look_up_times(
             ),
             wanted,
         )
-        return dict(zip(wanted, found, strict=True))
+        with placing(log.selected, log.parts):
+            return dict(zip(wanted, found, strict=True))
 
 
 def read_wanted(bucket: SyncBucket, options: ReadOptions) -> tuple[list[OffsetRange], Parts]:
@@ -112,10 +125,13 @@ def with_segments(bucket: SyncBucket, ranges: Sequence[OffsetRange], parts: Part
     tiers: dict[TopicPartition, list[TierRow]] = {wanted.partition: [] for wanted in ranges}
     for wanted, row in wanted_rows(ranges, parts):
         tiers[wanted.partition].append(row)
-    return {
-        partition: replace(parts[partition], rows=rows)
-        for partition, rows in read_rows(bucket, tiers).items()
-    }
+    with placing(_names(ranges), parts):
+        found = read_rows(bucket, tiers)
+    return {partition: replace(parts[partition], rows=rows) for partition, rows in found.items()}
+
+
+def _names(ranges: Sequence[OffsetRange]) -> Iterator[tuple[str, TopicPartition]]:
+    return ((wanted.topic, wanted.partition) for wanted in ranges)
 
 
 def planned_tasks(
@@ -146,7 +162,8 @@ def tasks_of(
     limits = TaskLimits(options.max_partition_bytes, options.min_partitions)
     groups = _groups(ranges, options.max_records_per_partition)
     cut = {one for together in groups for one in objects_to_cut(together, parts, limits)}
-    indexes = read_indexes(bucket, cut)
+    with placing(_names(ranges), parts):
+        indexes = read_indexes(bucket, cut)
     return [task for group in groups for task in plan_tasks(group, parts, limits, indexes)]
 
 

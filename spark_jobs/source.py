@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from spark_jobs.options import ReadOptions, check_batch, check_stream, open_log, parse_options
 from spark_jobs.plan import count_records, wanted_rows
-from spark_jobs.planning import planned_tasks, read_wanted
+from spark_jobs.planning import no_collection, planned_tasks, read_wanted
 from spark_jobs.pruning import NO_PRUNING
 from spark_jobs.pushdown import pruned_by
 from spark_jobs.requests import told_planning
@@ -93,9 +93,9 @@ class BucketlogReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         options = self.options
-        with told_planning(open_log(options), options.url) as planning:
+        with no_collection(), told_planning(open_log(options), options.url) as planning:
             planning.tasks = planned_tasks(planning.bucket, options, self._pruning)
-        return [Task(pieces) for pieces in planning.tasks] or [Task(())]
+            return [Task.of(pieces) for pieces in planning.tasks] or [Task.of(())]
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         assert isinstance(partition, Task)

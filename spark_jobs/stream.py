@@ -162,7 +162,7 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
                 log = source.look()
             ranges = between(first, last, log.selected, log.parts, self._report)
             parts = with_segments(source.bucket, ranges, log.parts)
-            return [Task(each) for each in tasks_of(source.bucket, self._options, ranges, parts)]
+            return [Task.of(each) for each in tasks_of(source.bucket, self._options, ranges, parts)]
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         assert isinstance(partition, Task)

@@ -1,9 +1,9 @@
 """What travels from the driver to a Spark task, and how the task reads it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pyspark.sql.datasource import InputPartition
 
@@ -17,30 +17,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass
+@dataclass(frozen=True)
 class Task(InputPartition):
-    """What one Spark task reads; travels to an executor by pickle, packed."""
+    """What one Spark task reads, as bytes: Spark pickles it on its way to an executor."""
 
-    pieces: tuple[TaskPiece, ...]
+    packed: bytes
 
-    def __reduce__(self) -> tuple[Callable[[bytes], "Task"], tuple[bytes]]:
-        return _unpacked_task, (packed(self.pieces),)
+    @classmethod
+    def of(cls, pieces: Sequence[TaskPiece]) -> Self:
+        return cls(packed(pieces))
 
-
-def _unpacked_task(data: bytes) -> Task:
-    return Task(unpacked(data))
+    def __repr__(self) -> str:
+        return f"Task({len(self.packed)} bytes)"
 
 
 def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterator["pa.RecordBatch"]:
     """In an executor: the columns `names` of a task's records."""
-    if not task.pieces:
+    pieces = unpacked(task.packed)
+    if not pieces:
         return
     from spark_jobs.fetch import read_pieces  # only tasks pay for importing the decoder
 
     with closing(CountingSyncBucket(open_log(options))) as bucket:
         batches = read_pieces(
             bucket,
-            task.pieces,
+            pieces,
             names,
             max_decompressed_bytes=options.max_decompressed_bytes,
             isolation=options.isolation,

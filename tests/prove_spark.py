@@ -1,10 +1,13 @@
 """The claims about Spark on the log; targets of `tests.prove`."""
 
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.scenarios.cluster import Store
 from tests.scenarios.large_logs import LISTED_MAX, PARTITIONS, WRITERS
-from tests.scenarios.spark_plan import Planned, plan_many, plan_tiers, read_large, session
+from tests.scenarios.spark_damage import by_spark, damages
+from tests.scenarios.spark_plan import Planned, plan_many, plan_tiers, read_large, session, urls
 from tests.scenarios.streaming import streaming
 from tests.shortfall import Figures, ShortfallError
 
@@ -34,10 +37,10 @@ def _spark_plan(
 ) -> Figures:
     """`most_s` None: times of a small log say nothing of a large one's."""
     an_object = segments // 50
-    with session() as spark:
-        log = plan_many(spark, store, segments, tail)
-        tiers = plan_tiers(spark, store, segments, tail, an_object)
-        read = read_large(spark, store, *large)
+    with urls(store) as places, session() as spark:
+        first = read_large(spark, next(places), *large)  # Spark's own start is in its seconds
+        log = plan_many(spark, next(places), segments, tail)
+        tiers = plan_tiers(spark, next(places), segments, tail, an_object)
     figures = {
         "segments": segments,
         "checkpoint": log.with_checkpoint.as_json(),
@@ -45,7 +48,7 @@ def _spark_plan(
         "batches": log.batches,
         "pickled_bytes": log.pickled_bytes,
         "tiers": tiers.as_json(),
-        "large_batches": read.as_json(),
+        "large_batches_first": first.as_json(),
     }
     objects = (segments - tail) // 2 // an_object * 3 // 4
     manifests = PARTITIONS * -(-objects // LISTED_MAX)
@@ -57,8 +60,8 @@ def _spark_plan(
     }
     for name, (planned, gets, lists) in expected.items():
         _check_requests(name, planned, gets, lists, figures)
-    if read.read.gets_per_gib > GETS_PER_GIB_MAX:
-        raise ShortfallError(f"reading took {read.read.gets_per_gib} GETs a GiB", figures)
+    if first.read.gets_per_gib > GETS_PER_GIB_MAX:
+        raise ShortfallError(f"reading took {first.read.gets_per_gib} GETs a GiB", figures)
     slowest = max(log.with_checkpoint.seconds, tiers.seconds)
     if most_s is not None and slowest >= most_s:
         raise ShortfallError(f"planned in {slowest} s, less than {most_s} wanted", figures)
@@ -80,7 +83,21 @@ def prove_stream(short: bool) -> Figures:
     return streaming(Store.MINIO, STREAM_S, query_kills=10).as_json()
 
 
+def prove_spark_damage(short: bool) -> Figures:
+    """Planted damage fails a query, which says topic, partition, offsets and key; all kinds."""
+    of_each = 1 if short else 10
+    with TemporaryDirectory(prefix="bucketlog-damage-") as folder, session() as spark:
+        found = damages(by_spark(spark), of_each, Path(folder), seed=1)
+    figures: Figures = {"kinds": len(found), "of_each": of_each, "seed": 1}
+    figures["problems"] = sum(map(len, found.values()))
+    unsaid = [f"{kind}: {problems[0]}" for kind, problems in found.items() if problems]
+    if unsaid:
+        raise ShortfallError("; ".join(unsaid[:5]), figures)
+    return figures
+
+
 SPARK_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "spark-plan": prove_spark_plan,
     "spark-stream": prove_stream,
+    "spark-damage": prove_spark_damage,
 }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
 from bucketlog.model import BatchIndex, Buffer, TierObject, TierRow, TopicPartition
-from bucketlog.wire.batch import crc_holds, read_header
+from bucketlog.wire.batch import LEADER_EPOCH, crc_holds, read_header
 from tiered_storage import keys
 from tiered_storage.bucket import Span, SyncBucket
 from tiered_storage.manifest import decode_manifest
@@ -159,6 +159,10 @@ class BatchWalk:
         if not self._expected <= header.base_offset < header.next_offset <= self._row.end:
             raise CorruptObjectError(
                 self.key, position, f"offset {header.base_offset} is out of place"
+            )
+        if header.leader_epoch != LEADER_EPOCH:
+            raise CorruptObjectError(
+                self.key, position, f"leader epoch {header.leader_epoch} of a batch"
             )
         if not crc_holds(batch, header):
             raise CorruptObjectError(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
@@ -35,7 +36,7 @@ from tests.shortfall import Figures
 from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.location import open_sync_bucket
+from tiered_storage.location import open_sync_bucket, parse_location
 
 GIB = 1 << 30
 
@@ -43,9 +44,10 @@ GIB = 1 << 30
 @dataclass(frozen=True, slots=True)
 class Planned:
     """`seconds` are the user's: from `.load()` until Spark knows its tasks. The rest is what the
-    source says that it asked."""
+    source says: its own part of that, and what it asked."""
 
     seconds: float
+    planner_seconds: float
     gets: int
     lists: int
     bytes: int
@@ -88,7 +90,7 @@ def session() -> Iterator[SparkSession]:
     """Of which the sources' own lines can be asked."""
     spark = local_session(
         config={
-            "spark.log.level": "ERROR",
+            "spark.log.level": "FATAL",
             "spark.sql.pyspark.worker.logging.enabled": "true",
         }
     )
@@ -99,20 +101,27 @@ def session() -> Iterator[SparkSession]:
 
 
 @contextmanager
-def stored(made: MemoryBucket, store: Store) -> Iterator[str]:
-    """The url of a copy."""
+def urls(store: Store) -> Iterator[Iterator[str]]:
+    """A place for each log. To be entered before `session`, whose processes inherit what finds the
+    store."""
     with TemporaryDirectory(prefix="bucketlog-large-") as folder, ExitStack() as closing:
-        if store is Store.FILE:
-            to_folder(made, Path(folder) / "0")
-            yield f"file://{folder}"
-            return
-        server = closing.enter_context(running(StoreName.MINIO, Path(folder)))
-        server.make_bucket("large")
-        closing.enter_context(mock.patch.dict(os.environ, server.environment()))
-        bucket = open_sync_bucket("s3://large/log")
-        to_bucket(made, bucket)
-        bucket.close()
-        yield "s3://large/log"
+        root = f"file://{folder}"
+        if store is Store.MINIO:
+            server = closing.enter_context(running(StoreName.MINIO, Path(folder)))
+            server.make_bucket("large")
+            closing.enter_context(mock.patch.dict(os.environ, server.environment()))
+            root = "s3://large"
+        yield (f"{root}/log{number}" for number in count())
+
+
+def stored(made: MemoryBucket, url: str) -> None:
+    location = parse_location(url)
+    if location.scheme == "file":
+        to_folder(made, Path(location.path) / "0")
+        return
+    bucket = open_sync_bucket(url)
+    to_bucket(made, bucket)
+    bucket.close()
 
 
 def plan(spark: SparkSession, url: str) -> tuple[Planned, DataFrame]:
@@ -123,7 +132,8 @@ def plan(spark: SparkSession, url: str) -> tuple[Planned, DataFrame]:
     told = _told(spark, f"planned {url}")[-1]
     assert told["tasks"] == tasks
     names = ("gets", "lists", "bytes", "tasks", "task_bytes")
-    return Planned(round(seconds, 2), *(told[name] for name in names)), frame
+    asked = (told[name] for name in names)
+    return Planned(round(seconds, 2), round(told["milliseconds"] / 1000, 2), *asked), frame
 
 
 def read(spark: SparkSession, url: str, frame: DataFrame) -> Read:
@@ -140,9 +150,8 @@ def _told(spark: SparkSession, what: str) -> list[dict[str, int]]:
         "SELECT context FROM python_worker_logs() "
         f"WHERE logger = 'bucketlog.spark' AND startswith(msg, '{what}:') ORDER BY ts"
     ).collect()
-    names = ("gets", "lists", "bytes", "tasks", "task_bytes", "records")
     return [
-        {name: int(row["context"][name]) for name in names if name in row["context"]}
+        {name: int(value) for name, value in row["context"].items() if value.isdigit()}
         for row in rows
     ]
 
@@ -153,7 +162,7 @@ def pickled_bytes(bucket: SyncBucket, url: str) -> tuple[int, int]:
     batches = sum(
         len(run.rows) for task in tasks for piece in task for run in getattr(piece, "runs", ())
     )
-    return sum(len(pickle.dumps(Task(pieces))) for pieces in tasks), batches
+    return sum(len(pickle.dumps(Task.of(pieces))) for pieces in tasks), batches
 
 
 def without_checkpoint(url: str) -> None:
@@ -162,28 +171,28 @@ def without_checkpoint(url: str) -> None:
     bucket.close()
 
 
-def plan_many(spark: SparkSession, store: Store, segments: int, tail: int) -> PlannedLog:
+def plan_many(spark: SparkSession, url: str, segments: int, tail: int) -> PlannedLog:
     """With a checkpoint, then without it."""
-    with stored(many_segments(segments, tail), store) as url:
-        with_checkpoint, _ = plan(spark, url)
-        bucket = open_sync_bucket(url)
-        weight, batches = pickled_bytes(bucket, url)
-        bucket.close()
-        without_checkpoint(url)
-        bare, _ = plan(spark, url)
+    stored(many_segments(segments, tail), url)
+    with_checkpoint, _ = plan(spark, url)
+    bucket = open_sync_bucket(url)
+    weight, batches = pickled_bytes(bucket, url)
+    bucket.close()
+    without_checkpoint(url)
+    bare, _ = plan(spark, url)
     return PlannedLog(with_checkpoint, bare, batches, weight)
 
 
 def plan_tiers(
-    spark: SparkSession, store: Store, segments: int, tail: int, batches_an_object: int
+    spark: SparkSession, url: str, segments: int, tail: int, batches_an_object: int
 ) -> Planned:
-    with stored(tiered_segments(segments, tail, batches_an_object), store) as url:
-        return plan(spark, url)[0]
+    stored(tiered_segments(segments, tail, batches_an_object), url)
+    return plan(spark, url)[0]
 
 
 def read_large(
-    spark: SparkSession, store: Store, segments: int, objects: int, object_mib: int
+    spark: SparkSession, url: str, segments: int, objects: int, object_mib: int
 ) -> LargeRead:
-    with stored(large_batches(segments, objects, object_mib * MIB), store) as url:
-        planned, frame = plan(spark, url)
-        return LargeRead(planned, read(spark, url, frame))
+    stored(large_batches(segments, objects, object_mib * MIB), url)
+    planned, frame = plan(spark, url)
+    return LargeRead(planned, read(spark, url, frame))

@@ -52,7 +52,9 @@ def test_what_comes_back_is_what_was_packed(count: int, tiers_at: tuple[int, ...
 
 
 def test_a_task_travels_packed() -> None:
-    task = Task(tuple(some_pieces(500)))
+    pieces = some_pieces(500)
+    task = Task.of(pieces)
     data = pickle.dumps(task)
     assert pickle.loads(data) == task
-    assert len(data) < len(pickle.dumps(task.pieces)) * 0.75
+    assert unpacked(task.packed) == tuple(pieces)
+    assert len(data) < len(pickle.dumps(pieces)) * 0.75
