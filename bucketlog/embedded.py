@@ -171,7 +171,22 @@ class EmbeddedCluster:
         guard.stdin.flush()
         return guard
 
+    def overridden(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Of the variables those that say something else than what this cluster's broker gets, and
+        what that is."""
+        ours = self._variables()
+        if not self.redis_url:
+            ours["BUCKETLOG_REDIS_URL"] = "a Valkey of its own"
+        return [
+            (name, text)
+            for name, text in sorted(ours.items())
+            if environment.get(name, text) != text
+        ]
+
     def _environment(self) -> dict[str, str]:
+        return {**os.environ, **self._variables()}
+
+    def _variables(self) -> dict[str, str]:
         ours = EMBEDDED_SETTINGS | {
             **self._settings,
             "bucket_url": self.bucket_url,
@@ -181,7 +196,7 @@ class EmbeddedCluster:
         ours.setdefault("http_port", "0")
         if self.redis_url:
             ours["redis_url"] = self.redis_url
-        return {**os.environ, **{f"BUCKETLOG_{name.upper()}": text for name, text in ours.items()}}
+        return {f"BUCKETLOG_{name.upper()}": text for name, text in ours.items()}
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_TIMEOUT_S

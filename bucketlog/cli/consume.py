@@ -10,10 +10,13 @@ import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, position
 from bucketlog.cli.signals import sigterm_interrupts
+from bucketlog.cli.topic_names import known_topic
 from bucketlog.client.lines import to_json_line
 from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from bucketlog.client.consumer import Consumer
     from bucketlog.client.membership import GroupStart
     from bucketlog.client.topic import Record
@@ -62,6 +65,36 @@ def consume(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Print records, a line each; goes on until stopped unless -n or --until-end is given."""
+    where = _where(topic, start, group, partition, until_end=until_end)
+    from bucketlog.client.log import connect
+    from bucketlog.client.topic import Topic
+
+    if output is RecordOutput.JSONL:
+        show: Callable[[Record[bytes, bytes]], bytes] = _json
+    else:
+        show = _raw(key_separator)
+    until: Literal["end"] | None = "end" if until_end else None
+    with (
+        sigterm_interrupts(),
+        connect(bootstrap) as log,
+        known_topic(log, topic, is_wanted=True),
+    ):
+        if group is None:
+            consumer: Consumer[bytes, bytes] = log.consumer(
+                Topic(topic), start=where, partitions=partition, until=until
+            )
+        else:
+            consumer = log.consumer(
+                Topic(topic), group=group, start=cast("GroupStart", where), until=until
+            )
+        with consumer:
+            _print(consumer, show, count)
+
+
+def _where(
+    topic: str, start: str, group: str | None, partition: list[int] | None, *, until_end: bool
+) -> "Literal['earliest', 'latest'] | int | datetime":
+    """Raises `ConfigurationError` for flags that do not go together."""
     where = position(start, "--from")
     if group is not None and isinstance(where, int):
         raise ConfigurationError(
@@ -74,25 +107,7 @@ def consume(
         raise ConfigurationError(
             "--until-end from the end has nothing to print", remedy="add --from start"
         )
-    from bucketlog.client.log import connect
-    from bucketlog.client.topic import Topic
-
-    if output is RecordOutput.JSONL:
-        show: Callable[[Record[bytes, bytes]], bytes] = _json
-    else:
-        show = _raw(key_separator)
-    until: Literal["end"] | None = "end" if until_end else None
-    with sigterm_interrupts(), connect(bootstrap) as log:
-        if group is None:
-            consumer: Consumer[bytes, bytes] = log.consumer(
-                Topic(topic), start=where, partitions=partition, until=until
-            )
-        else:
-            consumer = log.consumer(
-                Topic(topic), group=group, start=cast("GroupStart", where), until=until
-            )
-        with consumer:
-            _print(consumer, show, count)
+    return where
 
 
 def _print(

@@ -2,16 +2,28 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
 from bucketlog.cli.output import counted, note, progress
+from bucketlog.cli.sent_lines import SentLines
+from bucketlog.cli.signals import sigterm_interrupts
+from bucketlog.cli.topic_names import known_topic
 from bucketlog.client.lines import Line, json_line, plain_line
-from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.errors import ConfigurationError, InvalidDataError, LogError
+
+if TYPE_CHECKING:
+    from bucketlog.client.log import Log
+    from bucketlog.client.producer import Producer
+
+POLL_S = 0.1
+STOP_S = 5.0
+"""What Ctrl-C waits for acknowledgements; a second one does not."""
 
 
 def produce(
@@ -48,18 +60,25 @@ def produce(
     raw = Topic(topic)
     source = str(file) if file else "stdin"
     is_typed = file is None and sys.stdin.isatty()
-    sent = 0
     with (
+        sigterm_interrupts(),
         file.open("rb") if file else nullcontext(sys.stdin.buffer) as texts,
         connect(bootstrap) as log,
     ):
-        log.topics.partition_count(raw)  # a misspelt topic fails here, not after a timeout
+        with known_topic(log, topic, is_wanted=True):  # a misspelt one fails here, not after a wait
+            log.topics.partition_count(raw)
+        producer = log.producer(compression=compression)
+        lines = SentLines(
+            source, topic, path=source if file else None, wait=lambda: producer.poll(POLL_S)
+        )
+        reading = _Reading(texts, separator, jsonl=jsonl)
         with (
-            log.producer(compression=compression) as producer,
+            _told(lines, reading, log, topic),
+            _finishing(producer),
             progress(topic, None, is_shown=not is_typed) as bar,
         ):
-            for line in _lines(texts, source, separator, jsonl=jsonl):
-                producer.send(
+            for line in bar.over(reading.records()):
+                delivery = producer.send(
                     raw,
                     line.value,
                     key=line.key,
@@ -67,24 +86,60 @@ def produce(
                     partition=partition,
                     timestamp_ms=line.timestamp_ms,
                 )
-                sent += 1
-                bar.advance()
-    note(f"{counted(sent, 'record')} written to {topic}")
+                if not lines.add(reading.number, delivery, has_key=line.key is not None):
+                    break
+    note(f"{counted(lines.acknowledged, 'record')} written to {topic}")
 
 
-def _lines(
-    texts: Iterable[bytes], source: str, separator: bytes | None, *, jsonl: bool
-) -> Iterator[Line]:
-    """Raises `InvalidDataError`, which names the line."""
-    for number, text in enumerate(texts, 1):
-        body = text.removesuffix(b"\n").removesuffix(b"\r")
-        if jsonl and not body:
-            continue
+@contextmanager
+def _told(lines: SentLines, reading: "_Reading", log: "Log", topic: str) -> Iterator[None]:
+    """However the block ends, it is told what is acknowledged and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        lines.settle()
+        at = reading.number
+        note(f"stopped at line {at}: {lines.told()}; to go on, {lines.way_on(at)}")
+        raise
+    except (InvalidDataError, LogError) as error:
+        needs_keys = partial(_is_compacted, log, topic)
+        raise lines.explained(error, reading.number, needs_keys=needs_keys) from error
+    lines.settle()
+
+
+def _is_compacted(log: "Log", topic: str) -> bool:
+    with suppress(LogError):
+        return "compact" in log.topics.describe(topic).configs.get("cleanup.policy", "")
+    return False
+
+
+@contextmanager
+def _finishing(producer: "Producer") -> Iterator[None]:
+    """On Ctrl-C, too, what was handed over is given a moment to be acknowledged."""
+    with producer:
         try:
-            line = json_line(body) if jsonl else plain_line(body, separator)
-        except InvalidDataError as error:
-            raise InvalidDataError(
-                f"{source}, line {number}: {error.message}; the lines before it are sent",
-                remedy=error.remedy,
-            ) from error
-        yield line
+            yield
+        except KeyboardInterrupt:
+            with suppress(LogError, TimeoutError):
+                producer.flush(STOP_S)
+            raise
+
+
+class _Reading:
+    """The input's lines as records. Raises `InvalidDataError` at one that is none."""
+
+    def __init__(self, texts: Iterable[bytes], separator: bytes | None, *, jsonl: bool) -> None:
+        self.number = 0
+        """Of the line that was read last, from 1."""
+        self._texts = texts
+        self._separator = separator
+        self._jsonl = jsonl
+
+    def records(self) -> Iterator[Line]:
+        for text in self._texts:
+            self.number += 1
+            body = text.removesuffix(b"\n").removesuffix(b"\r")
+            if not self._jsonl:
+                yield plain_line(body, self._separator)
+            elif body:
+                yield json_line(body)

@@ -6,6 +6,7 @@ import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
 from bucketlog.cli.output import Output, confirm, counted, note, print_rows
+from bucketlog.cli.topic_names import known_topic
 from bucketlog.errors import ConfigurationError
 
 app = typer.Typer(
@@ -23,15 +24,17 @@ def create(
     config: Annotated[
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE")
     ] = None,
-    if_missing: Annotated[bool, typer.Option(help="No error where it exists already.")] = False,
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="One that exists is left as it is: no error.")
+    ] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Create a topic."""
     from bucketlog.client.log import connect
 
     configs = dict(_assignment(text) for text in config or ())
-    with connect(bootstrap) as log:
-        create_it = log.topics.ensure if if_missing else log.topics.create
+    with connect(bootstrap) as log, known_topic(log, name, is_wanted=True):
+        create_it = log.topics.ensure if if_not_exists else log.topics.create
         made = create_it(name, partitions=partitions, configs=configs)
     note(f"topic {made.name}: {counted(made.partitions, 'partition')}")
 
@@ -62,7 +65,7 @@ def describe(
     """Show a topic's partitions, offsets and configs."""
     from bucketlog.client.log import connect
 
-    with connect(bootstrap) as log:
+    with connect(bootstrap) as log, known_topic(log, name, is_wanted=False):
         details = log.topics.describe(name)
     rows = [
         {
@@ -100,8 +103,9 @@ def delete(
     """Delete a topic and all its records."""
     from bucketlog.client.log import connect
 
-    with connect(bootstrap) as log:
+    with connect(bootstrap) as log, known_topic(log, name, is_wanted=False):
         if not yes:
+            log.topics.partition_count(name)
             confirm(f"Delete topic {name} and all its records?")
         log.topics.delete(name)
     note(f"topic {name} is deleted")

@@ -136,6 +136,9 @@ ADVICE: dict[str, Advice] = {
     "_CONFLICT": Advice(False, "use one kind of assignor: cooperative-sticky stands alone"),
     "_FATAL": Advice(False, "this client cannot go on: open a new one"),
     "_FENCED": Advice(False, "another member took over: open a new consumer"),
+    "_INVALID_DIFFERENT_RECORD": Advice(
+        False, "another record of its batch breaks a rule of the topic: correct that one"
+    ),
     "_INVALID_ARG": Advice(False, "correct the setting that is named"),
     "_MAX_POLL_EXCEEDED": Advice(
         True, "a loop body took too long: raise max_poll_interval_s, or poll fewer records"

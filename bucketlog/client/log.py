@@ -249,6 +249,12 @@ def _check_reachable(bootstrap: str, timeout_s: float) -> None:
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
+    scheme, separator, rest = address.partition("://")
+    if separator:
+        raise ConfigurationError(
+            f"{address!r} is a URL, and brokers speak Kafka's protocol, not {scheme}",
+            remedy=f"give host:port alone, as in {rest.strip('/') or 'localhost:9092'}",
+        )
     host, colon, port = address.rpartition(":")
     if not colon or (address.startswith("[") and address.endswith("]")):
         host, port = address, str(DEFAULT_PORT)

@@ -50,6 +50,12 @@ class Delivery:
     def done(self) -> bool:
         return self._delivered is not None or self._error is not None
 
+    @property
+    def error(self) -> LogError | None:
+        """Why the record was not delivered; None while that is open, or where it was. To look at
+        it is not to handle it: `flush` raises it all the same."""
+        return self._error
+
     def result(self, timeout_s: float | None = None) -> Delivered:
         """Wait until the record is in the bucket. Raises `LogError`, or `TimeoutError`."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s

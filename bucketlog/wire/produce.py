@@ -45,6 +45,8 @@ class PartitionResult(NamedTuple):
     log_append_time_ms: int
     log_start_offset: int
     error_message: str | None
+    refused_records: tuple[int, ...] = ()
+    """Where in the batch the records stand for whose sake it was refused, if that is known."""
 
 
 def read_request(
@@ -86,7 +88,11 @@ def write_response(version: int, results: list[PartitionResult]) -> bytearray:
             if version >= _LOG_START_FROM:
                 writer.int64(result.log_start_offset)
             if version >= _RECORD_ERRORS_FROM:
-                writer.array_length(0)
+                writer.array_length(len(result.refused_records))
+                for index in result.refused_records:
+                    writer.int32(index)
+                    writer.nullable_string(result.error_message)
+                    writer.tags()
                 writer.nullable_string(result.error_message)
             writer.tags()
         writer.tags()

@@ -8,6 +8,7 @@ KafkaApis.handleProduceRequest.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from kio.schema.errors import ErrorCode
 
@@ -41,6 +42,8 @@ ACKS_ALL = -1
 ACKS_ALLOWED = (ACKS_ALL, 0, 1)
 ZSTD_SINCE_VERSION = 7
 """KIP-110."""
+REFUSED_RECORDS_MAX = 100
+"""So many of a batch's are named (KIP-467)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,14 @@ class ProduceLimits:
 
 class BatchTooLargeError(InvalidDataError):
     code = "MESSAGE_TOO_LARGE"
+
+
+class KeylessRecordsError(InvalidBatchError):
+    """`at` says where in the batch they stand."""
+
+    def __init__(self, message: str, at: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.at = at
 
 
 class InvalidTimestampError(InvalidDataError):
@@ -71,6 +82,7 @@ _CODES: dict[type[InvalidDataError], ErrorCode] = {
     UnsupportedMagicError: ErrorCode.invalid_record,  # as Kafka: a version 3 request has magic 2
     UnsupportedCompressionError: ErrorCode.unsupported_compression_type,
     InvalidBatchError: ErrorCode.invalid_record,
+    KeylessRecordsError: ErrorCode.invalid_record,
     BatchTooLargeError: ErrorCode.message_too_large,
     InvalidTimestampError: ErrorCode.invalid_timestamp,
     UnknownTopicError: ErrorCode.unknown_topic_or_partition,
@@ -157,6 +169,7 @@ class OpenProduce:
                 append_time if outcome.error is ErrorCode.none else -1,
                 0 if outcome.error is ErrorCode.none else -1,
                 outcome.message,
+                outcome.refused_records,
             )
             for part, outcome, append_time in zip(
                 self._wire.partitions, outcomes, self._times, strict=True
@@ -212,7 +225,8 @@ class ProduceHandler:
             try:
                 pending = self._check(part, call, row)
             except InvalidDataError as error:
-                call.settle(row, Outcome(_CODES[type(error)], -1, error.message))
+                refused = error.at if isinstance(error, KeylessRecordsError) else ()
+                call.settle(row, Outcome(_CODES[type(error)], -1, error.message, refused))
             else:
                 self._commit(pending)
         timeout_ms = (
@@ -281,9 +295,13 @@ class ProduceHandler:
 def _check_keys(part: produce.PartitionRecords, data: memoryview, header: BatchHeader) -> None:
     """Of compacted topics batches are opened, a few microseconds a record: what key compaction
     cannot decode it could never clean, and a record without a key it would drop. Raises
-    `InvalidBatchError` (Kafka's LogValidator: INVALID_RECORD)."""
-    if any(record.key is None for record in decode_records(data, header)):
-        raise InvalidBatchError(
+    `KeylessRecordsError` (Kafka's LogValidator: INVALID_RECORD)."""
+    keyless = (
+        index for index, record in enumerate(decode_records(data, header)) if record.key is None
+    )
+    if at := tuple(islice(keyless, REFUSED_RECORDS_MAX)):
+        raise KeylessRecordsError(
             "Compacted topic cannot accept message without key in topic partition "
-            f"{part.topic}-{part.partition}."
+            f"{part.topic}-{part.partition}.",
+            at,
         )

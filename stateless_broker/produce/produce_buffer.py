@@ -24,6 +24,7 @@ class Outcome(NamedTuple):
     error: ErrorCode
     base_offset: int
     message: str | None = None
+    refused_records: tuple[int, ...] = ()
 
 
 class ProduceCall(Protocol):

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -29,8 +30,10 @@ def name() -> str:
 
 def test_topics(shell: Shell, name: str) -> None:
     shell.ok("topic", "create", name, "-p", "3", "-c", "max.message.bytes=5000")
-    assert "TOPIC_ALREADY_EXISTS" in shell.failing(1, "topic", "create", name)
-    shell.ok("topic", "create", name, "--if-missing")
+    complaint = shell.failing(1, "topic", "create", name)
+    assert "TOPIC_ALREADY_EXISTS" in complaint
+    assert "--if-not-exists" in complaint
+    shell.ok("topic", "create", name, "--if-not-exists")
     rows = json.loads(shell.ok("topic", "list", "-o", "json"))
     assert {"topic": name, "partitions": 3} in rows
     assert name.encode() in shell.ok("topic", "list")
@@ -94,6 +97,8 @@ def test_bad_json_names_the_line_and_keeps_what_came_before(shell: Shell, name: 
     shell.ok("topic", "create", name)
     complaint = shell.failing(1, "produce", name, "--jsonl", stdin=b'{"value": "good"}\n{bad\n')
     assert "stdin, line 2: not JSON" in complaint
+    assert "; 1 record is acknowledged (" in complaint
+    assert "sed -n '2,$p'" in complaint
     assert shell.ok("consume", name, "-f", "start", "--until-end") == b"good\n"
 
 
@@ -103,14 +108,19 @@ def test_a_line_without_the_separator_is_named(shell: Shell, name: str) -> None:
 
 
 def test_a_wrong_topic(shell: Shell) -> None:
-    for arguments in (
-        ("produce", "nowhere"),
-        ("consume", "nowhere"),
-        ("topic", "delete", "nowhere", "-y"),
-    ):
-        complaint = shell.failing(1, *arguments, stdin=b"x\n")
+    for verb in ("produce", "consume"):
+        complaint = shell.failing(1, verb, "nowhere", stdin=b"x\n")
         assert "'nowhere'" in complaint
-        assert "bucketlog topic create" in complaint
+        assert "`bucketlog topic create nowhere` creates it" in complaint
+    shell.ok("topic", "create", "somewhere", "--if-not-exists")
+    for arguments in (
+        ("delete", "somwhere", "-y"),
+        ("delete", "somwhere"),
+        ("describe", "somwhere"),
+    ):
+        complaint = shell.failing(1, "topic", *arguments)
+        assert "is 'somewhere' meant? `bucketlog topic list` shows" in complaint
+        assert "topic create" not in complaint
     assert "no topic name" in shell.failing(2, "produce", "no where", stdin=b"x\n")
 
 
@@ -135,7 +145,44 @@ def test_a_wrong_partition(shell: Shell, name: str) -> None:
 
 def test_a_record_too_large_is_one_line(shell: Shell, name: str) -> None:
     shell.ok("topic", "create", name, "-c", "max.message.bytes=1000")
-    assert "MESSAGE_TOO_LARGE" in shell.failing(1, "produce", name, stdin=b"x" * 5000 + b"\n")
+    stdin = b"a\nb\n" + b"x" * 5000 + b"\nc\n"
+    complaint = shell.failing(1, "produce", name, stdin=stdin)
+    assert "MESSAGE_TOO_LARGE" in complaint
+    assert re.search(r"stdin, line \d: ", complaint)
+
+
+def sent_on(complaint: str, text: bytes) -> bytes:
+    """What the remedy's command gives of the input."""
+    found = re.search(r"sed -n (-f \S+|'[^']+')", complaint)
+    assert found is not None, complaint
+    command = ["sed", "-n", *shlex.split(found[1])]
+    return subprocess.run(command, input=text, capture_output=True, check=True).stdout
+
+
+def test_a_refused_record_loses_none_and_repeats_none(
+    shell: Shell, name: str, tmp_path: Path
+) -> None:
+    """A compacted topic takes no record without a key: its batch is refused whole, and what came
+    before and beside it stands. What the remedy sends, corrected, is exactly what is missing."""
+    shell.ok("topic", "create", name, "-p", "4", "-c", "cleanup.policy=compact")
+    rows = [json.dumps({"key": f"k{at}", "value": str(at)}) for at in range(30_000)]
+    rows[20_000] = json.dumps({"value": "no key"})
+    text = "\n".join(rows).encode() + b"\n"
+    file = tmp_path / "it's.jsonl"
+    file.write_bytes(text)
+    complaint = shell.failing(1, "produce", name, str(file), "--jsonl")
+    assert "line 20001 (without a key, for a compacted topic): " in complaint
+    assert "INVALID_RECORD" in complaint
+    told = re.search(r"; ([\d,]+) records? (is|are) acknowledged", complaint)
+    assert told is not None, complaint
+    there = shell.ok("consume", name, "-f", "start", "--until-end").split()
+    assert len(there) == int(told[1].replace(",", ""))
+    rest = sent_on(complaint, text).replace(
+        b'{"value": "no key"}', b'{"key": "k", "value": "20000"}'
+    )
+    shell.ok("produce", name, "--jsonl", stdin=rest)
+    there = shell.ok("consume", name, "-f", "start", "--until-end").split()
+    assert sorted(map(int, there)) == list(range(30_000))
 
 
 def test_a_reader_that_goes_away(shell: Shell, name: str) -> None:
@@ -274,6 +321,59 @@ def test_dev_on_a_taken_port_says_so(broker: EmbeddedCluster, tmp_path: Path) ->
     complaint = there.failing(1, "dev", "--port", str(broker.port), "--data", str(data))
     assert f"cannot listen on 127.0.0.1:{broker.port}: Address already in use" in complaint
     assert not data.exists()
+
+
+def test_dev_tells_of_settings_that_it_does_not_hear(tmp_path: Path) -> None:
+    there = Shell("127.0.0.1:1")
+    there.environment |= {
+        "BUCKETLOG_BUCKET_URL": "s3://elsewhere",
+        "BUCKETLOG_REDIS_URL": "redis://user:hidden@example/",
+        "BUCKETLOG_FLUSH_INTERVAL_MS": "0",
+        "BUCKETLOG_FLUSH_BYTE": "1",
+    }
+    with there.start("dev", "--port", "0", "--data", str(tmp_path / "data")) as process:
+        introduction(process)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=TIMEOUT_S)
+    lines = told.decode().splitlines()
+    assert "BUCKETLOG_FLUSH_BYTE is no setting: is BUCKETLOG_FLUSH_BYTES meant?" in lines[0]
+    assert "BUCKETLOG_BUCKET_URL=s3://elsewhere is not heard: dev uses file://" in lines[1]
+    assert "BUCKETLOG_REDIS_URL=… is not heard" in lines[2]
+    assert lines[3:] == ["stopped"], "what is set as dev has it is no news"
+    assert b"hidden" not in told
+
+
+def test_dev_without_data_keeps_the_log_that_its_error_names() -> None:
+    """A Valkey that ends by itself."""
+    with Shell("127.0.0.1:1").start("dev", "--port", "0") as process:
+        introduction(process)
+        for child in psutil.Process(process.pid).children(recursive=True):
+            if "valkey" in child.name():
+                child.kill()
+        _, told = process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == 1
+    found = re.search(r"\(see (\S+)\)", told.decode())
+    assert found is not None, told
+    kept = Path(found[1])
+    assert "bucketlog broker" in kept.read_text() or kept.stat().st_size
+    kept.unlink()
+
+
+def test_a_bucket_whose_folder_is_gone_is_told_so(tmp_path: Path) -> None:
+    with EmbeddedCluster(tmp_path / "data") as cluster:
+        there = Shell(cluster.bootstrap)
+        there.ok("topic", "create", "t")
+        (tmp_path / "data" / "bucket").rename(tmp_path / "elsewhere")
+        with there.start("produce", "t") as process:
+            assert process.stdin is not None
+            process.stdin.write(b"one\n")
+            process.stdin.close()
+            for _ in range(200):
+                if "bucket/0 is gone" in cluster.log_path.read_text():
+                    break
+                process.poll()
+                select.select([], [], [], 0.1)
+        assert "bucket/0 is gone" in cluster.log_path.read_text()
 
 
 def test_broker_needs_its_settings() -> None:

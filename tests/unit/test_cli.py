@@ -83,6 +83,7 @@ def test_help_names_every_command(capsys: Capture) -> None:
         ["segment", "gc", "here"],
         ["segment", "gc", "here", "--dry-run", "--safety-age-ms", "-1"],
         ["topic", "list", "-b", "nonsense:port"],
+        ["topic", "list", "-b", "http://localhost:9092"],
     ],
 )
 def test_wrong_usage_is_code_2_and_says_why(arguments: list[str], capsys: Capture) -> None:

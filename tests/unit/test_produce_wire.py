@@ -65,6 +65,7 @@ def test_responses(version: int) -> None:
         PartitionResult("a", 0, ErrorCode.none, 2**40, -1, 0, None),
         PartitionResult("a", 3, ErrorCode.corrupt_message, -1, -1, -1, "the CRC does not hold"),
         PartitionResult("b", 1, ErrorCode.none, 5, 1_700_000_000_123, 2, None),
+        PartitionResult("b", 2, ErrorCode.invalid_record, -1, -1, -1, "no key", (3, 70_000)),
     ]
     body = produce.write_response(version, results)
     header = b"\0\0\0\x07" + (b"\0" if version >= produce.FLEXIBLE_FROM else b"")
@@ -76,13 +77,18 @@ def test_responses(version: int) -> None:
         (0, ErrorCode.none, 2**40),
         (3, ErrorCode.corrupt_message, -1),
         (1, ErrorCode.none, 5),
+        (2, ErrorCode.invalid_record, -1),
     ]
     assert [row.log_append_time for row in rows[:2]] == [None, None]
     assert round(rows[2].log_append_time.timestamp() * 1000) == 1_700_000_000_123
     if version >= 5:
-        assert [row.log_start_offset for row in rows] == [0, -1, 2]
+        assert [row.log_start_offset for row in rows] == [0, -1, 2, -1]
     if version >= 8:
-        assert [row.error_message for row in rows] == [None, "the CRC does not hold", None]
+        messages = [row.error_message for row in rows]
+        assert messages == [None, "the CRC does not hold", None, "no key"]
+        named = [[one.batch_index for one in row.record_errors] for row in rows]
+        assert named == [[], [], [], [3, 70_000]]
+        assert rows[3].record_errors[0].batch_index_error_message == "no key"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -213,6 +213,12 @@ class FileBucket:
 
     def _error(self, verb: str, key: str, error: OSError) -> BucketError:
         code = error.errno or 0
+        if code == errno.ENOENT and not os.path.isdir(self._root):
+            return BucketRefusedError(
+                f"cannot {verb} {key!r}: the bucket's folder {self._root} is gone",
+                remedy="somebody removed or renamed it: put it back, then restart; a bucket that "
+                "is begun anew has none of its records",
+            )
         message = f"cannot {verb} {key!r} in the folder {self._root}: {error.strerror or error}"
         if code in _REMEDIES:
             return BucketUnavailableError(message, remedy=_REMEDIES[code])
