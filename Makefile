@@ -6,7 +6,7 @@ BIN := .venv/bin
 STORE ?= file
 FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
 
-.PHONY: help demo test check format bench sim prove constraints clean
+.PHONY: help demo test check format bench sim prove package constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ prove: .venv/.installed ## the project's claims at full size, or one of them  [W
 	@scripts/install.sh --background minio localstack spark-jars
 	@scripts/install.sh kcat
 	@$(BIN)/python -m tests.prove $(WHAT) $(ARGS)
+
+package: .venv/.installed ## dist/bucketlog-spark.zip, for `spark-submit --py-files`
+	@$(BIN)/python scripts/spark_package.py $(ARGS)
 
 constraints: .venv/.installed ## write constraints.txt from what .venv holds
 	@{ echo '# The versions this revision was tested with. Written by `make constraints`.'; \

@@ -1,0 +1,43 @@
+"""docs/spark.md's table has the options that the source knows, no more and no fewer."""
+
+import re
+from pathlib import Path
+
+from spark_jobs.options import KNOWN, parse_options
+from tiered_storage.location import S3Options
+
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+
+
+def documented(text: str) -> dict[str, str]:
+    """Option and default."""
+    section = text.partition("\n## Options\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| ([^|]*) \|", section, re.MULTILINE)
+    assert len(rows) == len(dict(rows)), "an option stands there twice"
+    return dict(rows)
+
+
+def test_each_option_is_documented() -> None:
+    found = documented(PAGE.read_text())
+    assert found.keys() == {*KNOWN, *(f"s3.{name}" for name in S3Options.model_fields)}
+
+
+def test_numbers_are_the_defaults() -> None:
+    found = documented(PAGE.read_text())
+    plain = parse_options({"path": "s3://b", "subscribe": "a"})
+    assert plain.s3 is not None
+    numbers = {
+        "maxPartitionBytes": plain.max_partition_bytes,
+        "maxDecompressedBytes": plain.max_decompressed_bytes,
+        "pollIntervalMs": plain.poll_interval_ms,
+        "giveUpAfterMs": plain.give_up_after_ms,
+    }
+    numbers |= {
+        f"s3.{name}": field.default
+        for name, field in S3Options.model_fields.items()
+        if isinstance(field.default, int)
+    }
+    assert {name: found[name] for name in numbers} == {
+        name: str(value) for name, value in numbers.items()
+    }
+    assert found["isolation.level"] == f"`{plain.isolation}`"
