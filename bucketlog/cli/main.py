@@ -6,6 +6,7 @@ from typing import Annotated, cast
 
 import typer
 
+from bucketlog.cli.apply import apply
 from bucketlog.cli.broker import broker
 from bucketlog.cli.consume import consume
 from bucketlog.cli.cost import cost
@@ -41,6 +42,7 @@ app = typer.Typer(
 app.command("dev")(dev)
 app.command("broker")(broker)
 app.add_typer(topic_app, name="topic")
+app.command("apply")(apply)
 app.command("produce")(produce)
 app.command("consume")(consume)
 app.command("replay")(replay)

@@ -17,6 +17,7 @@ T = TypeVar("T")
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+EXIT_CHANGES = 3
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 EXIT_TERMINATED = 143
@@ -32,7 +33,8 @@ IDENTIFIERS = frozenset(
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 failed (also: damage or a mismatch was found); 2 wrong usage or "
-    "configuration; 130 interrupted; 141 the reader of the output went away; "
+    "configuration; 3 apply --dry-run found something to do; 130 interrupted; "
+    "141 the reader of the output went away; "
     "143 consume or replay was stopped by SIGTERM."
 )
 

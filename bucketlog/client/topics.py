@@ -1,11 +1,11 @@
-"""Topic administration: create, ensure, list, describe, delete."""
+"""Topic administration: create, ensure, configure, list, describe, delete."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
@@ -54,10 +54,12 @@ class Topics:
         *,
         partitions: int | None = None,
         configs: Mapping[str, str] | None = None,
+        dry_run: bool = False,
     ) -> TopicInfo:
         """Create a topic; without `partitions` the broker's default decides.
 
-        Raises `LogError` TOPIC_ALREADY_EXISTS.
+        Raises `LogError` TOPIC_ALREADY_EXISTS. A dry run raises what the broker says to it, and
+        has 0 partitions where the broker's default would decide.
         """
         name = name_of(topic)
         if partitions is not None and partitions < 1:
@@ -68,8 +70,12 @@ class Topics:
             BROKER_DEFAULT,
             config=dict(configs or {}),
         )
-        futures = self._admin.client.create_topics([new], request_timeout=self._admin.timeout_s)
+        futures = self._admin.client.create_topics(
+            [new], request_timeout=self._admin.timeout_s, validate_only=dry_run
+        )
         self._admin.wait(futures[name], f"creating topic {name!r}")
+        if dry_run:
+            return TopicInfo(name, partitions or 0)
         return self._info(name)
 
     def ensure(
@@ -97,11 +103,33 @@ class Topics:
             )
         return info
 
-    def add_partitions(self, topic: str | Topic[Any, Any], total: int) -> TopicInfo:
-        """Raise the number of partitions to `total`. Later records of a key may move."""
+    def configure(
+        self, topic: str | Topic[Any, Any], configs: Mapping[str, str], *, dry_run: bool = False
+    ) -> None:
+        """Set these configs; others stay. A dry run raises what the broker says to it."""
+        name = name_of(topic)
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in configs.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
+        futures = self._admin.client.incremental_alter_configs(
+            [resource], request_timeout=self._admin.timeout_s, validate_only=dry_run
+        )
+        self._admin.wait(futures[resource], f"configuring topic {name!r}")
+
+    def add_partitions(
+        self, topic: str | Topic[Any, Any], total: int, *, dry_run: bool = False
+    ) -> TopicInfo:
+        """Raise the number of partitions to `total`. Later records of a key may move.
+
+        A dry run raises what the broker says to it.
+        """
         name = name_of(topic)
         futures = self._admin.client.create_partitions(
-            [NewPartitions(name, total)], request_timeout=self._admin.timeout_s
+            [NewPartitions(name, total)],
+            request_timeout=self._admin.timeout_s,
+            validate_only=dry_run,
         )
         self._admin.wait(futures[name], f"adding partitions to topic {name!r}")
         return self._info(name)

@@ -27,6 +27,7 @@ COMMANDS = {
     "dev",
     "broker",
     "topic",
+    "apply",
     "produce",
     "consume",
     "replay",
