@@ -8,7 +8,6 @@ Connect has, too. Invariant: `_SUCCESS` stands where the files hold what the pla
 matter which tasks ran again or twice (`spark_jobs.parquet_target`).
 """
 
-import gc
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from spark_jobs.parquet_writing import (
     write_task,
 )
 from spark_jobs.replay_plan import ReplayPlan, plan_replay, replay_options
+from spark_jobs.reused_worker import ease_next_task
 from tiered_storage.location import S3Options
 
 if TYPE_CHECKING:
@@ -126,10 +126,7 @@ class _WriteTasks:
                 self.settings,
                 self.plan.options,
             )
-        if not gc.get_freeze_count():
-            # Spark's worker collects garbage after each task: 0.1 s for what is loaded by now
-            gc.collect()
-            gc.freeze()
+        ease_next_task()
         return written
 
 

@@ -27,6 +27,7 @@ from spark_jobs.planning import no_collection, planned_tasks, read_wanted
 from spark_jobs.pruning import NO_PRUNING
 from spark_jobs.pushdown import pruned_by
 from spark_jobs.requests import told_planning
+from spark_jobs.reused_worker import ease_next_task
 from spark_jobs.schema import check_schema, source_schema
 from spark_jobs.stream import BucketlogStreamReader
 from spark_jobs.task import Task, read_task
@@ -56,6 +57,7 @@ class BucketlogSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._options = parse_options(options)
+        ease_next_task()  # Spark makes a source in a worker that will make others
 
     @classmethod
     def name(cls) -> str:
@@ -95,7 +97,9 @@ class BucketlogReader(DataSourceReader):
         options = self.options
         with no_collection(), told_planning(open_log(options), options.url) as planning:
             planning.tasks = planned_tasks(planning.bucket, options, self._pruning)
-            return [Task.of(pieces) for pieces in planning.tasks] or [Task.of(())]
+            tasks = [Task.of(pieces) for pieces in planning.tasks] or [Task.of(())]
+        ease_next_task()
+        return list(tasks)
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         assert isinstance(partition, Task)

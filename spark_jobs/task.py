@@ -11,6 +11,7 @@ from spark_jobs.options import ReadOptions, open_log
 from spark_jobs.packing import packed, unpacked
 from spark_jobs.plan import TaskPiece
 from spark_jobs.requests import told_reading
+from spark_jobs.reused_worker import ease_next_task
 from tiered_storage.counting import CountingSyncBucket
 
 if TYPE_CHECKING:
@@ -47,3 +48,4 @@ def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterato
             isolation=options.isolation,
         )
         yield from told_reading(bucket, options.url, batches)
+    ease_next_task()
