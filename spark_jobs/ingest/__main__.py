@@ -1,0 +1,138 @@
+"""Ingest, from a command line.
+
+    python -m spark_jobs.ingest --bucket s3://logs/prod --topics orders \
+        --schema 'id string, amount double' --parquet s3a://lake/orders
+    spark-submit …/spark_jobs/ingest/__main__.py --bucket … --iceberg lake.db.orders
+
+(with PYSPARK_PYTHON set to this Python). Under spark-submit it uses that session; else it makes a
+local one.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from bucketlog.errors import BucketlogError
+from spark_jobs.ingest.job import MAX_BATCH_LOG_OFFSETS, IngestReport, ingest
+from spark_jobs.ingest.moment import IngestedLog
+from spark_jobs.ingest.rows import parse_shape
+from spark_jobs.ingest.target import Target
+from tiered_storage.location import S3Options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXIT_FAILED = 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m spark_jobs.ingest",
+        description="Ingest topics with JSON values into Parquet by day or an Iceberg table, each "
+        "record exactly once; run it again to go on. Prints a JSON report.",
+    )
+    parser.add_argument("--bucket", required=True, help="s3://bucket/prefix or file:///folder")
+    parser.add_argument("--topics", required=True, help="names, separated by commas")
+    parser.add_argument("--schema", required=True, help="of the values: 'id string, amount double'")
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--parquet", metavar="FOLDER", help="path, file:///… or s3a://…")
+    target.add_argument("--iceberg", metavar="TABLE", help="catalog.database.table")
+    parser.add_argument(
+        "--day-from", metavar="FIELD", help="a timestamp or date of the schema; default: the record"
+    )
+    parser.add_argument(
+        "--max-batch-offsets",
+        type=int,
+        default=MAX_BATCH_LOG_OFFSETS,
+        help="of all partitions in one commit; default: %(default)s",
+    )
+    parser.add_argument(
+        "--fail-on-data-loss",
+        choices=("true", "false"),
+        default="true",
+        help="false: go on where retention has deleted records that were not ingested",
+    )
+    for name, of in (
+        ("option", "of the source, as startingTimestamp=… or s3.endpoint_url=…"),
+        ("target-option", "of the folder's S3 for the driver's own requests: endpoint_url=…"),
+        ("conf", "of a local Spark session, as spark.jars=… (no spark-submit)"),
+    ):
+        parser.add_argument(f"--{name}", action="append", default=[], metavar="NAME=VALUE", help=of)
+    parser.add_argument("--cores", type=int, default=2, help="of a local session")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    options = _pairs(parser, "option", given.option)
+    conf = _pairs(parser, "conf", given.conf)
+    topics = [name.strip() for name in given.topics.split(",") if name.strip()]
+    spark = None
+    try:
+        # what is wrong with the source is said before Spark starts
+        log = IngestedLog(given.bucket, topics, options)
+        log.now(is_first=False, fail_on_data_loss=False)
+        s3 = S3Options.model_validate(_pairs(parser, "target-option", given.target_option))
+        spark = _session(given.cores, conf)
+        report = ingest(
+            spark,
+            log,
+            _target(spark, given, s3),
+            parse_shape(given.schema, given.day_from),
+            max_batch_offsets=given.max_batch_offsets,
+            fail_on_data_loss=given.fail_on_data_loss == "true",
+        )
+    except BucketlogError as error:
+        parser.exit(EXIT_FAILED, f"{parser.prog}: {error}\n")
+    finally:
+        if spark is not None:
+            spark.stop()
+    sys.stdout.write(json.dumps(_as_json(report)) + "\n")
+
+
+def _target(spark: "SparkSession", given: argparse.Namespace, s3: S3Options) -> Target:
+    if given.iceberg:
+        from spark_jobs.ingest.iceberg import IcebergTarget
+
+        return IcebergTarget(spark, given.iceberg, new_id=_new_id)
+    from spark_jobs.ingest.parquet import ParquetTarget
+
+    return ParquetTarget(spark, given.parquet, source=given.bucket, new_id=_new_id, s3=s3)
+
+
+def _new_id() -> str:
+    return uuid4().hex
+
+
+def _as_json(report: IngestReport) -> dict[str, object]:
+    return {**asdict(report), "gaps": [gap._asdict() for gap in report.gaps]}
+
+
+def _pairs(parser: argparse.ArgumentParser, name: str, given: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for item in given:
+        key, separator, value = item.partition("=")
+        if not separator:
+            parser.error(f"--{name} {item}: NAME=VALUE is expected")
+        pairs[key] = value
+    return pairs
+
+
+def _session(cores: int, conf: Mapping[str, str]) -> "SparkSession":
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit started us
+        from pyspark.sql import SparkSession
+
+        return SparkSession.builder.appName("bucketlog ingest").getOrCreate()
+    from spark_jobs.session import local_session
+
+    return local_session(cores=cores, name="bucketlog ingest", config=conf)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What the log holds as a run begins, and whether a stretch of it has records. Spark-free."""
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from uuid import UUID
+
+from bucketlog.errors import ConfigurationError
+from spark_jobs.fetch import read_pieces
+from spark_jobs.ingest.progress import LogPartition, Offsets
+from spark_jobs.options import Subscribe, check_batch, check_stream, parse_options
+from spark_jobs.planning import look_up_times, planned_tasks, select_of
+from spark_jobs.ranges import resolve_ranges
+from tiered_storage.location import open_sync_bucket
+from tiered_storage.log_reader import read_log
+
+_STARTING = "starting"
+
+
+class IngestedLog:
+    """The source of an ingest. `options` are the source's, without a selection."""
+
+    def __init__(self, url: str, topics: list[str], options: Mapping[str, str]) -> None:
+        if not topics:
+            raise ConfigurationError("no topics to ingest", remedy="name at least one")
+        self._given = {**options, "path": url}
+        self._options = parse_options({**self._given, "subscribe": ",".join(topics)})
+        assert isinstance(self._options.selection, Subscribe)
+        check_batch(self._options)
+        check_stream(self._options)  # an ingest has no end either
+
+    def now(self, *, is_first: bool, fail_on_data_loss: bool) -> list[LogPartition]:
+        """Starting offsets count where nothing was ingested before, as they do for a query's first
+        start in Spark. Raises `ConfigurationError`, `CorruptObjectError`, the bucket's errors."""
+        options = replace(self._options, fail_on_data_loss=fail_on_data_loss)
+        if not is_first:
+            options = replace(options, starting=None)
+        with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
+            log = select_of(bucket, options, read_log(bucket))
+            times = look_up_times(bucket, options, log, [options.starting])
+            ranges = resolve_ranges(options, log.selected, log.parts, times)
+        return [
+            LogPartition(
+                wanted.topic,
+                str(UUID(bytes=bytes(wanted.partition.topic_id))),
+                wanted.partition.partition,
+                wanted.start,
+                wanted.end,
+            )
+            for wanted in ranges
+        ]
+
+    def reading(self, start: Offsets, end: Offsets) -> dict[str, str]:
+        """Options of the source that read this stretch."""
+        options = {
+            name: value
+            for name, value in self._given.items()
+            if not name.lower().startswith(_STARTING)
+        }
+        assign: dict[str, list[int]] = {}
+        bounds: dict[str, dict[str, dict[int, int]]] = {"startingOffsets": {}, "endingOffsets": {}}
+        for (topic, partition), first in start.items():
+            if first == end[topic, partition]:
+                continue
+            assign.setdefault(topic, []).append(partition)
+            bounds["startingOffsets"].setdefault(topic, {})[partition] = first
+            bounds["endingOffsets"].setdefault(topic, {})[partition] = end[topic, partition]
+        options["assign"] = json.dumps(assign)
+        return options | {name: json.dumps(bound) for name, bound in bounds.items()}
+
+
+def has_records(reading: Mapping[str, str]) -> bool:
+    """Reads until the first record: as a rule a range GET."""
+    options = parse_options(reading)
+    with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
+        for pieces in planned_tasks(bucket, options):
+            with closing(
+                read_pieces(
+                    bucket,
+                    pieces,
+                    ["offset"],
+                    max_decompressed_bytes=options.max_decompressed_bytes,
+                    isolation=options.isolation,
+                )
+            ) as batches:
+                if next(batches, None) is not None:
+                    return True
+    return False

@@ -1,0 +1,207 @@
+"""A folder of Parquet files as the target, by day; no table format.
+
+    day=2024-05-01/ingest-000000000007-00000.parquet   what readers see
+    _bucketlog/commits/000000000007.json               batch 7: its end offsets, its files
+    _bucketlog/staged/000000000007-<attempt>/…         written, not decided
+
+Spark stages a batch; the commit object, which is created only where there is none, decides whose
+batch it is; then its files are renamed to the names that it says, which whoever comes next can
+finish. Readers pass over `_bucketlog`.
+
+Invariants: a file stands under its published name only after the commit object that says so, and is
+whole; staging is removed once its batch is decided, never before, so what a commit names is staged
+or published. Commit objects are never removed: a number must stay taken.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from bucketlog.errors import ConfigurationError, CorruptObjectError
+from spark_jobs.ingest.hadoop_folder import HadoopFolder
+from spark_jobs.ingest.progress import Commit, IngestConflictError, Standing, TopicEnds
+from spark_jobs.ingest.rows import DAY
+from spark_jobs.parquet_target import parse_target
+from tiered_storage.bucket import SyncBucket
+from tiered_storage.location import S3Options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+FOLDER = "_bucketlog"
+STAGED = f"{FOLDER}/staged"
+_COMMITS = "commits/"
+RENAMES_IN_FLIGHT = 8
+
+
+class PublishedFile(BaseModel):
+    """`staged` within the attempt's folder, `name` within the target."""
+
+    model_config = ConfigDict(frozen=True)
+
+    staged: str
+    name: str
+    size_bytes: int
+
+
+class ParquetCommit(Commit):
+    """`columns` as DDL; `rows` is what the files hold."""
+
+    columns: str
+    rows: int
+    files: tuple[PublishedFile, ...]
+
+    @property
+    def staged_in(self) -> str:
+        return f"{STAGED}/{_number(self.batch)}-{self.attempt}"
+
+
+class ParquetTarget:
+    """`url` is a path, file:///…, s3://… or s3a://…; `s3` is how the driver itself reaches it (a
+    commit object needs a PUT with If-None-Match), Spark's own settings are how Spark does."""
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        url: str,
+        *,
+        source: str,
+        new_id: Callable[[], str],
+        s3: S3Options | None = None,
+    ) -> None:
+        self._spark = spark
+        self._new_id = new_id
+        target = parse_target(url, source=source)
+        self._own = parse_target(f"{url.rstrip('/')}/{FOLDER}", source=source, s3=s3)
+        at = target.location
+        self._folder = HadoopFolder(
+            spark,
+            f"file://{at.path}" if at.scheme == "file" else f"s3a://{at.bucket}/{at.path}",
+        )
+        self._columns = ""
+
+    @property
+    def name(self) -> str:
+        return self._folder.url
+
+    def prepare(self, columns: "StructType") -> Standing:
+        self._columns = columns.toDDL()
+        with closing(self._own.open()) as bucket:
+            last = self._last(bucket)
+        if last is None:
+            strange = [name for name in self._folder.names() if name[0] not in "_."]
+            if strange:
+                raise ConfigurationError(
+                    f"{self.name} holds {strange[0]!r} and no commit of an ingest",
+                    remedy="give an empty folder; one that was ingested into needs its "
+                    f"{FOLDER} back",
+                )
+            return Standing(None, "nothing")
+        if last.columns != self._columns:
+            raise ConfigurationError(
+                f"{self.name} has the columns {last.columns}, not {self._columns}",
+                remedy="give the schema that it was begun with, or another folder",
+            )
+        resumed = self._publish(last)
+        self._remove_staged(last.batch)
+        return Standing(last, "commit", resumed)
+
+    def write(
+        self, rows: "DataFrame", standing: Standing, topics: Mapping[str, TopicEnds]
+    ) -> tuple[Standing, int]:
+        commit = self._staged(rows, standing.next_batch, topics)
+        with closing(self._own.open()) as bucket:
+            self._decide(bucket, commit)
+        self._publish(commit)
+        self._folder.delete(commit.staged_in)
+        return Standing(commit, "commit"), commit.rows
+
+    def _staged(
+        self, rows: "DataFrame", batch: int, topics: Mapping[str, TopicEnds]
+    ) -> ParquetCommit:
+        empty = ParquetCommit(
+            batch=batch,
+            attempt=self._new_id(),
+            topics=dict(topics),
+            columns=self._columns,
+            rows=0,
+            files=(),
+        )
+        folder = self._folder / empty.staged_in
+        rows.write.partitionBy(DAY).parquet(folder)
+        found = [
+            file for file in self._folder.files(empty.staged_in) if file.name.endswith(".parquet")
+        ]
+        files = tuple(
+            PublishedFile(
+                staged=file.name,
+                name=f"{file.name.rpartition('/')[0]}/ingest-{_number(batch)}-{at:05d}.parquet",
+                size_bytes=file.size_bytes,
+            )
+            for at, file in enumerate(found)
+        )
+        count = self._spark.read.schema(rows.schema).parquet(folder).count()
+        return empty.model_copy(update={"rows": count, "files": files})
+
+    def _decide(self, bucket: SyncBucket, commit: ParquetCommit) -> None:
+        key = f"{_COMMITS}{_number(commit.batch)}.json"
+        if bucket.create(key, [commit.model_dump_json().encode()]):
+            return
+        if _read(bucket, key).attempt == commit.attempt:
+            return  # by an earlier try, whose answer was lost
+        self._folder.delete(commit.staged_in)
+        raise IngestConflictError(self.name, commit.batch)
+
+    def _publish(self, commit: ParquetCommit) -> int:
+        """How many files were still staged. Another run may be doing the same."""
+        left = {file.name for file in self._folder.files(commit.staged_in)}
+        waiting = [file for file in commit.files if file.staged in left]
+        if not waiting:
+            return 0
+        for folder in {file.name.rpartition("/")[0] for file in commit.files}:
+            self._folder.make_folder(folder)
+        with ThreadPoolExecutor(RENAMES_IN_FLIGHT, thread_name_prefix="publish") as pool:
+            list(pool.map(lambda file: self._publish_file(commit, file), commit.files))
+        return len(waiting)
+
+    def _publish_file(self, commit: ParquetCommit, file: PublishedFile) -> None:
+        staged = f"{commit.staged_in}/{file.staged}"
+        size = self._folder.size(file.name)
+        if size is None:
+            self._folder.rename(staged, file.name)
+            size = self._folder.size(file.name)
+        if size != file.size_bytes:
+            raise CorruptObjectError(
+                self._folder / file.name,
+                0,
+                f"batch {commit.batch} has {file.size_bytes} bytes there, and "
+                f"{'none are' if size is None else f'{size} are'}",
+                remedy=f"restore it, or {staged}",
+            )
+
+    def _remove_staged(self, batch: int) -> None:
+        """Of batches up to this one, which are decided. A later one may yet be committed by a run
+        that is alive."""
+        for name in self._folder.names(STAGED):
+            number = name.partition("-")[0]
+            if number.isdecimal() and int(number) <= batch:
+                self._folder.delete(f"{STAGED}/{name}")
+
+    def _last(self, bucket: SyncBucket) -> ParquetCommit | None:
+        keys = sorted(info.key for info in bucket.list(_COMMITS))
+        return _read(bucket, keys[-1]) if keys else None
+
+
+def _read(bucket: SyncBucket, key: str) -> ParquetCommit:
+    try:
+        return ParquetCommit.model_validate_json(bytes(bucket.get(key).data))
+    except ValueError as error:
+        raise CorruptObjectError(key, 0, f"it is no commit of an ingest: {error}") from error
+
+
+def _number(batch: int) -> str:
+    return f"{batch:012d}"

@@ -1,0 +1,121 @@
+"""A Parquet folder whose ingest dies at any step: readers see a batch once, or not yet."""
+
+from pathlib import Path
+
+import pyarrow.dataset
+import pytest
+from pyspark.sql import SparkSession
+
+from bucketlog.errors import ConfigurationError, CorruptObjectError
+from spark_jobs.ingest.hadoop_folder import HadoopFolder
+from spark_jobs.ingest.parquet import FOLDER, STAGED, ParquetTarget
+from tests.spark.conftest import Stored
+from tests.spark.ingests import Lake
+
+
+class DiedError(Exception):
+    """In place of a kill."""
+
+
+@pytest.fixture
+def lake(spark: SparkSession, stored: Stored, tmp_path: Path) -> Lake:
+    stored.log.create_topic("orders", 2)
+    lake = Lake.of(spark, stored, "parquet", tmp_path)
+    lake.produce("orders", 0, 10)
+    lake.ingest()
+    lake.produce("orders", 1, 10)
+    return lake
+
+
+def staged(lake: Lake) -> list[str]:
+    return sorted(path.name for path in Path(lake.name, STAGED).glob("*"))
+
+
+@pytest.mark.parametrize(
+    ("step", "calls", "rows", "resumed"),
+    [("_decide", 0, 10, 0), ("_publish", 0, 10, 3), ("rename", 1, 14, 2), ("delete", 0, 20, 0)],
+)
+def test_dying_at_a_step(
+    lake: Lake,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    calls: int,
+    rows: int,
+    resumed: int,
+) -> None:
+    """After `calls` of the step were done, readers see `rows`; what the next run finishes."""
+    owner = HadoopFolder if hasattr(HadoopFolder, step) else ParquetTarget
+    whole = getattr(owner, step)
+    left = [calls]
+
+    def dying(*arguments: object) -> object:
+        if not left[0]:
+            raise DiedError
+        left[0] -= 1
+        return whole(*arguments)
+
+    target = lake.target()
+    with monkeypatch.context() as patch:
+        patch.setattr("spark_jobs.ingest.parquet.RENAMES_IN_FLIGHT", 1)
+        prepared = target.prepare
+
+        def then_die(*arguments: object) -> object:
+            found = prepared(*arguments)  # type: ignore[arg-type] # as it was called
+            patch.setattr(owner, step, dying)
+            return found
+
+        target.prepare = then_die  # type: ignore[method-assign,assignment] # from here on
+        with pytest.raises(DiedError):
+            lake.ingest(target)
+    seen = lake.rows()
+    assert (seen.total(), set(seen.values())) == (rows, {1})
+    assert pyarrow.dataset.dataset(lake.name, partitioning="hive").count_rows() == rows
+    report = lake.ingest()
+    assert report.resumed_files == resumed
+    assert report.records == (10 if step == "_decide" else 0)
+    assert lake.rows() == lake.produced
+    lake.ingest()
+    assert staged(lake) == []
+
+
+def test_staging_of_a_batch_that_may_yet_be_committed_stays(lake: Lake) -> None:
+    own = Path(lake.name, STAGED)
+    for name in ("000000000001-late", "000000000002-alive", "000000000003-alive"):
+        (own / name / "day=2023-11-14").mkdir(parents=True)
+        (own / name / "day=2023-11-14" / "part-0.parquet").write_bytes(b"")
+    target = lake.target()
+    write = target.write
+
+    def looking(*arguments: object) -> object:
+        assert staged(lake) == ["000000000002-alive", "000000000003-alive"]
+        return write(*arguments)  # type: ignore[arg-type] # as it was called
+
+    target.write = looking  # type: ignore[method-assign,assignment] # at this moment
+    assert lake.ingest(target).records == 10
+    lake.ingest()
+    assert staged(lake) == ["000000000003-alive"]
+    assert lake.rows() == lake.produced
+
+
+def test_a_published_file_that_is_not_the_committed_one_is_told(lake: Lake) -> None:
+    target = lake.target()
+    assert isinstance(target, ParquetTarget)
+    decide = target._decide
+
+    def then_die(*arguments: object) -> None:
+        decide(*arguments)  # type: ignore[arg-type] # as it was called
+        raise DiedError
+
+    target._decide = then_die  # type: ignore[method-assign,assignment] # committed, unpublished
+    with pytest.raises(DiedError):
+        lake.ingest(target)
+    folder = Path(lake.name, "day=2023-11-14")
+    (folder / "ingest-000000000002-00000.parquet").write_bytes(b"another")
+    with pytest.raises(CorruptObjectError, match=r"batch 2 has \d+ bytes there, and 7 are"):
+        lake.ingest()
+
+
+def test_a_folder_that_lost_its_commits_is_refused(lake: Lake) -> None:
+    Path(lake.name, FOLDER).rename(Path(lake.name, "_lost"))
+    with pytest.raises(ConfigurationError, match=r"no commit of an ingest.*_bucketlog back"):
+        lake.ingest()
