@@ -193,7 +193,6 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **TIER_TARGETS,
     **SPARK_TARGETS,
     **STORE_TARGETS,
-    **SPARK_TARGETS,
     "clone": prove_clone,
 }
 

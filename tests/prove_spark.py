@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.scenarios.cluster import Store
+from tests.scenarios.ingest import ingest_killed
 from tests.scenarios.large_logs import LISTED_MAX, PARTITIONS, WRITERS
 from tests.scenarios.spark_damage import by_spark, damages
 from tests.scenarios.spark_plan import Planned, plan_many, plan_tiers, read_large, session, urls
@@ -96,8 +97,23 @@ def prove_spark_damage(short: bool) -> Figures:
     return figures
 
 
+def prove_ingest(short: bool) -> Figures:
+    """Iceberg and Parquet hold each record once, however often the ingest was killed."""
+    if short:
+        figures = ingest_killed(1, 2_000, max_batch_offsets=300, objects_before_kill=(15, 40))
+    else:
+        figures = ingest_killed(5, 20_000, max_batch_offsets=1_000, objects_before_kill=(1, 80))
+    told = figures.as_json()
+    for words, counts in (("twice", figures.twice), ("missing", figures.missing)):
+        for kind, count in counts.items():
+            if count:
+                raise ShortfallError(f"{count} records are {words} in {kind}", told)
+    return told
+
+
 SPARK_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "spark-plan": prove_spark_plan,
     "spark-stream": prove_stream,
     "spark-damage": prove_spark_damage,
+    "ingest": prove_ingest,
 }

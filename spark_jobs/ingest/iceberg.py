@@ -145,7 +145,9 @@ class IcebergTarget:
             current = refs[0]["snapshot_id"] if refs else None
             if current is None or current in found:
                 return current, found
-        raise IngestConflictError(self._table, 0)
+        raise CorruptObjectError(
+            self._table, 0, f"snapshot {current} of its branch main is not among its snapshots"
+        )
 
     def _from_rows(self, snapshot: int) -> Commit:
         """Topic ids are not known then."""

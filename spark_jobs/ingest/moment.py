@@ -10,10 +10,9 @@ from bucketlog.errors import ConfigurationError
 from spark_jobs.fetch import read_pieces
 from spark_jobs.ingest.progress import LogPartition, Offsets
 from spark_jobs.options import Subscribe, check_batch, check_stream, parse_options
-from spark_jobs.planning import look_up_times, planned_tasks, select_of
+from spark_jobs.planning import LogFollower, look_up_times, planned_tasks
 from spark_jobs.ranges import resolve_ranges
 from tiered_storage.location import open_sync_bucket
-from tiered_storage.log_reader import read_log
 
 _STARTING = "starting"
 
@@ -37,7 +36,7 @@ class IngestedLog:
         if not is_first:
             options = replace(options, starting=None)
         with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
-            log = select_of(bucket, options, read_log(bucket))
+            log = LogFollower(bucket, options).look()
             times = look_up_times(bucket, options, log, [options.starting])
             ranges = resolve_ranges(options, log.selected, log.parts, times)
         return [

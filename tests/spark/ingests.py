@@ -2,9 +2,11 @@
 
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from threading import Barrier
 from typing import Literal, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,10 +16,12 @@ from spark_jobs.ingest.iceberg import IcebergTarget
 from spark_jobs.ingest.job import IngestReport, ingest
 from spark_jobs.ingest.moment import IngestedLog
 from spark_jobs.ingest.parquet import ParquetTarget
+from spark_jobs.ingest.progress import IngestConflictError
 from spark_jobs.ingest.rows import parse_shape
 from tests.scenarios.spark_jars import iceberg_settings
 from tests.spark.conftest import Stored
 from tests.written_log import START_MS
+from tiered_storage.location import S3Options
 
 SCHEMA = "id string, amount double"
 DAY_MS = 24 * 60 * 60 * 1000
@@ -37,6 +41,7 @@ class Lake:
     name: str
     produced: Counter[Row] = field(default_factory=Counter)
     attempts: int = 0
+    s3: S3Options | None = None
 
     @classmethod
     def of(cls, spark: SparkSession, stored: Stored, kind: Kind, folder: Path) -> "Lake":
@@ -69,7 +74,9 @@ class Lake:
     def target(self) -> IcebergTarget | ParquetTarget:
         if self.kind == "iceberg":
             return IcebergTarget(self.spark, self.name, new_id=self.new_id)
-        return ParquetTarget(self.spark, self.name, source=self.stored.url, new_id=self.new_id)
+        return ParquetTarget(
+            self.spark, self.name, source=self.stored.url, new_id=self.new_id, s3=self.s3
+        )
 
     def new_id(self) -> str:
         self.attempts += 1
@@ -100,6 +107,28 @@ class Lake:
             self.spark.catalog.refreshTable(self.name)
             return self.spark.table(self.name)
         return self.spark.read.parquet(self.name)
+
+    def race(self) -> list[str]:
+        """Two that begin to write the same batch at once: what each ended with, sorted."""
+        both = Barrier(2)
+
+        def at_once() -> str:
+            target = self.target()
+            write = target.write
+
+            def late(*arguments: object) -> object:
+                both.wait(60)
+                return write(*arguments)  # type: ignore[arg-type] # as it was called
+
+            target.write = late  # type: ignore[method-assign,assignment] # to begin together
+            try:
+                return str(self.ingest(target).records)
+            except IngestConflictError as error:
+                return error.code
+
+        with ThreadPoolExecutor(2) as pool:
+            ended = [pool.submit(at_once) for _ in range(2)]
+            return sorted(each.result() for each in ended)
 
     def rows(self) -> Counter[Row]:
         rows = self.table().select("_log_topic", "_log_partition", "_log_offset", "id").collect()

@@ -1,12 +1,7 @@
 """Ingest into both kinds of target: each record once, whoever else is at it."""
 
-import json
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 from pyspark.sql import SparkSession
@@ -119,28 +114,11 @@ def test_batches_before_a_bad_value_stay(lake: Lake) -> None:
 
 def test_of_two_that_want_a_batch_one_has_it(lake: Lake) -> None:
     lake.produce("orders", 0, 3)
-    for _ in range(2):  # into nothing, and after a commit
-        lake.produce("orders", 1, 10)
-        both = Barrier(2)
-
-        def at_once(both: Barrier = both) -> str:
-            target = lake.target()
-            write = target.write
-
-            def late(*arguments: object) -> object:
-                both.wait(60)
-                return write(*arguments)  # type: ignore[arg-type] # as it was called
-
-            target.write = late  # type: ignore[method-assign,assignment] # to begin together
-            try:
-                return str(lake.ingest(target).records)
-            except IngestConflictError as error:
-                return error.code
-
-        with ThreadPoolExecutor(2) as pool:
-            ended = sorted(future.result() for future in [pool.submit(at_once) for _ in range(2)])
-        assert ended[1] == "INGEST_CONFLICT", ended
-        assert lake.rows() == lake.produced
+    assert lake.race() == ["3", "INGEST_CONFLICT"]
+    assert lake.rows() == lake.produced
+    lake.produce("orders", 1, 10)
+    assert lake.race() == ["10", "INGEST_CONFLICT"]
+    assert lake.rows() == lake.produced
 
 
 def test_one_who_comes_late_commits_nothing(lake: Lake) -> None:
@@ -235,27 +213,3 @@ def test_a_topic_that_is_created_again(lake: Lake) -> None:
     report = lake.ingest(fail_on_data_loss=False)
     assert (report.records, report.recreated) == (1, ("orders",))
     assert lake.ingest().batches == 0
-
-
-def test_the_command_line(lake: Lake) -> None:
-    if lake.kind == "iceberg":
-        pytest.skip("the proof runs it")
-    lake.produce("orders", 0, 7)
-    command = [sys.executable, "-m", "spark_jobs.ingest", "--bucket", lake.stored.url]
-    command += ["--topics", "orders", "--schema", SCHEMA, "--cores", "1", "--parquet", lake.name]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert (report["records"], report["batches"], report["last_batch"]) == (7, 1, 1)
-    assert report["partitions"][0] == {"topic": "orders", "partition": 0, "end": 7}
-    assert lake.rows() == lake.produced
-    wrong = subprocess.run(
-        [*command[:-2], "--topics", "nothing", "--iceberg", "a.b.c"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert wrong.returncode == 1
-    assert "no topic 'nothing'" in wrong.stderr
-    assert wrong.stderr.count("\n") == 1

@@ -1,5 +1,8 @@
 """A Parquet folder whose ingest dies at any step: readers see a batch once, or not yet."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.dataset
@@ -7,10 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketlog.errors import ConfigurationError, CorruptObjectError
+from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, RunningStore
 from spark_jobs.ingest.hadoop_folder import HadoopFolder
 from spark_jobs.ingest.parquet import FOLDER, STAGED, ParquetTarget
+from tests.scenarios.spark_jars import s3a_settings
 from tests.spark.conftest import Stored
-from tests.spark.ingests import Lake
+from tests.spark.ingests import SCHEMA, Lake
+from tiered_storage.location import S3Options
 
 
 class DiedError(Exception):
@@ -119,3 +125,48 @@ def test_a_folder_that_lost_its_commits_is_refused(lake: Lake) -> None:
     Path(lake.name, FOLDER).rename(Path(lake.name, "_lost"))
     with pytest.raises(ConfigurationError, match=r"no commit of an ingest.*_bucketlog back"):
         lake.ingest()
+
+
+def test_the_command_line(lake: Lake) -> None:
+    command = [sys.executable, "-m", "spark_jobs.ingest", "--bucket", lake.stored.url]
+    command += ["--topics", "orders", "--schema", SCHEMA, "--cores", "1", "--parquet", lake.name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["records"], report["batches"], report["last_batch"]) == (10, 1, 2)
+    assert report["partitions"][0] == {"topic": "orders", "partition": 0, "end": 10}
+    assert lake.rows() == lake.produced
+    wrong = subprocess.run(
+        [*command[:-2], "--topics", "nothing", "--iceberg", "a.b.c"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert wrong.returncode == 1
+    assert "no topic 'nothing'" in wrong.stderr
+    assert wrong.stderr.count("\n") == 1
+
+
+def test_of_two_on_s3_one_has_the_batch(
+    spark: SparkSession,
+    spark_jars: list[Path],
+    minio: RunningStore,
+    stored: Stored,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    minio.make_bucket("ingested")
+    for name, value in s3a_settings(minio).items():
+        spark.conf.set(name.removeprefix("spark.hadoop."), value)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    s3 = S3Options(endpoint_url=minio.endpoint_url, region=REGION)
+    lake = Lake(spark, stored, "parquet", "s3a://ingested/lake", s3=s3)
+    stored.log.create_topic("orders", 2)
+    for many in (10, 20):
+        lake.produce("orders", 1, many)
+        assert lake.race() == [str(many), "INGEST_CONFLICT"]
+        assert lake.rows() == lake.produced
+    with minio.client() as client:
+        found = client.list_objects_v2(Bucket="ingested", Prefix=f"lake/{STAGED}/")
+    assert not [item for item in found.get("Contents", []) if not item["Key"].endswith("/")]
