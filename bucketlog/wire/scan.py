@@ -9,6 +9,7 @@ folder); where none of them can be written, each process compiles for itself (se
 """
 
 import importlib
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -36,8 +37,10 @@ def compiled(function: _Function) -> _Function:
     if _numba is None:
         return function
     try:
-        return cast(_Function, _numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # "cannot cache function": there is no folder it may write
+        kept = _numba.njit(cache=True, nogil=True)(function)
+        os.makedirs(kept.stats.cache_path, exist_ok=True)  # of a module in a zip nobody has tried
+        return cast(_Function, kept)
+    except (RuntimeError, OSError):  # "cannot cache function": there is no folder it may write
         return cast(_Function, _numba.njit(nogil=True)(function))
 
 

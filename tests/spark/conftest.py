@@ -1,6 +1,5 @@
 """One Spark session for a run, and logs written to folders."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bucketlog.errors import ConfigurationError
 from bucketlog.wire.records import Record
+from localstack.servers import ACCESS_KEY, SECRET_KEY
 from spark_jobs.session import local_session
 from tests.components import Components
 from tests.scenarios.spark_jars import installed_jars, jar_settings
@@ -36,8 +36,8 @@ def spark(
         further = {}  # tests that need them ask for `spark_jars`
     with pytest.MonkeyPatch.context() as patch:
         # Spark's Python workers find the credentials of a test store in the environment
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            patch.setenv(name, os.environ.get(name, "testing"))
+        patch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
         session = local_session(
             config={
                 **further,
