@@ -18,7 +18,7 @@ from stateless_broker.settings import BrokerSettings
 logger = logging.getLogger(__name__)
 
 PREFIX = "BUCKETLOG_"
-LIKENESS = 0.9
+LIKENESS = 0.91
 EXIT_STOPPED, EXIT_FAILED, EXIT_CONFIGURATION = 0, 1, 2
 
 

@@ -1,5 +1,6 @@
 """What several kinds of test share: the components plugin and one real broker for a whole run."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ import psutil
 import pytest
 
 from bucketlog.embedded import EmbeddedCluster
+
+os.environ["XDG_CONFIG_HOME"] = os.devnull  # no profile of whoever runs the tests counts
 
 if TYPE_CHECKING:  # pytest must be the first to import its plugin
     from tests.components import Components

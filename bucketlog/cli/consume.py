@@ -34,7 +34,11 @@ def consume(
     start: Annotated[
         str,
         typer.Option(
-            "--from", "-f", metavar="WHERE", help="start, end, an offset, or a time (ISO 8601)."
+            "--from",
+            "-f",
+            envvar="BUCKETLOG_CONSUME_FROM",
+            metavar="WHERE",
+            help="start, end, an offset, or a time (ISO 8601).",
         ),
     ] = "end",
     count: Annotated[
@@ -64,7 +68,9 @@ def consume(
     ] = RecordOutput.RAW,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Print records, a line each; goes on until stopped unless -n or --until-end is given."""
+    """Print records, a line each, as tail -f does: what comes from now on, until it is stopped.
+
+    --from start prints what is there first; -n and --until-end stop by themselves."""
     where = _where(topic, start, group, partition, until_end=until_end)
     from bucketlog.client.log import connect
     from bucketlog.client.topic import Topic

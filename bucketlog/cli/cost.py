@@ -38,7 +38,12 @@ def cost(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="One of them; repeatable."),
+        typer.Option(
+            "--set",
+            envvar="BUCKETLOG_COST_SET",
+            metavar="NAME=VALUE",
+            help="One of them; repeatable.",
+        ),
     ] = None,
     output: OutputFormat = Output.TABLE,
 ) -> None:

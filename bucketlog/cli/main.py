@@ -8,6 +8,9 @@ import typer
 
 from bucketlog.cli.apply import apply
 from bucketlog.cli.broker import broker
+from bucketlog.cli.completion import COMPLETE, completion
+from bucketlog.cli.config import app as config_app
+from bucketlog.cli.config import use_profile
 from bucketlog.cli.consume import consume
 from bucketlog.cli.cost import cost
 from bucketlog.cli.demo import demo
@@ -24,6 +27,7 @@ from bucketlog.cli.output import (
     EXIT_USAGE,
 )
 from bucketlog.cli.produce import produce
+from bucketlog.cli.profiles import CHOICE, PREFIX, restored
 from bucketlog.cli.replay import replay
 from bucketlog.cli.segment import app as segment_app
 from bucketlog.cli.signals import Terminated
@@ -36,8 +40,12 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     rich_markup_mode=None,
     no_args_is_help=True,
+    add_completion=False,  # `bucketlog completion` instead
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": PREFIX.removesuffix("_"),
+    },
 )
 app.command("dev")(dev)
 app.command("broker")(broker)
@@ -51,6 +59,8 @@ app.add_typer(segment_app, name="segment")
 app.command("doctor")(doctor)
 app.command("cost")(cost)
 app.command("demo")(demo)
+app.add_typer(config_app, name="config")
+app.command("completion")(completion)
 
 
 def _show_version(wanted: bool) -> None:
@@ -63,12 +73,29 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
+    profile: Annotated[
+        str | None,
+        typer.Option("--profile", envvar=CHOICE, metavar="NAME", help="Of `bucketlog config`."),
+    ] = None,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            allow_from_autoenv=False,
+            help="Show the version.",
+        ),
     ] = False,
 ) -> None:
-    pass
+    given = context.get_parameter_source("profile")
+    context.obj = use_profile(
+        profile,
+        "flag" if given is not None and given.name == "COMMANDLINE" else "environment",
+        context.command,
+        is_strict=context.invoked_subcommand != "config",
+    )
 
 
 # Typer brings its own copy of click, and does not export these two.
@@ -79,7 +106,10 @@ _UsageError, _ClickError = typer.BadParameter.__mro__[1:3]
 
 def run() -> None:
     """Run the command line and exit."""
-    if "_BUCKETLOG_COMPLETE" in os.environ:  # the shell asks for completions
+    if COMPLETE in os.environ:  # the shell asks for completions
+        from typer._completion_classes import completion_init
+
+        completion_init()
         app(prog_name="bucketlog")
     sys.exit(main(sys.argv[1:]))
 
@@ -91,7 +121,10 @@ def main(arguments: list[str]) -> int:
     """
     try:
         command = typer.main.get_command(app)
-        with command.make_context("bucketlog", arguments) as context:
+        with (
+            restored(os.environ),  # a profile stands in it meanwhile
+            command.make_context("bucketlog", arguments) as context,
+        ):
             code = command.invoke(context)
         sys.stdout.flush()
         return code if isinstance(code, int) else EXIT_OK
@@ -118,6 +151,8 @@ def _explain(error: Exception) -> int:
             return EXIT_USAGE
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "bucketlog"
+        if origin := _variable_at_fault(error):
+            message = f"{origin}: {message}"
         _say(f"{message} (see `{command} --help`)" if isinstance(error, _UsageError) else message)
         return EXIT_USAGE
     if isinstance(error, BucketlogError):
@@ -128,6 +163,18 @@ def _explain(error: Exception) -> int:
     name = getattr(error, "filename", None)
     _say(f"{name}: {getattr(error, 'strerror', error)}" if name else str(error))
     return EXIT_FAILED
+
+
+def _variable_at_fault(error: Exception) -> str | None:
+    """Where a refused value comes from, if not from the command line."""
+    parameter, context = getattr(error, "param", None), getattr(error, "ctx", None)
+    if parameter is None or context is None:
+        return None
+    source = context.get_parameter_source(parameter.name)
+    if source is None or source.name != "ENVIRONMENT":
+        return None
+    given = parameter.envvar or f"{context.auto_envvar_prefix}_{parameter.name}".upper()
+    return str(given)
 
 
 def _say(message: str) -> None:

@@ -21,7 +21,10 @@ Bootstrap = Annotated[
 DEFAULT_BOOTSTRAP = "localhost:9092"
 
 OutputFormat = Annotated[
-    Output, typer.Option("--output", "-o", help="How to print: for people or for a pipe.")
+    Output,
+    typer.Option(
+        "--output", "-o", envvar="BUCKETLOG_OUTPUT", help="How to print: for people or for a pipe."
+    ),
 ]
 BucketUrl = Annotated[
     str,

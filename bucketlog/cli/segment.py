@@ -173,7 +173,10 @@ def collect_garbage(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what brokers would delete; needed.")
     ] = False,
-    every_key: Annotated[bool, typer.Option("--keys", help="Each object, not sums.")] = False,
+    every_key: Annotated[
+        bool,
+        typer.Option("--keys", envvar="BUCKETLOG_SEGMENT_GC_KEYS", help="Each object, not sums."),
+    ] = False,
     safety_age_ms: Annotated[
         int | None,
         typer.Option(

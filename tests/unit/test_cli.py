@@ -36,6 +36,8 @@ COMMANDS = {
     "doctor",
     "demo",
     "cost",
+    "config",
+    "completion",
 }
 
 
