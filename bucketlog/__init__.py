@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from bucketlog.client.log import Log as Log
     from bucketlog.client.log import connect as connect
     from bucketlog.client.partition_consumer import PartitionConsumer as PartitionConsumer
-    from bucketlog.client.producer import Delivered as Delivered
+    from bucketlog.client.poison import DeadLetter as DeadLetter
     from bucketlog.client.producer import Delivery as Delivery
     from bucketlog.client.producer import Producer as Producer
+    from bucketlog.client.sending import Delivered as Delivered
     from bucketlog.client.topic import Record as Record
     from bucketlog.client.topic import Topic as Topic
     from bucketlog.embedded import EmbeddedCluster as EmbeddedCluster
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "BucketlogError": "bucketlog.errors",
     "Consumer": "bucketlog.client.consumer",
-    "Delivered": "bucketlog.client.producer",
+    "DeadLetter": "bucketlog.client.poison",
+    "Delivered": "bucketlog.client.sending",
     "Delivery": "bucketlog.client.producer",
     "EmbeddedCluster": "bucketlog.embedded",
     "GroupConsumer": "bucketlog.client.group_consumer",

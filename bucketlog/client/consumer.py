@@ -4,14 +4,16 @@ Which partitions are read is decided by a subclass: `PartitionConsumer` (they ar
 `GroupConsumer` (the members of a group share them).
 
 Invariants: nothing is skipped silently: an offset that is out of range, a lost broker or a record
-that does not decode is raised, and iteration may go on after it. With `until="end"` it returns
-exactly the records that stood before each partition's end when that was looked up.
+that does not decode is raised, and iteration may go on after it (but see `on_error`). With
+`until="end"` it returns exactly the records that stood before each partition's end when that was
+looked up.
 """
 
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -19,10 +21,11 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from bucketlog.client.decoding import decode, spot_of
+from bucketlog.client.decoding import UnreadableRecordError, decode, spot_of
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.poison import Poison
 from bucketlog.client.topic import Record, Topic
-from bucketlog.errors import InvalidDataError, LogError
+from bucketlog.errors import LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -48,18 +51,31 @@ class Consumer(ABC, Generic[K, V]):
     """
 
     def __init__(
-        self, config: Mapping[str, Any], topic: Topic[K, V], *, until_end: bool, timeout_s: float
+        self,
+        config: Mapping[str, Any],
+        topic: Topic[K, V],
+        poison: Poison,
+        *,
+        until_end: bool,
+        timeout_s: float,
     ) -> None:
         self.topic = topic
+        self._poison = poison
         self._timeout_s = timeout_s
         self._ready: deque[Message] = deque()
         self._ends: dict[int, int] | None = {} if until_end else None
         """With `until="end"`: where each partition that is not read to its end yet ends."""
         self._broken_since: float | None = None
+        self._woken = False
         try:
             self._kafka = KafkaConsumer({**config, "enable.partition.eof": until_end})
         except KafkaException as error:
             raise log_error(error.args[0], f"opening topic {topic.name!r}") from error
+
+    @property
+    def passed_over(self) -> int:
+        """How many records were skipped or set aside because they do not decode (`on_error`)."""
+        return self._poison.passed_over
 
     def poll(self, max_records: int = BATCH_RECORDS, timeout_s: float = 1.0) -> list[Record[K, V]]:
         """Up to `max_records` records that are there or come within `timeout_s`; maybe none.
@@ -67,25 +83,12 @@ class Consumer(ABC, Generic[K, V]):
         Raises `LogError`, or `InvalidDataError` for a record that does not decode: the ones before
         it have been returned by earlier calls or come with the next one after it.
         """
-        deadline = time.monotonic() + timeout_s
-        self._more_wanted()
-        while not self._ready and not self.finished:
-            left = deadline - time.monotonic()
-            if left <= 0 and timeout_s > 0:
-                break
-            self._fill(max_records, max(0.0, min(left, _POLL_S)))
-            if timeout_s <= 0:
-                break
-        records: list[Record[K, V]] = []
-        while self._ready and len(records) < max_records:
-            try:
-                records.append(decode(self.topic, self._ready[0]))
-            except InvalidDataError:
-                if records:
-                    return records
-                self._handed_out(self._ready.popleft())
-                raise
-            self._handed_out(self._ready.popleft())
+        try:
+            records, count = self._read_ahead(max_records, timeout_s)
+        except UnreadableRecordError:
+            self._hand_out(1)
+            raise
+        self._hand_out(count)
         return records
 
     def batches(self, max_records: int = BATCH_RECORDS) -> Iterator[list[Record[K, V]]]:
@@ -100,20 +103,19 @@ class Consumer(ABC, Generic[K, V]):
         """With `until="end"`: all of it was read. Otherwise never."""
 
     def close(self) -> None:
-        self._kafka.close()
+        try:
+            self._kafka.close()
+        finally:
+            self._poison.close()
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Record[K, V]:
-        self._more_wanted()
-        while not self._ready:
-            if self.finished:
+        while (record := self._at_once()) is None:
+            if not self._prepare():
                 raise StopIteration
-            self._fill(BATCH_RECORDS, _POLL_S)
-        message = self._ready.popleft()
-        self._handed_out(message)
-        return decode(self.topic, message)
+        return record
 
     def __enter__(self) -> Self:
         return self
@@ -126,11 +128,96 @@ class Consumer(ABC, Generic[K, V]):
     ) -> None:
         self.close()
 
+    # Handing out, in steps: the first two may wait, in any thread; the others never do ---------
+
+    def _read_ahead(self, max_records: int, timeout_s: float) -> tuple[list[Record[K, V]], int]:
+        """The records that `_hand_out`, called with the number beside them, takes next."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self._more_wanted()
+            self._wait(max_records, deadline if timeout_s > 0 else 0.0)
+            records, count = self._decode_ahead(max_records)
+            if records or self.finished or time.monotonic() >= deadline or self._woken:
+                return records, count
+            self._hand_out(count)
+
+    def _prepare(self) -> bool:
+        """Wait for what `_at_once` takes or raises; False: all was read, or `_wake` was called."""
+        while True:
+            self._more_wanted()
+            self._wait(BATCH_RECORDS, float("inf"))
+            if not self._ready:
+                return False
+            if self._poison.raises or self._decode_ahead(1)[0]:
+                return True
+            self._hand_out(1)
+
+    def _at_once(self) -> Record[K, V] | None:
+        """Hand out a record that is there and decodes, if nothing else is to be done first."""
+        if not self._ready or self._is_serving_due():
+            return None
+        try:
+            record = decode(self.topic, self._ready[0])
+        except UnreadableRecordError:
+            if not self._poison.raises:
+                return None
+            self._more_wanted()
+            self._hand_out(1)
+            raise
+        self._more_wanted()
+        self._hand_out(1)
+        return record
+
+    def _hand_out(self, count: int) -> None:
+        for _ in range(count):
+            self._handed_out(self._ready.popleft())
+
+    def _begin(self) -> None:
+        self._woken = False
+
+    def _wake(self) -> None:
+        """Let the thread that waits return soon: until `_begin`, nothing waits."""
+        self._woken = True
+
+    def _wait(self, max_records: int, deadline: float) -> None:
+        """Until something is ready, or all was read; `deadline` 0: look once."""
+        while not self._ready and not self._woken and not self.finished:
+            left = deadline - time.monotonic()
+            if left <= 0 and deadline:
+                return
+            self._fill(max_records, max(0.0, min(left, _POLL_S)))
+            if not deadline:
+                return
+
+    def _decode_ahead(self, max_records: int) -> tuple[list[Record[K, V]], int]:
+        """What decodes of the first `max_records`, and how many of them were looked at. What does
+        not decode has been passed over, or is raised when it is the first."""
+        records: list[Record[K, V]] = []
+        unreadable: list[tuple[Message, UnreadableRecordError]] = []
+        count = 0
+        for message in islice(self._ready, max_records):
+            try:
+                records.append(decode(self.topic, message))
+            except UnreadableRecordError as error:
+                if self._poison.raises:
+                    if records:
+                        break
+                    raise
+                unreadable.append((message, error))
+            count += 1
+        if unreadable:
+            self._poison.pass_over(unreadable)
+        return records, count
+
     # What a group keeps account of -----------------------------------------------------------
 
     @abstractmethod
     def _more_wanted(self) -> None:
         """The caller asks for records: it is done with those it was given."""
+
+    @abstractmethod
+    def _is_serving_due(self) -> bool:
+        """`_more_wanted` would ask librdkafka for news, which may wait."""
 
     @abstractmethod
     def _handed_out(self, message: Message) -> None:

@@ -1,6 +1,6 @@
 """From librdkafka's messages to typed records."""
 
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from confluent_kafka import Message
 
@@ -11,11 +11,23 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+class UnreadableRecordError(InvalidDataError):
+    """A record whose `part` does not decode, for the `reason` without its place."""
+
+    def __init__(self, where: str, part: Literal["key", "value"], reason: InvalidDataError) -> None:
+        super().__init__(
+            f"the {part} of the record at {where}: {reason.message}", remedy=reason.remedy
+        )
+        self.part = part
+        self.reason = reason.message
+        self.cause_name = f"{type(reason).__module__}.{type(reason).__qualname__}"
+
+
 def decode(topic: Topic[K, V], message: Message) -> Record[K, V]:
-    """Raises `InvalidDataError`, which names topic, partition and offset."""
+    """Raises `UnreadableRecordError`, which names topic, partition and offset."""
     partition, offset = spot_of(message)
     timestamp_ms = message.timestamp()[1]
-    raw = (message.key(), message.value(), _headers(message))
+    raw = (message.key(), message.value(), headers_of(message))
     return decode_raw(topic, partition, offset, timestamp_ms, *raw)
 
 
@@ -28,15 +40,15 @@ def decode_raw(
     raw_value: bytes | None,
     headers: tuple[tuple[str, bytes | None], ...],
 ) -> Record[K, V]:
-    """Raises `InvalidDataError`, which names topic, partition and offset."""
+    """Raises `UnreadableRecordError`, which names topic, partition and offset."""
+    part: Literal["key", "value"] = "key"
     try:
         key = None if raw_key is None else topic.key_format.decode(raw_key)
+        part = "value"
         value = None if raw_value is None else topic.value_format.decode(raw_value)
     except InvalidDataError as error:
-        raise InvalidDataError(
-            f"the record at {topic.name}[{partition}]@{offset}: {error.message}",
-            remedy=error.remedy,
-        ) from error
+        where = f"{topic.name}[{partition}]@{offset}"
+        raise UnreadableRecordError(where, part, error) from error
     return Record(
         topic.name,
         partition,
@@ -54,7 +66,7 @@ def spot_of(message: Message) -> tuple[int, int]:
     return message.partition() or 0, message.offset() or 0
 
 
-def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+def headers_of(message: Message) -> tuple[tuple[str, bytes | None], ...]:
     headers = message.headers()
     if not headers:
         return ()

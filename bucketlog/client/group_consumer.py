@@ -24,6 +24,7 @@ from bucketlog.client.consumer import Consumer
 from bucketlog.client.decoding import spot_of
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.membership import Membership
+from bucketlog.client.poison import Poison
 from bucketlog.client.settled import Settlement
 from bucketlog.client.topic import Topic
 from bucketlog.errors import LogError
@@ -60,6 +61,7 @@ class GroupConsumer(Consumer[K, V]):
         self,
         config: Mapping[str, Any],
         topic: Topic[K, V],
+        poison: Poison,
         membership: Membership,
         settlement: Settlement,
         *,
@@ -85,7 +87,9 @@ class GroupConsumer(Consumer[K, V]):
             **membership.kafka_config(),
             "on_commit": self._commit_answered,
         }
-        super().__init__({**config, **ours}, topic, until_end=until_end, timeout_s=timeout_s)
+        super().__init__(
+            {**config, **ours}, topic, poison, until_end=until_end, timeout_s=timeout_s
+        )
         self._kafka.subscribe(
             [topic.name],
             on_assign=self._partitions_came,
@@ -139,6 +143,8 @@ class GroupConsumer(Consumer[K, V]):
                 bounded(lambda: self._leave(left_s / 2), left_s)
             except KafkaException as error:
                 raise self._error(error.args[0], "leaving the group") from error
+            finally:
+                self._poison.close()
 
     def _leave(self, left_s: float) -> None:
         if self._membership.is_cooperative and not self._owned:
@@ -179,8 +185,11 @@ class GroupConsumer(Consumer[K, V]):
                 if error.kafka_code != KafkaError._STATE:
                     raise
                 # The partition is lost: its records come again, and `consume` tells why.
-        if self._ready and time.monotonic() - self._served_s > SERVE_S:
+        if self._is_serving_due():
             self._fill(1, 0)  # a slow loop body must not keep the group waiting
+
+    def _is_serving_due(self) -> bool:
+        return bool(self._ready) and time.monotonic() - self._served_s > SERVE_S
 
     def _handed_out(self, message: Message) -> None:
         partition, offset = spot_of(message)

@@ -2,18 +2,27 @@
 
 import logging
 import socket
-import uuid
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from bucketlog.client.admin import Admin
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.groups import Groups
 from bucketlog.client.kafka_errors import ADVICE
-from bucketlog.client.membership import Assignor, GroupStart, Membership, OnPartitions
-from bucketlog.client.partition_consumer import PartitionConsumer, Start
+from bucketlog.client.membership import Membership
+from bucketlog.client.options import (
+    DELIVERY_TIMEOUT_S,
+    GroupOptions,
+    PartitionOptions,
+    ProducerOptions,
+    check_names,
+    consumer_config,
+    producer_config,
+)
+from bucketlog.client.partition_consumer import PartitionConsumer
+from bucketlog.client.poison import DeadLetter, OnError, Poison
 from bucketlog.client.producer import Producer
 from bucketlog.client.settled import Settlement
 from bucketlog.client.topic import Topic
@@ -27,11 +36,6 @@ DEFAULT_BOOTSTRAP = "localhost:9092"
 DEFAULT_PORT = 9092
 TRANSPORT = -195
 """librdkafka's code for a connection that fails."""
-
-QUEUE_BYTES = 64 * 1024 * 1024
-"""What a producer or a consumer keeps for its other side."""
-
-Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
 _logger = logging.getLogger("bucketlog.kafka")
 _logger.addHandler(logging.NullHandler())
@@ -49,7 +53,7 @@ def connect(
     `timeout_s` bounds every request that waits for an answer. `config` adds librdkafka settings
     (security, tuning) to every client. Raises `LogError` if nothing listens there.
     """
-    _check_reachable(bootstrap, timeout_s)
+    check_reachable(bootstrap, timeout_s)
     return Log(bootstrap, client_id=client_id, timeout_s=timeout_s, config=config)
 
 
@@ -65,7 +69,7 @@ class Log:
         config: Mapping[str, Any] | None,
     ) -> None:
         self.bootstrap = bootstrap
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._config: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             "client.id": client_id,
@@ -78,121 +82,70 @@ class Log:
         self.groups = Groups(self._admin)
         self._opened: list[Producer | Consumer[Any, Any]] = []
 
-    def producer(
-        self,
-        *,
-        compression: Compression = "none",
-        linger_ms: float = 5.0,
-        batch_bytes: int = 1024 * 1024,
-        queue_bytes: int = QUEUE_BYTES,
-        queue_records: int = 100_000,
-        delivery_timeout_s: float = 120.0,
-        idempotent: bool = True,
-    ) -> Producer:
+    def producer(self, **options: Unpack[ProducerOptions]) -> Producer:
         """A producer. A batch leaves when it has `batch_bytes` or is `linger_ms` old."""
         producer = Producer(
-            {
-                **self._config,
-                "enable.idempotence": idempotent,
-                "acks": "all",
-                "compression.type": compression,
-                "linger.ms": linger_ms,
-                "batch.size": batch_bytes,
-                "batch.num.messages": 1_000_000,
-                "queue.buffering.max.kbytes": max(1, queue_bytes // 1024),
-                "queue.buffering.max.messages": queue_records,
-                "delivery.timeout.ms": int(delivery_timeout_s * 1000),
-                "partitioner": "murmur2_random",
-            },
-            delivery_timeout_s=delivery_timeout_s,
+            self.producer_config(options),
+            delivery_timeout_s=options.get("delivery_timeout_s", DELIVERY_TIMEOUT_S),
         )
         self._opened.append(producer)
         return producer
 
+    def producer_config(self, options: ProducerOptions) -> dict[str, Any]:
+        """librdkafka's settings of a producer on this cluster."""
+        check_names("producer", options)
+        return {**self._config, **producer_config(options)}
+
     @overload
     def consumer(
-        self,
-        topic: Topic[K, V],
-        *,
-        start: Start = "latest",
-        partitions: Iterable[int] | None = None,
-        until: Literal["end"] | None = None,
-        queue_bytes: int = QUEUE_BYTES,
-        max_wait_ms: int = 500,
+        self, topic: Topic[K, V], **options: Unpack[PartitionOptions]
     ) -> PartitionConsumer[K, V]: ...
     @overload
     def consumer(
-        self,
-        topic: Topic[K, V],
-        *,
-        group: str,
-        start: GroupStart = "latest",
-        until: Literal["end"] | None = None,
-        auto_commit: bool = True,
-        commit_interval_s: float = 5.0,
-        assignor: Assignor = "cooperative-sticky",
-        instance_id: str | None = None,
-        session_timeout_s: float = 45.0,
-        max_poll_interval_s: float = 300.0,
-        on_assigned: OnPartitions | None = None,
-        on_revoked: OnPartitions | None = None,
-        queue_bytes: int = QUEUE_BYTES,
-        max_wait_ms: int = 500,
+        self, topic: Topic[K, V], *, group: str, **options: Unpack[GroupOptions]
     ) -> GroupConsumer[K, V]: ...
     def consumer(
-        self,
-        topic: Topic[K, V],
-        *,
-        group: str | None = None,
-        start: Any = "latest",
-        partitions: Iterable[int] | None = None,
-        until: Literal["end"] | None = None,
-        queue_bytes: int = QUEUE_BYTES,
-        max_wait_ms: int = 500,
-        **membership: Any,
+        self, topic: Topic[K, V], *, group: str | None = None, **given: Any
     ) -> Consumer[K, V]:
         """A consumer of the given partitions, or of all that the topic has now; with `group`, a
         member of that group.
 
         `until="end"` stops at the ends that the partitions have now (in a group: had when they
-        came to this member); otherwise it goes on for ever. `max_wait_ms` is how long a broker
-        may hold back an empty answer. In a group `start` is for where nothing is committed; what
-        the caller is done with is committed every `commit_interval_s`, when partitions go, and at
-        the end, unless `auto_commit` is False. A loop body may take `max_poll_interval_s`. A
-        member with an `instance_id` keeps its partitions while it restarts. Raises `LogError`,
+        came to this member); otherwise it goes on for ever. `on_error` says what becomes of a
+        record that does not decode. In a group `start` is for where nothing is committed; what the
+        caller is done with is committed every `commit_interval_s`, when partitions go, and at the
+        end, unless `auto_commit` is False. A loop body may take `max_poll_interval_s`. A member
+        with an `instance_id` keeps its partitions while it restarts. Raises `LogError`,
         `ConfigurationError`.
         """
-        config = {
-            **self._config,
-            "auto.offset.reset": "error",
-            "queued.max.messages.kbytes": max(1, queue_bytes // 1024),
-            "queued.min.messages": 1_000_000,
-            "fetch.wait.max.ms": max_wait_ms,
-            "check.crcs": True,
+        check_names("consumer", given)
+        options = dict(given)
+        config = {**self._config, **consumer_config(options, group)}
+        poison = self._poison(options.pop("on_error", "raise"))
+        bounds: dict[str, Any] = {
+            "until_end": options.pop("until", None) == "end",
+            "timeout_s": self.timeout_s,
         }
-        bounds: dict[str, Any] = {"until_end": until == "end", "timeout_s": self._timeout_s}
         consumer: Consumer[K, V]
         if group is None:
-            if membership:
-                raise ConfigurationError(
-                    f"{min(membership)} without a group", remedy='add group="..."'
-                )
-            chosen = self._partitions_of(topic, partitions)
-            # librdkafka wants a group id; it is not used
-            config |= {"group.id": f"bucketlog-{uuid.uuid4().hex}", "enable.auto.commit": False}
-            consumer = PartitionConsumer(config, topic, start=start, partitions=chosen, **bounds)
+            chosen = self._partitions_of(topic, options.get("partitions"))
+            start = options.get("start", "latest")
+            consumer = PartitionConsumer(
+                config, topic, poison, start=start, partitions=chosen, **bounds
+            )
         else:
-            if partitions is not None:
-                raise ConfigurationError(
-                    f"partitions are given to the members of group {group!r} by the group",
-                    remedy="leave out partitions, or the group",
-                )
-            member = Membership(group=group, start=start, **membership)
+            member = Membership(group=group, **options)
             count = self.topics.partition_count(topic)
             settlement = Settlement(self._admin, group, topic.name, partitions=count)
-            consumer = GroupConsumer(config, topic, member, settlement, **bounds)
+            consumer = GroupConsumer(config, topic, poison, member, settlement, **bounds)
         self._opened.append(consumer)
         return consumer
+
+    def _poison(self, on_error: OnError) -> Poison:
+        poison = Poison(on_error, lambda: self.producer(linger_ms=0))
+        if isinstance(on_error, DeadLetter):
+            self.topics.partition_count(on_error.name)  # found missing now, not at the first one
+        return poison
 
     def _partitions_of(
         self, topic: Topic[Any, Any], wanted: Iterable[int] | None
@@ -229,7 +182,7 @@ class Log:
         self.close()
 
 
-def _check_reachable(bootstrap: str, timeout_s: float) -> None:
+def check_reachable(bootstrap: str, timeout_s: float) -> None:
     """Fail at once, and say which address, where librdkafka would try until its timeout."""
     reasons = []
     for address in bootstrap.split(","):

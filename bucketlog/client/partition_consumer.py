@@ -9,6 +9,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.poison import Poison
 from bucketlog.client.topic import Topic
 
 K = TypeVar("K")
@@ -25,13 +26,14 @@ class PartitionConsumer(Consumer[K, V]):
         self,
         config: Mapping[str, Any],
         topic: Topic[K, V],
+        poison: Poison,
         *,
         start: Start,
         partitions: tuple[int, ...],
         until_end: bool,
         timeout_s: float,
     ) -> None:
-        super().__init__(config, topic, until_end=until_end, timeout_s=timeout_s)
+        super().__init__(config, topic, poison, until_end=until_end, timeout_s=timeout_s)
         self.partitions = partitions
         try:
             begin = self._positions(start)
@@ -52,6 +54,9 @@ class PartitionConsumer(Consumer[K, V]):
 
     def _more_wanted(self) -> None:
         """Nobody keeps account of what was read."""
+
+    def _is_serving_due(self) -> bool:
+        return False
 
     def _handed_out(self, message: Message) -> None:
         """Nobody keeps account of what was read."""

@@ -10,6 +10,7 @@ from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from bucketlog.client.admin import EARLIEST, LATEST, Admin
+from bucketlog.client.durations import Retention, retention_ms
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.topic import Topic
 from bucketlog.errors import ConfigurationError, LogError
@@ -53,13 +54,15 @@ class Topics:
         topic: str | Topic[Any, Any],
         *,
         partitions: int | None = None,
+        retention: Retention | None = None,
         configs: Mapping[str, str] | None = None,
         dry_run: bool = False,
     ) -> TopicInfo:
         """Create a topic; without `partitions` the broker's default decides.
 
-        Raises `LogError` TOPIC_ALREADY_EXISTS. A dry run raises what the broker says to it, and
-        has 0 partitions where the broker's default would decide.
+        `retention` is how long records are kept: `"7d"`, `"forever"`, a timedelta; the rest is for
+        `configs`, by Kafka's names. Raises `LogError` TOPIC_ALREADY_EXISTS. A dry run raises what
+        the broker says to it, and has 0 partitions where the broker's default would decide.
         """
         name = name_of(topic)
         if partitions is not None and partitions < 1:
@@ -68,7 +71,7 @@ class Topics:
             name,
             BROKER_DEFAULT if partitions is None else partitions,
             BROKER_DEFAULT,
-            config=dict(configs or {}),
+            config=_with_retention(retention, configs),
         )
         futures = self._admin.client.create_topics(
             [new], request_timeout=self._admin.timeout_s, validate_only=dry_run
@@ -83,15 +86,17 @@ class Topics:
         topic: str | Topic[Any, Any],
         *,
         partitions: int | None = None,
+        retention: Retention | None = None,
         configs: Mapping[str, str] | None = None,
     ) -> TopicInfo:
         """Create the topic unless it exists.
 
-        One that exists is left as it is; where it has fewer partitions than asked for,
-        `ConfigurationError` is raised rather than every key's partition changed.
+        One that exists is left as it is. Where it has fewer partitions than asked for, or another
+        retention, `ConfigurationError` is raised rather than every key's partition changed or
+        records deleted; `configs` are for a new one only.
         """
         try:
-            return self.create(topic, partitions=partitions, configs=configs)
+            return self.create(topic, partitions=partitions, retention=retention, configs=configs)
         except LogError as error:
             if error.code != "TOPIC_ALREADY_EXISTS":
                 raise
@@ -101,22 +106,37 @@ class Topics:
                 f"topic {info.name!r} has {info.partitions} partitions, not {partitions}",
                 remedy="topics.add_partitions does it, and moves keys to other partitions",
             )
+        if retention is not None:
+            self._check_retention(info.name, retention_ms(retention))
         return info
 
     def configure(
-        self, topic: str | Topic[Any, Any], configs: Mapping[str, str], *, dry_run: bool = False
+        self,
+        topic: str | Topic[Any, Any],
+        configs: Mapping[str, str] | None = None,
+        *,
+        retention: Retention | None = None,
+        dry_run: bool = False,
     ) -> None:
         """Set these configs; others stay. A dry run raises what the broker says to it."""
         name = name_of(topic)
         entries = [
-            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-            for key, value in configs.items()
+            ConfigEntry(key, text, incremental_operation=AlterConfigOpType.SET)
+            for key, text in _with_retention(retention, configs).items()
         ]
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
         futures = self._admin.client.incremental_alter_configs(
             [resource], request_timeout=self._admin.timeout_s, validate_only=dry_run
         )
         self._admin.wait(futures[resource], f"configuring topic {name!r}")
+
+    def _check_retention(self, name: str, wanted_ms: int) -> None:
+        has_ms = int(self._configs(name, f"looking up topic {name!r}")["retention.ms"].value)
+        if has_ms != wanted_ms:
+            raise ConfigurationError(
+                f"topic {name!r} keeps records for {has_ms} ms, not {wanted_ms}",
+                remedy="topics.configure(topic, retention=...) changes it; a shorter one deletes",
+            )
 
     def add_partitions(
         self, topic: str | Topic[Any, Any], total: int, *, dry_run: bool = False
@@ -149,19 +169,20 @@ class Topics:
         count = self._info(name).partitions
         earliest = self._admin.offsets(name, range(count), EARLIEST, doing)
         latest = self._admin.offsets(name, range(count), LATEST, doing)
-        resource = ConfigResource(ResourceType.TOPIC, name)
-        entries = self._admin.wait(
-            self._admin.client.describe_configs([resource], request_timeout=self._admin.timeout_s)[
-                resource
-            ],
-            doing,
-        )
+        entries = self._configs(name, doing)
         return TopicDetails(
             name,
             tuple(PartitionInfo(part, earliest[part], latest[part]) for part in range(count)),
             {entry.name: entry.value or "" for entry in entries.values()},
             frozenset(entry.name for entry in entries.values() if not entry.is_default),
         )
+
+    def _configs(self, name: str, doing: str) -> Any:
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        futures = self._admin.client.describe_configs(
+            [resource], request_timeout=self._admin.timeout_s
+        )
+        return self._admin.wait(futures[resource], doing)
 
     def partition_count(self, topic: str | Topic[Any, Any]) -> int:
         """How many partitions it has now. Raises `LogError` if there is no such topic."""
@@ -191,3 +212,16 @@ class Topics:
 
 def name_of(topic: str | Topic[Any, Any]) -> str:
     return topic if isinstance(topic, str) else topic.name
+
+
+def _with_retention(
+    retention: Retention | None, configs: Mapping[str, str] | None
+) -> dict[str, str]:
+    given = dict(configs or {})
+    if retention is None:
+        return given
+    if "retention.ms" in given:
+        raise ConfigurationError(
+            "retention and the config retention.ms say the same", remedy="give one of them"
+        )
+    return given | {"retention.ms": str(retention_ms(retention))}

@@ -12,7 +12,8 @@ from bucketlog.client.topic import Topic
 from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from bucketlog.client.log import Compression, Log
+    from bucketlog.client.log import Log
+    from bucketlog.client.options import Compression
     from bucketlog.replaying.replay import Replay
 
 CHUNK_RECORDS = 50_000

@@ -9,7 +9,7 @@ import pytest
 
 import bucketlog
 from bucketlog import Topic
-from bucketlog.client.log import Compression
+from bucketlog.client.options import Compression
 from bucketlog.doctor.digest import LogDigest, differences
 from bucketlog.doctor.of_bucket import digest_of_bucket
 from bucketlog.doctor.of_cluster import digest_of_cluster

@@ -1,0 +1,179 @@
+"""What the producers with and without `await` share: queueing records and keeping their fates.
+
+Invariants: every record that `put` or `put_batch` took is reported once by librdkafka; a failure
+stays in the account until somebody has seen it: who asked for that record, or `raise_failures`.
+Nothing here waits. Reports come in the thread that polls the handle.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import Producer as KafkaProducer
+
+from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.topic import Headers, HeaderValue, Topic
+from bucketlog.errors import LogError
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+SEND_MANY_CHUNK = 1000
+"""Records encoded and queued at a time by `send_many`."""
+
+Report: TypeAlias = Callable[[KafkaError | None, Message], None]
+Encoded: TypeAlias = tuple[
+    str, bytes | None, bytes | None, int, list[tuple[str, HeaderValue]] | None, int
+]
+"""Topic, value, key, partition (-1: by the key), headers, milliseconds since 1970 (0: now)."""
+
+
+class Delivered(NamedTuple):
+    """Where a record stands now."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class Fate:
+    """What becomes of one record: `_delivered` or `_error` is set once, by its report."""
+
+    __slots__ = ("_delivered", "_error", "_outbox")
+
+    def __init__(self, outbox: "Outbox") -> None:
+        self._outbox = outbox
+        self._delivered: Delivered | None = None
+        self._error: LogError | None = None
+
+    @property
+    def done(self) -> bool:
+        """Its outcome is known."""
+        return self._delivered is not None or self._error is not None
+
+    @property
+    def error(self) -> LogError | None:
+        """Why the record was not delivered; None while that is open, or where it was. To look at
+        it is not to handle it: `flush` raises it all the same."""
+        return self._error
+
+    def _report(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self._delivered = Delivered(
+                message.topic() or "", message.partition() or 0, message.offset() or 0
+            )
+        else:
+            self._error = self._outbox.failed(error, message, self)
+
+    def _raise(self, error: LogError) -> None:
+        self._outbox.failures.pop(self, None)
+        raise error
+
+
+class Outbox:
+    """librdkafka's producer, and the account of what was not delivered."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.kafka = KafkaProducer(dict(config))
+        self.failures: dict[object, LogError] = {}
+        """That nobody has seen, by who keeps the record's fate (or a number, where nobody does)."""
+        self._numbers = itertools.count()
+
+    def put(self, record: Encoded, report: Report) -> bool:
+        """Queue one record; False: there is no room. Raises `LogError`."""
+        topic, value, key, partition, headers, timestamp_ms = record
+        try:
+            self.kafka.produce(
+                topic,
+                value,
+                key,
+                partition,
+                on_delivery=report,
+                timestamp=timestamp_ms,
+                headers=headers,
+            )
+        except BufferError:
+            return False
+        except KafkaException as error:
+            raise log_error(error.args[0], f"sending to topic {topic!r}") from error
+        return True
+
+    def put_batch(
+        self, topic: str, messages: list[dict[str, Any]], report: Report
+    ) -> list[dict[str, Any]]:
+        """Queue them; returns those that there was no room for. Raises `LogError`."""
+        try:
+            queued = self.kafka.produce_batch(topic, messages, on_delivery=report)
+        except KafkaException as error:
+            raise log_error(error.args[0], f"sending to topic {topic!r}") from error
+        if queued == len(messages):
+            return []
+        left = [message for message in messages if "_error" in message]
+        for message in left:
+            refused = message.pop("_error")
+            if refused.code() != KafkaError._QUEUE_FULL:
+                raise log_error(refused, f"sending to topic {topic!r}")
+        return left
+
+    def failed(self, error: KafkaError, message: Message, fate: object) -> LogError:
+        failure = log_error(
+            error, f"a record for {message.topic()}[{message.partition()}] was not delivered"
+        )
+        self.failures[next(self._numbers) if fate is None else fate] = failure
+        return failure
+
+    def raise_failures(self) -> None:
+        """The first that nobody has seen, with how many there are; they count as seen then."""
+        failures = list(self.failures.values())
+        self.failures.clear()
+        if not failures:
+            return
+        first = failures[0]
+        if len(failures) > 1:
+            first.add_note(f"{len(failures)} records were not delivered; this is the first")
+        raise first
+
+
+def encoded(
+    topic: Topic[K, V],
+    value: V | None,
+    key: K | None,
+    headers: Headers | None,
+    partition: int | None,
+    timestamp_ms: int | None,
+) -> Encoded:
+    """Raises `InvalidDataError`."""
+    return (
+        topic.name,
+        None if value is None else topic.value_format.encode(value),
+        None if key is None else topic.key_format.encode(key),
+        -1 if partition is None else partition,
+        _header_list(headers) if headers else None,
+        0 if timestamp_ms is None else timestamp_ms,
+    )
+
+
+def encoded_chunks(
+    topic: Topic[K, V], values: Iterable[V], key: Callable[[V], K] | None
+) -> Iterator[list[dict[str, Any]]]:
+    """As `Outbox.put_batch` takes them. Raises `InvalidDataError`."""
+    encode_value, encode_key = topic.value_format.encode, topic.key_format.encode
+    rest = iter(values)
+    while chunk := list(islice(rest, SEND_MANY_CHUNK)):
+        if key is None:
+            yield [{"value": encode_value(value)} for value in chunk]
+        else:
+            yield [{"value": encode_value(value), "key": encode_key(key(value))} for value in chunk]
+
+
+def no_room(waited_s: float) -> LogError:
+    return log_error(
+        KafkaError(KafkaError._QUEUE_FULL),
+        f"waited {waited_s:g} s for room in the producer's queue",
+    )
+
+
+def _header_list(headers: Headers) -> list[tuple[str, HeaderValue]]:
+    return list(headers.items() if isinstance(headers, Mapping) else headers)
