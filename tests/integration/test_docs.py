@@ -13,6 +13,7 @@ from bucketlog.embedded import EmbeddedCluster
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "localhost:9092"
+BUCKET = "s3://bucket/prefix"
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -25,9 +26,10 @@ def test_every_snippet_of_the_sdk_runs(tmp_path: Path) -> None:
     assert len(snippets) == 8
     with EmbeddedCluster(tmp_path) as cluster:
         for snippet in snippets:
-            script = snippet.replace(ADDRESS, cluster.bootstrap)
+            script = snippet.replace(ADDRESS, cluster.bootstrap).replace(BUCKET, cluster.bucket_url)
             done = subprocess.run(
                 [sys.executable, "-W", "error", "-c", script],
+                cwd=tmp_path,
                 capture_output=True,
                 text=True,
                 check=False,
@@ -59,3 +61,5 @@ def test_every_line_of_the_cli_runs(tmp_path: Path) -> None:
     assert '"key": "de", "value": "hallo"' in done.stdout
     assert "all sound" in done.stdout
     assert "2 records written to copy" in done.stderr
+    assert "2 records written to again" in done.stderr
+    assert '"engine": "local"' in done.stdout
