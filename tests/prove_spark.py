@@ -100,9 +100,9 @@ def prove_spark_damage(short: bool) -> Figures:
 def prove_ingest(short: bool) -> Figures:
     """Iceberg and Parquet hold each record once, however often the ingest was killed."""
     if short:
-        figures = ingest_killed(1, 2_000, max_batch_offsets=300, objects_before_kill=(15, 40))
+        figures = ingest_killed(1, 2_000, max_batch_offsets=300, objects_before_kill=(12, 30))
     else:
-        figures = ingest_killed(5, 20_000, max_batch_offsets=1_000, objects_before_kill=(1, 80))
+        figures = ingest_killed(5, 10_000, max_batch_offsets=1_000, objects_before_kill=(1, 50))
     told = figures.as_json()
     for words, counts in (("twice", figures.twice), ("missing", figures.missing)):
         for kind, count in counts.items():

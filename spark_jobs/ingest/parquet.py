@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
 from pydantic import BaseModel, ConfigDict
 
 from bucketlog.errors import ConfigurationError, CorruptObjectError
@@ -113,8 +114,16 @@ class ParquetTarget:
     def write(
         self, rows: "DataFrame", standing: Standing, topics: Mapping[str, TopicEnds]
     ) -> tuple[Standing, int]:
-        commit = self._staged(rows, standing.next_batch, topics)
+        from pyspark.errors import PySparkException
+
         with closing(self._own.open()) as bucket:
+            try:
+                commit = self._staged(rows, standing.next_batch, topics)
+            except (Py4JJavaError, PySparkException) as error:
+                if bucket.head(_key(standing.next_batch)) is None:
+                    raise
+                # whoever has the batch now may have removed what was staged
+                raise IngestConflictError(self.name, standing.next_batch) from error
             self._decide(bucket, commit)
         self._publish(commit)
         self._folder.delete(commit.staged_in)
@@ -148,7 +157,7 @@ class ParquetTarget:
         return empty.model_copy(update={"rows": count, "files": files})
 
     def _decide(self, bucket: SyncBucket, commit: ParquetCommit) -> None:
-        key = f"{_COMMITS}{_number(commit.batch)}.json"
+        key = _key(commit.batch)
         if bucket.create(key, [commit.model_dump_json().encode()]):
             return
         if _read(bucket, key).attempt == commit.attempt:
@@ -201,6 +210,10 @@ def _read(bucket: SyncBucket, key: str) -> ParquetCommit:
         return ParquetCommit.model_validate_json(bytes(bucket.get(key).data))
     except ValueError as error:
         raise CorruptObjectError(key, 0, f"it is no commit of an ingest: {error}") from error
+
+
+def _key(batch: int) -> str:
+    return f"{_COMMITS}{_number(batch)}.json"
 
 
 def _number(batch: int) -> str:

@@ -48,10 +48,12 @@ TOPICS = {"orders": 3, "refunds": 1}
 SCHEMA = "id string, amount double"
 TABLE = "lake.db.records"
 PARQUET = f"s3a://{LAKE}/parquet"
+SETTINGS = {"flush_interval_ms": "250", "checkpoint_interval_ms": "3000"}
 PREFIXES = {"iceberg": "warehouse/", "parquet": "parquet/"}
 COLUMNS = ["_log_topic", "_log_partition", "_log_offset", "id"]
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 RUN_TIMEOUT_S = 180.0
+FLUSH_TIMEOUT_S = 60.0
 POLL_S = 0.01
 PACE_S = 0.02
 PACE_RECORDS = 10
@@ -90,7 +92,12 @@ class JsonLoad(threading.Thread):
         self.failures: list[str] = []
         self._stopping = threading.Event()
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 20}
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 20,
+                "log_level": 0,
+            }
         )
         self._sent = 0
 
@@ -104,7 +111,8 @@ class JsonLoad(threading.Thread):
         self._sent += many
 
     def flush(self) -> None:
-        assert not self._producer.flush(60)
+        left = self._producer.flush(FLUSH_TIMEOUT_S)
+        assert not left, f"{left} records are neither acknowledged nor refused"
         assert not self.failures, self.failures[:3]
 
     def run(self) -> None:
@@ -240,7 +248,7 @@ def ingest_killed(
     """`objects_before_kill`: the fewest and the most that a run makes. Raises `AssertionError`;
     nothing is left running."""
     began = time.perf_counter()
-    with running_cluster(1, store=Store.MINIO, settings={"flush_interval_ms": "50"}) as cluster:
+    with running_cluster(1, store=Store.MINIO, settings=SETTINGS) as cluster:
         _store(cluster).make_bucket(LAKE)
         for topic, partitions in TOPICS.items():
             create_topic(cluster.bootstrap, topic, partitions)

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 
 from bucketlog.errors import ConfigurationError, CorruptObjectError
 from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, RunningStore
-from spark_jobs.ingest.hadoop_folder import HadoopFolder
+from spark_jobs.ingest.hadoop_folder import FoundFile, HadoopFolder
 from spark_jobs.ingest.parquet import FOLDER, STAGED, ParquetTarget
+from spark_jobs.ingest.progress import IngestConflictError
 from tests.scenarios.spark_jars import s3a_settings
 from tests.spark.conftest import Stored
 from tests.spark.ingests import SCHEMA, Lake
@@ -100,6 +101,33 @@ def test_staging_of_a_batch_that_may_yet_be_committed_stays(lake: Lake) -> None:
     assert lake.ingest(target).records == 10
     lake.ingest()
     assert staged(lake) == ["000000000003-alive"]
+    assert lake.rows() == lake.produced
+
+
+def test_staging_that_was_removed_under_a_late_one_is_a_conflict(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = HadoopFolder.files
+
+    def after_others(folder: HadoopFolder, name: str) -> list[FoundFile]:
+        if name.startswith(STAGED):
+            monkeypatch.undo()
+            lake.ingest()
+            lake.ingest()
+            assert staged(lake) == []
+        return files(folder, name)
+
+    late = lake.target()
+    prepared = late.prepare
+
+    def and_then(*arguments: object) -> object:
+        found = prepared(*arguments)  # type: ignore[arg-type] # as it was called
+        monkeypatch.setattr(HadoopFolder, "files", after_others)
+        return found
+
+    late.prepare = and_then  # type: ignore[method-assign,assignment] # from here on
+    with pytest.raises(IngestConflictError, match="batch 2"):
+        lake.ingest(late)
     assert lake.rows() == lake.produced
 
 
