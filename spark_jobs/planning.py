@@ -18,7 +18,6 @@ from spark_jobs.committed import CommittedReader
 from spark_jobs.damage import placing, without_footer
 from spark_jobs.options import ReadOptions, check_batch
 from spark_jobs.plan import TaskLimits, TaskPiece, objects_to_cut, plan_tasks, wanted_rows
-from spark_jobs.pruning import NO_PRUNING, Pruning
 from spark_jobs.ranges import OffsetRange, Selected, Times, resolve_ranges, select, wanted_times
 from tiered_storage.bucket import SyncBucket
 from tiered_storage.log_cut import LogSnapshot, ReadablePartition, readable
@@ -106,17 +105,11 @@ def look_up_times(
 
 def read_wanted(bucket: SyncBucket, options: ReadOptions) -> tuple[list[OffsetRange], Parts]:
     """What a batch read wants, and where that stands: no row is a manifest's any more."""
-    return _read_pruned(bucket, options, NO_PRUNING)
-
-
-def _read_pruned(
-    bucket: SyncBucket, options: ReadOptions, pruning: Pruning
-) -> tuple[list[OffsetRange], Parts]:
     check_batch(options)
     log = LogFollower(bucket, options).look()
     times = look_up_times(bucket, options, log, [options.starting, options.ending])
-    ranges = pruning.ranges(resolve_ranges(options, log.selected, log.parts, times))
-    return ranges, pruning.parts(with_segments(bucket, ranges, pruning.parts(log.parts)))
+    ranges = resolve_ranges(options, log.selected, log.parts, times)
+    return ranges, with_segments(bucket, ranges, log.parts)
 
 
 def with_segments(bucket: SyncBucket, ranges: Sequence[OffsetRange], parts: Parts) -> Parts:
@@ -134,12 +127,10 @@ def _names(ranges: Sequence[OffsetRange]) -> Iterator[tuple[str, TopicPartition]
     return ((wanted.topic, wanted.partition) for wanted in ranges)
 
 
-def planned_tasks(
-    bucket: SyncBucket, options: ReadOptions, pruning: Pruning = NO_PRUNING
-) -> list[tuple[TaskPiece, ...]]:
+def planned_tasks(bucket: SyncBucket, options: ReadOptions) -> list[tuple[TaskPiece, ...]]:
     """Of a batch read. Raises `ConfigurationError`, `CorruptObjectError`, the bucket's errors."""
     with no_collection():
-        ranges, parts = _read_pruned(bucket, options, pruning)
+        ranges, parts = read_wanted(bucket, options)
         return tasks_of(bucket, options, ranges, parts)
 
 

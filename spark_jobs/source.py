@@ -12,7 +12,7 @@ Written to the Python data source API of Spark 4.0.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,8 +24,6 @@ from pyspark.sql.types import StructType
 from spark_jobs.options import ReadOptions, check_batch, check_stream, open_log, parse_options
 from spark_jobs.plan import count_records, wanted_rows
 from spark_jobs.planning import no_collection, planned_tasks, read_wanted
-from spark_jobs.pruning import NO_PRUNING
-from spark_jobs.pushdown import pruned_by
 from spark_jobs.requests import told_planning
 from spark_jobs.reused_worker import ease_next_task
 from spark_jobs.schema import check_schema, source_schema
@@ -35,20 +33,13 @@ from tiered_storage.tier_reader import read_indexes
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import Filter
 
 FORMAT = "bucketlog"
-FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("bucketlog")` known to a session.
-
-    Where `spark.sql.python.filterPushdown.enabled` is on by then (Spark 4.1), filters prune what is
-    read. Spark refuses a reader that takes filters while it is off: hence two sources.
-    """
-    pushing = str(spark.conf.get(FILTER_PUSHDOWN, "false")).lower() == "true"
-    spark.dataSource.register(PruningSource if pushing else BucketlogSource)
+    """Make `format("bucketlog")` known to a session."""
+    spark.dataSource.register(BucketlogSource)
 
 
 class BucketlogSource(DataSource):
@@ -77,26 +68,20 @@ class BucketlogSource(DataSource):
         return BucketlogStreamReader(self._options, schema)
 
 
-class PruningSource(BucketlogSource):
-    """The same for a session that pushes filters down."""
-
-    def reader(self, schema: StructType) -> "PruningReader":
-        plain = super().reader(schema)
-        return PruningReader(plain.options, schema)
-
-
 class BucketlogReader(DataSourceReader):
-    """`partitions` runs on the driver, `read` in a task. Raises `BucketlogError`s."""
+    """`partitions` runs on the driver, `read` in a task. Raises `BucketlogError`s.
+
+    Filters are not taken from Spark: where one frame is used with two filters, it would give both
+    what the last one left (docs/decisions/0010)."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self.options = options
         self._names = schema.fieldNames()
-        self._pruning = NO_PRUNING
 
     def partitions(self) -> list[InputPartition]:
         options = self.options
         with no_collection(), told_planning(open_log(options), options.url) as planning:
-            planning.tasks = planned_tasks(planning.bucket, options, self._pruning)
+            planning.tasks = planned_tasks(planning.bucket, options)
             tasks = [Task.of(pieces) for pieces in planning.tasks] or [Task.of(())]
         ease_next_task()
         return list(tasks)
@@ -104,15 +89,6 @@ class BucketlogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         assert isinstance(partition, Task)
         return read_task(self.options, self._names, partition)
-
-
-class PruningReader(BucketlogReader):
-    """Reads what filters leave; all of them are given back, so that Spark applies them, too."""
-
-    def pushFilters(self, filters: list["Filter"]) -> Iterable["Filter"]:  # noqa: N802 - Spark's name
-        for each in filters:
-            self._pruning = pruned_by(self._pruning, each)
-        return filters
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from tests.checkpoints import write_checkpoint
 from tests.spark.conftest import Stored
 from tests.written_log import START_MS, some_records
 
+FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
 KAFKA_COLUMNS = (
     "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,"
     "timestamp:timestamp,timestampType:int>"
@@ -215,3 +217,17 @@ def test_a_log_that_lost_an_object_is_named(spark: SparkSession, stored: Stored)
     lost.unlink()
     with pytest.raises(PySparkException, match=f"{lost.name}.*missing"):
         stored.load(spark, subscribe="orders").collect()
+
+
+def test_a_frame_that_is_filtered_twice_loses_nothing(spark: SparkSession, orders: Stored) -> None:
+    """Where Spark pushes filters down, it mixes up those of one frame: we take none."""
+    before = spark.conf.get(FILTER_PUSHDOWN)
+    spark.conf.set(FILTER_PUSHDOWN, "true")
+    try:
+        frame = orders.load(spark, subscribe="orders")
+        parts = [frame.filter(frame["partition"] == number) for number in range(3)]
+        total = len(offsets(frame))
+        assert offsets(parts[0].union(parts[1]).union(parts[2])) == offsets(frame)
+        assert frame.count() == total
+    finally:
+        spark.conf.set(FILTER_PUSHDOWN, str(before))

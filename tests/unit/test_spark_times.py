@@ -1,18 +1,14 @@
-"""Points in time, filters and limits on offsets, without a Spark."""
+"""Points in time and limits on offsets, without a Spark."""
 
 import random
-from datetime import UTC, datetime, timedelta
 
 import pytest
-from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, Not
 
 from bucketlog.errors import ConfigurationError
 from bucketlog.wire.records import Record
 from spark_jobs.fetch import read_pieces
 from spark_jobs.options import parse_options
 from spark_jobs.planning import planned_tasks
-from spark_jobs.pruning import NO_PRUNING, Pruning
-from spark_jobs.pushdown import pruned_by
 from tests.written_log import START_MS, WrittenLog
 from tests.written_tier import Batch, WrittenTier, batches_in
 from tiered_storage.backends.memory import MemoryBucket
@@ -47,7 +43,7 @@ class Timed:
         tier.list_in_manifest(part, [first])
         self.log.flush()
 
-    def read(self, pruning: Pruning = NO_PRUNING, **options: str) -> list[list[int]]:
+    def read(self, **options: str) -> list[list[int]]:
         """Offsets, task by task."""
         parsed = parse_options({**BASE, **options})
         return [
@@ -58,11 +54,11 @@ class Timed:
                 )
                 for offset in batch.column(0).to_pylist()
             ]
-            for task in planned_tasks(self.log.bucket, parsed, pruning)
+            for task in planned_tasks(self.log.bucket, parsed)
         ]
 
-    def offsets(self, pruning: Pruning = NO_PRUNING, **options: str) -> list[int]:
-        return [offset for task in self.read(pruning, **options) for offset in task]
+    def offsets(self, **options: str) -> list[int]:
+        return [offset for task in self.read(**options) for offset in task]
 
     def first_since(self, at_ms: int) -> int:
         return next(record.offset for record in self.records if record.timestamp >= at_ms)
@@ -108,30 +104,6 @@ def test_no_task_has_more_offsets_than_allowed(timed: Timed, most: int) -> None:
     tasks = timed.read(maxRecordsPerPartition=str(most))
     assert [offset for task in tasks for offset in task] == list(range(len(timed.records)))
     assert max(map(len, tasks)) == min(most, len(timed.records))
-
-
-@pytest.mark.parametrize("step", range(0, 5900, 500))
-def test_filters_prune_and_lose_nothing(timed: Timed, step: int) -> None:
-    since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START_MS + step)
-    pruning = pruned_by(NO_PRUNING, GreaterThan(("timestamp",), since))
-    found = timed.offsets(pruning)
-    wanted = {each.offset for each in timed.records if each.timestamp > START_MS + step}
-    assert wanted <= set(found)
-    assert step < 3500 or len(found) < len(timed.records) - 10
-    pruning = pruned_by(pruning, LessThan(("offset",), 100))
-    pruning = pruned_by(pruning, GreaterThanOrEqual(("offset",), 90))
-    assert set(timed.offsets(pruning)) <= set(range(90, 100))
-    assert {offset for offset in wanted if 90 <= offset < 100} <= set(timed.offsets(pruning))
-
-
-def test_filters_on_topics_and_partitions(timed: Timed) -> None:
-    everything = list(range(len(timed.records)))
-    assert timed.offsets(pruned_by(NO_PRUNING, EqualTo(("topic",), "a"))) == everything
-    assert timed.offsets(pruned_by(NO_PRUNING, EqualTo(("topic",), "b"))) == []
-    assert timed.offsets(pruned_by(NO_PRUNING, In(("partition",), (0, 5)))) == everything
-    assert timed.offsets(pruned_by(NO_PRUNING, EqualTo(("partition",), 1))) == []
-    assert timed.offsets(pruned_by(NO_PRUNING, Not(EqualTo(("partition",), 0)))) == everything
-    assert timed.offsets(pruned_by(NO_PRUNING, In(("offset",), (5, 9)))) == [5, 6, 7, 8, 9]
 
 
 def test_offsets_that_are_gone_are_clamped_where_that_is_allowed(timed: Timed) -> None:
