@@ -46,7 +46,7 @@ sim: .venv/.installed ## the deterministic simulation of a cluster under faults 
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
-	@scripts/install.sh --background minio localstack spark-jars
+	@scripts/install.sh --background minio localstack kafka-tools spark-jars
 	@scripts/install.sh kcat
 	@$(BIN)/python -m tests.prove $(WHAT) $(ARGS)
 

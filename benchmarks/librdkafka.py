@@ -28,7 +28,7 @@ BEGINNING = -2
 _TEXT_BYTES = 512
 
 
-class _Message(ctypes.Structure):
+class Message(ctypes.Structure):
     """rd_kafka_message_t"""
 
     _fields_ = (
@@ -65,19 +65,19 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "rd_kafka_queue_poll": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_int]),
     "rd_kafka_produce_batch": (
         ctypes.c_int,
-        [ctypes.c_void_p, ctypes.c_int32, ctypes.c_int, ctypes.POINTER(_Message), ctypes.c_int],
+        [ctypes.c_void_p, ctypes.c_int32, ctypes.c_int, ctypes.POINTER(Message), ctypes.c_int],
     ),
     "rd_kafka_outq_len": (ctypes.c_int, [ctypes.c_void_p]),
     "rd_kafka_event_type": (ctypes.c_int, [ctypes.c_void_p]),
     "rd_kafka_event_message_count": (ctypes.c_size_t, [ctypes.c_void_p]),
     "rd_kafka_event_message_array": (
         ctypes.c_size_t,
-        [ctypes.c_void_p, ctypes.POINTER(ctypes.POINTER(_Message)), ctypes.c_size_t],
+        [ctypes.c_void_p, ctypes.POINTER(ctypes.POINTER(Message)), ctypes.c_size_t],
     ),
     "rd_kafka_event_error_string": (ctypes.c_char_p, [ctypes.c_void_p]),
     "rd_kafka_event_destroy": (None, [ctypes.c_void_p]),
-    "rd_kafka_message_latency": (ctypes.c_int64, [ctypes.POINTER(_Message)]),
-    "rd_kafka_message_destroy": (None, [ctypes.POINTER(_Message)]),
+    "rd_kafka_message_latency": (ctypes.c_int64, [ctypes.POINTER(Message)]),
+    "rd_kafka_message_destroy": (None, [ctypes.POINTER(Message)]),
     "rd_kafka_err2str": (ctypes.c_char_p, [ctypes.c_int]),
     "rd_kafka_consume_start_queue": (
         ctypes.c_int,
@@ -89,7 +89,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         [
             ctypes.c_void_p,
             ctypes.c_int,
-            ctypes.POINTER(ctypes.POINTER(_Message)),
+            ctypes.POINTER(ctypes.POINTER(Message)),
             ctypes.c_size_t,
         ],
     ),
@@ -161,17 +161,21 @@ class Producer:
         self._record_bytes = record_bytes
         self._sample_every = sample_every
         self._until_sample = 0
-        self._array = (ctypes.POINTER(_Message) * 100_000)()
+        self._array = (ctypes.POINTER(Message) * 100_000)()
 
     def send(self, partition: int, payload_address: int, count: int) -> int:
         """Hand `count` records over, which lie one after another at `payload_address`; returns how
         many were taken (fewer where librdkafka's queue is full)."""
         size = self._record_bytes
-        rows = (_Message * count)()
+        rows = (Message * count)()
         for number in range(count):
             row = rows[number]
             row.payload = payload_address + number * size
             row.length = size
+        return self.send_rows(partition, rows, count)
+
+    def send_rows(self, partition: int, rows: "ctypes.Array[Message]", count: int) -> int:
+        """The same for the first `count` of `rows`; keys are copied, values are not."""
         taken: int = _library().rd_kafka_produce_batch(self._topic, partition, 0, rows, count)
         if taken < count:
             code = next(row.err for row in rows if row.err)
@@ -247,7 +251,7 @@ class Reader:
 
     def __init__(self, queue: int) -> None:
         self._queue = queue
-        self._array = (ctypes.POINTER(_Message) * 10_000)()
+        self._array = (ctypes.POINTER(Message) * 10_000)()
 
     def poll(self, timeout_ms: int) -> Consumed:
         library = _library()

@@ -47,10 +47,8 @@ class KafkaTools:
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
-        java = find_java()
-        self._jars = _installed_jars()
-        program = str(java.home / "bin" / "java") if java.home else "java"
-        self._java_command = (program, *QUICK_START, "-cp", f"{self._jars}/*")
+        self._jars = installed_jars()
+        self._java_command = (java_program(), *QUICK_START, "-cp", f"{self._jars}/*")
 
     @property
     def version(self) -> str:
@@ -115,7 +113,14 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
-def _installed_jars() -> Path:
+def java_program() -> str:
+    """Raises `ConfigurationError` where there is none."""
+    java = find_java()
+    return str(java.home / "bin" / "java") if java.home else "java"
+
+
+def installed_jars() -> Path:
+    """The folder of them. Raises `ConfigurationError` where they are not installed."""
     done = subprocess.run(
         [ROOT / "scripts" / "install.sh", "--where", "kafka-tools"],
         capture_output=True,

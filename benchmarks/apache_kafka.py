@@ -1,0 +1,120 @@
+"""An Apache Kafka broker (KRaft, one node) as a process on 127.0.0.1, to compare with.
+
+Invariants: it is ready when the `with` block is entered and ended by its pid when it is left; all
+it writes is in the folder it was given. Its jars are those of `scripts/install.sh kafka-tools`.
+"""
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bucketlog.errors import BucketlogError
+from tests.scenarios.kafka_tools import installed_jars, java_program
+
+CLUSTER_ID = "bucketlogAAAAAAAAAAAAA"
+HEAP = "1g"
+"""What Kafka's own start script gives a broker."""
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 30.0
+LOG_TAIL_LINES = 20
+
+
+class KafkaStartError(BucketlogError):
+    """The broker ended by itself, or did not listen in time."""
+
+    code = "KAFKA_START"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningKafka:
+    bootstrap: str
+    pid: int
+    version: str
+
+
+@contextmanager
+def running_kafka(folder: Path) -> Iterator[RunningKafka]:
+    """Raises `ConfigurationError` (not installed), `KafkaStartError`."""
+    jars = installed_jars()
+    port, controller = _free_port(), _free_port()
+    folder.mkdir(parents=True)
+    config = folder / "server.properties"
+    config.write_text(_properties(folder, port, controller))
+    java = [java_program(), "-cp", f"{jars}/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+    log_path = folder / "server.log"
+    named = ("-t", CLUSTER_ID, "-c", str(config))
+    with log_path.open("wb") as log:
+        done = subprocess.run(
+            [*java, "kafka.tools.StorageTool", "format", "--standalone", *named],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            check=False,
+        )
+        if done.returncode:
+            raise _failure("its storage could not be formatted", log_path)
+        process = subprocess.Popen(
+            [*java, f"-Xms{HEAP}", f"-Xmx{HEAP}", "-XX:+UseG1GC", "kafka.Kafka", str(config)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        _wait_until_ready(process, port, log_path)
+        (jar,) = jars.glob("kafka-clients-*.jar")
+        version = jar.stem.removeprefix("kafka-clients-")
+        yield RunningKafka(f"127.0.0.1:{port}", process.pid, version)
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _properties(folder: Path, port: int, controller: int) -> str:
+    """The defaults, but for addresses and what a cluster of one needs."""
+    return f"""process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+controller.quorum.bootstrap.servers=127.0.0.1:{controller}
+log.dirs={folder}/logs
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+"""
+
+
+def _wait_until_ready(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise _failure(f"it ended (exit code {process.returncode})", log)
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise _failure(f"it does not listen after {READY_TIMEOUT_S:g} s", log)
+
+
+def _failure(what: str, log: Path) -> KafkaStartError:
+    lines = log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+    error = KafkaStartError(f"Apache Kafka: {what}", remedy=f"see {log}")
+    error.add_note("\n".join(lines))
+    return error
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
