@@ -47,7 +47,6 @@ from tiered_storage.location import open_sync_bucket
 from tiered_storage.log_reader import read_log
 
 ROOT = Path(__file__).parents[1]
-PARTITIONS = 12
 WARM_PARTITIONS = 2
 """Spark's Kafka source waits for half a second at the end of each partition."""
 BROKERS, KAFKA, KAFKA_TUNED, OURS = "brokers", "kafka", "kafka tuned", "bucket"
@@ -72,6 +71,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--warm-records", type=int, default=300_000)
+    parser.add_argument("--partitions", type=int, default=12)
     parser.add_argument("--codecs", default="none,zstd")
     parser.add_argument("--queries", default=",".join(QUERIES))
     parser.add_argument("--repetitions", type=int, default=3)
@@ -99,7 +99,7 @@ class Run:
         for codec in self.codecs:
             for topic, records, partitions in (
                 (f"warm-{codec}", self._args.warm_records, WARM_PARTITIONS),
-                (f"full-{codec}", self._args.records, PARTITIONS),
+                (f"full-{codec}", self._args.records, self._args.partitions),
             ):
                 create_topic(bootstrap, topic, partitions)
                 send_records(bootstrap, topic, records, partitions, codec)
@@ -290,7 +290,7 @@ def main() -> int:
     figures: dict[str, Any] = {
         "records": args.records,
         "value_bytes": VALUE_BYTES,
-        "partitions": PARTITIONS,
+        "partitions": args.partitions,
         "store": args.store,
         "compacted": args.compacted,
         "repetitions": args.repetitions,

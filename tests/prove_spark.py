@@ -115,8 +115,9 @@ def prove_ingest(short: bool) -> Figures:
 def prove_spark_replay(short: bool) -> Figures:
     """By Spark's Kafka source from our brokers and from Apache Kafka, and straight from the bucket:
     the same answers, the last several times as fast."""
-    size = ("--records", "500000", "--warm-records", "100000", "--codecs", "none")
-    small = (*size, "--queries", "count", "--repetitions", "1", "--no-tuned")
+    size = ("--records", "500000", "--warm-records", "100000", "--partitions", "4")
+    kind = ("--codecs", "none", "--queries", "count,aggregate")
+    small = (*size, *kind, "--repetitions", "1", "--no-tuned")
     few = ("--min-count", "1")
     limits = ("--min-count", "2.5", "--min-aggregate", "2.5", "--min-parquet", "1.5")
     more = ("--min-replay", "4", "--min-decoded", "4000000")
