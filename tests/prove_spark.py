@@ -8,6 +8,7 @@ from tests.prove_benchmarks import run_benchmark
 from tests.scenarios.cluster import Store
 from tests.scenarios.ingest import ingest_killed
 from tests.scenarios.large_logs import LISTED_MAX, PARTITIONS, WRITERS
+from tests.scenarios.replayed import replayed
 from tests.scenarios.spark_damage import by_spark, damages
 from tests.scenarios.spark_plan import Planned, plan_many, plan_tiers, read_large, session, urls
 from tests.scenarios.streaming import streaming
@@ -127,10 +128,25 @@ def prove_spark_replay(short: bool) -> Figures:
     return figures
 
 
+def prove_replay(short: bool) -> Figures:
+    """What is replayed as records, lines, Parquet and into a topic is what consumers get."""
+    records = 20_000 if short else 1_000_000
+    with TemporaryDirectory(prefix="bucketlog-replay-") as folder:
+        found = replayed(Path(folder), records, seed=1)
+    measure = found["consumed"]
+    counts = {shape: sum(part.records for part in parts.values()) for shape, parts in found.items()}
+    figures: Figures = {"records": counts, "seed": 1}
+    for shape, parts in found.items():
+        if counts[shape] != records or parts != measure:
+            raise ShortfallError(f"{shape}: {parts}, not {measure}", figures)
+    return figures
+
+
 SPARK_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "spark-plan": prove_spark_plan,
     "spark-stream": prove_stream,
     "spark-damage": prove_spark_damage,
     "spark-replay": prove_spark_replay,
     "ingest": prove_ingest,
+    "replay": prove_replay,
 }
