@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +21,9 @@ from spark_jobs.parquet_writing import Written
 from tiered_storage.backends.file import TEMPORARY, FileBucket
 from tiered_storage.backends.s3_options import S3Options
 from tiered_storage.bucket import Suffix, SyncBucket
-from tiered_storage.location import Location, parse_location
+from tiered_storage.location import PATIENCE_MS, Location, parse_location
+from tiered_storage.retry import RetryPolicy
+from tiered_storage.retry_sync import RetrySyncBucket
 
 SUCCESS = "_SUCCESS"
 REQUESTS_IN_FLIGHT = 16
@@ -78,13 +81,14 @@ class Target:
     s3: S3Options | None
 
     def open(self) -> SyncBucket:
-        """Without a request. The caller closes it."""
+        """Without a request; what may pass is tried again. The caller closes it."""
         if self.location.scheme == "file":
             return FileBucket(Path(self.location.path))
         from tiered_storage.backends.s3_sync import SyncS3Bucket
 
         prefix = f"{self.location.path}/" if self.location.path else ""
-        return SyncS3Bucket(self.location.bucket, prefix, self.s3 or S3Options())
+        inner = SyncS3Bucket(self.location.bucket, prefix, self.s3 or S3Options())
+        return RetrySyncBucket(inner, RetryPolicy(give_up_after_ms=PATIENCE_MS), random=Random())
 
     def tidy(self) -> None:
         """Remove the folder in which files were made, once nobody makes one."""
