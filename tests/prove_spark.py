@@ -118,7 +118,7 @@ def prove_spark_replay(short: bool) -> Figures:
     the same answers, the last several times as fast."""
     size = ("--records", "500000", "--warm-records", "100000", "--partitions", "4")
     kind = ("--codecs", "none", "--queries", "count,aggregate")
-    small = (*size, *kind, "--repetitions", "1", "--no-tuned")
+    small = (*size, *kind, "--repetitions", "1", "--tuned", "")
     few = ("--min-count", "1")
     limits = ("--min-count", "2.5", "--min-aggregate", "2.5", "--min-parquet", "1.5")
     more = ("--min-replay", "4", "--min-decoded", "4000000")
