@@ -9,6 +9,12 @@ Importing this costs nothing: each name is loaded when it is first used.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bucketlog.client.async_consumer import AsyncConsumer as AsyncConsumer
+    from bucketlog.client.async_consumer import AsyncGroupConsumer as AsyncGroupConsumer
+    from bucketlog.client.async_log import AsyncLog as AsyncLog
+    from bucketlog.client.async_log import aconnect as aconnect
+    from bucketlog.client.async_producer import AsyncDelivery as AsyncDelivery
+    from bucketlog.client.async_producer import AsyncProducer as AsyncProducer
     from bucketlog.client.consumer import Consumer as Consumer
     from bucketlog.client.group_consumer import GroupConsumer as GroupConsumer
     from bucketlog.client.log import Log as Log
@@ -27,6 +33,11 @@ if TYPE_CHECKING:
     from bucketlog.replaying.replay import replay as replay
 
 _HOMES = {
+    "AsyncConsumer": "bucketlog.client.async_consumer",
+    "AsyncDelivery": "bucketlog.client.async_producer",
+    "AsyncGroupConsumer": "bucketlog.client.async_consumer",
+    "AsyncLog": "bucketlog.client.async_log",
+    "AsyncProducer": "bucketlog.client.async_producer",
     "BucketlogError": "bucketlog.errors",
     "Consumer": "bucketlog.client.consumer",
     "DeadLetter": "bucketlog.client.poison",
@@ -41,6 +52,7 @@ _HOMES = {
     "Record": "bucketlog.client.topic",
     "Replay": "bucketlog.replaying.replay",
     "Topic": "bucketlog.client.topic",
+    "aconnect": "bucketlog.client.async_log",
     "connect": "bucketlog.client.log",
     "replay": "bucketlog.replaying.replay",
 }

@@ -28,6 +28,7 @@ from tests.prove_cluster import CLUSTER_TARGETS
 from tests.prove_copy import COPY_TARGETS
 from tests.prove_groups import GROUP_TARGETS
 from tests.prove_recovery import RECOVERY_TARGETS
+from tests.prove_sdk import SDK_TARGETS
 from tests.prove_simulation import SIMULATION_TARGETS
 from tests.prove_spark import SPARK_TARGETS
 from tests.prove_tier import TIER_TARGETS
@@ -193,6 +194,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **TIER_TARGETS,
     **SPARK_TARGETS,
     **STORE_TARGETS,
+    **SDK_TARGETS,
     "clone": prove_clone,
 }
 

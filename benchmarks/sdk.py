@@ -1,0 +1,285 @@
+"""What the SDK costs beside plain confluent-kafka, and asyncio beside plain calls.
+
+    python -m benchmarks.sdk                      100 B records, JSON on stdout
+    python -m benchmarks.sdk --limits             exits 1 where a ratio falls short
+
+Each round runs every way once, and a ratio is the median over the rounds, so that what else the
+machine does falls on both sides. `plain` produces one record a call with a callback
+that counts failures (without one they would go unnoticed); `plain_unchecked` has no callback.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from typing import Any
+
+from confluent_kafka import Consumer as KafkaConsumer
+from confluent_kafka import KafkaError, Message
+from confluent_kafka import Producer as KafkaProducer
+from confluent_kafka import TopicPartition as KafkaPartition
+from pydantic import BaseModel
+
+import bucketlog
+from benchmarks.under_test import add_arguments, broker_under_test, report
+from bucketlog.client.options import producer_config
+
+TOPIC = "sdk"
+MODEL_TOPIC = "sdk-model"
+READ_TOPIC = "sdk-read"
+WINDOW = 10_000
+"""Records sent before their results are asked for."""
+BATCH = 1000
+
+RAW = bucketlog.Topic(TOPIC)
+READ = bucketlog.Topic(READ_TOPIC)
+
+
+class Reading(BaseModel):
+    sensor: str
+    at: int
+    celsius: float
+    note: str
+
+
+MODEL = bucketlog.Topic(MODEL_TOPIC, value=Reading)
+READING = Reading(sensor="sensor-17", at=1_700_000_000, celsius=21.25, note="x" * 36)
+
+Way = Callable[[str, int, bytes], None]
+
+
+def plain(bootstrap: str, count: int, value: bytes) -> None:
+    failures: list[KafkaError] = []
+
+    def reported(error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            failures.append(error)
+
+    _plain(bootstrap, count, {"value": value, "on_delivery": reported})
+    assert not failures
+
+
+def plain_unchecked(bootstrap: str, count: int, value: bytes) -> None:
+    _plain(bootstrap, count, {"value": value})
+
+
+def _plain(bootstrap: str, count: int, record: dict[str, Any]) -> None:
+    producer = KafkaProducer({"bootstrap.servers": bootstrap, **producer_config({})})
+    produce = producer.produce
+    for number in range(count):
+        while True:
+            try:
+                produce(TOPIC, **record)
+                break
+            except BufferError:
+                producer.poll(0.1)
+        if number % 256 == 0:
+            producer.poll(0)
+    producer.flush()
+
+
+def send(bootstrap: str, count: int, value: bytes) -> None:
+    with bucketlog.connect(bootstrap) as log, log.producer() as producer:
+        for _ in range(count // WINDOW):
+            sent = [producer.send(RAW, value) for _ in range(WINDOW)]
+            for delivery in sent:
+                delivery.result()
+
+
+def async_send(bootstrap: str, count: int, value: bytes) -> None:
+    async def run() -> None:
+        async with bucketlog.aconnect(bootstrap) as log, log.producer() as producer:
+            for _ in range(count // WINDOW):
+                sent = [producer.send(RAW, value) for _ in range(WINDOW)]
+                for delivery in sent:
+                    await delivery
+
+    asyncio.run(run())
+
+
+def send_many(bootstrap: str, count: int, value: bytes) -> None:
+    with bucketlog.connect(bootstrap) as log, log.producer() as producer:
+        producer.send_many(RAW, (value for _ in range(count)))
+
+
+def async_send_many(bootstrap: str, count: int, value: bytes) -> None:
+    async def run() -> None:
+        async with bucketlog.aconnect(bootstrap) as log, log.producer() as producer:
+            await producer.send_many(RAW, (value for _ in range(count)))
+
+    asyncio.run(run())
+
+
+def send_models(bootstrap: str, count: int, _: bytes) -> None:
+    with bucketlog.connect(bootstrap) as log, log.producer() as producer:
+        producer.send_many(MODEL, (READING for _ in range(count)))
+
+
+def plain_consume(bootstrap: str, count: int, _: bytes) -> None:
+    consumer = KafkaConsumer(
+        {"bootstrap.servers": bootstrap, "group.id": "x", "enable.auto.commit": False}
+    )
+    consumer.assign([KafkaPartition(READ_TOPIC, 0, 0)])
+    seen = 0
+    while seen < count:
+        for message in consumer.consume(BATCH, 1.0):
+            assert message.error() is None
+            seen += len(message.value() or b"") > 0
+    consumer.close()
+
+
+def iterate(bootstrap: str, count: int, _: bytes) -> None:
+    with (
+        bucketlog.connect(bootstrap) as log,
+        log.consumer(READ, start="earliest", until="end") as consumer,
+    ):
+        assert sum(len(record.value) > 0 for record in consumer) == count
+
+
+def async_iterate(bootstrap: str, count: int, _: bytes) -> None:
+    async def run() -> None:
+        async with (
+            bucketlog.aconnect(bootstrap) as log,
+            log.consumer(READ, start="earliest", until="end") as consumer,
+        ):
+            seen = 0
+            async for record in consumer:
+                seen += len(record.value) > 0
+            assert seen == count
+
+    asyncio.run(run())
+
+
+def batches(bootstrap: str, count: int, _: bytes) -> None:
+    with (
+        bucketlog.connect(bootstrap) as log,
+        log.consumer(READ, start="earliest", until="end") as consumer,
+    ):
+        assert sum(len(r.value) > 0 for some in consumer.batches(BATCH) for r in some) == count
+
+
+def async_batches(bootstrap: str, count: int, _: bytes) -> None:
+    async def run() -> None:
+        async with (
+            bucketlog.aconnect(bootstrap) as log,
+            log.consumer(READ, start="earliest", until="end") as consumer,
+        ):
+            seen = 0
+            async for batch in consumer.batches(BATCH):
+                seen += sum(len(record.value) > 0 for record in batch)
+            assert seen == count
+
+    asyncio.run(run())
+
+
+WAYS: tuple[Way, ...] = (
+    plain,
+    plain_unchecked,
+    send_many,
+    async_send_many,
+    send,
+    async_send,
+    send_models,
+    plain_consume,
+    batches,
+    async_batches,
+    iterate,
+    async_iterate,
+)
+RATIOS = {
+    "send_many": ("plain", 0.9),
+    "send": ("plain", 0.4),
+    "async_send_many": ("send_many", 0.8),
+    "async_send": ("send", 0.8),
+    "async_batches": ("batches", 0.8),
+    "async_iterate": ("iterate", 0.8),
+}
+TOLD = {"send_many": "plain_unchecked", "batches": "plain_consume", "iterate": "plain_consume"}
+
+
+@contextmanager
+def _timed(times: dict[str, list[float]], name: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    times.setdefault(name, []).append(time.perf_counter() - began)
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    times: dict[str, list[float]] = {}
+    cpu: dict[str, list[float]] = {}
+    value = b"x" * args.record_bytes
+    with broker_under_test(args) as broker:
+        with bucketlog.connect(broker.bootstrap) as log:
+            for name in (TOPIC, MODEL_TOPIC, READ_TOPIC):
+                log.topics.ensure(name, partitions=1)
+            with log.producer() as producer:
+                producer.send_many(READ, (value for _ in range(args.records)))
+        for _ in range(args.rounds):
+            for way in WAYS:
+                used = time.process_time()
+                with _timed(times, way.__name__):
+                    way(broker.bootstrap, args.records, value)
+                cpu.setdefault(way.__name__, []).append(time.process_time() - used)
+    micro = 1e6 / args.records
+    return {
+        "records_per_s": {name: round(args.records / median(all_)) for name, all_ in times.items()},
+        "cpu_us_per_record": {name: round(median(all_) * micro, 2) for name, all_ in cpu.items()},
+        "ratios": {
+            f"{name}/{base}": round(ratio(times, name, base), 2)
+            for name, base in [*((name, base) for name, (base, _) in RATIOS.items()), *TOLD.items()]
+        },
+        "pydantic_us_per_record": pydantic_cost(args.records),
+        "record_bytes": args.record_bytes,
+        "records": args.records,
+        "rounds": args.rounds,
+    }
+
+
+def ratio(times: dict[str, list[float]], name: str, base: str) -> float:
+    """Of throughputs, the median over the rounds."""
+    return median(there / here for here, there in zip(times[name], times[base], strict=True))
+
+
+def pydantic_cost(count: int) -> dict[str, float]:
+    """What a model's own encoding and decoding takes, in the same process."""
+    chosen = MODEL.value_format
+    data = chosen.encode(READING)
+    found = {"bytes": float(len(data))}
+    for name, call in (
+        ("encode", lambda: chosen.encode(READING)),
+        ("decode", lambda: chosen.decode(data)),
+    ):
+        began = time.perf_counter()
+        for _ in range(count):
+            call()
+        found[name] = round((time.perf_counter() - began) * 1e6 / count, 2)
+    return found
+
+
+def shortfalls(figures: dict[str, Any]) -> list[str]:
+    return [
+        f"{name} has {figures['ratios'][f'{name}/{base}']} of {base}'s throughput, {least} wanted"
+        for name, (base, least) in RATIOS.items()
+        if figures["ratios"][f"{name}/{base}"] < least
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--record-bytes", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--limits", action="store_true")
+    add_arguments(parser)
+    args = parser.parse_args()
+    if args.records % WINDOW:
+        parser.error(f"--records is a multiple of {WINDOW}")
+    figures = measure(args)
+    return report("sdk", figures, shortfalls(figures) if args.limits else ())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""`aconnect` and `AsyncLog`: a `Log` for asyncio. What waits does so in threads; the rules are
+`Log`'s."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast, overload
+
+from bucketlog.client.async_consumer import AsyncConsumer, AsyncGroupConsumer
+from bucketlog.client.async_producer import AsyncProducer
+from bucketlog.client.groups import Groups
+from bucketlog.client.log import DEFAULT_BOOTSTRAP, Log, check_reachable
+from bucketlog.client.options import (
+    DELIVERY_TIMEOUT_S,
+    GroupOptions,
+    PartitionOptions,
+    ProducerOptions,
+    check_names,
+)
+from bucketlog.client.topic import Topic
+from bucketlog.client.topics import Topics
+from bucketlog.errors import LogError
+
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R")
+S = TypeVar("S")
+P = ParamSpec("P")
+
+
+def aconnect(
+    bootstrap: str = DEFAULT_BOOTSTRAP,
+    *,
+    client_id: str = "bucketlog",
+    timeout_s: float = 10.0,
+    config: Mapping[str, Any] | None = None,
+) -> "AsyncLog":
+    """A cluster for asyncio: `async with bucketlog.aconnect() as log`; arguments as `connect`'s.
+
+    Entering the block raises `LogError` if nothing listens there.
+    """
+    return AsyncLog(Log(bootstrap, client_id=client_id, timeout_s=timeout_s, config=config))
+
+
+def _in_thread(
+    method: Callable[Concatenate[S, P], R],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """The same method, with `await`."""
+
+    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.to_thread(method, self._waiting, *args, **kwargs)
+
+    return cast(
+        Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+        functools.update_wrapper(call, method),
+    )
+
+
+class AsyncTopics:
+    """`Topics`, each verb with `await`."""
+
+    def __init__(self, waiting: Topics) -> None:
+        self._waiting = waiting
+
+    create = _in_thread(Topics.create)
+    ensure = _in_thread(Topics.ensure)
+    configure = _in_thread(Topics.configure)
+    add_partitions = _in_thread(Topics.add_partitions)
+    list = _in_thread(Topics.list)
+    describe = _in_thread(Topics.describe)
+    partition_count = _in_thread(Topics.partition_count)
+    delete = _in_thread(Topics.delete)
+
+
+class AsyncGroups:
+    """`Groups`, each verb with `await`."""
+
+    def __init__(self, waiting: Groups) -> None:
+        self._waiting = waiting
+
+    list = _in_thread(Groups.list)
+    describe = _in_thread(Groups.describe)
+    reset = _in_thread(Groups.reset)
+    delete = _in_thread(Groups.delete)
+
+
+class AsyncLog:
+    """A cluster. Leaving the `async with` block closes what it opened and nobody closed before."""
+
+    def __init__(self, log: Log) -> None:
+        self.bootstrap = log.bootstrap
+        self.topics = AsyncTopics(log.topics)
+        self.groups = AsyncGroups(log.groups)
+        self._log = log
+        self._producers: list[AsyncProducer] = []
+        self._consumers: list[AsyncConsumer[Any, Any]] = []
+
+    def producer(self, **options: Unpack[ProducerOptions]) -> AsyncProducer:
+        """A producer, with the options of `Log.producer`, for the event loop that runs now."""
+        producer = AsyncProducer(
+            self._log.producer_config(options),
+            delivery_timeout_s=options.get("delivery_timeout_s", DELIVERY_TIMEOUT_S),
+        )
+        self._producers.append(producer)
+        return producer
+
+    @overload
+    def consumer(
+        self, topic: Topic[K, V], **options: Unpack[PartitionOptions]
+    ) -> AsyncConsumer[K, V]: ...
+    @overload
+    def consumer(
+        self, topic: Topic[K, V], *, group: str, **options: Unpack[GroupOptions]
+    ) -> AsyncGroupConsumer[K, V]: ...
+    def consumer(
+        self, topic: Topic[K, V], *, group: str | None = None, **options: Any
+    ) -> AsyncConsumer[K, V]:
+        """A consumer, with the options of `Log.consumer`; it connects when it is first awaited."""
+        check_names("consumer", options)
+        consumer: AsyncConsumer[K, V]
+        if group is None:
+            consumer = AsyncConsumer(topic, lambda: self._log.consumer(topic, **options))
+        else:
+            consumer = AsyncGroupConsumer(
+                topic, lambda: self._log.consumer(topic, group=group, **options)
+            )
+        self._consumers.append(consumer)
+        return consumer
+
+    async def close(self) -> None:
+        """Close every producer and consumer; raises the first producer's failure, if any."""
+        await self.__aexit__(None, None, None)
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(check_reachable, self.bootstrap, self._log.timeout_s)
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        failure: LogError | None = None
+        closing = [consumer.close for consumer in self._consumers] + [
+            functools.partial(producer.__aexit__, exc_type, exc, traceback)
+            for producer in self._producers
+        ]
+        self._consumers.clear()
+        self._producers.clear()
+        for close in closing:
+            try:
+                await close()
+            except LogError as error:
+                failure = failure or error
+        try:
+            await asyncio.to_thread(self._log.close)
+        except LogError as error:
+            failure = failure or error
+        if failure is not None:
+            raise failure

@@ -1,0 +1,327 @@
+"""The producer for asyncio: the same outbox as `Producer`'s, and a thread that serves its reports.
+
+Invariants: what is queued keeps its fate whoever stops waiting for it: a failure that nobody has
+awaited is raised by `flush`, or at the end of the block. The thread sleeps while nothing is on its
+way; it hands those that wait to the loop once per round of reports, not once per record. Records
+that find no room wait in a line, in order, and the line is bounded.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from confluent_kafka import KafkaError, Message
+
+from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.sending import (
+    Delivered,
+    Encoded,
+    Fate,
+    Outbox,
+    encoded,
+    encoded_chunks,
+    no_room,
+)
+from bucketlog.client.topic import Headers, Topic
+from bucketlog.errors import BucketlogError, LogError
+
+K = TypeVar("K")
+V = TypeVar("V")
+Waiter = asyncio.Future[None]
+
+LINE_RECORDS_MAX = 100_000
+"""Records that were sent and wait for room in the queue."""
+_POLL_S = 0.1
+_IDLE_S = 1.0
+
+
+class AsyncDelivery(Fate):
+    """One sent record: `await` it for where it stands. Raises `LogError`.
+
+    It may be awaited later, more than once, or never; to stop waiting does not take it back.
+    """
+
+    __slots__ = ("_producer", "_waiters")
+
+    def __init__(self, producer: "AsyncProducer") -> None:
+        super().__init__(producer._outbox)
+        self._producer = producer
+        self._waiters: tuple[Waiter, ...] = ()
+
+    def __await__(self) -> Generator[Any, None, Delivered]:
+        while self._delivered is None:
+            if self._error is not None:
+                self._raise(self._error)
+            waiter: Waiter = asyncio.get_running_loop().create_future()
+            self._waiters = (*self._waiters, waiter)
+            if not self.done:  # else its report came while it was not listed
+                yield from waiter
+        return self._delivered
+
+    def _report(self, error: KafkaError | None, message: Message) -> None:
+        super()._report(error, message)
+        if self._waiters:
+            self._producer._reports.woken.extend(self._waiters)
+
+    def _refuse(self, error: LogError) -> None:
+        """It was never queued."""
+        self._error = self._outbox.failures[self] = error
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+class _Waiting(NamedTuple):
+    record: Encoded
+    delivery: AsyncDelivery
+    until_s: float
+
+
+class AsyncProducer:
+    """Sends typed records; made by `AsyncLog.producer`, used by `async with` in one event loop.
+
+    Leaving the block flushes.
+    """
+
+    def __init__(self, config: Mapping[str, Any], *, delivery_timeout_s: float) -> None:
+        self._outbox = Outbox(config)
+        self._delivery_timeout_s = delivery_timeout_s
+        self._line: deque[_Waiting] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._reports = _Reports(self._outbox, self._loop, self._advance)
+        self._closed = False
+
+    def send(
+        self,
+        topic: Topic[K, V],
+        value: V | None,
+        *,
+        key: K | None = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> AsyncDelivery:
+        """Queue one record at once; `await` what this returns for its partition and offset.
+
+        Records go in the order of these calls. As `Producer.send`, but a full queue is waited for
+        by the `await`. Raises `InvalidDataError`; `LogError` QUEUE_FULL where too many wait.
+        """
+        record = encoded(topic, value, key, headers, partition, timestamp_ms)
+        delivery = AsyncDelivery(self)
+        if self._line or not self._outbox.put(record, delivery._report):
+            if len(self._line) >= LINE_RECORDS_MAX:
+                raise _too_many()
+            until_s = self._loop.time() + self._delivery_timeout_s
+            self._line.append(_Waiting(record, delivery, until_s))
+        self._reports.wake()
+        return delivery
+
+    async def send_many(
+        self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
+    ) -> int:
+        """Send many records and wait until all are delivered; returns how many.
+
+        `key` computes each one's key. Raises the first failure, with how many there were.
+        """
+        tally = _Tally(self)
+        for chunk in encoded_chunks(topic, values, key):
+            messages = chunk
+            tally.sent += len(messages)
+            while self._line:
+                await self._reports.round()
+            until_s = self._loop.time() + self._delivery_timeout_s
+            while messages := self._outbox.put_batch(topic.name, messages, tally.report):
+                if self._loop.time() > until_s:
+                    raise no_room(self._delivery_timeout_s)
+                await self._reports.round()
+            self._reports.wake()
+            await asyncio.sleep(0)
+        await tally.wait()
+        return tally.sent
+
+    async def flush(self, timeout_s: float | None = None) -> None:
+        """Wait until every record is delivered; raises the first failure that nobody has seen.
+
+        Raises `TimeoutError` where records are left after `timeout_s`; they stay queued.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._reports.until_empty(self._line)
+        except TimeoutError:
+            left = len(self)
+            message = f"{left} records are not delivered within {timeout_s} s"
+            raise TimeoutError(message) from None
+        self._outbox.raise_failures()
+
+    async def close(self) -> None:
+        """Flush, then release the connections. Raises as `flush` does."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self.flush()
+        finally:
+            self._reports.stop()
+
+    def __len__(self) -> int:
+        """Records queued and not yet acknowledged."""
+        return len(self._outbox.kafka) + len(self._line)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc is None:
+            await self.close()
+            return
+        if not isinstance(exc, Exception):  # cancelled: what is queued is given up, not waited for
+            self._give_up()
+        try:
+            await self.close()
+        except BucketlogError as failure:
+            exc.add_note(f"and: {failure}")
+
+    def _give_up(self) -> None:
+        while self._line:
+            self._line.popleft().delivery._refuse(_given_up())
+        self._outbox.kafka.purge()
+
+    def _advance(self) -> None:
+        """There may be room for those who wait in line."""
+        while self._line:
+            record, delivery, until_s = self._line[0]
+            try:
+                if not self._outbox.put(record, delivery._report):
+                    if self._loop.time() < until_s:
+                        return
+                    delivery._refuse(no_room(self._delivery_timeout_s))
+            except LogError as error:
+                delivery._refuse(error)
+            self._line.popleft()
+
+
+class _Tally:
+    """The fates of many records, counted. `report` runs in the thread of reports."""
+
+    def __init__(self, producer: AsyncProducer) -> None:
+        self.sent = 0
+        self._producer = producer
+        self._reported = 0
+        self._failed = 0
+        self._target = -1
+        self._waiter: Waiter | None = None
+
+    def report(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed += 1
+            if self._failed == 1:
+                self._producer._outbox.failed(error, message, self)
+        self._reported += 1
+        if self._reported == self._target and self._waiter is not None:
+            self._producer._reports.woken.append(self._waiter)
+
+    async def wait(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._target = self.sent
+        if self._reported < self._target:
+            await self._waiter
+        failure = self._producer._outbox.failures.pop(self, None)
+        if failure is not None:
+            if self._failed > 1:
+                failure.add_note(f"{self._failed} records were not delivered; this is the first")
+            raise failure
+
+
+class _Reports:
+    """The thread that serves librdkafka's delivery reports."""
+
+    def __init__(
+        self, outbox: Outbox, loop: asyncio.AbstractEventLoop, advance: Callable[[], None]
+    ) -> None:
+        self.woken: list[Waiter] = []
+        """By reports of this round; only the thread adds to it."""
+        self._rounds: list[Waiter] = []
+        self._kafka = outbox.kafka
+        self._loop = loop
+        self._advance = advance
+        self._news = threading.Event()
+        self._hurried = 0
+        self._stopped = False
+        threading.Thread(target=self._run, daemon=True, name="bucketlog reports").start()
+
+    def wake(self) -> None:
+        """Something was queued."""
+        if not self._news.is_set():
+            self._news.set()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._news.set()
+
+    async def round(self) -> None:
+        """Until the reports that are there have been served."""
+        waiter: Waiter = self._loop.create_future()
+        self._rounds.append(waiter)
+        self.wake()
+        await waiter
+
+    async def until_empty(self, line: "deque[_Waiting]") -> None:
+        self._hurried += 1
+        try:
+            while len(self._kafka) or line:
+                await self.round()
+            await self.round()  # the last report may be on its way still
+        finally:
+            self._hurried -= 1
+
+    def _run(self) -> None:
+        kafka = self._kafka
+        while not self._stopped:
+            self._news.clear()
+            if not len(kafka) and not self._rounds and not self._stopped:
+                self._news.wait(_IDLE_S)
+            wait_s = _POLL_S if len(kafka) else 0.0
+            if self._hurried:
+                kafka.flush(wait_s)
+            else:
+                kafka.poll(wait_s)
+            if not self._hand_over():
+                break
+        kafka.close()
+
+    def _hand_over(self) -> bool:
+        """False: the loop is closed."""
+        woken, self.woken = self.woken, []
+        rounds, self._rounds = self._rounds, []
+        try:
+            if woken or rounds:
+                self._loop.call_soon_threadsafe(self._resume, woken, rounds)
+        except RuntimeError:
+            return False
+        return True
+
+    def _resume(self, woken: list[Waiter], rounds: list[Waiter]) -> None:
+        self._advance()
+        for waiters in (woken, rounds):
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+
+def _too_many() -> LogError:
+    return log_error(
+        KafkaError(KafkaError._QUEUE_FULL),
+        f"{LINE_RECORDS_MAX} records wait for room already: await some of them first",
+    )
+
+
+def _given_up() -> LogError:
+    return log_error(KafkaError(KafkaError._PURGE_QUEUE), "a record was not delivered")
