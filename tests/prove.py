@@ -24,6 +24,7 @@ from pathlib import Path
 from benchmarks.under_test import machine
 from bucketlog.embedded import EmbeddedCluster
 from tests.prove_benchmarks import FILE_TARGETS, STORE_TARGETS
+from tests.prove_cli import CLI_TARGETS
 from tests.prove_cluster import CLUSTER_TARGETS
 from tests.prove_copy import COPY_TARGETS
 from tests.prove_groups import GROUP_TARGETS
@@ -185,6 +186,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     "clients": prove_clients,
     "frames": prove_frames,
     "crash": prove_crash,
+    **CLI_TARGETS,
     **FILE_TARGETS,
     **CLUSTER_TARGETS,
     **COPY_TARGETS,

@@ -1,0 +1,251 @@
+"""Each verb as a person has it, in a terminal, and in pipes that break: counted, and one line."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from bucketlog.embedded import EmbeddedCluster
+from tests.shell import COMMAND, TIMEOUT_S, Shell
+
+NOBODY = "127.0.0.1:1"
+_numbers = count()
+
+
+@pytest.fixture
+def name() -> str:
+    return f"terminal-{next(_numbers)}"
+
+
+@contextmanager
+def terminal(shell: Shell, *arguments: str) -> Iterator[Any]:
+    """It does not outlive the block."""
+    child = pexpect.spawn(
+        COMMAND[0],
+        [*COMMAND[1:], *arguments],
+        env={**shell.environment, "TERM": "xterm", "COLUMNS": "200"},
+        encoding="utf-8",
+        timeout=TIMEOUT_S,
+        dimensions=(40, 200),
+    )
+    try:
+        yield child
+    finally:
+        child.close(force=True)
+
+
+def ended(child: Any) -> tuple[int | None, str]:
+    """Exit code, and what was shown since the last expectation."""
+    child.expect(pexpect.EOF)
+    child.wait()
+    return child.exitstatus, child.before
+
+
+def piped(shell: Shell, line: str) -> "subprocess.CompletedProcess[bytes]":
+    """A line of the shell, in which `bucketlog` is this one; the code is the first program's."""
+    ours = f'bucketlog() {{ {sys.executable} -m bucketlog.cli "$@"; }}'
+    script = f"{ours}; {line}; exit ${{PIPESTATUS[0]}}"
+    return subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        env=shell.environment,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+def records_of(shell: Shell, name: str) -> int:
+    described = json.loads(shell.ok("topic", "describe", name, "-o", "json"))
+    return sum(part["records"] for part in described["partitions"])
+
+
+def test_typed_lines_are_records(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    with terminal(shell, "produce", name) as child:
+        child.sendline("one")
+        child.sendline("two")
+        child.sendeof()
+        code, shown = ended(child)
+    assert code == 0
+    assert f"2 records written to {name}" in shown
+    assert shell.ok("consume", name, "-f", "start", "--until-end") == b"one\ntwo\n"
+
+
+def test_ctrl_c_ends_typing_and_keeps_what_was_typed(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    with terminal(shell, "produce", name) as child:
+        child.sendline("one")
+        child.sendline("two")
+        wait_for_records(shell, name, 2)
+        child.sendintr()
+        code, shown = ended(child)
+    assert code == 130
+    assert "stopped at line 2: 2 records are acknowledged; to go on, send the rest" in shown
+    assert "sed -n '3,$p'" in shown
+    assert "Traceback" not in shown
+
+
+def wait_for_records(shell: Shell, name: str, wanted: int) -> None:
+    for _ in range(50):
+        if records_of(shell, name) == wanted:
+            return
+    pytest.fail(f"{name} has {records_of(shell, name)} records, not {wanted}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_a_stopped_produce_says_is_what_is_there(
+    shell: Shell, name: str, number: signal.Signals
+) -> None:
+    """Of a stream without an end: the count is exact, and the rest is what was not taken."""
+    shell.ok("topic", "create", name, "-p", "3")
+    with shell.start("produce", name) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        for at in range(50_000):
+            process.stdin.write(b"%d\n" % at)
+        process.stdin.flush()
+        process.send_signal(number)
+        told = process.stderr.read().decode()
+        assert process.wait(TIMEOUT_S) == 128 + number
+    found = re.search(r"stopped at line (\d+): ([\d,]+) records? (is|are) acknowledged", told)
+    if found is None:  # it came before the first line
+        assert told == ""
+        assert records_of(shell, name) == 0
+        return
+    there = shell.ok("consume", name, "-f", "start", "--until-end").split()
+    assert len(there) == int(found[2].replace(",", ""))
+    assert len(set(there)) == len(there)
+    assert told.count("\n") == 1
+
+
+def test_tail_f_in_a_terminal_until_ctrl_c(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    with terminal(shell, "consume", name, "-f", "0") as child:
+        shell.ok("produce", name, stdin=b"hello\n")
+        child.expect_exact("hello\r\n")
+        child.sendintr()
+        code, shown = ended(child)
+    assert code == 130
+    assert "Traceback" not in shown
+
+
+def test_tables_and_questions_in_a_terminal(shell: Shell, name: str, tmp_path: Path) -> None:
+    file = tmp_path / "topics.yaml"
+    file.write_text(f"topics:\n  - {{name: {name}, partitions: 2}}\n")
+    with terminal(shell, "apply", str(file)) as child:
+        child.expect_exact(f"+ {name}  partitions 2")
+        child.expect_exact("[y/N]: ")
+        child.sendline("y")
+        code, shown = ended(child)
+        assert code == 0
+        assert f"+ {name}: done" in shown
+    with terminal(shell, "topic", "describe", name) as child:
+        code, shown = ended(child)
+        assert code == 0
+        assert "PARTITION  EARLIEST  LATEST  RECORDS" in shown
+    with terminal(shell, "topic", "delete", name) as child:
+        child.expect_exact("[y/N]: ")
+        child.sendline("")
+        assert ended(child)[0] == 130
+    with terminal(shell, "topic", "delete", name) as child:
+        child.expect_exact("[y/N]: ")
+        child.sendintr()
+        code, shown = ended(child)
+        assert code == 130
+        assert "Traceback" not in shown
+    assert records_of(shell, name) == 0, "still there"
+    with terminal(shell, "topic", "delete", name, "--yes") as child:
+        assert ended(child)[0] == 0
+
+
+def test_dev_in_a_terminal(shell: Shell) -> None:
+    with terminal(shell, "dev", "--port", "0") as child:
+        child.expect_exact("Ctrl-C stops it.")
+        child.sendintr()
+        code, shown = ended(child)
+    assert code == 0
+    assert shown.endswith("stopped\r\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "topic list",
+        "topic describe {name} -o json",
+        "group list",
+        "consume {name} -f start --until-end -o jsonl",
+        "segment ls {bucket}",
+        "segment verify {bucket}",
+        "doctor {bucket}",
+        "cost {bucket}",
+        "config show --all",
+        "completion bash",
+        "--help",
+    ],
+)
+def test_a_reader_that_is_gone_is_no_error_of_ours(
+    shell: Shell, name: str, broker: EmbeddedCluster, line: str
+) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"x\n" * 100)
+    command = line.format(name=name, bucket=broker.bucket_url)
+    done = piped(shell, f"bucketlog {command} | true")
+    assert done.returncode in (0, 141), done.stderr
+    assert done.stderr == b""
+    done = piped(shell, f"bucketlog {command} | head -1")
+    assert done.returncode in (0, 141), done.stderr
+    assert done.stdout.count(b"\n") == 1
+    assert done.stderr == b""
+
+
+def test_consume_pipes_into_produce_and_counts_agree(shell: Shell, name: str) -> None:
+    for topic in (name, f"{name}-copy"):
+        shell.ok("topic", "create", topic, "-p", "2")
+    shell.ok("produce", name, stdin=b"".join(b"%d\n" % at for at in range(20_000)))
+    done = piped(
+        shell,
+        f"bucketlog consume {name} -f start --until-end -o jsonl"
+        f" | bucketlog produce {name}-copy --jsonl",
+    )
+    assert done.returncode == 0
+    assert done.stderr.decode() == f"20,000 records written to {name}-copy\n"
+    assert records_of(shell, f"{name}-copy") == 20_000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("produce", "t"),
+        ("consume", "t"),
+        ("topic", "list"),
+        ("group", "list"),
+        ("apply", "-", "--yes"),
+        ("doctor", NOBODY),
+    ],
+)
+def test_nobody_there_is_one_line(arguments: tuple[str, ...]) -> None:
+    complaint = Shell(NOBODY).failing(1, *arguments, stdin=b"topics: []\n")
+    assert f"{NOBODY}: Connection refused" in complaint
+    with terminal(Shell(NOBODY), *arguments) as child:
+        child.sendline("topics: []")
+        child.sendeof()
+        code, shown = ended(child)
+    assert code == 1
+    assert "Connection refused" in shown
+
+
+def test_bad_json_in_a_pipe(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    done = piped(shell, f"printf '%s\\n' 1 2 | bucketlog produce {name} --jsonl")
+    assert done.stderr.count(b"\n") == 1
+    assert b"stdin, line 1: no object with a 'value'; 0 records are acknowledged" in done.stderr
+    assert records_of(shell, name) == 0

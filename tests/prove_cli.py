@@ -1,0 +1,60 @@
+"""The claims about the command line; targets of `tests.prove`."""
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.shortfall import Figures, ShortfallError
+
+ROOT = Path(__file__).parents[1]
+BUCKETLOG = str(Path(sys.executable).with_name("bucketlog"))
+SHORT_RUNS, FULL_RUNS = 3, 20
+HELP_MS_MAX = 150.0
+OTHER_PAGES = (("topic", "--help"), ("consume", "--help"))
+"""Told, and not limited: typer reads a command's values by pydantic, which takes most of it."""
+
+
+def timed(command: list[str]) -> tuple[float, float]:
+    """Milliseconds by the clock, and of CPU, of a process that ends with 0."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    done = subprocess.run(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, env=environment
+    )
+    took_ms = (time.perf_counter() - began) * 1000
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr.decode()
+    cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return took_ms, cpu_s * 1000
+
+
+def prove_cli_start(short: bool) -> Figures:
+    """`bucketlog --help` within 150 ms (median), after a first run."""
+    runs = SHORT_RUNS if short else FULL_RUNS
+    python = [timed([sys.executable, "-c", "pass"]) for _ in range(runs)]
+    figures: Figures = {"runs": runs, "limit_ms": HELP_MS_MAX, "python_alone_ms": _middle(python)}
+    for page in (("--help",), *OTHER_PAGES):
+        timed([BUCKETLOG, *page])  # whoever comes first compiles
+        taken = [timed([BUCKETLOG, *page]) for _ in range(runs)]
+        figures[" ".join(page)] = {
+            "p50_ms": _middle(taken),
+            "fastest_ms": round(min(wall for wall, _ in taken), 1),
+            "cpu_ms": round(statistics.median(cpu for _, cpu in taken), 1),
+        }
+    median_ms = figures["--help"]["p50_ms"]
+    if median_ms > HELP_MS_MAX and not short:  # machines of CI are shared
+        raise ShortfallError(f"bucketlog --help took {median_ms:g} ms", figures)
+    return figures
+
+
+def _middle(taken: list[tuple[float, float]]) -> float:
+    return round(statistics.median(wall for wall, _ in taken), 1)
+
+
+CLI_TARGETS: dict[str, Callable[[bool], Figures]] = {"cli-start": prove_cli_start}
