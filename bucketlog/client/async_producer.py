@@ -91,7 +91,7 @@ class AsyncProducer:
         self._delivery_timeout_s = delivery_timeout_s
         self._line: deque[_Waiting] = deque()
         self._loop = asyncio.get_running_loop()
-        self._reports = _Reports(self._outbox, self._loop, self._advance)
+        self._reports = _Reports(self._outbox, self._loop, self._line, self._advance)
         self._closed = False
 
     def send(
@@ -149,7 +149,7 @@ class AsyncProducer:
         """
         try:
             async with asyncio.timeout(timeout_s):
-                await self._reports.until_empty(self._line)
+                await self._reports.until_empty()
         except TimeoutError:
             left = len(self)
             message = f"{left} records are not delivered within {timeout_s} s"
@@ -244,14 +244,21 @@ class _Reports:
     """The thread that serves librdkafka's delivery reports."""
 
     def __init__(
-        self, outbox: Outbox, loop: asyncio.AbstractEventLoop, advance: Callable[[], None]
+        self,
+        outbox: Outbox,
+        loop: asyncio.AbstractEventLoop,
+        line: "deque[_Waiting]",
+        advance: Callable[[], None],
     ) -> None:
         self.woken: list[Waiter] = []
         """By reports of this round; only the thread adds to it."""
         self._rounds: list[Waiter] = []
         self._kafka = outbox.kafka
         self._loop = loop
+        self._line = line
         self._advance = advance
+        self._resuming = False
+        """The loop was told, and has not come to it yet."""
         self._news = threading.Event()
         self._hurried = 0
         self._stopped = False
@@ -273,10 +280,10 @@ class _Reports:
         self.wake()
         await waiter
 
-    async def until_empty(self, line: "deque[_Waiting]") -> None:
+    async def until_empty(self) -> None:
         self._hurried += 1
         try:
-            while len(self._kafka) or line:
+            while len(self._kafka) or self._line:
                 await self.round()
             await self.round()  # the last report may be on its way still
         finally:
@@ -286,7 +293,7 @@ class _Reports:
         kafka = self._kafka
         while not self._stopped:
             self._news.clear()
-            if not len(kafka) and not self._rounds and not self._stopped:
+            if not len(kafka) and not self._is_loop_wanted([]) and not self._stopped:
                 self._news.wait(_IDLE_S)
             wait_s = _POLL_S if len(kafka) else 0.0
             if self._hurried:
@@ -300,16 +307,22 @@ class _Reports:
     def _hand_over(self) -> bool:
         """False: the loop is closed."""
         woken, self.woken = self.woken, []
-        rounds, self._rounds = self._rounds, []
         try:
-            if woken or rounds:
+            if self._is_loop_wanted(woken):
+                rounds, self._rounds = self._rounds, []
+                self._resuming = True
                 self._loop.call_soon_threadsafe(self._resume, woken, rounds)
         except RuntimeError:
             return False
         return True
 
+    def _is_loop_wanted(self, woken: list[Waiter]) -> bool:
+        return bool(woken or self._rounds or (self._line and not self._resuming))
+
     def _resume(self, woken: list[Waiter], rounds: list[Waiter]) -> None:
+        self._resuming = False
         self._advance()
+        self.wake()
         for waiters in (woken, rounds):
             for waiter in waiters:
                 if not waiter.done():

@@ -75,15 +75,29 @@ async def test_waiting_in_many_ways(alog: AsyncLog, name: str) -> None:
 async def test_a_small_queue_holds_back_in_order(alog: AsyncLog, name: str) -> None:
     topic = await filled(alog, name, 0)
     async with alog.producer(queue_records=50) as producer:
-        early = []
-        for at in range(500):
-            early.append(producer.send(topic, str(at)))
-            if at % 100 == 99:
-                time.sleep(0.05)  # noqa: ASYNC251  # room comes while the loop cannot use it
+        early = [producer.send(topic, str(at)) for at in range(100)]
+        deadline = time.monotonic() + 30
+        while len(producer._outbox.kafka):  # room comes while the loop cannot give it to the line
+            assert time.monotonic() < deadline
+            time.sleep(0.01)  # noqa: ASYNC251  # that is the point
+        early += [producer.send(topic, str(at)) for at in range(100, 500)]
         assert await producer.send_many(topic, (str(at) for at in range(500, 3000))) == 2500
         assert [(await each).offset for each in early] == list(range(500))
     async with alog.consumer(topic, start="earliest", until="end") as consumer:
         assert [int(record.value) async for record in consumer] == list(range(3000))
+
+
+async def test_the_line_moves_on_by_itself(alog: AsyncLog, name: str) -> None:
+    """All that was queued is reported while nobody waits, and only then is one in line awaited."""
+    topic = await filled(alog, name, 0)
+    async with alog.producer(queue_records=50) as producer:
+        sent = [producer.send(topic, str(at)) for at in range(500)]
+        deadline = time.monotonic() + 30
+        while len(producer._outbox.kafka):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)  # noqa: ASYNC251  # so that no report finds a waiter
+        async with asyncio.timeout(20):
+            assert [(await each).offset for each in sent] == list(range(500))
 
 
 async def test_the_line_is_bounded(
