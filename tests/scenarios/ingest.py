@@ -54,7 +54,7 @@ COLUMNS = ["_log_topic", "_log_partition", "_log_offset", "id"]
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 RUN_TIMEOUT_S = 180.0
 FLUSH_TIMEOUT_S = 60.0
-POLL_S = 0.01
+POLL_S = 0.03
 PACE_S = 0.02
 PACE_RECORDS = 10
 TRIES_A_KILL = 4
