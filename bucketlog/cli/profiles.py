@@ -210,6 +210,7 @@ def edited(text: str, profile: str | None, key: str, value: str) -> str | None:
 
 def _replace(path: Path, text: str) -> None:
     """Whole or not at all; for its owner alone, for it may hold secrets."""
+    path = path.resolve()  # a link stays one
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

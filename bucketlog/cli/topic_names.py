@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from bucketlog.errors import LogError
+from bucketlog.errors import ConfigurationError, LogError
 
 if TYPE_CHECKING:
     from bucketlog.client.log import Log
@@ -25,6 +25,13 @@ def known_topic(log: "Log", name: str, *, is_wanted: bool) -> Iterator[None]:
             error.remedy = _remedy(name, _alike(log, name), is_wanted=is_wanted)
         elif error.code == "TOPIC_ALREADY_EXISTS":
             error.remedy = "add --if-not-exists to leave it as it is, or choose another name"
+        raise
+    except ConfigurationError as error:
+        if "topics.add_partitions" in error.remedy:
+            error.remedy = (
+                "`bucketlog apply` gives a topic more; later records of a key may then come to "
+                "another partition"
+            )
         raise
 
 

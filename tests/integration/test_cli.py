@@ -34,6 +34,8 @@ def test_topics(shell: Shell, name: str) -> None:
     assert "TOPIC_ALREADY_EXISTS" in complaint
     assert "--if-not-exists" in complaint
     shell.ok("topic", "create", name, "--if-not-exists")
+    complaint = shell.failing(2, "topic", "create", name, "--if-not-exists", "-p", "4")
+    assert "has 3 partitions, not 4 (`bucketlog apply` gives a topic more" in complaint
     rows = json.loads(shell.ok("topic", "list", "-o", "json"))
     assert {"topic": name, "partitions": 3} in rows
     assert name.encode() in shell.ok("topic", "list")

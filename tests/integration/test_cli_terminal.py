@@ -176,10 +176,77 @@ def test_dev_in_a_terminal(shell: Shell) -> None:
     assert shown.endswith("stopped\r\n")
 
 
+def test_a_broker_in_a_terminal(tmp_path: Path, redis_url: str) -> None:
+    there = Shell(NOBODY)
+    there.environment |= {
+        "BUCKETLOG_BUCKET_URL": f"file://{tmp_path}/bucket",
+        "BUCKETLOG_REDIS_URL": redis_url,
+        "BUCKETLOG_PORT": "0",
+    }
+    with terminal(there, "broker") as child:
+        child.expect("ready")
+        child.sendintr()
+        code, shown = ended(child)
+    assert code == 0
+    assert "Traceback" not in shown
+
+
+def test_groups_in_a_terminal(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"one\ntwo\n")
+    with terminal(shell, "consume", name, "-g", name, "-f", "start") as child:
+        child.expect_exact("one\r\ntwo\r\n")
+        child.sendintr()
+        assert ended(child)[0] == 130
+    with terminal(shell, "group", "describe", name) as child:
+        code, shown = ended(child)
+        assert code == 0
+        assert "lag 0" in shown, "what was shown is committed on Ctrl-C"
+    with terminal(shell, "group", "reset", name, "--to", "start") as child:
+        child.expect_exact(f"Reset 1 offset of group {name}? [y/N]: ")
+        child.sendline("y")
+        assert ended(child)[0] == 0
+    assert shell.ok("consume", name, "-g", name, "--until-end") == b"one\ntwo\n"
+    with terminal(shell, "group", "delete", name) as child:
+        child.expect_exact("[y/N]: ")
+        child.sendline("yes")
+        assert ended(child)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("topic list", "PARTITIONS"),
+        ("group list", "STATE"),
+        ("replay {bucket} {name}", '"value": "x"'),
+        ("segment ls {bucket}", "BATCHES"),
+        ("segment verify {bucket}", "all sound"),
+        ("segment gc {bucket} --dry-run", "REASON"),
+        ("doctor {bucket} {address}", "0 differences"),
+        ("cost {bucket}", "prices in USD"),
+        ("config show", "BUCKETLOG_BOOTSTRAP"),
+        ("config list", "IN USE"),
+        ("completion zsh", "compdef"),
+    ],
+)
+def test_what_is_shown_in_a_terminal(
+    shell: Shell, name: str, broker: EmbeddedCluster, line: str, shown: str
+) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, stdin=b"x\n")
+    command = line.format(name=name, bucket=broker.bucket_url, address=broker.bootstrap)
+    with terminal(shell, *command.split()) as child:
+        code, text = ended(child)
+    assert code == 0, text
+    assert shown in text
+    assert "Traceback" not in text
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "topic list",
+        "replay {bucket} {name}",
         "topic describe {name} -o json",
         "group list",
         "consume {name} -f start --until-end -o jsonl",

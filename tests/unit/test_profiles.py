@@ -136,6 +136,15 @@ def test_the_first_profile_is_in_use(file: Path, capsys: Capture) -> None:
     assert effective(capsys, "config", "show")["bootstrap"] == ("x:1", "profile default")
 
 
+def test_a_link_stays_one(file: Path) -> None:
+    real = file.with_name("real.toml")
+    file.rename(real)
+    file.symlink_to(real)
+    change(file, "local", "output", "jsonl")
+    assert file.is_symlink()
+    assert read_profiles(real).settings["local"]["output"] == "jsonl"
+
+
 def test_what_only_its_writer_can_change_stays(file: Path) -> None:
     text = '[profiles]\nlocal = {bootstrap = "a:1"}\n'
     file.write_text(text)
