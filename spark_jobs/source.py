@@ -11,10 +11,7 @@ else. A schema given by `.schema(...)` chooses columns: what is not asked for is
 Written to the Python data source API of Spark 4.0.
 """
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
@@ -22,14 +19,12 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from spark_jobs.options import ReadOptions, check_batch, check_stream, open_log, parse_options
-from spark_jobs.plan import count_records, wanted_rows
-from spark_jobs.planning import no_collection, planned_tasks, read_wanted
+from spark_jobs.planning import no_collection, planned_tasks
 from spark_jobs.requests import told_planning
 from spark_jobs.reused_worker import ease_next_task
 from spark_jobs.schema import check_schema, source_schema
 from spark_jobs.stream import BucketlogStreamReader
 from spark_jobs.task import Task, read_task
-from tiered_storage.tier_reader import read_indexes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,32 +84,3 @@ class BucketlogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         assert isinstance(partition, Task)
         return read_task(self.options, self._names, partition)
-
-
-@dataclass(frozen=True)
-class Pinned:
-    """Offsets of one moment. `options` pins a later read to them; `records` is what they hold by
-    the footers, None where a range cuts batches. `partitions` are (topic, partition)."""
-
-    options: dict[str, str]
-    records: int | None
-    partitions: tuple[tuple[str, int], ...]
-
-
-def pin(options: Mapping[str, str]) -> Pinned:
-    """Resolve what is to be read now, so that a growing log does not change it."""
-    parsed = parse_options(options)
-    with closing(open_log(parsed)) as bucket:
-        ranges, parts = read_wanted(bucket, parsed)
-        rows = ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
-        indexes = read_indexes(bucket, rows)
-    starting: dict[str, dict[int, int]] = {}
-    ending: dict[str, dict[int, int]] = {}
-    for wanted in ranges:
-        starting.setdefault(wanted.topic, {})[wanted.partition.partition] = wanted.start
-        ending.setdefault(wanted.topic, {})[wanted.partition.partition] = wanted.end
-    return Pinned(
-        {"startingOffsets": json.dumps(starting), "endingOffsets": json.dumps(ending)},
-        count_records(ranges, parts, indexes),
-        tuple((wanted.topic, wanted.partition.partition) for wanted in ranges),
-    )

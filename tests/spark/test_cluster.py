@@ -111,23 +111,14 @@ def figures(done: "subprocess.CompletedProcess[str]") -> dict[str, int]:
 def test_the_archive_is_all_that_executors_need_of_us(
     submitter: Submitter, tmp_path: Path, components: Components
 ) -> None:
+    alone = [str(submitter.python), "-c", "import pyspark, pyarrow, spark_jobs"]
+    found = subprocess.run(alone, cwd=tmp_path, env={}, capture_output=True, text=True, check=False)
+    assert "No module named 'spark_jobs'" in found.stderr, "else this shows nothing"
     url = f"file://{tmp_path}/log"
     written(open_sync_bucket(url))
     done = submitter.run([url], "--py-files", str(submitter.archive))
     assert figures(done) == {"records": RECORDS, "executors": 2}
     components.took_part("Spark cluster", f"{pyspark.__version__}, {TWO_EXECUTORS}")
-
-
-def test_without_the_archive_executors_do_not_find_us(submitter: Submitter, tmp_path: Path) -> None:
-    """Else the test before would show nothing. The driver finds us by a path of its own."""
-    url = f"file://{tmp_path}/log"
-    written(open_sync_bucket(url))
-    done = submitter.run([url, str(ROOT)])
-    assert done.returncode != 0
-    assert "records" not in done.stdout
-    alone = [str(submitter.python), "-c", "import pyspark, pyarrow, spark_jobs"]
-    found = subprocess.run(alone, cwd=tmp_path, env={}, capture_output=True, text=True, check=False)
-    assert "No module named 'spark_jobs'" in found.stderr
 
 
 def test_from_minio(
