@@ -31,6 +31,10 @@ _ARROW_TYPES = {
 }
 
 
+class TimestampRangeError(InvalidDataError):
+    """What a producer gave as milliseconds does not fit microseconds."""
+
+
 def arrow_schema(names: Sequence[str]) -> pa.Schema:
     return pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in names])
 
@@ -42,11 +46,13 @@ def to_record_batch(
     names: Sequence[str],
     *,
     max_decompressed_bytes: int,
-) -> pa.RecordBatch:
-    """The records of `runs` as the columns `names`, in that order.
+    enough_bytes: int,
+) -> tuple[pa.RecordBatch, list[Run]]:
+    """The records of `runs` as the columns `names`, in that order; and what is left of `runs`,
+    where `enough_bytes` were decompressed before their end.
 
     `data` are a segment's bytes from byte `start` on; the batches' CRCs were checked. Raises
-    `InvalidDataError` for records that do not follow the format.
+    `InvalidDataError` for records that do not follow the format, `TimestampRangeError`.
     """
     columns = decode_batches(
         data,
@@ -56,16 +62,31 @@ def to_record_batch(
         headers="headers" in names,
         check_crc=False,
         max_decompressed_bytes=max_decompressed_bytes,
+        enough_bytes=enough_bytes,
     )
+    runs, left = _divided(runs, len(columns.rows))
     made = {name: _column(name, columns, runs) for name in names}
     batch = pa.RecordBatch.from_arrays(list(made.values()), schema=arrow_schema(names))
     if all(_is_whole(run) for run in runs):
-        return batch
+        return batch, left
     per_run = _rows_per_run(runs, columns.rows)
     offsets = columns.offset.to_numpy()
     inside = offsets >= np.repeat([run.start for run in runs], per_run)
     inside &= offsets < np.repeat([run.end for run in runs], per_run)
-    return batch.filter(pa.array(inside))
+    return batch.filter(pa.array(inside)), left
+
+
+def _divided(runs: Sequence[Run], batches: int) -> tuple[list[Run], list[Run]]:
+    """The first `batches` of them, and the others."""
+    head: list[Run] = []
+    left: list[Run] = []
+    for run in runs:
+        if batches > 0:
+            head.append(run._replace(rows=run.rows[:batches]))
+        if batches < len(run.rows):
+            left.append(run._replace(rows=run.rows[max(batches, 0) :]))
+        batches -= len(run.rows)
+    return head, left
 
 
 def _is_whole(run: Run) -> bool:
@@ -109,8 +130,10 @@ def _microseconds(milliseconds: pa.Array) -> pa.Array:
     try:
         return pc.multiply_checked(milliseconds, 1000).cast(_ARROW_TYPES["timestamp"])
     except pa.ArrowInvalid as error:
-        raise InvalidDataError(
-            f"a record's timestamp is past what Spark can hold: {error}"
+        raise TimestampRangeError(
+            f"a timestamp is past what Spark can hold: {error}",
+            remedy="it is as it was produced, likely not in milliseconds: leave the column out, as "
+            'by .schema("offset bigint, value binary")',
         ) from error
 
 

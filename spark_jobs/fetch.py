@@ -16,7 +16,7 @@ import pyarrow as pa
 from bucketlog.errors import CorruptObjectError, InvalidDataError
 from bucketlog.model import BatchIndex, Buffer, TierObject
 from bucketlog.wire.batch import CONTROL, TRANSACTIONAL
-from spark_jobs.columns import to_record_batch
+from spark_jobs.columns import TimestampRangeError, to_record_batch
 from spark_jobs.damage import damaged, place
 from spark_jobs.options import Isolation
 from spark_jobs.plan import Piece, Run, TaskPiece, TierPiece
@@ -26,6 +26,8 @@ from tiered_storage.segment import check_batch
 from tiered_storage.tier_reader import BatchWalk, get_part, parts_of
 
 READ_AHEAD = 3
+DECODED_BYTES = 32 * 1024 * 1024
+"""Decompressed bytes after which an Arrow batch ends, however few stored ones they were."""
 DECODE_BYTES = 1024 * 1024
 """Stored bytes that become one Arrow batch; a record batch is never split."""
 
@@ -58,21 +60,29 @@ def read_pieces(
     """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`, and
     `InvalidDataError` for a transaction whose outcome nothing tells."""
     for read in _reads(bucket, pieces, isolation):
-        for runs in _groups(read.runs):
-            try:
-                batch = to_record_batch(
-                    read.data,
-                    read.position,
-                    runs,
-                    names,
-                    max_decompressed_bytes=max_decompressed_bytes,
-                )
-            except InvalidDataError as error:
-                at = runs[0].rows[0].position
-                damage = CorruptObjectError(read.key, at, str(error))
-                raise damaged(damage, _places(runs)) from error
-            if batch.num_rows:
-                yield batch
+        for group in _groups(read.runs):
+            runs = group
+            while runs:
+                try:
+                    batch, left = to_record_batch(
+                        read.data,
+                        read.position,
+                        runs,
+                        names,
+                        max_decompressed_bytes=max_decompressed_bytes,
+                        enough_bytes=DECODED_BYTES,
+                    )
+                except TimestampRangeError as error:
+                    raise InvalidDataError(
+                        f"{'; '.join(_places(runs))}: {error.message}", remedy=error.remedy
+                    ) from error
+                except InvalidDataError as error:
+                    at = runs[0].rows[0].position
+                    damage = CorruptObjectError(read.key, at, str(error))
+                    raise damaged(damage, _places(runs)) from error
+                if batch.num_rows:
+                    yield batch
+                runs = left
 
 
 def _reads(

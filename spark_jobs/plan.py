@@ -173,7 +173,7 @@ class _Tasks:
     def add_stretch(self, piece: TierPiece, index: PartitionSegmentIndex | None) -> None:
         rest: TierPiece | None = piece
         while rest is not None:
-            room = self._share * (len(self._tasks) + 1) - self._done
+            room = self._share - self._done % self._share
             head, rest = _cut(rest, room, index)
             self._stretches.append(head)
             self._took(head.span.length)

@@ -3,13 +3,14 @@ the manifests, a GET each; the indexes of objects to cut, a GET each; where a po
 given, what finds it; where there are transactions, their control batches."""
 
 import gc
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from bucketlog.errors import ConfigurationError, CorruptObjectError
-from bucketlog.model import TierRow, TopicPartition
+from bucketlog.model import MAX_OFFSET, TierRow, TopicPartition
 from metadata.checkpoint import restored
 from metadata.fold import LogState, fold
 from metadata.partition_tiers import partition_tiers
@@ -151,20 +152,35 @@ def tasks_of(
 ) -> list[tuple[TaskPiece, ...]]:
     """`parts` are those of `with_segments`."""
     limits = TaskLimits(options.max_partition_bytes, options.min_partitions)
-    groups = _groups(ranges, options.max_records_per_partition)
+    groups = list(_groups(ranges, parts, options.max_records_per_partition))
     cut = {one for together in groups for one in objects_to_cut(together, parts, limits)}
     with placing(_names(ranges), parts):
         indexes = read_indexes(bucket, cut)
     return [task for group in groups for task in plan_tasks(group, parts, limits, indexes)]
 
 
-def _groups(ranges: Sequence[OffsetRange], max_records: int | None) -> list[Sequence[OffsetRange]]:
+def _groups(
+    ranges: Sequence[OffsetRange], parts: Parts, max_records: int | None
+) -> Iterator[Sequence[OffsetRange]]:
     """The ranges that share tasks: all of them, or, where a task's offsets are limited, each part
     of a range alone."""
     if max_records is None:
-        return [ranges]
-    return [
-        [wanted._replace(start=start, end=min(start + max_records, wanted.end))]
-        for wanted in ranges
-        for start in range(wanted.start, wanted.end, max_records)
-    ]
+        yield ranges
+        return
+    for wanted in ranges:
+        start = _next_stored(parts[wanted.partition], wanted.start)
+        while start < wanted.end:
+            end = min(start + max_records, wanted.end)
+            yield [wanted._replace(start=start, end=end)]
+            start = _next_stored(parts[wanted.partition], end)
+
+
+def _next_stored(part: ReadablePartition, offset: int) -> int:
+    """The first offset from there on that a batch may hold; `MAX_OFFSET` + 1 where none does."""
+    row = bisect_right(part.rows, offset, key=lambda each: each.end)
+    if row < len(part.rows):
+        return max(offset, part.rows[row].start)
+    batch = bisect_right(part.batches, offset, key=lambda each: each.row.next_offset)
+    if batch < len(part.batches):
+        return max(offset, part.batches[batch].row.base_offset)
+    return MAX_OFFSET + 1

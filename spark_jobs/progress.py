@@ -39,13 +39,19 @@ class _StoredTopic(BaseModel):
 class _Stored(BaseModel):
     version: Literal[1]
     topics: dict[str, _StoredTopic]
+    began: dict[str, _StoredTopic] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """By topic name. Two that are equal have equal JSON: Spark compares the text."""
+    """By topic name. Two that are equal have equal JSON: Spark compares the text.
+
+    `began`: of the end of a query's first batch, where that batch begins. Spark keeps ends alone,
+    and asks for the beginning anew where the first batch must be run again.
+    """
 
     topics: Mapping[str, TopicProgress]
+    began: Mapping[str, TopicProgress] | None = None
 
     @classmethod
     def at(cls, places: Iterable[tuple[Selected, int]]) -> "Progress":
@@ -86,34 +92,41 @@ class Progress:
                 yield Selected(name, TopicPartition(topic.topic_id, number)), offset
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "version": FORMAT_VERSION,
-            "topics": {
-                name: {
-                    "id": str(UUID(bytes=topic.topic_id)),
-                    "offsets": {str(n): topic.offsets[n] for n in sorted(topic.offsets)},
-                }
-                for name, topic in sorted(self.topics.items())
-            },
-        }
+        found = {"version": FORMAT_VERSION, "topics": _to_json(self.topics)}
+        return found if self.began is None else {**found, "began": _to_json(self.began)}
 
     @classmethod
     def from_json(cls, found: Any) -> "Progress":
         """Raises `ConfigurationError`."""
         try:
             stored = _Stored.model_validate(json.loads(found) if isinstance(found, str) else found)
-            return cls(
-                {
-                    name: TopicProgress(TopicId(topic.id.bytes), topic.offsets)
-                    for name, topic in stored.topics.items()
-                }
-            )
         except (ValueError, ValidationError) as error:
             raise ConfigurationError(
                 f"{found!r} is no progress of this source: {error}",
                 remedy="the query's checkpoint is another source's, or a newer bucketlog's: give "
                 "the query a checkpointLocation of its own",
             ) from error
+        return cls(
+            _from_stored(stored.topics),
+            None if stored.began is None else _from_stored(stored.began),
+        )
+
+
+def _to_json(topics: Mapping[str, TopicProgress]) -> dict[str, Any]:
+    return {
+        name: {
+            "id": str(UUID(bytes=topic.topic_id)),
+            "offsets": {str(number): topic.offsets[number] for number in sorted(topic.offsets)},
+        }
+        for name, topic in sorted(topics.items())
+    }
+
+
+def _from_stored(topics: Mapping[str, _StoredTopic]) -> dict[str, TopicProgress]:
+    return {
+        name: TopicProgress(TopicId(topic.id.bytes), topic.offsets)
+        for name, topic in topics.items()
+    }
 
 
 Parts: TypeAlias = Mapping[TopicPartition, ReadablePartition]
@@ -140,7 +153,8 @@ def advanced(
             share = most_offsets * (ends[each] - starts[each]) / waiting
             whole = max(int(share), 1)  # small partitions are not starved
             ends[each] = min(ends[each], starts[each] + whole)
-    return Progress.at(ends.items())
+    found = Progress.at(ends.items())
+    return current if found.topics == current.topics else found
 
 
 def between(

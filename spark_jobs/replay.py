@@ -240,6 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             options=options,
             plan=plan,
         )
+    except BucketlogError as error:
+        parser.exit(EXIT_FAILED, f"{parser.prog}: {error}\n")
     finally:
         spark.stop()
     sys.stdout.write(json.dumps(asdict(report)) + "\n")

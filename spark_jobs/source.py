@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from spark_jobs.options import ReadOptions, check_batch, check_stream, open_log, parse_options
+from spark_jobs.options import ReadOptions, check_batch, open_log, parse_options
 from spark_jobs.planning import no_collection, planned_tasks
 from spark_jobs.requests import told_planning
 from spark_jobs.reused_worker import ease_next_task
@@ -58,8 +58,6 @@ class BucketlogSource(DataSource):
         return BucketlogReader(self._options, schema)
 
     def streamReader(self, schema: StructType) -> BucketlogStreamReader:  # noqa: N802 - Spark's name
-        check_stream(self._options)
-        check_schema(schema, include_headers=self._options.include_headers)
         return BucketlogStreamReader(self._options, schema)
 
 

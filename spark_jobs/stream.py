@@ -1,8 +1,9 @@
 """`spark.readStream.format("bucketlog")`: micro-batches straight from the bucket.
 
-Spark keeps the progress in the query's checkpoint and asks for each micro-batch by its start and
-end; what stands between two offsets of a log never changes, so that a batch that is run again reads
-the same records. Exactly-once comes from there; this side loses nothing and passes nothing twice
+Spark keeps the ends of micro-batches in the query's checkpoint and asks for each by its start and
+end; where the first began stands in its end, for Spark does not keep it. What stands between two
+offsets of a log never changes, so that a batch that is run again reads the same records.
+Exactly-once comes from there; this side loses nothing and passes nothing twice
 (`spark_jobs.progress`).
 
 Spark 4.0 and 4.1 say neither the start nor a limit when they ask for the latest offset. They do ask
@@ -15,13 +16,14 @@ import importlib
 import logging
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from bucketlog.errors import DataLossError
-from spark_jobs.options import ReadOptions, open_log
+from spark_jobs.options import ReadOptions, check_stream, open_log
 from spark_jobs.planning import (
     LogFollower,
     SelectedLog,
@@ -32,6 +34,7 @@ from spark_jobs.planning import (
 )
 from spark_jobs.progress import Progress, Report, advanced, between
 from spark_jobs.ranges import resolve_starts
+from spark_jobs.schema import check_schema
 from spark_jobs.task import Task, read_task
 from tiered_storage.bucket import SyncBucket
 
@@ -83,6 +86,7 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._options = options
+        self._schema = schema
         self._names = schema.fieldNames()
         self._clock = clock
         self._sleep = sleep
@@ -94,6 +98,9 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
     @property
     def _source(self) -> _Source:
         if self._opened is None:
+            # not where the reader is made: Spark hides what is raised there
+            check_stream(self._options)
+            check_schema(self._schema, include_headers=self._options.include_headers)
             self._opened = _Source(self._options, self._clock)
         return self._opened
 
@@ -118,7 +125,10 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
         most = self._options.max_offsets_per_trigger
         if _limits is not None:
             most = limit.max_rows if isinstance(limit, _limits.ReadMaxRows) else None
-        return self._latest(current, most).to_json()
+        latest = self._latest(current, most)
+        if current is self._initial or current == self._initial:
+            latest = replace(latest, began=current.topics)
+        return latest.to_json()
 
     def _latest(self, current: Progress, most: int | None) -> Progress:
         source = self._source
@@ -155,6 +165,8 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
         self._reached = last
         if first == last:
             return []
+        if last.began is not None:
+            first = Progress(last.began)
         source = self._source
         with no_collection():
             log = source.seen
@@ -184,8 +196,8 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
 def _refuse(text: str) -> None:
     raise DataLossError(
         f"{text}: records may have been missed",
-        remedy="set failOnDataLoss=false to go on with what is there, or begin with a new "
-        "checkpointLocation",
+        remedy="set failOnDataLoss=false to go on with what is there, or begin again with a new "
+        "checkpointLocation and a new place to write to",
     )
 
 

@@ -61,6 +61,7 @@ class RetrySyncBucket:
                 for info in self._inner.list(prefix, start_after=start_after):
                     if info.key not in given:
                         given.add(info.key)
+                        patience = self._patience()  # it goes on
                         yield info
                 return
             except BucketUnavailableError as error:

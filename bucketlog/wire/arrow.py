@@ -27,7 +27,7 @@ from bucketlog.wire.batch import (
     read_header,
 )
 from bucketlog.wire.compression import MAX_DECOMPRESSED_BYTES
-from bucketlog.wire.records import Record, decode_records, records_payload
+from bucketlog.wire.records import Record, decode_payload, decode_records, records_payload
 
 MAX_JOINED_BYTES = 2**31 - 1
 """Arrow's binary columns have 32-bit offsets: what one call decodes must fit."""
@@ -62,10 +62,13 @@ def decode_batches(
     headers: bool = False,
     check_crc: bool = True,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+    enough_bytes: int | None = None,
 ) -> RecordColumns:
     """Decode the record batches that begin at `positions` (bytes from the start of `data`).
 
-    Records of control batches are left out. `max_decompressed_bytes` bounds each batch. Raises
+    Records of control batches are left out. `max_decompressed_bytes` bounds each batch. It ends
+    with the batch by which `enough_bytes` are decompressed: `rows` is then shorter than
+    `positions`, and what is left is decoded by another call. Raises
     `CorruptBatchError` for a CRC that does not hold, `InvalidBatchError` for records that do not
     follow the format, `InvalidDataError` where it all would not fit 2 GiB.
     """
@@ -78,8 +81,8 @@ def decode_batches(
             raise CorruptBatchError(f"the CRC of the batch at {header.base_offset} does not hold")
         batches.append((batch, header))
     if not scan.COMPILED:
-        return _decode_plainly(batches, key, value, headers, max_decompressed_bytes)
-    source = _lay_out(view, positions, batches, max_decompressed_bytes)
+        return _decode_plainly(batches, key, value, headers, max_decompressed_bytes, enough_bytes)
+    source = _lay_out(view, positions, batches, max_decompressed_bytes, enough_bytes)
     bad = scan.find_records(source.data, source.table, *source.found)
     if bad >= 0:
         decode_records(*batches[bad], max_decompressed_bytes=max_decompressed_bytes)
@@ -111,12 +114,14 @@ def _lay_out(
     positions: Sequence[int],
     batches: Sequence[tuple[memoryview, BatchHeader]],
     max_bytes: int,
+    enough_bytes: int | None,
 ) -> _Source:
     table = np.zeros((len(batches), scan.TABLE_COLUMNS), np.int64)
     pieces: list[Buffer] = []
     in_place = all(header.codec == Codec.NONE or header.is_control for _, header in batches)
-    total = 0
+    total = used = 0
     for row, (position, (batch, header)) in enumerate(zip(positions, batches, strict=True)):
+        used = row + 1
         if header.is_control:
             continue
         payload = records_payload(batch, header, max_decompressed_bytes=max_bytes)
@@ -136,6 +141,9 @@ def _lay_out(
             header.max_timestamp,
             bool(header.attributes & LOG_APPEND_TIME),
         )
+        if enough_bytes is not None and total >= enough_bytes:
+            break
+    table = table[:used]
     rows = table[:, scan.COUNT].copy()
     data = np.frombuffer(view if in_place else b"".join(pieces), np.uint8)
     return _Source(data, table, scan.Found.allocate(int(rows.sum())), rows)
@@ -188,15 +196,21 @@ def _decode_plainly(
     value: bool,
     headers: bool,
     max_bytes: int,
+    enough_bytes: int | None,
 ) -> RecordColumns:
     records: list[Record] = []
     rows = []
+    total = 0
     for batch, header in batches:
         mine: list[Record] = []
         if not header.is_control:
-            mine = decode_records(batch, header, max_decompressed_bytes=max_bytes)
+            payload = records_payload(batch, header, max_decompressed_bytes=max_bytes)
+            mine = decode_payload(payload, header)
+            total += len(payload)
         records += mine
         rows.append(len(mine))
+        if enough_bytes is not None and total >= enough_bytes:
+            break
     return RecordColumns(
         offset=pa.array([record.offset for record in records], pa.int64()),
         timestamp=pa.array([record.timestamp for record in records], pa.int64()),

@@ -123,6 +123,40 @@ def test_a_batch_that_is_run_again_reads_the_same(folder: Path, log: WrittenLog)
     assert {offset for _, _, offset in query.trigger()} == set(range(10, 60))
 
 
+@pytest.mark.parametrize("starting", ["latest", "earliest"])
+def test_the_first_batch_that_is_run_again_begins_where_it_began(
+    folder: Path, log: WrittenLog, starting: str
+) -> None:
+    """Spark asks for the beginning anew, which may be later by then."""
+    query = Query(folder, startingOffsets=starting)
+    query.reader.initialOffset()
+    log.append("a", 0, some_records(5))
+    log.flush()
+    query.now += 10
+    planned = query.plan()
+    assert planned is not None
+    before = query.run(*planned)
+    assert {offset for _, partition, offset in before if partition == 0} >= set(range(10, 15))
+    log.append("a", 0, some_records(50))
+    log.flush()
+    query.restart()
+    query.reader.partitions(planned[1], planned[1])
+    assert query.run(query.reader.initialOffset(), planned[1]) == before
+    query.committed = planned[1]
+    assert [offset for _, _, offset in query.trigger()] == list(range(15, 65))
+    assert query.trigger() == []
+
+
+def test_what_the_first_batch_has_lost_is_told(folder: Path, log: WrittenLog) -> None:
+    query = Query(folder)
+    planned = query.plan()
+    assert planned is not None
+    move_start(log, 0, 4)
+    query.restart()
+    with pytest.raises(DataLossError, match="offsets 0 to 3 of a-0 are gone"):
+        query.run(query.reader.initialOffset(), planned[1])
+
+
 @pytest.mark.parametrize("most", [1, 3, 4, 1000])
 def test_a_limit_shares_what_waits(folder: Path, log: WrittenLog, most: int) -> None:
     query = Query(folder, maxOffsetsPerTrigger=str(most))
@@ -238,7 +272,9 @@ def test_spark_that_tells_start_limit_and_trigger(
     at = fresh.initialOffset()
     everything = fresh.latestOffset(at, fresh.getDefaultReadLimit())
     assert everything["topics"]["a"]["offsets"] == {"0": 20, "1": 3}
-    assert fresh.reportLatestOffset() == everything
+    reported = fresh.reportLatestOffset()
+    assert reported is not None
+    assert reported["topics"] == everything["topics"]
 
 
 def test_progress_survives_json_and_strangers_are_refused() -> None:

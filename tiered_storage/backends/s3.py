@@ -84,7 +84,8 @@ class S3Bucket:
     async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
         try:
             answer = await self._client.get_object(**self._requests.get(key, span))
-            async with answer["Body"] as stream, self._in_flight.taken(answer["ContentLength"]):
+            length = answer.get("ContentLength", 0)  # a chunked answer does not say it
+            async with answer["Body"] as stream, self._in_flight.taken(length):
                 return s3_requests.body(answer, await stream.read(), span)
         except _FAILURES as error:
             if isinstance(error, ClientError) and s3_requests.is_past_end(error):

@@ -5,6 +5,7 @@ Bodies are joined before they are sent: nobody produces through here.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 import boto3
 from botocore.config import Config
@@ -53,7 +54,7 @@ class SyncS3Bucket:
     def get(self, key: str, span: Span | Suffix | None = None) -> Body:
         try:
             answer = self._client.get_object(**self._requests.get(key, span))
-            with answer["Body"] as stream:
+            with closing(answer["Body"]) as stream:  # its own `with` gives the bare stream
                 return s3_requests.body(answer, stream.read(), span)
         except _FAILURES as error:
             if isinstance(error, ClientError) and s3_requests.is_past_end(error):
