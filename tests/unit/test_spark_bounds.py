@@ -1,0 +1,93 @@
+"""What a task holds in memory and how far a plan goes, whatever stands in the log."""
+
+import pytest
+
+from bucketlog.errors import InvalidDataError
+from bucketlog.wire.batch import Codec
+from bucketlog.wire.records import Record
+from spark_jobs import fetch
+from spark_jobs.fetch import read_pieces
+from spark_jobs.options import parse_options
+from spark_jobs.planning import planned_tasks
+from tests.written_log import START_MS, WrittenLog, some_records
+from tests.written_tier import WrittenTier, batches_in
+from tiered_storage.backends.memory import MemoryBucket
+
+BASE = {"path": "file:///logs", "subscribe": "a"}
+MIB = 1 << 20
+
+
+@pytest.fixture
+def log() -> WrittenLog:
+    log = WrittenLog(MemoryBucket())
+    log.create_topic("a")
+    return log
+
+
+def offsets(log: WrittenLog, **options: str) -> list[int]:
+    found: list[int] = []
+    for task in planned_tasks(log.bucket, parse_options({**BASE, **options})):
+        for batch in read_pieces(log.bucket, task, ["offset"], max_decompressed_bytes=64 * MIB):
+            found += batch.column(0).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("codec", [Codec.ZSTD, Codec.NONE])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_arrow_batch_ends_where_enough_is_decompressed(
+    log: WrittenLog, monkeypatch: pytest.MonkeyPatch, codec: Codec, compiled: bool
+) -> None:
+    if not compiled:
+        monkeypatch.setattr("bucketlog.wire.scan.COMPILED", False)
+    monkeypatch.setattr(fetch, "DECODED_BYTES", 3 * MIB)
+    monkeypatch.setattr(fetch, "DECODE_BYTES", 64 * MIB)
+    for number in range(10):
+        log.append("a", 0, [Record(0, START_MS, b"k", bytes(MIB))] * 2, codec=codec)
+        if number == 4:
+            log.append("a", 0, some_records(1), control=True)
+    log.flush()
+    (task,) = planned_tasks(log.bucket, parse_options(BASE))
+    batches = list(
+        read_pieces(log.bucket, task, ["offset", "value"], max_decompressed_bytes=8 * MIB)
+    )
+    assert max(batch.num_rows for batch in batches) == 4, "the batch that goes past 3 MiB is whole"
+    assert [offset for batch in batches for offset in batch.column(0).to_pylist()] == [
+        offset for offset in range(21) if offset != 10
+    ]
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 7, 40, 64, 500])
+def test_blocks_that_are_larger_than_a_share(log: WrittenLog, tasks: int) -> None:
+    batches = []
+    for _ in range(20):
+        log.append("a", 0, [Record(0, START_MS, None, bytes(200_000))])
+        batches += [batch for _, batch in batches_in(log.flush())]
+    WrittenTier(log).split(log.partition("a", 0), batches, 0)
+    log.flush()
+    assert offsets(log, minPartitions=str(tasks)) == list(range(20))
+    assert offsets(log, maxPartitionBytes="100000") == list(range(20))
+
+
+def test_a_gap_makes_no_tasks(log: WrittenLog) -> None:
+    log.append("a", 0, some_records(5))
+    log.flush()
+    log.next_offset[log.partition("a", 0)] = 10**12
+    log.append("a", 0, some_records(5))
+    log.flush()
+    log.stamp("a", 0)
+    log.flush()
+    found = offsets(log, maxRecordsPerPartition="3")
+    assert found == [*range(5), *range(10**12, 10**12 + 5)]
+    assert (
+        len(planned_tasks(log.bucket, parse_options({**BASE, "maxRecordsPerPartition": "3"}))) == 4
+    )
+
+
+def test_a_timestamp_that_spark_cannot_hold_is_no_damage(log: WrittenLog) -> None:
+    log.append("a", 0, [Record(0, 2**62, None, b"nanoseconds, and more")])
+    log.flush()
+    (task,) = planned_tasks(log.bucket, parse_options(BASE))
+    with pytest.raises(InvalidDataError, match="topic 'a' partition 0 offsets 0 to 0") as raised:
+        list(read_pieces(log.bucket, task, ["timestamp"], max_decompressed_bytes=MIB))
+    assert "restore" not in str(raised.value)
+    assert offsets(log) == [0]
