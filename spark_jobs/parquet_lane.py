@@ -76,8 +76,9 @@ def write_parquet(
     names = chosen_columns(columns, settings, include_headers=parsed.include_headers)
     where = parse_target(target, source=parsed.url, s3=target_s3 or parsed.s3)
     plan = plan or plan_replay(parsed, cores=lambda: _cores(spark))
-    with replacing(where, overwrite=overwrite) as replacement:
-        written = _run(spark, plan, where, names, settings)
+    job = uuid.uuid4().hex[:12]
+    with replacing(where, job, overwrite=overwrite) as replacement:
+        written = _run(spark, plan, where, job, names, settings)
         partitions = replacement.verify(written, plan.partitions, plan.records)
     return report_of(target, written, partitions, clock() - started)
 
@@ -134,6 +135,7 @@ def _run(
     spark: "SparkSession",
     plan: ReplayPlan,
     target: Target,
+    job: str,
     columns: tuple[str, ...],
     settings: ParquetSettings,
 ) -> list[Written]:
@@ -144,7 +146,7 @@ def _run(
         replace(plan, tasks=(), ranges=()),
         tuple(map(packed, plan.tasks)),
         target,
-        uuid.uuid4().hex[:12],
+        job,
         columns,
         settings,
     )

@@ -1,8 +1,11 @@
 """The folder that a replay to Parquet writes: a file system's or S3's. Spark-free.
 
-Invariants: nothing is written over data that is there, unless that is asked for; then the old files
-go once the new ones are complete. `_SUCCESS` stands where every file that the tasks told of is
-there, with the records they told of, which are those that the plan promised.
+Invariants: nothing is written over data that is there, unless that is asked for; then the old
+files, which are those listed before the job wrote, go once the new ones are verified: at any moment
+all of the old or all of the new are there. A job that fails before that removes its own files,
+known by their names, and nothing else. `_SUCCESS` stands where every file that the tasks told of is
+there, with the records they told of, which are those that the plan promised. One job at a time
+writes: it holds the target by `_REPLAYING`, which is created once.
 """
 
 import io
@@ -16,8 +19,13 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bucketlog.errors import BucketlogError, ConfigurationError, CorruptObjectError
-from spark_jobs.parquet_writing import Written
+from bucketlog.errors import (
+    BucketlogError,
+    ConfigurationError,
+    CorruptObjectError,
+    ObjectNotFoundError,
+)
+from spark_jobs.parquet_writing import Written, is_of_job
 from tiered_storage.backends.file import TEMPORARY, FileBucket
 from tiered_storage.backends.s3_options import S3Options
 from tiered_storage.bucket import Suffix, SyncBucket
@@ -26,6 +34,8 @@ from tiered_storage.retry import RetryPolicy
 from tiered_storage.retry_sync import RetrySyncBucket
 
 SUCCESS = "_SUCCESS"
+CLAIM = "_REPLAYING"
+"""Holds the id of the job that writes; Spark reads no file whose name begins with "_"."""
 REQUESTS_IN_FLIGHT = 16
 FOOTER_BYTES = 64 * 1024
 _FOOTER_END_BYTES = 8
@@ -136,10 +146,12 @@ def _within(inner: Location, outer: Location) -> bool:
 class Replacement:
     """A target that is being written: what was there, and what becomes of it."""
 
-    def __init__(self, bucket: SyncBucket, target: Target, old: frozenset[str]) -> None:
+    def __init__(self, bucket: SyncBucket, target: Target, job: str, old: frozenset[str]) -> None:
         self.bucket = bucket
         self.target = target
+        self._job = job
         self._old = old
+        self._verified = False
 
     def verify(
         self,
@@ -154,7 +166,11 @@ class Replacement:
         told: dict[str, list[Written]] = {}
         for row in written:
             told.setdefault(row.file, []).append(row)
-        there = self._new_files()
+        there = {
+            info.key: info.size_bytes
+            for info in self.bucket.list("")
+            if info.key != CLAIM and info.key not in self._old
+        }
         for key in sorted(there.keys() ^ told.keys()):
             raise _wrong(self.target, key, "it is missing" if key in told else "no task wrote it")
         with ThreadPoolExecutor(REQUESTS_IN_FLIGHT, thread_name_prefix="bucketlog-footer") as pool:
@@ -173,21 +189,44 @@ class Replacement:
             raise CorruptObjectError(
                 self.target.url, 0, f"{total} records are there, {expected} were to be replayed"
             )
-        return self._by_partition(written, partitions)
+        found_partitions = self._by_partition(written, partitions)
+        self._verified = True
+        return found_partitions
 
     def complete(self) -> None:
-        """The new files are all there is, and `_SUCCESS` says so."""
+        """The new files are all there is, and `_SUCCESS` says so. They are verified before."""
+        assert self._verified
         self.bucket.delete(sorted(self._old))
         self.bucket.create(SUCCESS, [])
 
-    def give_up(self) -> None:
-        """Remove what was written: half a replay is worse than none."""
-        self.bucket.delete(sorted(self._new_files()))
+    def give_up(self) -> str:
+        """Remove what this job wrote, as half a replay is worse than none; what is verified stays.
 
-    def _new_files(self) -> dict[str, int]:
-        return {
-            info.key: info.size_bytes for info in self.bucket.list("") if info.key not in self._old
-        }
+        Returns what is left to do, if anything is.
+        """
+        try:
+            there = {info.key for info in self.bucket.list("")}
+            if not self._verified:
+                self.bucket.delete(sorted(key for key in there if is_of_job(key, self._job)))
+                return ""
+        except BucketlogError as failure:
+            if not self._verified:
+                return f"what was written to {self.target.url} is still there: {failure}"
+            there = set(self._old)
+        return self._left_to_do(there)
+
+    def _left_to_do(self, there: set[str]) -> str:
+        steps = []
+        if old := sorted(self._old & there):
+            steps.append(f"remove the {len(old)} old files, from {old[0]} to {old[-1]}")
+        if SUCCESS not in there:
+            steps.append(f"put an empty {SUCCESS} there")
+        if not steps:
+            return ""
+        return (
+            f"the new files in {self.target.url} are complete and verified, their names end in "
+            f"-{self._job}.parquet; what is left to do: {', then '.join(steps)}"
+        )
 
     def _records_in(self, key: str) -> int:
         body = self.bucket.get(key, Suffix(FOOTER_BYTES))
@@ -222,35 +261,83 @@ class Replacement:
 
 
 @contextmanager
-def replacing(target: Target, *, overwrite: bool) -> Iterator[Replacement]:
-    """Refuse a target that holds anything (with `overwrite`: anything but Parquet), and let the
-    block write and verify. Where it ends well the old files go; where it fails the new ones."""
+def replacing(target: Target, job: str, *, overwrite: bool) -> Iterator[Replacement]:
+    """Refuse a target that holds anything (with `overwrite`: anything but Parquet) or that another
+    job writes, and let the block write, under names of `job`, and verify. Where it ends well the
+    old files go; where it fails before it has verified, what the job wrote."""
     with closing(target.open()) as bucket:
-        old = frozenset(info.key for info in bucket.list(""))
-        if old and not overwrite:
-            raise ConfigurationError(
-                f"{target.url} holds files already, such as {min(old)}",
-                remedy="give another folder, or say overwrite",
-            )
-        for key in sorted(old):
-            if not _is_replaceable(key.rpartition("/")[2]):
-                raise ConfigurationError(
-                    f"{target.url} holds {key!r}, which is no Parquet: it is not overwritten",
-                    remedy="give a folder that holds Parquet alone",
-                )
-        if SUCCESS in old:
-            bucket.delete([SUCCESS])
-        replacement = Replacement(bucket, target, old - {SUCCESS})
-        try:
-            yield replacement
-            replacement.complete()
-        except BaseException as error:
+        _check_old(bucket, target, overwrite=overwrite)
+        with _claimed(bucket, target, job):
+            old = _check_old(bucket, target, overwrite=overwrite, job=job)
+            if SUCCESS in old:
+                bucket.delete([SUCCESS])
+            replacement = Replacement(bucket, target, job, old - {SUCCESS})
             try:
-                replacement.give_up()
-            except BucketlogError as failure:
-                error.add_note(f"what was written to {target.url} is still there: {failure}")
-            raise
+                yield replacement
+                replacement.complete()
+            except BaseException as error:
+                if left := replacement.give_up():
+                    error.add_note(left)
+                raise
     target.tidy()
+
+
+def _check_old(
+    bucket: SyncBucket, target: Target, *, overwrite: bool, job: str | None = None
+) -> frozenset[str]:
+    """What is there and may go; `job` has its claim there already. Raises `ConfigurationError`."""
+    old = frozenset(info.key for info in bucket.list(""))
+    if job is not None:
+        old -= {CLAIM}
+    elif CLAIM in old:
+        raise _held(target)
+    if old and not overwrite:
+        raise ConfigurationError(
+            f"{target.url} holds files already, such as {min(old)}",
+            remedy="give another folder, or say overwrite",
+        )
+    for key in sorted(old):
+        if not _is_replaceable(key.rpartition("/")[2]):
+            raise ConfigurationError(
+                f"{target.url} holds {key!r}, which is no Parquet: it is not overwritten",
+                remedy="give a folder that holds Parquet alone",
+            )
+    return old
+
+
+@contextmanager
+def _claimed(bucket: SyncBucket, target: Target, job: str) -> Iterator[None]:
+    """Raises `ConfigurationError` where another job holds the target."""
+    try:
+        if not bucket.create(CLAIM, [job.encode()]) and not _is_held_by(bucket, job):
+            raise _held(target)
+        yield
+    except BaseException as error:
+        try:
+            _release(bucket, job)
+        except BucketlogError as failure:
+            error.add_note(f"{CLAIM} is still in {target.url}, remove it: {failure}")
+        raise
+    _release(bucket, job)
+
+
+def _release(bucket: SyncBucket, job: str) -> None:
+    if _is_held_by(bucket, job):
+        bucket.delete([CLAIM])
+
+
+def _is_held_by(bucket: SyncBucket, job: str) -> bool:
+    try:
+        return bytes(bucket.get(CLAIM).data) == job.encode()
+    except ObjectNotFoundError:
+        return False
+
+
+def _held(target: Target) -> ConfigurationError:
+    return ConfigurationError(
+        f"another replay writes to {target.url}, or was killed there: it holds {CLAIM}",
+        remedy=f"let it end; where none runs any more, remove {CLAIM}",
+    )
 
 
 def _is_replaceable(name: str) -> bool:

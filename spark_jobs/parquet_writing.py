@@ -104,8 +104,17 @@ class TaskName(NamedTuple):
     task: int
 
     def file(self, folder: str, number: int) -> str:
-        name = f"part-{self.task:05}-{number:05}-{self.job}.parquet"
+        name = f"part-{self.task:05}-{number:05}{_ending(self.job)}"
         return f"{folder}/{name}" if folder else name
+
+
+def is_of_job(key: str, job: str) -> bool:
+    """Whether a task of `job` gave the file its name."""
+    return key.rpartition("/")[2].startswith("part-") and key.endswith(_ending(job))
+
+
+def _ending(job: str) -> str:
+    return f"-{job}.parquet"
 
 
 def write_task(
@@ -180,9 +189,10 @@ class _Open:
         )
 
     def _wait(self, rows: pa.RecordBatch) -> None:
+        rows = unpinned(rows)
         self.waiting.append(rows)
         self.waiting_rows += rows.num_rows
-        self.waiting_bytes += rows.nbytes
+        self.waiting_bytes += rows.get_total_buffer_size()
 
     def encode(self, settings: ParquetSettings, *, partly: bool) -> None:
         """Row groups out of what waits; `partly`: out of whole ones."""
@@ -208,6 +218,14 @@ class _Open:
         assert self.sink is not None
         self.writer.close()
         return memoryview(self.sink.getvalue())
+
+
+def unpinned(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """A copy where `rows` are less than half of the memory that they keep: a slice keeps all that
+    it was cut from."""
+    if 2 * rows.nbytes >= rows.get_total_buffer_size():
+        return rows
+    return pa.concat_batches([rows])
 
 
 def _writer_arguments(schema: pa.Schema, settings: ParquetSettings) -> dict[str, Any]:

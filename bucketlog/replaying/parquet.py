@@ -58,7 +58,7 @@ def write_locally(
             on_rows(rows, size_bytes)
 
     with (
-        replacing(where, overwrite=overwrite) as replacement,
+        replacing(where, job, overwrite=overwrite) as replacement,
         closing(plan.open_source()) as source,
     ):
 

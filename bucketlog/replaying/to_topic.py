@@ -1,4 +1,5 @@
-"""A replay into a topic: keys, values, headers and timestamps as they were.
+"""A replay into a topic: keys, values, headers and timestamps as they were, negative ones, too (-1:
+none). Only 0 becomes 1, a millisecond later: librdkafka takes 0 for "now".
 
 Invariant: what `Copy.positions` says was acknowledged is in the target, in order. A copy that
 failed goes on from there; at most `CHUNK_RECORDS` records and one batch are then sent once more.
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 CHUNK_RECORDS = 50_000
 """So many are sent before all of them must be acknowledged."""
+
+EPOCH_MS = 1
+"""What is sent for 0."""
 
 
 class Copy:
@@ -59,7 +63,7 @@ class Copy:
                         key=record.key,
                         headers=record.headers,
                         partition=None if self._by_key else record.partition,
-                        timestamp_ms=record.timestamp_ms if record.timestamp_ms > 0 else None,
+                        timestamp_ms=record.timestamp_ms or EPOCH_MS,
                     )
                     reached[record.partition] = record.offset + 1
                     waiting += 1

@@ -1,6 +1,5 @@
-"""The files of a replay task: split, bounded, repeatable; and their target, which is verified."""
+"""The files of a replay task: split, bounded, repeatable; and where they may be written."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bucketlog.errors import ConfigurationError, CorruptObjectError, InvalidDataError
-from spark_jobs.parquet_target import SUCCESS, Target, is_target, parse_target, replacing
+from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.wire.records import Record
+from spark_jobs.parquet_target import is_target, parse_target
 from spark_jobs.parquet_writing import (
     ParquetSettings,
     TaskName,
     Written,
     chosen_columns,
+    unpinned,
     write_task,
 )
 from spark_jobs.replay_plan import ReplayPlan, plan_replay, replay_options, smaller_tasks
@@ -25,6 +26,7 @@ from tiered_storage.backends.memory import MemoryBucket
 from tiered_storage.bucket import SyncBucket
 
 HOUR_MS = 3_600_000
+MIB = 1024 * 1024
 SETTINGS = ParquetSettings()
 
 
@@ -145,6 +147,46 @@ def test_limits_cut_row_groups_and_files(
     ]
 
 
+def test_rows_that_wait_do_not_keep_what_they_were_cut_from() -> None:
+    whole = pa.record_batch({"value": [bytes(1000)] * 1000, "headers": [[{"key": "at"}]] * 1000})
+    few = unpinned(whole.slice(500, 5))
+    assert few.equals(whole.slice(500, 5))
+    assert few.get_total_buffer_size() < 6_000
+    most = whole.slice(0, 600)
+    assert unpinned(most) is most
+
+
+def test_the_buffer_bounds_what_is_held_of_batches_cut_by_partition(tmp_path: Path) -> None:
+    """Each decoded batch is 1 MB of partition 0, which is written, and a row of 1, which waits."""
+    log = WrittenLog(FileBucket(tmp_path / "0"))
+    log.create_topic("orders", 2)
+    for at in range(40):
+        log.append("orders", 0, [Record(0, START_MS, None, bytes(1000)) for _ in range(900)])
+        log.append("orders", 1, [Record(0, START_MS, None, b"%d" % at)])
+        log.flush()
+    log.bucket.close()
+    settings = replace(SETTINGS, buffer_bytes_max=4 * MIB, compression="none", row_group_rows=900)
+    plan = plan_of(tmp_path, "orders", maxPartitionBytes=str(2**30))
+    source = plan.open_source()
+    target = MemoryBucket()
+    name = TaskName("job", 0)
+    held: list[int] = []
+    before = pa.total_allocated_bytes()
+
+    def watch(_rows: int, _size_bytes: int) -> None:
+        held.append(pa.total_allocated_bytes() - before)
+
+    (pieces,) = plan.tasks
+    write_task(source, pieces, target, name, ("value",), settings, plan.options, on_rows=watch)
+    source.close()
+    assert len(held) == 40
+    assert max(held) < 24 * MIB  # of the 36 that were decoded
+    (key,) = (info.key for info in target.list("") if "partition=1" in info.key)
+    waited = pq.ParquetFile(pa.BufferReader(target.get(key).data))
+    assert waited.num_row_groups == 1  # nor were they written early for what they keep
+    assert waited.read().column("value").to_pylist() == [b"%d" % at for at in range(40)]
+
+
 def test_a_task_that_runs_again_finds_its_own_files(folder: Path) -> None:
     target = MemoryBucket()
     plan = plan_of(folder, minPartitions="3")
@@ -211,124 +253,6 @@ def test_a_target_within_the_log_is_refused(url: str) -> None:
         parse_target(url, source="s3://logs/prod/")
     beside = parse_target("s3://logs/production", source="s3://logs/prod")
     assert beside.location.path == "production"
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Target:
-    return parse_target(str(tmp_path / "lake"), source=str(tmp_path / "bucket"))
-
-
-@pytest.fixture
-def opened(target: Target) -> Iterator[FileBucket]:
-    bucket = FileBucket(Path(target.location.path))
-    yield bucket
-    bucket.close()
-
-
-def keys_of(bucket: SyncBucket) -> list[str]:
-    return sorted(info.key for info in bucket.list(""))
-
-
-def replayed(
-    target: Target, plan: ReplayPlan, *, overwrite: bool = False, spoil: Any = None
-) -> Sequence[Any]:
-    with replacing(target, overwrite=overwrite) as replacement:
-        written = write(plan, replacement.bucket)
-        if spoil is not None:
-            written = spoil(replacement.bucket, written) or written
-        return replacement.verify(written, plan.partitions, plan.records)
-
-
-def test_success_stands_beside_verified_files(
-    folder: Path, target: Target, opened: FileBucket
-) -> None:
-    partitions = replayed(target, plan_of(folder))
-    assert [part.records for part in partitions] == [60] * 4
-    assert SUCCESS in keys_of(opened)
-    assert len(keys_of(opened)) == 5
-
-
-def lose_one(bucket: SyncBucket, written: list[Written]) -> None:
-    bucket.delete([written[0].file])
-
-
-def add_one(bucket: SyncBucket, written: list[Written]) -> None:
-    assert bucket.create("topic=orders/partition=0/part-stray.parquet", [b"stray"])
-
-
-def truncate(bucket: SyncBucket, written: list[Written]) -> None:
-    data = bytes(bucket.get(written[0].file).data)
-    bucket.delete([written[0].file])
-    assert bucket.create(written[0].file, [data[:-1] + b"x"])
-
-
-def tell_too_few(bucket: SyncBucket, written: list[Written]) -> list[Written]:
-    return [written[0]._replace(records=written[0].records - 1), *written[1:]]
-
-
-def forget_a_task(bucket: SyncBucket, written: list[Written]) -> list[Written]:
-    bucket.delete([written[0].file])
-    return written[1:]
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lose_one, "it is missing"),
-        (add_one, "no task wrote it"),
-        (truncate, "it is no Parquet"),
-        (tell_too_few, "it has 60 records"),
-        (forget_a_task, "180 records are there, 240 were to be replayed"),
-    ],
-)
-def test_what_does_not_come_to_what_was_promised_is_no_success(
-    folder: Path, target: Target, opened: FileBucket, spoil: Any, message: str
-) -> None:
-    with pytest.raises(CorruptObjectError, match=message):
-        replayed(target, plan_of(folder), spoil=spoil)
-    assert keys_of(opened) == []
-
-
-def test_old_files_go_once_the_new_ones_are_complete(
-    folder: Path, target: Target, opened: FileBucket
-) -> None:
-    replayed(target, plan_of(folder, "orders"))
-    before = keys_of(opened)
-    with pytest.raises(ConfigurationError, match="holds files already"):
-        replayed(target, plan_of(folder, "refunds"))
-    assert keys_of(opened) == before
-
-    def rename(written: Written) -> Written:
-        return written._replace(file=written.file.replace("-job.", "-new."))
-
-    def move(bucket: SyncBucket, written: list[Written]) -> list[Written]:
-        assert set(before) - {SUCCESS} <= set(keys_of(bucket))  # nothing old has gone yet
-        for row in written:
-            assert bucket.create(rename(row).file, [bucket.get(row.file).data])
-            bucket.delete([row.file])
-        return [rename(row) for row in written]
-
-    replayed(target, plan_of(folder, "refunds"), overwrite=True, spoil=move)
-    assert keys_of(opened) == [SUCCESS, "topic=refunds/partition=0/part-00000-00000-new.parquet"]
-
-
-def test_a_replay_that_fails_leaves_the_old_files(
-    folder: Path, target: Target, opened: FileBucket
-) -> None:
-    replayed(target, plan_of(folder, "refunds"))
-    before = keys_of(opened)
-    with pytest.raises(CorruptObjectError):
-        replayed(target, plan_of(folder, "orders"), overwrite=True, spoil=lose_one)
-    assert keys_of(opened) == [key for key in before if key != SUCCESS]
-
-
-def test_what_is_no_parquet_is_never_overwritten(
-    folder: Path, target: Target, opened: FileBucket
-) -> None:
-    assert opened.create("letters/to-keep.txt", [b"dear"])
-    with pytest.raises(ConfigurationError, match=r"to-keep\.txt', which is no Parquet"):
-        replayed(target, plan_of(folder), overwrite=True)
-    assert keys_of(opened) == ["letters/to-keep.txt"]
 
 
 def test_smaller_tasks_hold_the_same_pieces_in_the_same_order(folder: Path) -> None:
