@@ -8,9 +8,9 @@ record is as late or later (Kafka's ListOffsets).
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, StrictInt, TypeAdapter, ValidationError
 
 from bucketlog.errors import ConfigurationError
 
@@ -42,8 +42,18 @@ STARTING = ("startingOffsets", "startingOffsetsByTimestamp", "startingTimestamp"
 ENDING = ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
 STRATEGY = "startingOffsetsByTimestampStrategy"
 
-_ASSIGN: TypeAdapter[Any] = TypeAdapter(dict[str, tuple[int, ...]])
-_OFFSETS: TypeAdapter[Any] = TypeAdapter(dict[str, dict[int, int]])
+
+def _partition(key: object) -> int:
+    """One way to write each number: "0" and "00" would be two keys for one partition."""
+    if not isinstance(key, str) or not key.isascii() or not key.isdecimal() or str(int(key)) != key:
+        raise ValueError("a partition's number is expected")
+    return int(key)
+
+
+_ASSIGN: TypeAdapter[Any] = TypeAdapter(dict[str, tuple[StrictInt, ...]])
+_OFFSETS: TypeAdapter[Any] = TypeAdapter(
+    dict[str, dict[Annotated[int, BeforeValidator(_partition)], StrictInt]]
+)
 
 
 def parse_starting(given: Mapping[str, str]) -> Bound | None:
@@ -132,8 +142,16 @@ def _offsets(name: str, text: str) -> Bound:
 
 def _json(text: str, name: str, example: str, shape: TypeAdapter[Any]) -> Any:
     try:
-        return shape.validate_python(json.loads(text))
+        return shape.validate_python(json.loads(text, object_pairs_hook=_without_duplicates))
     except (ValueError, ValidationError, RecursionError) as error:
         raise ConfigurationError(
             f"{name} {text!r} does not parse: {error}", remedy=f"as in {example}"
         ) from error
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+        raise ValueError(f"{twice!r} stands there twice")
+    return found

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
-from pydantic import ValidationError
-
 from bucketlog.errors import ConfigurationError
 from bucketlog.wire.compression import MAX_DECOMPRESSED_BYTES
 from spark_jobs.bounds import (
@@ -26,7 +24,12 @@ from spark_jobs.bounds import (
     parse_starting,
 )
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.location import S3Options, open_patient_bucket, parse_location
+from tiered_storage.location import (
+    S3Options,
+    open_patient_bucket,
+    parse_location,
+    parse_s3_options,
+)
 
 MAX_PARTITION_BYTES = 64 * 1024 * 1024
 POLL_INTERVAL_MS = 500
@@ -192,10 +195,7 @@ def _s3_options(given: Mapping[str, str], scheme: str) -> S3Options | None:
                 f"s3 options for a {scheme} path: {', '.join(settings)}", remedy="leave them out"
             )
         return None
-    try:
-        return S3Options.model_validate(settings)
-    except ValidationError as error:
-        raise ConfigurationError(f"bad S3 options: {error}") from error
+    return parse_s3_options(settings)
 
 
 def _selection(given: Mapping[str, str]) -> Selection:

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from bucketlog.errors import BucketRefusedError, ConfigurationError
 from tiered_storage.backends.file import FileBucket
 from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.backends.s3_options import S3Options
+from tiered_storage.backends.s3_options import S3Options, parse_s3_options
 from tiered_storage.backends.threaded import ThreadedBucket
 from tiered_storage.bucket import Bucket, SyncBucket, check_key
 from tiered_storage.retry import RetryPolicy
@@ -26,6 +26,7 @@ __all__ = [
     "open_patient_bucket",
     "open_sync_bucket",
     "parse_location",
+    "parse_s3_options",
 ]
 
 _REMEDY = "use s3://bucket/prefix, file:///folder, a path, or memory://name"

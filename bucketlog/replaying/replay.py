@@ -311,14 +311,9 @@ class Replay(Generic[K, V]):
 def as_s3_options(s3: "S3Options | Mapping[str, Any] | None") -> "S3Options | None":
     if s3 is None or not isinstance(s3, Mapping):
         return s3
-    from pydantic import ValidationError
+    from tiered_storage.location import parse_s3_options
 
-    from tiered_storage.location import S3Options
-
-    try:
-        return S3Options.model_validate(dict(s3))
-    except ValidationError as error:
-        raise ConfigurationError(f"bad S3 options: {error}") from error
+    return parse_s3_options(s3)
 
 
 def _s3_options(s3: "S3Options | Mapping[str, Any] | None") -> dict[str, str]:

@@ -6,6 +6,9 @@
 
 (with PYSPARK_PYTHON set to this Python). Under spark-submit it uses that session; else it makes a
 local one.
+
+Exit codes: 0, done; 1, failed: a line on stderr says why and what to do, and what was committed
+before stays; 2, wrong usage.
 """
 
 import argparse
@@ -17,12 +20,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from py4j.protocol import Py4JError
+
 from bucketlog.errors import BucketlogError
 from spark_jobs.ingest.job import MAX_BATCH_LOG_OFFSETS, IngestReport, ingest
 from spark_jobs.ingest.moment import IngestedLog
+from spark_jobs.ingest.parquet import parse_folder
 from spark_jobs.ingest.rows import parse_shape
+from spark_jobs.ingest.spark_failure import in_a_line
 from spark_jobs.ingest.target import Target
-from tiered_storage.location import S3Options
+from tiered_storage.location import S3Options, parse_s3_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    from pyspark.errors import PySparkException
+
     parser = _parser()
     given = parser.parse_args(arguments)
     options = _pairs(parser, "option", given.option)
@@ -75,10 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     topics = [name.strip() for name in given.topics.split(",") if name.strip()]
     spark = None
     try:
-        # what is wrong with the source is said before Spark starts
+        # what is wrong with the source or the folder is said before Spark starts
+        s3 = parse_s3_options(_pairs(parser, "target-option", given.target_option))
+        if given.parquet:
+            parse_folder(given.parquet, source=given.bucket)
         log = IngestedLog(given.bucket, topics, options)
         log.now(is_first=False, fail_on_data_loss=False)
-        s3 = S3Options.model_validate(_pairs(parser, "target-option", given.target_option))
         spark = _session(given.cores, conf)
         report = ingest(
             spark,
@@ -90,6 +101,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     except BucketlogError as error:
         parser.exit(EXIT_FAILED, f"{parser.prog}: {error}\n")
+    except (Py4JError, PySparkException) as error:
+        parser.exit(EXIT_FAILED, f"{parser.prog}: {in_a_line(str(error))}\n")
+    except OSError as error:
+        parser.exit(
+            EXIT_FAILED, f"{parser.prog}: {error} (see that it may be read and written to)\n"
+        )
     finally:
         if spark is not None:
             spark.stop()
@@ -119,7 +136,9 @@ def _pairs(parser: argparse.ArgumentParser, name: str, given: Sequence[str]) -> 
     for item in given:
         key, separator, value = item.partition("=")
         if not separator:
-            parser.error(f"--{name} {item}: NAME=VALUE is expected")
+            parser.error(f"--{name}: NAME=VALUE is expected")  # `item` may be a secret
+        if key in pairs:
+            parser.error(f"--{name} {key} is given twice")
         pairs[key] = value
     return pairs
 

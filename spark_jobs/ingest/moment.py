@@ -9,20 +9,34 @@ from uuid import UUID
 from bucketlog.errors import ConfigurationError
 from spark_jobs.fetch import read_pieces
 from spark_jobs.ingest.progress import LogPartition, Offsets
-from spark_jobs.options import Subscribe, check_batch, check_stream, parse_options
+from spark_jobs.options import Subscribe, check_batch, check_stream, open_log, parse_options
 from spark_jobs.planning import LogFollower, look_up_times, planned_tasks
 from spark_jobs.ranges import resolve_ranges
-from tiered_storage.location import open_sync_bucket
 
 _STARTING = "starting"
+_OWN_OPTIONS = {
+    "path": "--bucket",
+    "subscribe": "--topics",
+    "subscribepattern": "--topics",
+    "assign": "--topics",
+    "failondataloss": "--fail-on-data-loss",
+}
+"""What the ingest itself says to the source, and what says it to the ingest."""
 
 
 class IngestedLog:
-    """The source of an ingest. `options` are the source's, without a selection."""
+    """The source of an ingest. `options` are the source's, without a selection and without
+    `failOnDataLoss`: what is planned is read whole, or the batch fails."""
 
     def __init__(self, url: str, topics: list[str], options: Mapping[str, str]) -> None:
         if not topics:
             raise ConfigurationError("no topics to ingest", remedy="name at least one")
+        for name in options:
+            own = _OWN_OPTIONS.get(name.lower())
+            if own is not None:
+                raise ConfigurationError(
+                    f"option {name!r} is not for an ingest to pass on", remedy=f"give {own}"
+                )
         self._given = {**options, "path": url}
         self._options = parse_options({**self._given, "subscribe": ",".join(topics)})
         assert isinstance(self._options.selection, Subscribe)
@@ -35,7 +49,7 @@ class IngestedLog:
         options = replace(self._options, fail_on_data_loss=fail_on_data_loss)
         if not is_first:
             options = replace(options, starting=None)
-        with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
+        with closing(open_log(options)) as bucket:
             log = LogFollower(bucket, options).look()
             times = look_up_times(bucket, options, log, [options.starting])
             ranges = resolve_ranges(options, log.selected, log.parts, times)
@@ -72,7 +86,7 @@ class IngestedLog:
 def has_records(reading: Mapping[str, str]) -> bool:
     """Reads until the first record: as a rule a range GET."""
     options = parse_options(reading)
-    with closing(open_sync_bucket(options.url, s3=options.s3)) as bucket:
+    with closing(open_log(options)) as bucket:
         for pieces in planned_tasks(bucket, options):
             with closing(
                 read_pieces(

@@ -3,17 +3,22 @@
     day=2024-05-01/ingest-000000000007-00000.parquet   what readers see
     _bucketlog/commits/000000000007.json               batch 7: its end offsets, its files
     _bucketlog/staged/000000000007-<attempt>/…         written, not decided
+    _bucketlog/published/000000000007                  all files of batch 7 stood in their places
 
 Spark stages a batch; the commit object, which is created only where there is none, decides whose
 batch it is; then its files are renamed to the names that it says, which whoever comes next can
 finish. Readers pass over `_bucketlog`.
 
 Invariants: a file stands under its published name only after the commit object that says so, and is
-whole; staging is removed once its batch is decided, never before, so what a commit names is staged
-or published. Commit objects are never removed: a number must stay taken.
+whole; a batch is marked published once each of its files was seen there with its size, and before
+its staging is removed; no batch is written while the one before is not marked. So what a commit
+names is staged or published, or the next run fails; what is removed after the mark was removed by
+somebody on purpose. Commit objects are never removed: a number must stay taken.
+
+A target of before there were marks: of its newest commit alone the files are looked for, once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -27,7 +32,7 @@ from spark_jobs.ingest.progress import Commit, IngestConflictError, Standing, To
 from spark_jobs.ingest.rows import DAY
 from spark_jobs.parquet_target import parse_target
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.location import S3Options
+from tiered_storage.location import Location, S3Options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +41,10 @@ if TYPE_CHECKING:
 FOLDER = "_bucketlog"
 STAGED = f"{FOLDER}/staged"
 _COMMITS = "commits/"
+_PUBLISHED = "published/"
+_GLOB = frozenset("{}[]*?\\")
+"""What makes a path a pattern to Spark, which then reads something else, or nothing."""
+_LISTED_FILES = 5
 RENAMES_IN_FLIGHT = 8
 
 
@@ -76,9 +85,8 @@ class ParquetTarget:
     ) -> None:
         self._spark = spark
         self._new_id = new_id
-        target = parse_target(url, source=source)
+        at = parse_folder(url, source=source)
         self._own = parse_target(f"{url.rstrip('/')}/{FOLDER}", source=source, s3=s3)
-        at = target.location
         self._folder = HadoopFolder(
             spark,
             f"file://{at.path}" if at.scheme == "file" else f"s3a://{at.bucket}/{at.path}",
@@ -92,7 +100,10 @@ class ParquetTarget:
     def prepare(self, columns: "StructType") -> Standing:
         self._columns = columns.toDDL()
         with closing(self._own.open()) as bucket:
-            last = self._last(bucket)
+            return self._prepared(bucket)
+
+    def _prepared(self, bucket: SyncBucket) -> Standing:
+        last = self._last(bucket)
         if last is None:
             strange = [name for name in self._folder.names() if name[0] not in "_."]
             if strange:
@@ -107,7 +118,8 @@ class ParquetTarget:
                 f"{self.name} has the columns {last.columns}, not {self._columns}",
                 remedy="give the schema that it was begun with, or another folder",
             )
-        resumed = self._publish(last)
+        is_published = bucket.head(_marker(last.batch)) is not None
+        resumed = 0 if is_published else self._publish(bucket, last)
         self._remove_staged(last.batch)
         return Standing(last, "commit", resumed)
 
@@ -125,7 +137,7 @@ class ParquetTarget:
                 # whoever has the batch now may have removed what was staged
                 raise IngestConflictError(self.name, standing.next_batch) from error
             self._decide(bucket, commit)
-        self._publish(commit)
+            self._publish(bucket, commit)
         self._folder.delete(commit.staged_in)
         return Standing(commit, "commit"), commit.rows
 
@@ -165,32 +177,50 @@ class ParquetTarget:
         self._folder.delete(commit.staged_in)
         raise IngestConflictError(self.name, commit.batch)
 
-    def _publish(self, commit: ParquetCommit) -> int:
-        """How many files were still staged. Another run may be doing the same."""
+    def _publish(self, bucket: SyncBucket, commit: ParquetCommit) -> int:
+        """How many files were still staged. Another run may be doing the same. Raises
+        `CorruptObjectError` where a file is neither staged nor published, or another one is."""
         left = {file.name for file in self._folder.files(commit.staged_in)}
         waiting = [file for file in commit.files if file.staged in left]
-        if not waiting:
-            return 0
-        for folder in {file.name.rpartition("/")[0] for file in commit.files}:
+        for folder in {file.name.rpartition("/")[0] for file in waiting}:
             self._folder.make_folder(folder)
         with ThreadPoolExecutor(RENAMES_IN_FLIGHT, thread_name_prefix="publish") as pool:
-            list(pool.map(lambda file: self._publish_file(commit, file), commit.files))
+            sizes = list(pool.map(lambda file: self._publish_file(commit, file), commit.files))
+        wrong = [
+            (file, size)
+            for file, size in zip(commit.files, sizes, strict=True)
+            if size != file.size_bytes
+        ]
+        if wrong:
+            raise self._lost(commit, wrong)
+        bucket.create(_marker(commit.batch), [])
         return len(waiting)
 
-    def _publish_file(self, commit: ParquetCommit, file: PublishedFile) -> None:
-        staged = f"{commit.staged_in}/{file.staged}"
+    def _publish_file(self, commit: ParquetCommit, file: PublishedFile) -> int | None:
+        """The size of what stands in its place then."""
         size = self._folder.size(file.name)
         if size is None:
-            self._folder.rename(staged, file.name)
+            self._folder.rename(f"{commit.staged_in}/{file.staged}", file.name)
             size = self._folder.size(file.name)
-        if size != file.size_bytes:
-            raise CorruptObjectError(
-                self._folder / file.name,
-                0,
-                f"batch {commit.batch} has {file.size_bytes} bytes there, and "
-                f"{'none are' if size is None else f'{size} are'}",
-                remedy=f"restore it, or {staged}",
-            )
+        return size
+
+    def _lost(
+        self, commit: ParquetCommit, wrong: Sequence[tuple[PublishedFile, int | None]]
+    ) -> CorruptObjectError:
+        listed = "; ".join(
+            f"{file.name} has {file.size_bytes} bytes, and {'none' if size is None else size} are "
+            f"there"
+            for file, size in wrong[:_LISTED_FILES]
+        )
+        more = f"; and {len(wrong) - _LISTED_FILES} more" if len(wrong) > _LISTED_FILES else ""
+        return CorruptObjectError(
+            self._folder / _own_key(_key(commit.batch)),
+            0,
+            f"batch {commit.batch} is committed, and {len(wrong)} of its {len(commit.files)} files "
+            f"are not there: {listed}{more}",
+            remedy=f"restore them, there or in {commit.staged_in}; if they were removed on "
+            f"purpose, make an empty {_own_key(_marker(commit.batch))}",
+        )
 
     def _remove_staged(self, batch: int) -> None:
         """Of batches up to this one, which are decided. A later one may yet be committed by a run
@@ -205,6 +235,19 @@ class ParquetTarget:
         return _read(bucket, keys[-1]) if keys else None
 
 
+def parse_folder(url: str, *, source: str) -> Location:
+    """Of a target; Spark-free. Raises `ConfigurationError`."""
+    at = parse_target(url, source=source).location
+    strange = sorted(_GLOB.intersection(at.path + at.bucket))
+    if strange:
+        raise ConfigurationError(
+            f"the folder {url!r} has {' '.join(strange)} in its path, which Spark reads as a "
+            "pattern",
+            remedy="give a folder without { } [ ] * ? and backslashes",
+        )
+    return at
+
+
 def _read(bucket: SyncBucket, key: str) -> ParquetCommit:
     try:
         return ParquetCommit.model_validate_json(bytes(bucket.get(key).data))
@@ -214,6 +257,14 @@ def _read(bucket: SyncBucket, key: str) -> ParquetCommit:
 
 def _key(batch: int) -> str:
     return f"{_COMMITS}{_number(batch)}.json"
+
+
+def _marker(batch: int) -> str:
+    return f"{_PUBLISHED}{_number(batch)}"
+
+
+def _own_key(key: str) -> str:
+    return f"{FOLDER}/{key}"
 
 
 def _number(batch: int) -> str:

@@ -1,6 +1,7 @@
 """A Parquet folder whose ingest dies at any step: readers see a batch once, or not yet."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -145,7 +146,51 @@ def test_a_published_file_that_is_not_the_committed_one_is_told(lake: Lake) -> N
         lake.ingest(target)
     folder = Path(lake.name, "day=2023-11-14")
     (folder / "ingest-000000000002-00000.parquet").write_bytes(b"another")
-    with pytest.raises(CorruptObjectError, match=r"batch 2 has \d+ bytes there, and 7 are"):
+    with pytest.raises(CorruptObjectError, match=r"batch 2 .* 1 of its 3 files .* and 7 are there"):
+        lake.ingest()
+
+
+@pytest.mark.parametrize("has_next", [False, True])
+def test_staging_that_is_lost_before_it_is_published_is_told(lake: Lake, has_next: bool) -> None:
+    target = lake.target()
+    assert isinstance(target, ParquetTarget)
+
+    def die(*arguments: object) -> int:
+        raise DiedError
+
+    target._publish = die  # type: ignore[method-assign,assignment] # committed, unpublished
+    with pytest.raises(DiedError):
+        lake.ingest(target)
+    shutil.rmtree(Path(lake.name, STAGED))  # a lifecycle rule, a tidy-up
+    if has_next:
+        lake.produce("orders", 0, 10)
+    for _ in range(2):
+        with pytest.raises(CorruptObjectError, match=r"batch 2 .* 3 of its 3 files .*none are"):
+            lake.ingest()
+    Path(lake.name, FOLDER, "published", "000000000002").touch()  # as the error advises
+    assert lake.ingest().batches == has_next
+
+
+def test_files_may_be_removed_once_they_were_published(lake: Lake) -> None:
+    lake.ingest()
+    for file in Path(lake.name).glob("day=*/*.parquet"):
+        file.unlink()
+    assert lake.ingest().batches == 0
+    lake.produce("orders", 0, 5)
+    assert lake.ingest().records == 5
+
+
+def test_of_a_folder_without_marks_the_newest_batch_is_looked_for(lake: Lake) -> None:
+    lake.ingest()
+    marks = Path(lake.name, FOLDER, "published")
+    shutil.rmtree(marks)
+    for file in Path(lake.name).glob("day=*/ingest-000000000001-*"):
+        file.unlink()
+    assert lake.ingest().batches == 0
+    assert [mark.name for mark in marks.iterdir()] == ["000000000002"]
+    shutil.rmtree(marks)
+    next(Path(lake.name).glob("day=*/ingest-000000000002-00001*")).unlink()
+    with pytest.raises(CorruptObjectError, match=r"1 of its 3 files .*-00001\.parquet"):
         lake.ingest()
 
 

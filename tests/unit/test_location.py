@@ -1,8 +1,10 @@
 """From urls to buckets."""
 
 from pathlib import Path
+from traceback import format_exception
 
 import pytest
+from pydantic import ValidationError
 
 from bucketlog.errors import ConfigurationError
 from tiered_storage.location import (
@@ -11,6 +13,7 @@ from tiered_storage.location import (
     open_bucket,
     open_sync_bucket,
     parse_location,
+    parse_s3_options,
 )
 
 
@@ -66,6 +69,30 @@ async def test_shards_are_apart(tmp_path: Path) -> None:
 def test_no_such_shard() -> None:
     with pytest.raises(ConfigurationError, match="from 0"):
         open_sync_bucket("memory://x", shard=-1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"endpoint_url": "http://user:hidden@host"},
+        {"endpoint_url": "http://user:hid/hidden@host:9000/"},
+        {"endpoint_url": "user:hidden@host"},
+        {"secret_access_key": "hidden"},
+        {"max_connections": "hidden"},
+    ],
+)
+def test_no_error_repeats_a_secret(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(given))) as told:
+        parse_s3_options(given)
+    assert "hidden" not in "".join(format_exception(told.value))
+    if "endpoint_url" not in given:
+        with pytest.raises(ValidationError) as raw:
+            S3Options.model_validate(given)
+        assert "hidden" not in str(raw.value)
+    else:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", given["endpoint_url"])
+        with pytest.raises(ConfigurationError, match="has a user"):
+            S3Options()
 
 
 def test_s3_options_honour_the_standard_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,19 @@
 """How to reach an S3 store: what a url cannot say."""
 
-from pydantic import AliasChoices, Field
+from collections.abc import Mapping
+
+from pydantic import AliasChoices, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bucketlog.errors import ConfigurationError
 
 
 class S3Options(BaseSettings):
     """Settings of both S3 backends. What is not given is taken from AWS's standard environment.
 
     Credentials are none of these: both SDKs find them the usual way (AWS_ACCESS_KEY_ID, profile,
-    web identity, instance role).
+    web identity, instance role). An endpoint with a user in it is refused, and no error repeats
+    a value: somebody's secret may be where it does not belong.
     """
 
     model_config = SettingsConfigDict(
@@ -17,6 +22,7 @@ class S3Options(BaseSettings):
         frozen=True,
         extra="forbid",
         populate_by_name=True,
+        hide_input_in_errors=True,
     )
 
     endpoint_url: str | None = Field(
@@ -49,6 +55,30 @@ class S3Options(BaseSettings):
         default=1_000, ge=1, le=1_000, description="asked for with one request of a listing"
     )
 
+    @field_validator("endpoint_url")
+    @classmethod
+    def _has_no_user(cls, value: str | None) -> str | None:
+        if value is not None and "@" in value:
+            raise ConfigurationError(
+                "the S3 endpoint_url has a user or a password in it",
+                remedy="leave them out: credentials are AWS's usual ones, as AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY",
+            )
+        return value
+
     @property
     def uses_path_style(self) -> bool:
         return self.endpoint_url is not None if self.path_style is None else self.path_style
+
+
+def parse_s3_options(given: Mapping[str, object]) -> S3Options:
+    """Raises `ConfigurationError`, which names options and no values."""
+    try:
+        return S3Options.model_validate(dict(given))
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()
+        )
+        raise ConfigurationError(
+            f"bad S3 options: {wrong}", remedy=f"known are {', '.join(S3Options.model_fields)}"
+        ) from None

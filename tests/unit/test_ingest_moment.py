@@ -1,0 +1,81 @@
+"""What an ingest reads of the log, without a Spark."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bucketlog.errors import BucketUnavailableError, ConfigurationError
+from spark_jobs.ingest.moment import IngestedLog, has_records
+from spark_jobs.options import parse_options
+from tests.written_log import WrittenLog, some_records
+from tiered_storage.backends.file import FileBucket
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    log = WrittenLog(FileBucket(tmp_path / "0"))
+    log.create_topic("orders")
+    log.append("orders", 0, some_records(10))
+    log.flush()
+    return f"file://{tmp_path}"
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("failOnDataLoss", "--fail-on-data-loss"),
+        ("FAILONDATALOSS", "--fail-on-data-loss"),
+        ("Subscribe", "--topics"),
+        ("subscribePattern", "--topics"),
+        ("assign", "--topics"),
+        ("Path", "--bucket"),
+    ],
+)
+def test_what_the_ingest_says_itself_is_refused(url: str, name: str, remedy: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name}.*give {remedy}"):
+        IngestedLog(url, ["orders"], {name: "false"})
+
+
+def test_what_is_planned_is_read_whole_or_fails(url: str) -> None:
+    log = IngestedLog(url, ["orders"], {"maxPartitionBytes": "100000"})
+    log.now(is_first=True, fail_on_data_loss=False)
+    assert parse_options(log.reading({("orders", 0): 0}, {("orders", 0): 10})).fail_on_data_loss
+
+
+def failing_once(call: Callable[..., object]) -> Callable[..., object]:
+    failed: list[bool] = []
+
+    def flaky(*arguments: object, **named: object) -> object:
+        if not failed:
+            failed.append(True)
+            raise BucketUnavailableError("503 Slow Down")
+        return call(*arguments, **named)
+
+    return flaky
+
+
+@pytest.mark.parametrize("request_", ["list", "get"])
+def test_a_request_that_is_refused_once_is_made_again(
+    url: str, monkeypatch: pytest.MonkeyPatch, request_: str
+) -> None:
+    flaky = failing_once(getattr(FileBucket, request_))
+    log = IngestedLog(url, ["orders"], {})
+    with monkeypatch.context() as patch:
+        patch.setattr(FileBucket, request_, flaky)
+        (part,) = log.now(is_first=True, fail_on_data_loss=True)
+    assert (part.start, part.end) == (0, 10)
+    flaky = failing_once(getattr(FileBucket, request_))
+    monkeypatch.setattr(FileBucket, request_, flaky)
+    assert has_records(log.reading({("orders", 0): 0}, {("orders", 0): 10}))
+
+
+def test_no_patience_is_given_up_soon(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(*arguments: object, **named: object) -> object:
+        raise BucketUnavailableError("503 Slow Down")
+
+    monkeypatch.setattr(FileBucket, "list", down)
+    with pytest.raises(BucketUnavailableError, match="503"):
+        IngestedLog(url, ["orders"], {"giveUpAfterMs": "1"}).now(
+            is_first=True, fail_on_data_loss=True
+        )
