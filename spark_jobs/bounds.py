@@ -143,10 +143,12 @@ def _offsets(name: str, text: str) -> Bound:
 def _json(text: str, name: str, example: str, shape: TypeAdapter[Any]) -> Any:
     try:
         return shape.validate_python(json.loads(text, object_pairs_hook=_without_duplicates))
-    except (ValueError, ValidationError, RecursionError) as error:
-        raise ConfigurationError(
-            f"{name} {text!r} does not parse: {error}", remedy=f"as in {example}"
-        ) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        told = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    except (ValueError, RecursionError) as error:
+        told = str(error)
+    raise ConfigurationError(f"{name} {text!r} does not parse: {told}", remedy=f"as in {example}")
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

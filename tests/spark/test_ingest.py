@@ -15,7 +15,7 @@ from tests.spark.ingests import SCHEMA, Kind, Lake
 from tests.written_log import START_MS, some_records
 
 
-@pytest.fixture(params=["parquet", "iceberg"])
+@pytest.fixture(params=["parquet", "iceberg"])  # tests of what comes before a target take one
 def lake(
     request: pytest.FixtureRequest, spark: SparkSession, stored: Stored, tmp_path: Path
 ) -> Lake:
@@ -160,6 +160,7 @@ def test_stretches_without_records_make_no_commit(lake: Lake) -> None:
     assert lake.ingest().batches == 0
 
 
+@pytest.mark.parametrize("lake", ["parquet"], indirect=True)
 def test_a_day_may_come_from_a_field(lake: Lake) -> None:
     lake.put("orders", 0, b'{"at":"2024-02-29T23:59:59.999999"}', b'{"at":"1969-12-31T23:00:00Z"}')
     lake.ingest(schema="at timestamp", day_from="at")
@@ -201,6 +202,7 @@ def test_another_schema_than_the_targets_is_refused(lake: Lake) -> None:
         lake.ingest(schema="id string")
 
 
+@pytest.mark.parametrize("lake", ["parquet"], indirect=True)
 def test_a_topic_that_is_created_again(lake: Lake) -> None:
     lake.produce("orders", 0, 5)
     lake.ingest()

@@ -106,8 +106,9 @@ def test_selections() -> None:
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, str], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
+    with pytest.raises(ConfigurationError, match=message) as told:
         check_batch(parse_options(options))
+    assert "\n" not in str(told.value)
 
 
 @pytest.fixture(params=["no checkpoint", "checkpoint"])
