@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bucketlog.errors import BucketlogError
+from localstack.servers import free_port
 from tests.scenarios.kafka_tools import installed_jars, java_program
 
 CLUSTER_ID = "bucketlogAAAAAAAAAAAAA"
@@ -40,7 +41,7 @@ class RunningKafka:
 def running_kafka(folder: Path) -> Iterator[RunningKafka]:
     """Raises `ConfigurationError` (not installed), `KafkaStartError`."""
     jars = installed_jars()
-    port, controller = _free_port(), _free_port()
+    port, controller = free_port(), free_port()
     folder.mkdir(parents=True)
     config = folder / "server.properties"
     config.write_text(_properties(folder, port, controller))
@@ -113,8 +114,3 @@ def _failure(what: str, log: Path) -> KafkaStartError:
     error = KafkaStartError(f"Apache Kafka: {what}", remedy=f"see {log}")
     error.add_note("\n".join(lines))
     return error
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])

@@ -125,7 +125,7 @@ def _start(
     tries = _PORT_TRIES if port == 0 else 1  # somebody may take a free port before the server
     while True:
         tries -= 1
-        chosen = port or _free_port()
+        chosen = port or free_port()
         process = _spawn(*_command(name, path, folder, chosen), folder)
         try:
             _wait_until_ready(name, process, chosen, folder / "server.log")
@@ -218,6 +218,6 @@ def _version(name: StoreName, path: str) -> str:
     ).stdout
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])

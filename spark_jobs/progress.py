@@ -80,11 +80,12 @@ class Progress:
 
     def capped(self, other: "Progress") -> "Progress":
         """`other`, as far as this goes."""
-        return Progress.at(
+        found = Progress.at(
             (each, min(offset, last))
             for each, offset in other.places()
             if (last := self.of(each)) is not None
         )
+        return other if found.topics == other.topics else found
 
     def places(self) -> Iterator[tuple[Selected, int]]:
         for name, topic in self.topics.items():

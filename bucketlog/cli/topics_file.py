@@ -12,19 +12,11 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from bucketlog.client.durations import FOREVER_MS, MS_BY_UNIT
 from bucketlog.errors import ConfigurationError
 
 FILE_BYTES_MAX = 4 * 1024 * 1024
-FOREVER_MS = -1
 RETENTION = "retention.ms"
-_UNITS_MS = {
-    "ms": 1,
-    "s": 1000,
-    "m": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-    "w": 7 * 86_400_000,
-}
 _NULL_TAG = "tag:yaml.org,2002:null"
 _REMEDY = "docs/cli.md shows what the file may hold"
 
@@ -36,14 +28,14 @@ def duration_ms(text: object) -> int:
     found = re.fullmatch(r"([0-9]{1,12})(ms|s|m|h|d|w)", str(text))
     if found is None:
         raise ValueError(f"{text!r} is no time: write it as 7d, 12h, 30m, 90s, 500ms or forever")
-    return int(found[1]) * _UNITS_MS[found[2]]
+    return int(found[1]) * MS_BY_UNIT[found[2]]
 
 
 def shown_ms(milliseconds: int) -> str:
     """The other way, in the largest unit that divides it."""
     if milliseconds < 0:
         return "forever"
-    for unit, size in sorted(_UNITS_MS.items(), key=lambda item: -item[1]):
+    for unit, size in sorted(MS_BY_UNIT.items(), key=lambda item: -item[1]):
         if milliseconds and milliseconds % size == 0 and unit != "w":
             return f"{milliseconds // size}{unit}"
     return f"{milliseconds}ms"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TypeAlias
 
+from bucketlog.client.durations import MS_BY_UNIT
 from bucketlog.errors import ConfigurationError
 from bucketlog.model import WallClock
 
@@ -19,14 +20,6 @@ OffsetRange: TypeAlias = int | tuple[int | None, int | None]
 
 _EARLIEST, _LATEST = -2, -1
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
-_UNITS = {
-    "ms": timedelta(milliseconds=1),
-    "s": timedelta(seconds=1),
-    "m": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-}
 _REMEDY = (
     "a datetime, a date as 2026-01-31, a time as 2026-01-31T12:00Z, or so far back: 7d, 2h, 30m"
 )
@@ -98,7 +91,7 @@ def milliseconds(name: str, moment: Moment, clock: WallClock) -> int:
     if isinstance(moment, str):
         length = _DURATION.fullmatch(moment.strip())
         if length is not None:
-            back = float(length[1]) * _UNITS[length[2]]
+            back = float(length[1]) * timedelta(milliseconds=MS_BY_UNIT[length[2]])
             return max(0, clock() - back // timedelta(milliseconds=1))
         try:
             moment = datetime.fromisoformat(moment.strip())

@@ -275,6 +275,8 @@ def test_spark_that_tells_start_limit_and_trigger(
     reported = fresh.reportLatestOffset()
     assert reported is not None
     assert reported["topics"] == everything["topics"]
+    fresh.prepareForTriggerAvailableNow()
+    assert fresh.latestOffset(everything, limit) == everything, "nothing new is no batch"
 
 
 def test_progress_survives_json_and_strangers_are_refused() -> None:
