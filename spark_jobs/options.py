@@ -7,6 +7,7 @@ not known, or contradicts another, is refused: no typing error reads something e
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal, TypeAlias, TypeVar
 
 from bucketlog.errors import ConfigurationError
@@ -172,8 +173,15 @@ def _check_names(given: Mapping[str, str]) -> None:
                 remedy='leave it out, and give the bucket: .load("s3://bucket/prefix")',
             )
         if name not in known:
-            listed = ", ".join((*KNOWN, *(_S3_PREFIX + field for field in S3Options.model_fields)))
-            raise ConfigurationError(f"unknown option {name!r}", remedy=f"known are {listed}")
+            every = {
+                known.lower(): known
+                for known in (*KNOWN, *(_S3_PREFIX + field for field in S3Options.model_fields))
+            }
+            near = [every[one] for one in get_close_matches(name, every, 1)]
+            remedy = (
+                f"did you mean {near[0]}?" if near else f"known are {', '.join(every.values())}"
+            )
+            raise ConfigurationError(f"unknown option {name!r}", remedy=remedy)
 
 
 def _s3_names() -> dict[str, str]:

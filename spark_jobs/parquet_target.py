@@ -294,7 +294,7 @@ def _check_old(
     if old and not overwrite:
         raise ConfigurationError(
             f"{target.url} holds files already, such as {min(old)}",
-            remedy="give another folder, or say overwrite",
+            remedy="give another folder, or overwrite it (--overwrite, overwrite=True)",
         )
     for key in sorted(old):
         if not _is_replaceable(key.rpartition("/")[2]):

@@ -14,7 +14,7 @@ from bucketlog.errors import (
     ObjectNotFoundError,
 )
 from tiered_storage import keys
-from tiered_storage.bucket import Bucket
+from tiered_storage.bucket import Bucket, SyncBucket
 from tiered_storage.segment import body_crc32c
 
 FORMAT_VERSION = 1
@@ -49,6 +49,18 @@ async def read_cluster(bucket: Bucket) -> ClusterIdentity | None:
         data = bytes((await bucket.get(keys.CLUSTER)).data)
     except ObjectNotFoundError:
         return None
+    return _parsed(data)
+
+
+def read_cluster_sync(bucket: SyncBucket, place: str = "this bucket") -> ClusterIdentity:
+    """Raises `NoLogError`, which names `place`, where there is none, and as `read_cluster`."""
+    try:
+        return _parsed(bytes(bucket.get(keys.CLUSTER).data))
+    except ObjectNotFoundError:
+        raise NoLogError(place) from None
+
+
+def _parsed(data: bytes) -> ClusterIdentity:
     try:
         version = _Versioned.model_validate_json(data).format_version
         if version == FORMAT_VERSION:

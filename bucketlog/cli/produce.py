@@ -12,7 +12,7 @@ import typer
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
 from bucketlog.cli.output import counted, note, progress
 from bucketlog.cli.sent_lines import SentLines
-from bucketlog.cli.signals import sigterm_interrupts
+from bucketlog.cli.signals import Stops, stops
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.client.lines import Line, json_line, plain_line
 from bucketlog.errors import ConfigurationError, InvalidDataError, LogError
@@ -61,7 +61,7 @@ def produce(
     source = str(file) if file else "stdin"
     is_typed = file is None and sys.stdin.isatty()
     with (
-        sigterm_interrupts(),
+        stops() as stopping,
         file.open("rb") if file else nullcontext(sys.stdin.buffer) as texts,
         connect(bootstrap) as log,
     ):
@@ -69,12 +69,16 @@ def produce(
             log.topics.partition_count(raw)
         producer = log.producer(compression=compression)
         lines = SentLines(
-            source, topic, path=source if file else None, wait=lambda: producer.poll(POLL_S)
+            source,
+            topic,
+            path=source if file else None,
+            wait=lambda: _wait(producer, stopping),
         )
-        reading = _Reading(texts, separator, jsonl=jsonl)
+        reading = _Reading(texts, separator, stopping, jsonl=jsonl)
         with (
             _told(lines, reading, log, topic),
             _finishing(producer),
+            stopping.held(),  # else what was handed over, or its outcome, could go uncounted
             progress(topic, None, is_shown=not is_typed) as bar,
         ):
             for line in bar.over(reading.records()):
@@ -86,8 +90,11 @@ def produce(
                     partition=partition,
                     timestamp_ms=line.timestamp_ms,
                 )
-                if not lines.add(reading.number, delivery, has_key=line.key is not None):
+                sent_bytes = len(line.key or b"") + len(line.value or b"")
+                has_key = line.key is not None
+                if not lines.add(reading.number, delivery, sent_bytes, has_key=has_key):
                     break
+            _flush(producer, stopping)
     note(f"{counted(lines.acknowledged, 'record')} written to {topic}")
 
 
@@ -113,6 +120,19 @@ def _is_compacted(log: "Log", topic: str) -> bool:
     return False
 
 
+def _wait(producer: "Producer", stopping: Stops) -> None:
+    producer.poll(POLL_S)
+    stopping.look()
+
+
+def _flush(producer: "Producer", stopping: Stops) -> None:
+    while True:
+        try:
+            return producer.flush(POLL_S)
+        except TimeoutError:
+            stopping.look()
+
+
 @contextmanager
 def _finishing(producer: "Producer") -> Iterator[None]:
     """On Ctrl-C, too, what was handed over is given a moment to be acknowledged."""
@@ -128,15 +148,18 @@ def _finishing(producer: "Producer") -> Iterator[None]:
 class _Reading:
     """The input's lines as records. Raises `InvalidDataError` at one that is none."""
 
-    def __init__(self, texts: Iterable[bytes], separator: bytes | None, *, jsonl: bool) -> None:
+    def __init__(
+        self, texts: Iterable[bytes], separator: bytes | None, stopping: Stops, *, jsonl: bool
+    ) -> None:
         self.number = 0
         """Of the line that was read last, from 1."""
-        self._texts = texts
+        self._texts = iter(texts)
         self._separator = separator
+        self._stopping = stopping
         self._jsonl = jsonl
 
     def records(self) -> Iterator[Line]:
-        for text in self._texts:
+        while (text := self._stopping.next_of(self._texts)) is not None:
             self.number += 1
             body = text.removesuffix(b"\n").removesuffix(b"\r")
             if not self._jsonl:

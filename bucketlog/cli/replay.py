@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LOCAL_BYTES_MAX = 8 * 1024 * 1024 * 1024
 MIB = 1024 * 1024
+PARTITION_BY = "topic,partition"
 
 
 class Engine(StrEnum):
@@ -64,7 +65,10 @@ ByKey = Annotated[
     bool, typer.Option("--by-key", help="--to-topic: partitions by key; default: kept.")
 ]
 PartitionBy = Annotated[
-    str, typer.Option(metavar="COLUMNS", help="parquet: of topic, partition, day, hour.")
+    str | None,
+    typer.Option(
+        metavar="COLUMNS", help="parquet: of topic, partition, day, hour; default the first two."
+    ),
 ]
 Columns = Annotated[str | None, typer.Option(metavar="COLUMNS", help="parquet: default all.")]
 Codec = Annotated[
@@ -89,7 +93,7 @@ def replay(
     format: FileFormat = None,  # noqa: A002 - the option's name
     to_topic: ToTopic = None,
     by_key: ByKey = False,
-    partition_by: PartitionBy = "topic,partition",
+    partition_by: PartitionBy = None,
     columns: Columns = None,
     compression: Codec = None,
     overwrite: Overwrite = False,
@@ -101,6 +105,13 @@ def replay(
     """Read a topic from the bucket, without a broker, and print, write or send what it holds."""
     shape = format or (Format.PARQUET if to is not None else Format.JSONL)
     _check(to, to_topic, shape, engine, by_key=by_key, given=format)
+    _check_reach(
+        to,
+        shape,
+        {"--partition-by": partition_by, "--columns": columns},
+        compression=None if to_topic is not None else compression,
+        overwrite=overwrite,
+    )
     from bucketlog.replaying.replay import replay as replay_of
     from bucketlog.replaying.selection import parse_offsets
 
@@ -128,7 +139,9 @@ def replay(
         else:
             from spark_jobs.parquet_writing import ParquetSettings
 
-            settings = ParquetSettings(tuple(_names(partition_by)), compression or "snappy")
+            settings = ParquetSettings(
+                tuple(_names(partition_by or PARTITION_BY)), compression or "snappy"
+            )
             chosen = _choose(engine, made.plan.stored_bytes, local_bytes_max)
             run = _on_spark if chosen is Engine.SPARK else _locally
             report = run(made, to, settings, overwrite)
@@ -159,6 +172,26 @@ def _check(
     if shape is Format.JSONL and to is not None and "://" in to:
         raise ConfigurationError(
             f"--to {to} with --format jsonl", remedy="name a file of this machine, or use parquet"
+        )
+
+
+def _check_reach(
+    to: str | None,
+    shape: Format,
+    of_parquet: Mapping[str, str | None],
+    *,
+    compression: str | None,
+    overwrite: bool,
+) -> None:
+    """A flag that would do nothing is refused."""
+    if overwrite and to is None:
+        raise ConfigurationError("--overwrite without --to", remedy="leave it out, or add --to")
+    if to is not None and shape is Format.PARQUET:
+        return
+    alien = {**of_parquet, "--compression": compression}
+    for flag in (flag for flag, given in alien.items() if given is not None):
+        raise ConfigurationError(
+            f"{flag} is for Parquet", remedy="leave it out, or write Parquet with --to FOLDER"
         )
 
 

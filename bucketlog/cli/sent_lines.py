@@ -1,7 +1,8 @@
 """Which lines of an input were acknowledged, and how to go on after one that was not.
 
 Invariant: each line that was handed over is counted once: acknowledged, refused, or open. What is
-open is bounded by `OPEN_LINES_MAX`.
+open is bounded by `OPEN_LINES_MAX` and `OPEN_BYTES_MAX`, below what a producer's queue has room
+for.
 """
 
 from collections import deque
@@ -12,7 +13,8 @@ from typing import Protocol
 
 from bucketlog.errors import BucketlogError, InvalidDataError, LogError
 
-OPEN_LINES_MAX = 200_000
+OPEN_LINES_MAX = 50_000
+OPEN_BYTES_MAX = 32 * 1024 * 1024
 RANGES_MAX = 20
 """More become a file: as a command nobody would read them."""
 
@@ -40,27 +42,33 @@ class SentLines:
         self._topic = topic
         self._path = path
         self._wait = wait
-        self._open: deque[tuple[int, Outcome]] = deque()
+        self._open: deque[tuple[int, Outcome, int]] = deque()
+        self._open_bytes = 0
         self._refused: list[tuple[int, LogError]] = []
         self._keyless: set[int] = set()
         """Lines without a key, of those that are open or refused."""
 
-    def add(self, number: int, outcome: Outcome, *, has_key: bool) -> bool:
+    def add(self, number: int, outcome: Outcome, sent_bytes: int, *, has_key: bool) -> bool:
         """Whether to go on: no line is known to be refused."""
-        self._open.append((number, outcome))
+        self._open.append((number, outcome, sent_bytes))
+        self._open_bytes += sent_bytes
         if not has_key:
             self._keyless.add(number)
         self.last = number
         self.settle()
-        while len(self._open) >= OPEN_LINES_MAX and not self._refused:
+        while self._is_full() and not self._refused:
             self._wait()
             self.settle()
         return not self._refused
 
+    def _is_full(self) -> bool:
+        return len(self._open) >= OPEN_LINES_MAX or self._open_bytes >= OPEN_BYTES_MAX
+
     def settle(self) -> None:
         """Count the outcomes that are known by now, up to the first that is not."""
         while self._open and self._open[0][1].done:
-            number, outcome = self._open.popleft()
+            number, outcome, sent_bytes = self._open.popleft()
+            self._open_bytes -= sent_bytes
             if outcome.error is None:
                 self.acknowledged += 1
                 self._keyless.discard(number)
@@ -111,7 +119,7 @@ class SentLines:
     def way_on(self, last: int) -> str:
         """A command that sends exactly the lines that are not acknowledged; `last` is the last one
         that was read."""
-        lost = {number for number, _ in self._refused} | {number for number, _ in self._open}
+        lost = {number for number, _ in self._refused} | {number for number, _, _ in self._open}
         if last > self.last:  # read, and never handed over
             lost.add(last)
         rest = last + 1

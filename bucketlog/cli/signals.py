@@ -1,9 +1,15 @@
-"""SIGTERM as Ctrl-C: what is open is closed in order, and the exit code tells which it was."""
+"""SIGTERM as Ctrl-C: what is open is closed in order, and the exit code tells which it was.
+
+For the main thread. What the signals did before is restored.
+"""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Terminated(KeyboardInterrupt):
@@ -12,10 +18,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Within the block SIGTERM raises `Terminated`, once: a second one ends the process at once.
-
-    For the main thread. What SIGTERM did before is restored.
-    """
+    """Within the block SIGTERM raises `Terminated`, once: a second one ends the process at once."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -26,3 +29,59 @@ def sigterm_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class Stops:
+    """Where SIGINT and SIGTERM may raise: anywhere, but for `held` blocks. There the first one is
+    kept until `look` or `next_of` is called; a second one does not wait."""
+
+    def __init__(self) -> None:
+        self._kept: type[KeyboardInterrupt] | None = None
+        self._may_raise = True
+
+    def arrived(self, number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        self._kept = Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        if self._may_raise:
+            self.look()
+
+    def look(self) -> None:
+        """Raise what was kept."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            raise kept
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self._may_raise = False
+        try:
+            yield
+        finally:
+            self._may_raise = True
+        self.look()
+
+    def next_of(self, items: Iterator[T]) -> T | None:
+        """The next one, or None; within a `held` block, where it may be waited for without end."""
+        self._may_raise = True  # before the look: what comes between is raised by the signal
+        try:
+            self.look()
+            return next(items, None)
+        finally:
+            self._may_raise = False
+
+
+@contextmanager
+def stops() -> Iterator[Stops]:
+    """Within the block SIGINT and SIGTERM raise `KeyboardInterrupt` and `Terminated` as `Stops`
+    says. A SIGINT that is ignored (of a job in the background) stays so."""
+    taken = Stops()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if number == signal.SIGTERM or handler is not signal.SIG_IGN:
+            signal.signal(number, taken.arrived)
+    try:
+        yield taken
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

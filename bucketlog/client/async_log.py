@@ -96,6 +96,10 @@ class AsyncLog:
         self._producers: list[AsyncProducer] = []
         self._consumers: list[AsyncConsumer[Any, Any]] = []
 
+    async def cluster_id(self) -> str:
+        """As the brokers give it. Raises `LogError`."""
+        return await asyncio.to_thread(self._log.cluster_id)
+
     def producer(self, **options: Unpack[ProducerOptions]) -> AsyncProducer:
         """A producer, with the options of `Log.producer`, for the event loop that runs now."""
         producer = AsyncProducer(

@@ -59,7 +59,7 @@ def json_line(text: bytes) -> Line:
             _bytes(row, "key"),
             _bytes(row, "value"),
             [_header(item) for item in row.get("headers") or ()],
-            None if timestamp is None or timestamp < 0 else int(timestamp),
+            None if timestamp is None else int(timestamp),
         )
     except (TypeError, ValueError, binascii.Error) as error:
         raise InvalidDataError(f"a field is malformed: {error}") from error

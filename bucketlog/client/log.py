@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
+from confluent_kafka import KafkaException
+
 from bucketlog.client.admin import Admin
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.groups import Groups
-from bucketlog.client.kafka_errors import ADVICE
+from bucketlog.client.kafka_errors import ADVICE, log_error
 from bucketlog.client.membership import Membership
 from bucketlog.client.options import (
     DELIVERY_TIMEOUT_S,
@@ -81,6 +83,13 @@ class Log:
         self.topics = Topics(self._admin)
         self.groups = Groups(self._admin)
         self._opened: list[Producer | Consumer[Any, Any]] = []
+
+    def cluster_id(self) -> str:
+        """As the brokers give it. Raises `LogError`."""
+        try:
+            return str(self._admin.client.list_topics(timeout=self.timeout_s).cluster_id)
+        except KafkaException as error:
+            raise log_error(error.args[0], "asking for the cluster's id") from error
 
     def producer(self, **options: Unpack[ProducerOptions]) -> Producer:
         """A producer. A batch leaves when it has `batch_bytes` or is `linger_ms` old."""

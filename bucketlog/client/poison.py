@@ -81,7 +81,7 @@ class Poison:
                 message.value(),
                 key=message.key(),
                 headers=(*headers_of(message), *reason_headers(message, error)),
-                timestamp_ms=max(0, message.timestamp()[1]),
+                timestamp_ms=message.timestamp()[1],
             )
             for message, error in found
         ]

@@ -29,6 +29,9 @@ Encoded: TypeAlias = tuple[
 ]
 """Topic, value, key, partition (-1: by the key), headers, milliseconds since 1970 (0: now)."""
 
+NOW_MS, EPOCH_MS = 0, 1
+"""librdkafka takes 0 for now: the millisecond after it stands for 1970 itself."""
+
 
 class Delivered(NamedTuple):
     """Where a record stands now."""
@@ -151,7 +154,7 @@ def encoded(
         None if key is None else topic.key_format.encode(key),
         -1 if partition is None else partition,
         _header_list(headers) if headers else None,
-        0 if timestamp_ms is None else timestamp_ms,
+        NOW_MS if timestamp_ms is None else timestamp_ms or EPOCH_MS,
     )
 
 

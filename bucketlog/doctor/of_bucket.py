@@ -16,7 +16,6 @@ from bucketlog.doctor.digest import (
     TopicDigest,
     as_clients_show,
 )
-from bucketlog.errors import ObjectNotFoundError
 from bucketlog.model import BatchIndex, SegmentId, Ticket, TopicPartition
 from bucketlog.wire.batch import CONTROL, read_header
 from bucketlog.wire.records import decode_records
@@ -25,7 +24,7 @@ from metadata.fold import LogState, fold
 from metadata.partition_tiers import partition_tiers
 from tiered_storage import keys
 from tiered_storage.bucket import SyncBucket
-from tiered_storage.identity import ClusterIdentity, NoLogError
+from tiered_storage.identity import read_cluster_sync
 from tiered_storage.log_cut import ReadablePartition, readable
 from tiered_storage.log_reader import read_log
 from tiered_storage.segment import check_batch
@@ -43,10 +42,7 @@ class _Wanted(NamedTuple):
 def digest_of_bucket(bucket: SyncBucket, place: str = "this bucket") -> LogDigest:
     """All that was acknowledged before the call. Raises `NoLogError`, which names `place`, where
     there is no log, `CorruptObjectError`, `InvalidDataError` and the bucket's errors."""
-    try:
-        identity = ClusterIdentity.model_validate_json(bytes(bucket.get(keys.CLUSTER).data))
-    except ObjectNotFoundError:
-        raise NoLogError(place) from None
+    identity = read_cluster_sync(bucket, place)
     snapshot = read_log(bucket)
     state = fold(snapshot.segments, onto=restored(snapshot.checkpoint, keep_producers=False))
     parts = readable(snapshot, partition_tiers(state))

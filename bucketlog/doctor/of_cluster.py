@@ -44,7 +44,6 @@ def _digest(
 ) -> LogDigest:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     try:
-        cluster_id = str(admin.list_topics(timeout=timeout_s).cluster_id)
         hashes = _read(bootstrap, details, timeout_s)
         topics = {
             topic.name: TopicDigest(
@@ -64,7 +63,8 @@ def _digest(
         committed = {group: _committed(admin, group, timeout_s) for group in groups}
     except KafkaException as error:
         raise log_error(error.args[0], "reading the log") from error
-    return LogDigest(cluster_id, topics, {group: rows for group, rows in committed.items() if rows})
+    kept = {group: rows for group, rows in committed.items() if rows}
+    return LogDigest(log.cluster_id(), topics, kept)
 
 
 def _read(

@@ -167,6 +167,13 @@ class Replay(Generic[K, V]):
 
         return plan_replay(self._parsed, cores=lambda: self._threads)
 
+    def cluster_id(self) -> str:
+        """Whose bucket it is. Raises as `plan`."""
+        from tiered_storage.identity import read_cluster_sync
+
+        with closing(self.plan.open_source()) as bucket:
+            return str(read_cluster_sync(bucket).cluster_id)
+
     def batches(self, *, on_rows: Rows | None = None) -> "Generator[pa.RecordBatch, None, None]":
         """Arrow batches of about a MiB as stored. Raises `CorruptObjectError` for damage, having
         given all that stands before it."""
@@ -227,7 +234,8 @@ class Replay(Generic[K, V]):
         path = Path(target)
         if path.exists() and not overwrite:
             raise ConfigurationError(
-                f"{path} is there already", remedy="give another name, or say overwrite"
+                f"{path} is there already",
+                remedy="give another name, or overwrite it (--overwrite, overwrite=True)",
             )
         partial = path.with_name(f"{path.name}.partial")
         try:

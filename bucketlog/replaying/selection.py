@@ -97,6 +97,8 @@ def milliseconds(name: str, moment: Moment, clock: WallClock) -> int:
             moment = datetime.fromisoformat(moment.strip())
         except ValueError:
             raise ConfigurationError(f"{name} {moment!r}", remedy=f"give {_REMEDY}") from None
+    if not isinstance(moment, date):  # a datetime is one, too
+        raise ConfigurationError(f"{name} {moment!r}", remedy=f"give {_REMEDY}")
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - local time is meant
     found = int(moment.timestamp() * 1000)

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 CHUNK_RECORDS = 50_000
 """So many are sent before all of them must be acknowledged."""
 
-EPOCH_MS = 1
-"""What is sent for 0."""
-
 
 class Copy:
     """One replay into one topic. `copied` counts acknowledged records."""
@@ -44,8 +41,8 @@ class Copy:
         """Returns how many records were copied. A record goes to the partition it stands in;
         `by_key`: to the one that the producer chooses by its key.
 
-        Raises `ConfigurationError` where the target has too few partitions, `LogError` where a
-        record is not delivered, and what reading raises.
+        Raises `ConfigurationError` where the target has too few partitions or is what is read,
+        `LogError` where a record is not delivered, and what reading raises.
         """
         ranges = self._replay.plan.ranges
         self._check(log, max((each.partition.partition for each in ranges), default=-1))
@@ -63,7 +60,7 @@ class Copy:
                         key=record.key,
                         headers=record.headers,
                         partition=None if self._by_key else record.partition,
-                        timestamp_ms=record.timestamp_ms or EPOCH_MS,
+                        timestamp_ms=record.timestamp_ms,
                     )
                     reached[record.partition] = record.offset + 1
                     waiting += 1
@@ -89,10 +86,15 @@ class Copy:
         self.copied += records
 
     def _check(self, log: "Log", highest: int) -> None:
+        name = self._target.name
+        if name == self._replay.topic.name and log.cluster_id() == self._replay.cluster_id():
+            raise ConfigurationError(
+                f"topic {name!r} would be written to itself", remedy="send it to another topic"
+            )
         there = log.topics.partition_count(self._target)
         if not self._by_key and there <= highest:
             raise ConfigurationError(
-                f"topic {self._target.name!r} has {there} partitions, the records stand in up to "
+                f"topic {name!r} has {there} partitions, the records stand in up to "
                 f"partition {highest}",
                 remedy="add partitions, or let the producer choose them by key (--by-key)",
             )

@@ -55,7 +55,7 @@ def parse_shape(json_schema: str, day_from: str | None) -> RowShape:
         fields = StructType.fromDDL(json_schema)
     except PySparkException as error:
         raise ConfigurationError(
-            f"the schema {json_schema!r} does not parse: {str(error).splitlines()[0]}",
+            f"the schema {json_schema!r} does not parse: {_reason(error)}",
             remedy="as in 'id string, amount double'",
         ) from error
     assert isinstance(fields, StructType)
@@ -68,6 +68,11 @@ def parse_shape(json_schema: str, day_from: str | None) -> RowShape:
                 remedy="name a field of the schema that is a timestamp or a date",
             )
     return RowShape(fields, day_from)
+
+
+def _reason(error: Exception) -> str:
+    """The first line that says something."""
+    return next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
 
 
 def _check_fields(fields: "StructType") -> None:

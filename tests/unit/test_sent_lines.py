@@ -27,7 +27,7 @@ def refusal(code: str = "MESSAGE_TOO_LARGE") -> LogError:
 def sent(fates: Iterable[Fate], *, path: str | None = None) -> SentLines:
     lines = SentLines("stdin", "t", path=path, wait=lambda: pytest.fail("nothing to wait for"))
     for number, fate in enumerate(fates, 1):
-        lines.add(number, fate, has_key=number % 2 == 0)
+        lines.add(number, fate, 1, has_key=number % 2 == 0)
     return lines
 
 
