@@ -6,7 +6,7 @@ BIN := .venv/bin
 STORE ?= file
 FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
 
-.PHONY: help demo test check format bench sim prove package constraints clean
+.PHONY: help demo test lint check format bench sim prove package constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,11 +27,13 @@ test: .venv/.installed ## all tests; ends with the real servers that took part  
 	@scripts/install.sh kcat kafka-tools
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
-check: .venv/.installed ## format, lint, types, layers and the fast tests: under a minute
+lint: .venv/.installed ## format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+check: lint ## the same, and the fast tests: about a minute
 	@$(BIN)/python -m pytest -q -n 2 -m 'not long' -k 'not (moto or minio or localstack)' $(FAST_TESTS)
 
 format: .venv/.installed ## rewrite the sources as `make check` wants them

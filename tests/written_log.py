@@ -130,10 +130,13 @@ class WrittenLog:
             producer_id=producer_id,
             transactional=transactional,
         )
-        self._waiting.batches.setdefault(key, []).append(batch)
+        self.append_batch(key, batch)
         if append_time_ms is not None:
             placed = [record._replace(timestamp=append_time_ms) for record in placed]
         return placed
+
+    def append_batch(self, key: TopicPartition, batch: bytes) -> None:
+        self._waiting.batches.setdefault(key, []).append(batch)
 
     def end_transaction(self, name: str, partition: int, producer_id: int, *, commit: bool) -> None:
         """A control batch for the next segment (KIP-98)."""

@@ -5,6 +5,7 @@ offset order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from bucketlog.checkpoint import StoredBatch
@@ -16,6 +17,7 @@ from bucketlog.doctor.digest import (
     TopicDigest,
     as_clients_show,
 )
+from bucketlog.errors import InvalidDataError
 from bucketlog.model import BatchIndex, SegmentId, Ticket, TopicPartition
 from bucketlog.wire.batch import CONTROL, read_header
 from bucketlog.wire.records import decode_records
@@ -47,7 +49,7 @@ def digest_of_bucket(bucket: SyncBucket, place: str = "this bucket") -> LogDiges
     state = fold(snapshot.segments, onto=restored(snapshot.checkpoint, keep_producers=False))
     parts = readable(snapshot, partition_tiers(state))
     hashes = {key: RecordHash() for key in parts}
-    _add_tiers(bucket, parts, hashes)
+    _add_tiers(bucket, state, parts, hashes)
     wanted: dict[SegmentId, _Wanted] = {}
     for key, part in parts.items():
         for batch in part.batches:
@@ -58,7 +60,8 @@ def digest_of_bucket(bucket: SyncBucket, place: str = "this bucket") -> LogDiges
             row = batch.row
             stored = data[row.position : row.position + row.length]
             check_batch(keys.segment(segment.segment), stored, row)
-            _add(hashes[key], stored, row, parts[key].log_start)
+            with _named(state, key, row):
+                _add(hashes[key], stored, row, parts[key].log_start)
     ends = {key: part.end_offset for key, part in parts.items()}
     return LogDigest(
         str(identity.cluster_id),
@@ -79,6 +82,7 @@ def _bodies(bucket: SyncBucket, wanted: Sequence[_Wanted]) -> Iterator[tuple[_Wa
 
 def _add_tiers(
     bucket: SyncBucket,
+    state: LogState,
     parts: Mapping[TopicPartition, ReadablePartition],
     hashes: Mapping[TopicPartition, RecordHash],
 ) -> None:
@@ -88,7 +92,22 @@ def _add_tiers(
                 continue
             for walked in read_batches(bucket, key, row):
                 for batch, stored in walked.batches():
-                    _add(hashes[key], stored, batch, parts[key].log_start)
+                    with _named(state, key, batch):
+                        _add(hashes[key], stored, batch, parts[key].log_start)
+
+
+@contextmanager
+def _named(state: LogState, key: TopicPartition, row: BatchIndex) -> Iterator[None]:
+    """Brokers store batches as they come: one may hold what is no records."""
+    try:
+        yield
+    except InvalidDataError as error:
+        place = f"{state.topics[key.topic_id].name}[{key.partition}]"
+        raise InvalidDataError(
+            f"{place}, offsets {row.base_offset} to {row.next_offset - 1}: {error.message}",
+            remedy="a producer sent it so, and no consumer can read it: delete it (DeleteRecords), "
+            "or its topic",
+        ) from error
 
 
 def _add(records: RecordHash, stored: memoryview, row: BatchIndex, log_start: int) -> None:

@@ -3,9 +3,12 @@
 import json
 import os
 import shutil
+import struct
 from pathlib import Path
+from uuid import UUID
 
 import pytest
+from crc32c import crc32c
 
 import bucketlog
 from bucketlog import Topic
@@ -13,11 +16,16 @@ from bucketlog.client.options import Compression
 from bucketlog.doctor.digest import LogDigest, differences
 from bucketlog.doctor.of_bucket import digest_of_bucket
 from bucketlog.doctor.of_cluster import digest_of_cluster
-from bucketlog.errors import ConfigurationError
+from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.wire.batch import CRC_START, Codec
+from bucketlog.wire.records import Record, encode_batch
 from tests.broker_process import BrokerProcess, Start
 from tests.checkpoints import write_checkpoint
 from tests.shell import Shell
+from tests.written_log import START_MS, WrittenLog
+from tiered_storage import keys
 from tiered_storage.backends.memory import MemoryBucket
+from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
 from tiered_storage.location import open_sync_bucket
 
 CODECS: tuple[Compression, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -107,3 +115,21 @@ def test_damage_and_no_log_are_named(written: BrokerProcess, tmp_path: Path) -> 
     damaged = f"file://{tmp_path}/bucket"
     assert damaged in shell.failing(1, "doctor", written.bootstrap, damaged, lines=2)
     assert "no broker answers" in shell.failing(1, "doctor", "127.0.0.1:1")
+
+
+def test_a_batch_that_holds_no_records_is_named() -> None:
+    """Brokers store what is sound by its checksum, whatever it holds."""
+    identity = ClusterIdentity(
+        cluster_id=UUID(int=1), format_version=FORMAT_VERSION, created_ms=START_MS
+    )
+    log = WrittenLog(MemoryBucket())
+    log.bucket.create(keys.CLUSTER, [identity.model_dump_json().encode()])
+    log.create_topic("orders", 2)
+    log.append("orders", 1, [Record(0, START_MS, None, b"sound")])
+    batch = bytearray(encode_batch([Record(1, START_MS, None, b"plain")]))
+    batch[22] |= Codec.GZIP
+    struct.pack_into(">I", batch, 17, crc32c(bytes(batch[CRC_START:])))
+    log.append_batch(log.partition("orders", 1), bytes(batch))
+    log.flush()
+    with pytest.raises(InvalidDataError, match=r"^orders\[1\], offsets 1 to 1: .*decompress"):
+        digest_of_bucket(log.bucket)
