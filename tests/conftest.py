@@ -16,7 +16,8 @@ os.environ["XDG_CONFIG_HOME"] = os.devnull  # no profile of whoever runs the tes
 if TYPE_CHECKING:  # pytest must be the first to import its plugin
     from tests.components import Components
 
-pytest_plugins = ["tests.components", "tests.s3_stores", "tests.sequencing"]
+pytest_plugins = ["pytester", "tests.components", "tests.s3_stores", "tests.sequencing"]
+collect_ignore = ["sample_project"]
 
 
 def version_of_process(pid: int) -> str:

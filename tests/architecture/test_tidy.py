@@ -35,6 +35,7 @@ LAZY_FACE = (
     "bucketlog/demo",
     "bucketlog/embedded",
     "bucketlog/replaying/",
+    "bucketlog/testing/",
     "bucketlog/__init__.py",
 )
 OUR_PACKAGES = frozenset(

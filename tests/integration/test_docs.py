@@ -37,6 +37,27 @@ def test_every_snippet_of_the_sdk_runs(tmp_path: Path) -> None:
             assert done.returncode == 0, f"{snippet}\n{done.stderr}\n{cluster.log_path.read_text()}"
 
 
+def test_the_tests_of_the_testing_page_pass(tmp_path: Path, broker: EmbeddedCluster) -> None:
+    for snippet in blocks("testing.md", "python"):
+        first, _, _ = snippet.partition("\n")
+        (tmp_path / first.removeprefix("# ")).write_text(snippet)
+    (options,) = blocks("testing.md", "toml")
+    (tmp_path / "pyproject.toml").write_text(
+        options.replace(ADDRESS, broker.bootstrap) + 'addopts = "-W error --strict-config"\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:asyncio", "-k", "not trio"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+    assert f"bucketlog: the cluster at {broker.bootstrap}" in done.stdout
+
+
 def test_every_line_of_the_cli_runs(tmp_path: Path) -> None:
     shell = shutil.which("bash")
     if shell is None:

@@ -1,0 +1,92 @@
+"""One cluster for all workers of pytest-xdist, held by the process that runs them.
+
+Invariants: it is started when the first worker asks, once; whoever asks gets the same answer, a
+cluster or why there is none; `stop` returns when no process of it is left.
+"""
+
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from threading import Thread
+from typing import Any, TypeAlias
+
+from bucketlog.errors import BucketlogError
+from bucketlog.testing.cluster import Cluster, told
+
+Address: TypeAlias = tuple[str, int, bytes]
+"""Host, port and key: other users of this machine are not answered."""
+_BACKLOG = 128
+_STRANGER = (AuthenticationError, EOFError, OSError)
+"""Who asks is no worker, or has ended."""
+
+
+class SharedClusterError(BucketlogError):
+    """The cluster did not start, as another worker was told too."""
+
+    code = "CLUSTER_START"
+
+
+class SharedCluster:
+    """`start` makes the cluster, in the folder that the first worker names."""
+
+    def __init__(self, start: Callable[[Path], AbstractContextManager[Cluster]]) -> None:
+        self._start = start
+        self._key = secrets.token_bytes()
+        self._listener = Listener(("127.0.0.1", 0), backlog=_BACKLOG, authkey=self._key)
+        self._stack = ExitStack()
+        self._outcome: Cluster | str | None = None
+        self._is_ending = False
+        self._thread = Thread(target=self._serve, name="bucketlog-cluster", daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> Address:
+        host, port = self._listener.address
+        return str(host), int(port), self._key
+
+    def stop(self) -> None:
+        self._is_ending = True
+        with suppress(*_STRANGER):
+            _connect(self.address).close()  # wakes the thread
+        self._thread.join()
+        self._stack.close()
+
+    def _serve(self) -> None:
+        with self._listener:
+            while not self._is_ending:
+                with suppress(*_STRANGER), self._listener.accept() as connection:
+                    folder = connection.recv()
+                    connection.send(self._answer(Path(folder)))
+
+    def _answer(self, folder: Path) -> Cluster | str:
+        if self._outcome is None:
+            try:
+                self._outcome = self._stack.enter_context(self._start(folder))
+            except BucketlogError as error:
+                self._outcome = told(error)
+        return self._outcome
+
+
+def ask(address: Address, folder: Path) -> Cluster:
+    """In a worker: the cluster, started in `folder` unless it runs already. Raises
+    `SharedClusterError`."""
+    try:
+        with _connect(address) as connection:
+            connection.send(str(folder))
+            answer = connection.recv()
+    except _STRANGER as error:
+        raise SharedClusterError(
+            "the process that runs the workers does not answer",
+            remedy="run pytest with -n 0 to see what fails",
+        ) from error
+    if isinstance(answer, Cluster):
+        return answer
+    raise SharedClusterError(str(answer))
+
+
+def _connect(address: Address) -> "Connection[Any, Any]":
+    host, port, key = address
+    return Client((host, port), authkey=key)

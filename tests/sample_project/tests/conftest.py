@@ -1,0 +1,3 @@
+"""What the tests share."""
+
+pytest_plugins = ["bucketlog.testing"]
