@@ -18,7 +18,8 @@ HEAD = """\
 
 `bucketlog broker` (or `python -m stateless_broker`) reads its settings from the environment.
 Buckets on S3 also take the standard `AWS_*` variables, and those [below](#a-bucket-on-s3).
-`BUCKETLOG_LOG_LEVEL` is DEBUG, INFO, WARNING or ERROR. Written by `scripts/configuration.py`.
+`BUCKETLOG_LOG_LEVEL` is DEBUG, INFO, WARNING or ERROR, `BUCKETLOG_LOG_FORMAT` text
+or json. Written by `scripts/configuration.py`.
 How to run two brokers by hand: [brokers.md](brokers.md). Redis: [redis.md](redis.md).
 
 | variable | default | meaning |

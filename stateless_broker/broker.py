@@ -23,6 +23,7 @@ from stateless_broker.http_endpoint import HttpEndpoint, application
 from stateless_broker.metrics import BrokerFigures
 from stateless_broker.network.listener import Listener, bound_socket
 from stateless_broker.network.memory_budget import MemoryBudget
+from stateless_broker.network.request_figures import RequestFigures
 from stateless_broker.node import Node, Surroundings
 from stateless_broker.settings import BrokerSettings
 from tiered_storage.backends.threaded import ThreadedBucket
@@ -69,7 +70,12 @@ class Broker:
         )
         upkeep, reads = UpkeepCounts(), ReadCounts()
         figures = BrokerFigures(
-            bucket=bucket, budget=self._budget, health=self._health, upkeep=upkeep, reads=reads
+            bucket=bucket,
+            budget=self._budget,
+            health=self._health,
+            upkeep=upkeep,
+            reads=reads,
+            requests=RequestFigures(slow_request_ms=settings.slow_request_ms),
         )
         self._node = node = Node(
             settings,
@@ -85,7 +91,6 @@ class Broker:
                 random=Random(),
             ),
             health=self._health,
-            on_request=figures.count_request,
             upkeep=upkeep,
             reads=reads,
         )

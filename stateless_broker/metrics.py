@@ -7,13 +7,19 @@ additions of integers only.
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 from stateless_broker.duties.upkeep import UpkeepCounts
 from stateless_broker.fetch.reading import ReadCounts
 from stateless_broker.health import Health
 from stateless_broker.network.memory_budget import MemoryBudget
+from stateless_broker.network.request_figures import RequestFigures, api_name
 from tiered_storage.counting import BucketCounts, CountingBucket
 
 
@@ -26,21 +32,26 @@ class BrokerFigures(Collector):
         health: Health,
         upkeep: UpkeepCounts,
         reads: ReadCounts,
+        requests: RequestFigures,
     ) -> None:
         self._bucket = bucket
         self._upkeep = upkeep
         self._reads = reads
         self._budget = budget
         self._health = health
-        self.requests: dict[int, int] = {}
+        self.requests = requests
         self.connections = 0
-
-    def count_request(self, api_key: int) -> None:
-        self.requests[api_key] = self.requests.get(api_key, 0) + 1
 
     def collect(self) -> Iterator[Metric]:
         counts = self._bucket.snapshot()
         yield _bucket_requests(counts)
+        creates = self._bucket.create_seconds
+        yield HistogramMetricFamily(
+            "bucketlog_bucket_create_seconds",
+            "How long PUTs took, failed ones included.",
+            buckets=creates.cumulative(),
+            sum_value=creates.total_s,
+        )
         transferred = CounterMetricFamily(
             "bucketlog_bucket_bytes", "Bytes to and from the bucket.", labels=["direction"]
         )
@@ -50,12 +61,7 @@ class BrokerFigures(Collector):
         yield CounterMetricFamily(
             "bucketlog_bucket_hedged_puts", "PUTs that were sent twice.", value=counts.hedges
         )
-        requests = CounterMetricFamily(
-            "bucketlog_requests", "Kafka requests taken, by API key.", labels=["api_key"]
-        )
-        for api_key, count in sorted(self.requests.items()):
-            requests.add_metric([str(api_key)], count)
-        yield requests
+        yield from _requests(self.requests)
         yield GaugeMetricFamily(
             "bucketlog_connections", "Client connections.", value=self.connections
         )
@@ -86,6 +92,30 @@ class BrokerFigures(Collector):
         registry = CollectorRegistry()
         registry.register(self)
         return generate_latest(registry)
+
+
+def _requests(figures: RequestFigures) -> Iterator[Metric]:
+    seconds = HistogramMetricFamily(
+        "bucketlog_request_seconds",
+        "From a request's last byte to its answer, what it was asked to wait included.",
+        labels=["api"],
+    )
+    taken = CounterMetricFamily("bucketlog_request_bytes", "Of answered requests.", labels=["api"])
+    given = CounterMetricFamily("bucketlog_response_bytes", "Of their answers.", labels=["api"])
+    for api_key, each in sorted(figures.by_api.items()):
+        labels = [api_name(api_key)]
+        seconds.add_metric(labels, each.seconds.cumulative(), each.seconds.total_s)
+        taken.add_metric(labels, each.request_bytes)
+        given.add_metric(labels, each.response_bytes)
+    yield from (seconds, taken, given)
+    errors = CounterMetricFamily(
+        "bucketlog_request_errors",
+        "Error codes answered: of Produce by partition, of others that of the whole answer.",
+        labels=["api", "error"],
+    )
+    for (api_key, code), count in sorted(figures.errors.items()):
+        errors.add_metric([api_name(api_key), code.name.upper()], count)
+    yield errors
 
 
 def _bucket_requests(counts: BucketCounts) -> Metric:

@@ -77,7 +77,6 @@ class Node:
         surroundings: Surroundings,
         *,
         health: Health,
-        on_request: Callable[[int], None],
         upkeep: UpkeepCounts | None = None,
         reads: ReadCounts | None = None,
     ) -> None:
@@ -85,7 +84,6 @@ class Node:
         self._settings = settings
         self._surroundings = surroundings
         self._health = health
-        self._on_request = on_request
         self._upkeep = upkeep or UpkeepCounts()
         self._reads = reads or ReadCounts()
         self._supervisor = Supervisor()
@@ -267,7 +265,7 @@ class Node:
             new_uuid=surroundings.new_uuid,
             upkeep=self._upkeep,
         )
-        return Epochs(parts, joiner, on_request=self._on_request)
+        return Epochs(parts, joiner)
 
     def _hedged(self) -> CountingBucket | HedgingBucket:
         """What segments are written to: slow PUTs are sent twice, where the settings want it."""

@@ -202,6 +202,10 @@ class BrokerSettings(BaseSettings):
         60_000,
         description="A broker that starts waits so long for Redis and the bucket, then ends.",
     )
+    slow_request_ms: NotNegative = Field(
+        10_000,
+        description="A request that takes so much longer than it asked to is in the log; 0: none.",
+    )
     drain_timeout_ms: NotNegative = Field(
         20_000, description="A broker that stops has so long to write what it has taken."
     )

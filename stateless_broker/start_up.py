@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pydantic import ValidationError
 
 from bucketlog.errors import BucketlogError, ConfigurationError
+from stateless_broker.log_lines import JsonLines
 from stateless_broker.settings import BrokerSettings
 
 logger = logging.getLogger(__name__)
@@ -48,15 +49,21 @@ def misspelt(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def start_logging() -> None:
-    """Raises `ConfigurationError` for a level that is none."""
+    """Raises `ConfigurationError` for a level or a format that is none."""
     level = os.environ.get("BUCKETLOG_LOG_LEVEL", "INFO").upper()
     if level not in logging.getLevelNamesMapping():
         raise ConfigurationError(
             f"BUCKETLOG_LOG_LEVEL: {level!r} is no level", remedy="use DEBUG, INFO, WARNING, ERROR"
         )
-    logging.basicConfig(
-        level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
+    shape = os.environ.get("BUCKETLOG_LOG_FORMAT", "text")
+    if shape not in ("text", "json"):
+        raise ConfigurationError(
+            f"BUCKETLOG_LOG_FORMAT: {shape!r} is no format", remedy="use text or json"
+        )
+    handler = logging.StreamHandler(sys.stderr)
+    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonLines() if shape == "json" else text)
+    logging.basicConfig(level=level, handlers=[handler])
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
 
 

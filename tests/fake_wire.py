@@ -15,6 +15,7 @@ from stateless_broker.network.connection import (
     RequestHandler,
 )
 from stateless_broker.network.memory_budget import MemoryBudget
+from stateless_broker.network.request_figures import RequestFigures
 
 LONGEST = 1_000_000
 
@@ -106,6 +107,7 @@ def connect(
     requests: RequestHandler,
     *,
     budget: MemoryBudget | None = None,
+    figures: RequestFigures | None = None,
     requests_in_flight: int = 1000,
     other_requests_in_flight: int = 100_000,
     other_request_bytes_max: int = LONGEST,
@@ -124,6 +126,7 @@ def connect(
             other_requests_in_flight=other_requests_in_flight,
             response_buffer_bytes=1000,
         ),
+        figures=figures or RequestFigures(slow_request_ms=0),
         on_open=lambda _: accept,
         on_close=lambda _: None,
     )

@@ -215,7 +215,7 @@ class Rig:
             now_ms=self._now_ms,
             new_uuid=uuid4,
         )
-        self._epochs = epochs = Epochs(parts, joiner, on_request=lambda _: None)
+        self._epochs = epochs = Epochs(parts, joiner)
         await epochs.begin()
         self.writer = self.committer.writer
         await self.membership.serve()

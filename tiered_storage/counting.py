@@ -1,14 +1,41 @@
-"""A bucket that counts what passes through it: requests by verb and bytes both ways."""
+"""A bucket that counts what passes through it: requests by verb, bytes both ways, how long creates
+took."""
 
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+import time
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from bucketlog.model import Buffer
 from tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix, SyncBucket
 
+Clock = Callable[[], float]
 KEYS_PER_REQUEST = 1_000
 """What S3 lists or deletes with one request."""
+
+
+BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Histogram:
+    """Of seconds. `counts`: by the first of `BUCKETS_S` that is no less, and those beyond."""
+
+    __slots__ = ("counts", "total_s")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS_S) + 1)
+        self.total_s = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(BUCKETS_S, seconds)] += 1
+        self.total_s += seconds
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        """As Prometheus has them: upper bound, how many are no more than it."""
+        bounds = (*map(str, BUCKETS_S), "+Inf")
+        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
 
 
 @dataclass(slots=True)
@@ -37,14 +64,18 @@ class BucketCounts:
 class CountingBucket:
     """`Bucket` around `inner`, which it owns."""
 
-    def __init__(self, inner: Bucket) -> None:
+    def __init__(self, inner: Bucket, monotonic: Clock = time.monotonic) -> None:
         self._inner = inner
+        self._monotonic = monotonic
         self._counts = BucketCounts()
+        self.create_seconds = Histogram()
+        """Of each create that came to an end, refused ones and failures, too."""
 
     def beside(self, inner: Bucket) -> "CountingBucket":
         """Another way to the same bucket: what passes through it is counted here, too."""
-        other = CountingBucket(inner)
+        other = CountingBucket(inner, self._monotonic)
         other._counts = self._counts
+        other.create_seconds = self.create_seconds
         return other
 
     def snapshot(self) -> BucketCounts:
@@ -57,7 +88,11 @@ class CountingBucket:
     async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         self._counts.creates += 1
         self._counts.bytes_in += sum(map(len, parts))
-        return await self._inner.create(key, parts, crc32c=crc32c)
+        begun = self._monotonic()
+        try:
+            return await self._inner.create(key, parts, crc32c=crc32c)
+        finally:
+            self.create_seconds.add(self._monotonic() - begun)
 
     async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
         self._counts.gets += 1

@@ -94,6 +94,7 @@ def broker_variables() -> frozenset[str]:
     return frozenset(
         [
             "BUCKETLOG_LOG_LEVEL",
+            "BUCKETLOG_LOG_FORMAT",
             *(f"{PREFIX}{name}".upper() for name in BrokerSettings.model_fields),
             *(f"{PREFIX}S3_{name}".upper() for name in S3Options.model_fields),
         ]

@@ -16,6 +16,15 @@ def demo(
             metavar="URL", help="As s3://bucket/prefix (AWS_* apply); default: a folder in --data."
         ),
     ] = None,
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap",
+            "-b",
+            metavar="HOST:PORT",
+            help="Brokers that run, on the bucket of --bucket; default: starts one.",
+        ),
+    ] = None,
     partitions: Annotated[int, typer.Option("--partitions", "-p", min=1)] = 4,
     flights: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many; default: all 336,776.")
@@ -28,4 +37,4 @@ def demo(
     """
     from bucketlog.demo.run import DemoOptions, run_demo
 
-    return run_demo(DemoOptions(data, bucket, partitions, flights, spark))
+    return run_demo(DemoOptions(bootstrap, data, bucket, partitions, flights, spark))

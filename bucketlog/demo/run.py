@@ -43,9 +43,11 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """`bucket_url` None: a folder below `data`; `data` None: a folder that is thrown away. Neither
-    may hold flights from an earlier run. `limit` None: all flights."""
+    """`bootstrap`: brokers that run; None: a cluster is started. `bucket_url` None: a folder below
+    `data`; `data` None: a folder that is thrown away. Neither may hold flights from an earlier run.
+    `limit` None: all flights."""
 
+    bootstrap: str | None
     data: Path | None
     bucket_url: str | None
     partitions: int
@@ -63,11 +65,8 @@ def run_demo(options: DemoOptions) -> int:
 
 def _run(data: Path, options: DemoOptions) -> int:
     report, tally = Report(), Tally()
-    cluster = EmbeddedCluster(data, bucket_url=options.bucket_url)
-    with report.step("start"):
-        cluster.start()
-    try:
-        with connect(cluster.bootstrap) as log:
+    with _cluster(data, report, options) as (bootstrap, bucket_url):
+        with connect(bootstrap) as log:
             _create_topic(log, options)
             readers = Readers(log, options.partitions)
             with report.step("join"):
@@ -77,11 +76,28 @@ def _run(data: Path, options: DemoOptions) -> int:
                 readers.consume(tally, bar)
             report.shares = readers.shares
             report.lag = log.groups.describe(GROUP).lag
-        _measure(cluster.bucket_url, report)
-        complete = not options.with_spark or _replay(cluster.bucket_url, data, report)
+        _measure(bucket_url, report)
+        complete = not options.with_spark or _replay(bucket_url, data, report)
+    return _print(report, tally, complete=complete, bucket_url=bucket_url)
+
+
+@contextmanager
+def _cluster(data: Path, report: Report, options: DemoOptions) -> Iterator[tuple[str, str]]:
+    """Where its brokers are and its bucket."""
+    if options.bootstrap is not None:
+        if options.bucket_url is None:
+            raise ConfigurationError(
+                "--bootstrap without --bucket", remedy="say in which bucket those brokers write"
+            )
+        yield options.bootstrap, options.bucket_url
+        return
+    cluster = EmbeddedCluster(data, bucket_url=options.bucket_url)
+    with report.step("start"):
+        cluster.start()
+    try:
+        yield cluster.bootstrap, cluster.bucket_url
     finally:
         cluster.stop()
-    return _print(report, tally, complete=complete, bucket_url=cluster.bucket_url)
 
 
 def _create_topic(log: Log, options: DemoOptions) -> None:
@@ -89,7 +105,8 @@ def _create_topic(log: Log, options: DemoOptions) -> None:
     if any(info.name == flights.name for info in log.topics.list()):
         raise ConfigurationError(
             f"there is a topic {flights.name!r} already",
-            remedy="give the demo an empty --data, or another prefix in --bucket",
+            remedy="give the demo an empty --data, or another prefix in --bucket; of brokers that "
+            f"run: bucketlog topic delete {flights.name}",
         )
     log.topics.create(flights, partitions=options.partitions)
 

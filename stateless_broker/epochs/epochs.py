@@ -8,7 +8,6 @@ and requests that wait, outlive all of it: they are given to the handlers of the
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from bucketlog.errors import BucketlogError, CorruptObjectError, InvalidDataError
 from bucketlog.model import WriterId
@@ -31,12 +30,9 @@ LONGEST_PAUSE_S = 5.0
 class Epochs:
     """`begin` first; `work` is the current epoch's, or the last one's where none is."""
 
-    def __init__(
-        self, broker: BrokerParts, joiner: Joiner, *, on_request: Callable[[int], None]
-    ) -> None:
+    def __init__(self, broker: BrokerParts, joiner: Joiner) -> None:
         self._broker = broker
         self._joiner = joiner
-        self._on_request = on_request
         self._work: EpochWork | None = None
         self._held: Held | None = None
         self._dispatcher: Dispatcher
@@ -122,7 +118,7 @@ class Epochs:
     def _enter(self, joined: Joined) -> None:
         work = EpochWork(joined, self._broker)
         work.end.on_end(self._note_end)
-        self._dispatcher = make_dispatcher(work.parts(), on_request=self._on_request)
+        self._dispatcher = make_dispatcher(work.parts())
         self._work = work
         if self._leaving:
             work.groups.leave()

@@ -153,8 +153,9 @@ class OpenProduce:
             self._timer.cancel()
         timed_out = Outcome(ErrorCode.request_timed_out, -1)
         outcomes = [outcome or timed_out for outcome in self._outcomes]
+        answer.errors = [each.error for each in outcomes if each.error is not ErrorCode.none]
         if self._wire.acks == 0:
-            if any(outcome.error is not ErrorCode.none for outcome in outcomes):
+            if answer.errors:
                 answer.close("an error with acks=0, which has no answer to say so")
             else:
                 answer.send([])

@@ -53,7 +53,7 @@ class Parts:
     new_uuid: Callable[[], UUID]
 
 
-def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispatcher:
+def make_dispatcher(parts: Parts) -> Dispatcher:
     settings, view, catch_up = parts.settings, parts.view, parts.groups.catch_up
     reader = parts.reader
     tier_objects = TierObjects(reader, bytes_max=settings.tier_index_bytes_max)
@@ -108,7 +108,6 @@ def make_dispatcher(parts: Parts, *, on_request: Callable[[int], None]) -> Dispa
         produce_handler=_produce_handler(parts),
         fetch_handler=_fetch_handler(parts, tier_objects),
         supervisor=parts.supervisor,
-        on_request=on_request,
         request_items_max=settings.request_items_max,
     )
 

@@ -8,14 +8,18 @@ requests, whatever finishes first; a client that does not read its answers is no
 import asyncio
 import logging
 import struct
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+from kio.schema.errors import ErrorCode
+
 from bucketlog.model import Buffer
 from bucketlog.wire.frames import MalformedRequestError
 from stateless_broker.network.memory_budget import MemoryBudget
+from stateless_broker.network.request_figures import RequestFigures, api_name
 
 logger = logging.getLogger(__name__)
 
@@ -62,13 +66,37 @@ class Frame:
 class Answer:
     """A place in the order of a connection's answers."""
 
-    __slots__ = ("_connection", "is_other", "parts")
+    __slots__ = (
+        "_connection",
+        "api_key",
+        "client_id",
+        "correlation_id",
+        "errors",
+        "may_wait_s",
+        "parts",
+        "request_bytes",
+        "taken_s",
+    )
 
-    def __init__(self, connection: "Connection", *, is_other: bool) -> None:
+    def __init__(
+        self, connection: "Connection", *, api_key: int, request_bytes: int, taken_s: float
+    ) -> None:
         self._connection = connection
-        self.is_other = is_other
-        """Than Produce."""
+        self.api_key = api_key
+        self.request_bytes = request_bytes
+        self.taken_s = taken_s
+        """When it was here. Not by the event loop's clock, which stands still within a round."""
+        self.correlation_id = 0
+        self.client_id = ""
+        self.may_wait_s = 0.0
+        """So long it may wait because the client wants it to."""
+        self.errors: Sequence[ErrorCode] = ()  # as far as they are counted
         self.parts: Sequence[Buffer] | None = None
+
+    @property
+    def is_other(self) -> bool:
+        """Than Produce."""
+        return self.api_key != _PRODUCE
 
     def send(self, parts: Sequence[Buffer]) -> None:
         """The whole response, without its length; empty where there is none to send (acks=0)."""
@@ -97,12 +125,16 @@ class Connection(asyncio.BufferedProtocol):
         handler: RequestHandler,
         budget: MemoryBudget,
         limits: ConnectionLimits,
+        figures: RequestFigures,
         on_open: Callable[["Connection"], bool],
         on_close: Callable[["Connection"], None],
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handler = handler
         self._budget = budget
         self._limits = limits
+        self._figures = figures
+        self._now_s = now_s
         self._on_open = on_open
         self._on_close = on_close
         self._transport: asyncio.Transport | None = None
@@ -285,7 +317,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _handle(self, frame: Frame) -> None:
         (api_key,) = _API_KEY.unpack_from(frame.data)
-        answer = Answer(self, is_other=api_key != _PRODUCE)
+        answer = Answer(
+            self, api_key=api_key, request_bytes=frame.size_bytes, taken_s=self._now_s()
+        )
         self._answers.append(answer)
         self._others += answer.is_other
         self._handler(self, frame, answer)
@@ -300,11 +334,15 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None:
             return
         out: list[Buffer] = []
+        now_s = self._now_s()
         while self._answers and (parts := self._answers[0].parts) is not None:
-            self._others -= self._answers.popleft().is_other
+            answer = self._answers.popleft()
+            self._others -= answer.is_other
+            length = sum(len(part) for part in parts)
             if parts:
-                out.append(_LENGTH.pack(sum(len(part) for part in parts)))
+                out.append(_LENGTH.pack(length))
                 out.extend(parts)
+            self._count(answer, now_s - answer.taken_s, length)
         if out and not self._ended:
             self._transport.writelines(out)
         released = self._held is not None and self._held.parts is not None
@@ -312,6 +350,29 @@ class Connection(asyncio.BufferedProtocol):
             self._held = None
         if released or not self._reading:
             self._take_soon()
+
+    def _count(self, answer: Answer, seconds: float, response_bytes: int) -> None:
+        self._figures.answered(
+            answer.api_key,
+            seconds,
+            request_bytes=answer.request_bytes,
+            response_bytes=response_bytes,
+        )
+        if answer.errors:
+            self._figures.failed(answer.api_key, answer.errors)
+        if self._figures.is_slow(seconds - answer.may_wait_s):
+            logger.warning(
+                "%s took %.3f s",
+                api_name(answer.api_key),
+                seconds,
+                extra={
+                    "client": self.peer,
+                    "client_id": answer.client_id,
+                    "correlation_id": answer.correlation_id,
+                    "request_bytes": answer.request_bytes,
+                    "response_bytes": response_bytes,
+                },
+            )
 
     def end(self, reason: str) -> None:
         if self._transport is not None and not self._ended:

@@ -10,6 +10,7 @@ import logging
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
@@ -79,7 +80,6 @@ class Dispatcher:
         produce_handler: ProduceHandler,
         fetch_handler: FetchHandler,
         supervisor: Supervisor,
-        on_request: Callable[[int], None],
         request_items_max: int,
     ) -> None:
         own = [
@@ -91,7 +91,6 @@ class Dispatcher:
         self._produce_handler = produce_handler
         self._fetch_handler = fetch_handler
         self._supervisor = supervisor
-        self._on_request = on_request
         self._request_items_max = request_items_max
 
     def handle(self, connection: Connection, frame: Frame, answer: Answer) -> None:
@@ -102,7 +101,6 @@ class Dispatcher:
         if api is None:
             frame.release()
             raise MalformedRequestError(f"unknown api key {api_key}")
-        self._on_request(api_key)
         if not api.serves(version):
             frame.release()
             if api_key != API_VERSIONS:
@@ -118,6 +116,7 @@ class Dispatcher:
             frame.release()
             raise
         header = RequestHeader(api_key, version, correlation_id, client_id)
+        answer.client_id, answer.correlation_id = client_id, correlation_id
         request = Request(header, connection)
         if api_key == produce.API_KEY:
             self._produce_handler(request, frame, view, reader.at, answer)
@@ -127,6 +126,7 @@ class Dispatcher:
             if api_key == fetch.API_KEY:
                 answer.hold_back_later_requests()
                 wanted = fetch.read_request(view, reader.at, version, items_max=limit)
+                answer.may_wait_s = wanted.max_wait_ms / 1000
                 work = self._fetch(request, wanted, answer)
             else:
                 message = read_message(api_key, version, view, reader.at, items_max=limit)
@@ -141,6 +141,7 @@ class Dispatcher:
             on_failure=lambda error: answer.close(f"api {api_key} failed: {error!r}"),
         )
         if api.waits:
+            answer.may_wait_s = inf
             connection.give_up_with_client(task)
 
     async def _serve(self, api: Api, request: Request, message: Any, answer: Answer) -> None:
@@ -154,6 +155,8 @@ class Dispatcher:
             body = await asyncio.to_thread(write_message, api.key, header.api_version, values)
         else:
             body = write_message(api.key, header.api_version, values)
+        if not isinstance(values, bytes) and (code := values.get("error_code")):
+            answer.errors = (code,)
         answer.send([response_header(header, api.key != API_VERSIONS), body])
 
     async def _fetch(self, request: Request, message: fetch.FetchRequest, answer: Answer) -> None:

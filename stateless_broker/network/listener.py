@@ -58,6 +58,7 @@ class Listener:
             handler=self._handler,
             budget=self._budget,
             limits=self._limits,
+            figures=self._figures.requests,
             on_open=self._opened,
             on_close=self._closed,
         )

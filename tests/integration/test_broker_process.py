@@ -37,6 +37,7 @@ def refusal(broker: BrokerProcess) -> tuple[int, str]:
         ({"redis_url": "http://x"}, "Redis URL 'http://x' is not understood"),
         ({"heartbeat_interval_ms": "9000"}, "at least twice heartbeat_interval_ms"),
         ({"log_level": "LOUD"}, "BUCKETLOG_LOG_LEVEL: 'LOUD' is no level"),
+        ({"log_format": "xml"}, "BUCKETLOG_LOG_FORMAT: 'xml' is no format"),
         ({"host": "203.0.113.1"}, "cannot listen on 203.0.113.1"),
     ],
 )

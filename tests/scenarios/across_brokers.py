@@ -15,7 +15,6 @@ from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, ma
 from tests.wire_client import WireClient, decode_response, encode_request
 
 ZONES = ("a", "b")
-PRODUCE, FETCH = 0, 1
 ZONE_PARTITIONS = 20
 
 
@@ -44,7 +43,7 @@ def across_brokers(count: int, *, tools: bool, store: Store = Store.MINIO) -> Ac
             versions["Apache Kafka's tools"] = KafkaTools(cluster.brokers[0].bootstrap).version
             problems += _console_trip(cluster, count)
         leaders = {zone: _leaders(cluster, zone) for zone in ("", *ZONES)}
-        produced, fetched = _requests(cluster, PRODUCE), _requests(cluster, FETCH)
+        produced, fetched = _requests(cluster, "Produce"), _requests(cluster, "Fetch")
     wanted = {"": [0, 1], "a": [0], "b": [1]}
     problems += [
         f"a client of zone {zone!r} is sent to {named}, not {wanted[zone]}"
@@ -117,6 +116,6 @@ def _leaders_by(address: str, topic: str, client_id: str) -> Iterable[int]:
                 return [row.leader_id for row in answer.topics[0].partitions]
 
 
-def _requests(cluster: Cluster, api_key: int) -> dict[int, float]:
-    name = f'bucketlog_requests_total{{api_key="{api_key}"}}'
+def _requests(cluster: Cluster, api: str) -> dict[int, float]:
+    name = f'bucketlog_request_seconds_count{{api="{api}"}}'
     return {broker.node_id: broker.running.metrics().get(name, 0.0) for broker in cluster.brokers}

@@ -25,7 +25,6 @@ BROKERS = 3
 PRODUCERS = 2
 READERS = 2
 BURST_RECORDS = 12
-PRODUCE, FETCH = 0, 1
 PATIENCE_S = 60.0
 SETTINGS = {"group_initial_rebalance_delay_ms": "0"}
 
@@ -116,14 +115,14 @@ def _grow(
                 load.wait_for(PARTITIONS * 10)
             ledger.wait_for_records(len(ledger.seen) + PARTITIONS * 10)
         return (
-            {broker.node_id: _requests(broker, PRODUCE) for broker in cluster.brokers},
-            {broker.node_id: _requests(broker, FETCH) for broker in cluster.brokers},
+            {broker.node_id: _requests(broker, "Produce") for broker in cluster.brokers},
+            {broker.node_id: _requests(broker, "Fetch") for broker in cluster.brokers},
         )
     finally:
         for load in loads:
             load.stop()
 
 
-def _requests(broker: ClusterBroker, api_key: int) -> float:
-    name = f'bucketlog_requests_total{{api_key="{api_key}"}}'
+def _requests(broker: ClusterBroker, api: str) -> float:
+    name = f'bucketlog_request_seconds_count{{api="{api}"}}'
     return broker.running.metrics().get(name, 0.0)

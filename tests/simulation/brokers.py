@@ -118,7 +118,6 @@ class SimulatedBroker:
                 sequencer_now_ms=place.loop.now_ms,
             ),
             health=health,
-            on_request=lambda _: None,
         )
         health.on_stop(lambda: place.trace.violate("writing is stopped", health.stopped or ""))
         self._budget = MemoryBudget(1 << 40)

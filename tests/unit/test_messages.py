@@ -59,7 +59,7 @@ def offered() -> dict[int, Api]:
         now_ms=lambda: 0,
         new_uuid=uuid4,
     )
-    return dict(make_dispatcher(parts, on_request=lambda _: None).apis)
+    return dict(make_dispatcher(parts).apis)
 
 
 def messages() -> list[tuple[str, int]]:

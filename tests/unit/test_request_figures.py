@@ -1,0 +1,83 @@
+"""What is counted of requests, and what the log says of slow ones."""
+
+import asyncio
+import json
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.schema.errors import ErrorCode
+
+from stateless_broker.log_lines import JsonLines
+from stateless_broker.network.request_figures import ApiFigures, RequestFigures, api_name
+from tests.fake_wire import Requests, connect, framed
+from tiered_storage.counting import BUCKETS_S
+
+METADATA = b"\0\3\0\x05\0\0\0\x07rest"
+
+
+@given(st.lists(st.floats(0, 100) | st.sampled_from(BUCKETS_S)))
+def test_a_duration_counts_in_each_bucket_that_is_no_less(durations: list[float]) -> None:
+    figures = RequestFigures(slow_request_ms=0)
+    for seconds in durations:
+        figures.answered(3, seconds, request_bytes=2, response_bytes=5)
+    each = figures.by_api.get(3, ApiFigures())
+    assert sum(each.seconds.counts) == len(durations)
+    assert (each.request_bytes, each.response_bytes) == (2 * len(durations), 5 * len(durations))
+    for bound, count in each.seconds.cumulative():
+        assert count == sum(seconds <= float(bound) for seconds in durations)
+
+
+def test_apis_have_kafkas_names() -> None:
+    names = {0: "Produce", 1: "Fetch", 3: "Metadata", 18: "ApiVersions", 22: "InitProducerId"}
+    assert {key: api_name(key) for key in names} == names
+
+
+async def test_requests_count_when_they_are_answered_errors_too() -> None:
+    figures = RequestFigures(slow_request_ms=0)
+    requests = Requests()
+    wire = connect(requests, figures=figures)
+    wire.carry(framed(METADATA) * 2)
+    requests.answer(1)
+    assert figures.by_api == {}
+    requests.taken[0][1].errors = (ErrorCode.not_controller, ErrorCode.not_controller)
+    requests.answer(0)
+    each = figures.by_api[3]
+    assert (sum(each.seconds.counts), each.request_bytes) == (2, 2 * len(METADATA))
+    assert each.response_bytes == 2 * len(b"answer to " + METADATA)
+    assert figures.errors == {(3, ErrorCode.not_controller): 2}
+
+
+@pytest.mark.parametrize("may_wait_s", [0.0, 10.0])
+async def test_a_slow_request_is_told_unless_it_asked_to_wait(
+    may_wait_s: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    requests = Requests()
+    wire = connect(requests, figures=RequestFigures(slow_request_ms=20))
+    wire.carry(framed(METADATA))
+    answer = requests.taken[0][1]
+    answer.client_id, answer.correlation_id, answer.may_wait_s = "who", 7, may_wait_s
+    await asyncio.sleep(0.03)
+    with caplog.at_level(logging.WARNING):
+        requests.answer(0)
+    if may_wait_s:
+        assert caplog.records == []
+        return
+    (line,) = caplog.records
+    row = json.loads(JsonLines().format(line))
+    assert row["message"].startswith("Metadata took 0.")
+    assert (row["level"], row["client_id"], row["correlation_id"]) == ("WARNING", "who", 7)
+
+
+def test_a_line_of_json_holds_the_exception() -> None:
+    try:
+        raise ValueError("two\nlines")
+    except ValueError as error:
+        info = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("a.b", logging.ERROR, "", 0, "what %s", ("ever",), info)
+    text = JsonLines().format(record)
+    assert "\n" not in text
+    row = json.loads(text)
+    assert (row["logger"], row["message"]) == ("a.b", "what ever")
+    assert "two\nlines" in row["exception"]
