@@ -12,7 +12,7 @@ from contextlib import closing
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Literal, TypeAlias, TypeVar, overload
 
 from bucketlog.client.lines import to_json_line
 from bucketlog.client.topic import Record, Topic
@@ -24,7 +24,6 @@ from bucketlog.replaying.streaming import in_order
 if TYPE_CHECKING:
     import pandas
     import polars
-    import pyarrow as pa
 
     from spark_jobs.parquet_target import ReplayReport
     from spark_jobs.parquet_writing import ParquetSettings
@@ -38,6 +37,10 @@ V = TypeVar("V")
 Isolation = Literal["read_committed", "read_uncommitted"]
 Rows = Callable[[int, int], None]
 """Told of records and their bytes as they pass."""
+ArrowTable: TypeAlias = Any
+ArrowBatch: TypeAlias = Any
+"""pyarrow's `Table` and `RecordBatch`. Its wheel has no types: its names would be unknown to a
+strict type checker, here and in every program that calls us. Annotate where there are stubs."""
 
 THREADS = 2
 STREAM_TASK_BYTES = 16 * 1024 * 1024
@@ -174,12 +177,12 @@ class Replay(Generic[K, V]):
         with closing(self.plan.open_source()) as bucket:
             return str(read_cluster_sync(bucket).cluster_id)
 
-    def batches(self, *, on_rows: Rows | None = None) -> "Generator[pa.RecordBatch, None, None]":
+    def batches(self, *, on_rows: Rows | None = None) -> Generator[ArrowBatch, None, None]:
         """Arrow batches of about a MiB as stored. Raises `CorruptObjectError` for damage, having
         given all that stands before it."""
         yield from self._batches(self._columns, on_rows)
 
-    def to_arrow(self) -> "pa.Table":
+    def to_arrow(self) -> ArrowTable:
         import pyarrow as pa
 
         from spark_jobs.columns import arrow_schema
@@ -279,14 +282,14 @@ class Replay(Generic[K, V]):
 
     def _batches(
         self, columns: Sequence[str], on_rows: Rows | None
-    ) -> "Generator[pa.RecordBatch, None, None]":
+    ) -> Generator[ArrowBatch, None, None]:
         from spark_jobs.fetch import read_pieces
         from spark_jobs.replay_plan import smaller_tasks
 
         plan = self.plan
         with closing(plan.open_source()) as bucket:
 
-            def read(task: "tuple[TaskPiece, ...]") -> "Generator[pa.RecordBatch, None, None]":
+            def read(task: "tuple[TaskPiece, ...]") -> Generator[ArrowBatch, None, None]:
                 return read_pieces(
                     bucket,
                     task,

@@ -1,4 +1,4 @@
-"""What docs/sdk.md and docs/cli.md tell a reader to run, run as it stands there."""
+"""What the pages in docs/ tell a reader to run, run as it stands there."""
 
 import os
 import re
@@ -84,21 +84,3 @@ def test_every_line_of_the_cli_runs(tmp_path: Path) -> None:
     assert "2 records written to copy" in done.stderr
     assert "2 records written to again" in done.stderr
     assert '"engine": "local"' in done.stdout
-
-
-@pytest.mark.parametrize("document", ["../README.md", "sdk.md"])
-def test_snippets_are_typed(tmp_path: Path, document: str) -> None:
-    snippets = blocks(document, "python")
-    assert snippets
-    for number, snippet in enumerate(snippets):
-        (tmp_path / f"snippet_{number}.py").write_text(snippet)
-    settings = tmp_path / "mypy.ini"
-    settings.write_text(f"[mypy]\nstrict = True\nplugins = pydantic.mypy\nmypy_path = {ROOT}\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", str(settings), "."],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
