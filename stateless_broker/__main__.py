@@ -1,13 +1,14 @@
 """`python -m stateless_broker`: one broker, configured by `BUCKETLOG_*`.
 
 Prints one line of JSON when it is ready; logs go to standard error. SIGTERM and SIGINT: stop
-accepting, flush, leave. Exit codes: `stateless_broker.start_up`.
+accepting, flush, leave; a second one ends it at once. Exit codes: `stateless_broker.start_up`.
 """
 
 import asyncio
 import dataclasses
 import json
 import logging
+import os
 import signal
 import sys
 
@@ -27,6 +28,9 @@ async def serve(settings: BrokerSettings) -> None:
     stopping = asyncio.Event()
 
     def stop(signum: signal.Signals) -> None:
+        if stopping.is_set():
+            logger.warning("%s again: what is not acknowledged is given up", signum.name)
+            os._exit(128 + signum)  # as by kill -9, after which nothing that was acknowledged lacks
         logger.info("%s: stopping", signum.name)
         stopping.set()
 

