@@ -46,10 +46,13 @@ class Paced(threading.Thread):
         self.join()
 
     def run(self) -> None:
+        ended = False
         try:
             self._send_on()
-        except Exception as error:  # noqa: BLE001 - told with the others
-            self.failures.append(repr(error))
+            ended = True
+        finally:
+            if not ended:
+                self.failures.append("it ended with an error: see its traceback")
 
     @abstractmethod
     def _send_on(self) -> None: ...
