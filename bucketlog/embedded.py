@@ -1,5 +1,5 @@
-"""A cluster of one on this machine: the wheel's Valkey, one broker, a folder as the bucket, or
-any other bucket.
+"""A cluster on this machine: the wheel's Valkey or any Redis, one broker or several, a folder as
+the bucket, or any other bucket.
 
 Invariants: a data folder is held by one cluster at a time (an flock that every process of the
 cluster shares, so it is free only when all are gone); exactly the processes started here are
@@ -7,34 +7,30 @@ ended, also when this process is killed (see `bucketlog.embedded_guard`). The da
 alone: Valkey is filled again from it at each start.
 """
 
-import fcntl
 import json
 import os
 import selectors
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from types import TracebackType
 from typing import Any, Self
 
-from bucketlog.errors import BucketlogError, ClusterInUseError, ConfigurationError
+from bucketlog.embedded_folder import lock_folder
+from bucketlog.embedded_ports import brokers_named, listening_error, ports_beside
+from bucketlog.embedded_settings import own_variables, shared_variables, variable
+from bucketlog.errors import BucketlogError, ConfigurationError
 
 READY_TIMEOUT_S = 90.0
 """On a busy machine a start takes long; a broker that ends by itself is told at once."""
 STOP_TIMEOUT_S = 25.0
 """More than a broker gives its last flush."""
-EMBEDDED_SETTINGS = {
-    "flush_interval_ms": "0",
-    "group_initial_rebalance_delay_ms": "0",
-    "start_timeout_ms": "15000",
-}
-LOCK_WAIT_S = 5.0
-"""How long a start waits for the processes of a holder that has died to end."""
+MEMBERS_PAUSE_S = 0.02
 LOG_TAIL_LINES = 15
 _BROKER_SAYS = "bucketlog broker: "
 WRONG_CONFIGURATION = 2
@@ -48,15 +44,33 @@ class ClusterStartError(BucketlogError):
     code = "CLUSTER_START"
 
 
-class EmbeddedCluster:
-    """One broker on `file://<data_dir>/bucket`, ready when the `with` block is entered.
+@dataclass(frozen=True, slots=True)
+class EmbeddedBroker:
+    """One that became ready. `name` is its key in `EmbeddedCluster.pids`."""
 
-        with EmbeddedCluster("data") as cluster:
+    name: str
+    pid: int
+    node_id: int
+    host: str
+    port: int
+    http_port: int
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class EmbeddedCluster:
+    """Brokers on `file://<data_dir>/bucket`, ready when the `with` block is entered.
+
+        with EmbeddedCluster("data", brokers=3) as cluster:
             bucketlog.connect(cluster.bootstrap)
 
-    `port` 0 takes any free one. `settings` are broker settings by name without the prefix, as in
-    {"num_partitions": "4"}. `redis_url` uses a Redis that is there instead of starting one,
-    `bucket_url` a bucket elsewhere, S3 by the AWS_* variables; `data_dir` then has lock and log.
+    `port` is the first broker's, the others take free ones next to it; 0 takes any for all.
+    `settings` are broker settings by name without the prefix, as in {"num_partitions": "4"}.
+    `redis_url` uses a Redis that is there instead of starting one, `bucket_url` a bucket elsewhere,
+    S3 by the AWS_* variables; `data_dir` then has lock and log. A broker that dies leaves the
+    others as they are, and is not started again.
     Raises `ClusterInUseError`, `ClusterStartError`, `ConfigurationError`.
     """
 
@@ -69,41 +83,59 @@ class EmbeddedCluster:
         redis_url: str | None = None,
         bucket_url: str | None = None,
         settings: Mapping[str, str] | None = None,
+        brokers: int = 1,
     ) -> None:
+        if brokers < 1:
+            raise ConfigurationError(f"{brokers} brokers", remedy="a cluster has at least one")
         self.data_dir = Path(data_dir).absolute()
         self.host = host
-        self.port = port
-        self.http_port = 0
         self.redis_url = redis_url
         self.bucket_url = bucket_url or f"file://{self.data_dir}/bucket"
         self.pids: dict[str, int] = {}
-        """The processes of the cluster: guard, broker and, unless it was given, valkey."""
+        """The processes of the cluster as they were started: `guard`, unless it was given `valkey`,
+        and `broker`, or `broker-0`, `broker-1`, ... where there are several."""
+        self.members: tuple[EmbeddedBroker, ...] = ()
+        """The brokers, in the order of `bootstrap`, once all are ready."""
         self._settings = dict(settings or {})
+        self._ports = [port, *[0] * (brokers - 1)]
         self._lock_fd = -1
         self._guard: subprocess.Popen[bytes] | None = None
         self._unread = b""
-        self._is_ready = False
+        self._running: dict[str, EmbeddedBroker] = {}
+        """By name; those that became ready, and of which no end was heard."""
         self._log_begin = 0
         """How long the log was when this cluster started: it has been written to before."""
 
     @property
+    def port(self) -> int:
+        """The first broker's."""
+        return self._ports[0]
+
+    @property
+    def http_port(self) -> int:
+        """The first broker's; 0 before it is ready."""
+        return self.members[0].http_port if self.members else 0
+
+    @property
     def bootstrap(self) -> str:
-        return f"{self.host}:{self.port}"
+        """The addresses of all brokers, comma-separated."""
+        return ",".join(f"{self.host}:{port}" for port in self._ports)
 
     @property
     def log_path(self) -> Path:
-        """What broker and Valkey write."""
+        """What brokers and Valkey write."""
         return self.data_dir / "broker.log"
 
     def start(self) -> None:
-        """Start and wait until the broker takes connections; nothing is left running on failure."""
+        """Start and wait until every broker takes connections and knows the others; nothing is
+        left running on failure."""
         if self._guard is not None:
             return
         valkey = None if self.redis_url else _valkey_binary()
-        _check_free(self.host, self.port)
+        self._choose_ports()
         try:
             self.data_dir.mkdir(parents=True, exist_ok=True)
-            self._lock_fd = _lock(self.data_dir)
+            self._lock_fd = lock_folder(self.data_dir)
         except OSError as error:
             raise ConfigurationError(
                 f"{self.data_dir} cannot hold the cluster's data: {error.strerror}",
@@ -118,7 +150,7 @@ class EmbeddedCluster:
             raise
 
     def stop(self) -> None:
-        """End broker (it flushes) and Valkey, and free the data folder. May be called again."""
+        """End brokers (they flush) and Valkey, and free the data folder. May be called again."""
         guard, self._guard = self._guard, None
         if guard is not None:
             assert guard.stdin is not None
@@ -127,16 +159,20 @@ class EmbeddedCluster:
             guard.wait()
             guard.stdout.close()
         self.pids = {}
+        self.members = ()
         self._unread = b""
-        self._is_ready = False
+        self._running = {}
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
 
-    def wait(self) -> None:
-        """Wait for the cluster to end by itself, which is an error. Raises `ClusterStartError`."""
+    def wait(self, on_loss: Callable[[str], object] | None = None) -> None:
+        """Wait for the cluster to end by itself, which is an error: Valkey ends, or the last
+        broker. `on_loss` is told of each broker that ends before. Raises `ClusterStartError`."""
         while True:
-            self._take(self._read_event(None), "ended")
+            loss = self._take(self._read_event(None))
+            if loss is not None and on_loss is not None:
+                on_loss(loss)
 
     def __enter__(self) -> Self:
         self.start()
@@ -158,10 +194,13 @@ class EmbeddedCluster:
             pass_fds=(self._lock_fd,),
             start_new_session=True,  # Ctrl-C reaches this process alone, which then stops in order
         )
+        environment = {**os.environ, **self._variables()}
+        own = own_variables(environment, self._ports, is_alone=not self.redis_url)
         orders = {
             "valkey": str(valkey) if valkey else None,
-            "broker": [sys.executable, "-m", "stateless_broker"],
-            "environment": self._environment(),
+            "command": [sys.executable, "-m", "stateless_broker"],
+            "brokers": dict(zip(self._names(), own, strict=True)),
+            "environment": environment,
             "log": str(self.log_path),
             "lock_fd": self._lock_fd,
             "stop_timeout_s": STOP_TIMEOUT_S,
@@ -172,55 +211,88 @@ class EmbeddedCluster:
         return guard
 
     def overridden(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
-        """Of the variables those that say something else than what this cluster's broker gets, and
+        """Of the variables those that say something else than what this cluster's brokers get, and
         what that is."""
         ours = self._variables()
         if not self.redis_url:
-            ours["BUCKETLOG_REDIS_URL"] = "a Valkey of its own"
+            ours[variable("redis_url")] = "a Valkey of its own"
         return [
             (name, text)
             for name, text in sorted(ours.items())
             if environment.get(name, text) != text
         ]
 
-    def _environment(self) -> dict[str, str]:
-        return {**os.environ, **self._variables()}
+    def _names(self) -> list[str]:
+        count = len(self._ports)
+        return ["broker"] if count == 1 else [f"broker-{place}" for place in range(count)]
 
     def _variables(self) -> dict[str, str]:
-        ours = EMBEDDED_SETTINGS | {
-            **self._settings,
-            "bucket_url": self.bucket_url,
-            "host": self.host,
-            "port": str(self.port),
-        }
-        ours.setdefault("http_port", "0")
+        """Of all brokers, but for what each has of its own."""
+        fixed = {"bucket_url": self.bucket_url, "host": self.host, "port": str(self.port)}
         if self.redis_url:
-            ours["redis_url"] = self.redis_url
-        return {f"BUCKETLOG_{name.upper()}": text for name, text in ours.items()}
+            fixed["redis_url"] = self.redis_url
+        return shared_variables(self._settings, fixed, brokers=len(self._ports))
+
+    def _choose_ports(self) -> None:
+        """Before anything is made or started. Raises `ClusterStartError` where the first one is
+        taken."""
+        error = listening_error(self.host, self.port) if self.port else None
+        if error is not None:
+            raise ClusterStartError(
+                f"cannot listen on {self.host}:{self.port}: {os.strerror(error.errno or 0)}",
+                remedy="stop what listens there, or give another --port",
+            ) from error
+        self._ports[1:] = ports_beside(self.host, self.port, self._ports[1:])
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_TIMEOUT_S
-        while True:
-            event = self._read_event(deadline)
-            self._take(event, "did not start")
-            if event["event"] == "ready":
-                return
+        while len(self._running) < len(self._ports):
+            self._take(self._read_event(deadline), "did not start")
+        self.members = tuple(self._running[name] for name in self._names())
+        self._ports = [member.port for member in self.members]
+        if len(self.members) > 1:
+            self._wait_until_members(deadline)
 
-    def _take(self, event: dict[str, Any], what: str) -> None:
+    def _wait_until_members(self, deadline: float) -> None:
+        """Clients ask once, and then not for minutes: each broker is to name all of them."""
+        for member in self.members:
+            while True:
+                try:
+                    count = brokers_named(member.host, member.port, READY_TIMEOUT_S)
+                except OSError as error:
+                    raise self._failure(f"{member.name} did not start: {error}") from error
+                if count >= len(self.members):
+                    break
+                if time.monotonic() > deadline:
+                    raise self._failure(f"{member.name} knows {count} brokers only")
+                time.sleep(MEMBERS_PAUSE_S)
+
+    def _take(self, event: dict[str, Any], what: str = "ended") -> str | None:
+        """What is to be told of a broker that has ended while others go on. Raises
+        `ClusterStartError` or `ConfigurationError` where that was the end."""
         match event["event"]:
             case "children":
-                self.pids = {
-                    name: event[name] for name in ("guard", "valkey", "broker") if event[name]
-                }
+                own = {name: event[name] for name in ("guard", "valkey") if event[name]}
+                self.pids = {**own, **event["brokers"]}
             case "ready":
-                self.port, self.http_port = event["port"], event["http_port"]
-                self._is_ready = True
-            case "ended":
-                child, code = event["child"], event["code"]
-                raise self._failure(
-                    f"the {child} {what} (exit code {code})",
-                    refused=child == "broker" and code == WRONG_CONFIGURATION,
+                ports = event["port"], event["http_port"]
+                name = next(name for name, pid in self.pids.items() if pid == event["pid"])
+                self._running[name] = EmbeddedBroker(
+                    name, event["pid"], event["node_id"], self.host, *ports
                 )
+            case "ended":
+                return self._ended(event["child"], event["code"], what)
+        return None
+
+    def _ended(self, child: str, code: int, what: str) -> str | None:
+        lost = self._running.pop(child, None)
+        if lost is None or not self.members or not self._running:
+            is_refused = child != "valkey" and code == WRONG_CONFIGURATION
+            raise self._failure(f"the {child} {what} (exit code {code})", refused=is_refused)
+        return (
+            f"broker {lost.node_id} at {lost.address} ended (exit code {code}): "
+            f"{len(self._running)} of {len(self.members)} left"
+        )
 
     def _read_event(self, deadline: float | None) -> dict[str, Any]:
         guard = self._guard
@@ -252,7 +324,7 @@ class EmbeddedCluster:
         except OSError:
             lines = []
         told = [line for line in lines if line.startswith(_BROKER_SAYS)]
-        if told and not self._is_ready:  # why it did not start, in one line
+        if told and not self.members:  # why it did not start, in one line
             kind = ConfigurationError if refused else ClusterStartError
             return kind(told[-1].removeprefix(_BROKER_SAYS))
         lines = lines[-LOG_TAIL_LINES:]
@@ -261,61 +333,8 @@ class EmbeddedCluster:
         return error
 
 
-def _check_free(host: str, port: int) -> None:
-    """Before anything is made or started. Raises `ClusterStartError` where the port is taken."""
-    if port == 0:
-        return
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        socket.create_server((host, port), family=family).close()
-    except OSError as error:
-        raise ClusterStartError(
-            f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}",
-            remedy="stop what listens there, or give another --port",
-        ) from error
-
-
-def _lock(data_dir: Path) -> int:
-    """The folder's lock, inheritable. Raises `ClusterInUseError`, which names the holder."""
-    path = data_dir / "lock"
-    lock_fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    deadline = time.monotonic() + LOCK_WAIT_S
-    while True:
-        try:
-            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            holder = _holder(path)
-            # A holder that was killed leaves children that are about to end: they hold the lock.
-            if (holder and _is_alive(holder)) or time.monotonic() > deadline:
-                os.close(lock_fd)
-                raise ClusterInUseError(
-                    f"{data_dir} is in use by process {holder or 'unknown'}",
-                    remedy="stop it, or give another --data folder",
-                ) from None
-            time.sleep(0.01)
-    os.ftruncate(lock_fd, 0)
-    os.pwrite(lock_fd, json.dumps({"pid": os.getpid()}).encode(), 0)
-    return lock_fd
-
-
-def _holder(path: Path) -> int | None:
-    try:
-        return int(json.loads(path.read_text())["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # just being written
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        # A zombie holds nothing any more, its children may for a moment. (No /proc: not Linux.)
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return state != "Z"
+def _variable(setting: str) -> str:
+    return f"BUCKETLOG_{setting.upper()}"
 
 
 def _valkey_binary() -> Path:

@@ -1,16 +1,16 @@
-"""The guard of an embedded cluster: starts Valkey and a broker, and ends with its parent.
+"""The guard of an embedded cluster: starts Valkey and brokers, and ends with its parent.
 
 Run by `bucketlog.embedded` as a script of the standard library alone (it is up in 20 ms):
 `python -I -S embedded_guard.py` with one line of JSON on stdin. Invariants: when its stdin closes,
-however the parent ended, it ends its children, broker first; a child that ends by itself ends the
-other; if the guard itself is killed, the kernel ends the children (PR_SET_PDEATHSIG, sound here
-because the guard has one thread). The data folder's lock is inherited by all three, so it is free
-only when none of them is left.
+however the parent ended, it ends its children, brokers first; a broker that ends by itself is told,
+and the others go on; the end of the last one, or of Valkey, ends all; if the guard itself is
+killed, the kernel ends the children (PR_SET_PDEATHSIG, sound here because the guard has one
+thread). The data folder's lock is inherited by all of them, so it is free only when none is left.
 
-stdin:  {"valkey": path | null, "broker": [argv], "environment": {..}, "log": path, "lock_fd": n,
-         "stop_timeout_s": n}
-stdout: {"event": "children", "guard": pid, "valkey": pid | null, "broker": pid}
-        then the broker's own lines; {"event": "ended", "child": name, "code": n} when one ended
+stdin:  {"valkey": path | null, "command": [argv], "brokers": {name: {variable: text}},
+         "environment": {..}, "log": path, "lock_fd": n, "stop_timeout_s": n}
+stdout: {"event": "children", "guard": pid, "valkey": pid | null, "brokers": {name: pid}}
+        then the brokers' own lines; {"event": "ended", "child": name, "code": n} when one ended
 """
 
 import ctypes
@@ -96,28 +96,40 @@ def _start_valkey(binary: str, folder: str, log: int, lock_fd: int) -> "subproce
     return child
 
 
-def _stop(child: "subprocess.Popen[bytes]", timeout_s: float) -> None:
-    if child.poll() is None:
+def _stop(children: "list[subprocess.Popen[bytes]]", timeout_s: float) -> None:
+    """All at once; whoever takes longer is killed."""
+    left = [child for child in children if child.poll() is None]
+    for child in left:
         child.terminate()
+    deadline = time.monotonic() + timeout_s
+    for child in left:
         try:
-            child.wait(timeout_s)
+            child.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
 
 
-def _watch(children: "dict[str, subprocess.Popen[bytes]]") -> None:
-    """Until stdin closes, a child ends, or SIGTERM comes."""
+def _watch(
+    valkey: "subprocess.Popen[bytes] | None", brokers: "dict[str, subprocess.Popen[bytes]]"
+) -> None:
+    """Until stdin closes, Valkey or the last broker ends, or SIGTERM comes."""
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
+    running = dict(brokers)
     while True:
-        for name, child in children.items():
+        for name, child in list(running.items()):
             if child.poll() is not None:
+                del running[name]
                 _say(event="ended", child=name, code=child.returncode)
-                return
+        if valkey is not None and valkey.poll() is not None:
+            _say(event="ended", child="valkey", code=valkey.returncode)
+            return
+        if not running:
+            return
         ready, _, _ = select.select([0, wake_read], [], [])
         if wake_read in ready and signal.SIGTERM in os.read(wake_read, 4096):
             return
@@ -133,31 +145,33 @@ def main() -> int:
     log = os.open(orders["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     folder = _socket_folder(lock_fd)
     environment = dict(orders["environment"])
-    children: dict[str, subprocess.Popen[bytes]] = {}
+    valkey: subprocess.Popen[bytes] | None = None
+    brokers: dict[str, subprocess.Popen[bytes]] = {}
     try:
         if orders["valkey"]:
-            valkey = children["valkey"] = _start_valkey(orders["valkey"], folder, log, lock_fd)
+            valkey = _start_valkey(orders["valkey"], folder, log, lock_fd)
             environment["BUCKETLOG_REDIS_URL"] = f"unix://{folder}/valkey.sock"
-        broker = children["broker"] = subprocess.Popen(
-            orders["broker"],
-            stdin=subprocess.DEVNULL,
-            stderr=log,
-            env=environment,
-            pass_fds=(lock_fd,),
-            preexec_fn=_die_with_guard,  # noqa: PLW1509 - the guard has one thread
-        )
+        for name, own in orders["brokers"].items():
+            brokers[name] = subprocess.Popen(
+                orders["command"],
+                stdin=subprocess.DEVNULL,
+                stderr=log,
+                env={**environment, **own},
+                pass_fds=(lock_fd,),
+                preexec_fn=_die_with_guard,  # noqa: PLW1509 - the guard has one thread
+            )
         _say(
             event="children",
             guard=os.getpid(),
-            valkey=valkey.pid if orders["valkey"] else None,
-            broker=broker.pid,
+            valkey=valkey.pid if valkey is not None else None,
+            brokers={name: broker.pid for name, broker in brokers.items()},
         )
-        _watch(children)
+        _watch(valkey, brokers)
     except BrokenPipeError:
         pass  # the parent is gone: stop the children
     finally:
-        for child in reversed(children.values()):
-            _stop(child, stop_timeout_s)
+        _stop(list(brokers.values()), stop_timeout_s)
+        _stop([valkey] if valkey is not None else [], stop_timeout_s)
         shutil.rmtree(folder, ignore_errors=True)
     return 0
 

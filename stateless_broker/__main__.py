@@ -47,7 +47,8 @@ async def serve(settings: BrokerSettings) -> None:
             await asyncio.wait({starting})
             return
         ready = starting.result()
-        sys.stdout.write(json.dumps({"event": "ready", **dataclasses.asdict(ready)}) + "\n")
+        told = {"event": "ready", "pid": os.getpid(), **dataclasses.asdict(ready)}
+        sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()
         await interrupted
     finally:

@@ -1,7 +1,8 @@
 """`bucketlog dev` (a whole cluster here)."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory, mkstemp
@@ -9,50 +10,140 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bucketlog.cli.output import note
+from bucketlog.cli.output import counted, note
+from bucketlog.cli.profiles import shown
 from bucketlog.cli.signals import sigterm_interrupts
+from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.embedded import ClusterStartError, EmbeddedCluster
 
 FLAGS = frozenset({"BUCKETLOG_PORT"})
 """Settings that a flag of `dev` is for: a flag goes before the environment, as everywhere."""
+SAID_BY = {"BUCKETLOG_BUCKET_URL": "--s3", "BUCKETLOG_REDIS_URL": "--redis"}
+"""Settings that another flag of `dev` says."""
+SEED_RECORDS = 10_000
+SOON_TOLD = {"start_timeout_ms": "5000"}
+"""A Redis or a store that does not answer is told to a person who waits."""
+S3_ENDPOINT = "AWS_ENDPOINT_URL_S3"
+
+
+class Seed(StrEnum):
+    FLIGHTS = "flights"
+
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="BUCKETLOG_DATA",
+        metavar="DIR",
+        help="Keep the data; default: thrown away. With --s3 it has lock and log alone.",
+    ),
+]
+Port = Annotated[
+    int,
+    typer.Option(
+        envvar="BUCKETLOG_PORT",
+        min=0,
+        max=65535,
+        help="Of the first broker; others take free ones next to it. 0: any.",
+    ),
+]
+Brokers = Annotated[
+    int, typer.Option(min=1, help="So many, as one cluster; one that dies leaves the others.")
+]
+SeedName = Annotated[Seed | None, typer.Option(help="Load real records into a topic of that name.")]
+SeedRecords = Annotated[
+    int | None, typer.Option(min=1, help=f"So many of them; default: the first {SEED_RECORDS:,}.")
+]
+S3 = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="As s3://bucket/prefix (AWS_* apply); default: a folder in --data."
+    ),
+]
+S3Endpoint = Annotated[
+    str | None, typer.Option(metavar="URL", help=f"Of another store than AWS's: {S3_ENDPOINT}.")
+]
+RedisUrl = Annotated[
+    str | None, typer.Option(metavar="URL", help="One that is there; default: a Valkey of its own.")
+]
 
 
 def dev(
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="BUCKETLOG_DATA", metavar="DIR", help="Keep the data; default: thrown away."
-        ),
-    ] = None,
-    port: Annotated[
-        int, typer.Option(envvar="BUCKETLOG_PORT", min=0, max=65535, help="0: any free one.")
-    ] = 9092,
+    data: Data = None,
+    port: Port = 9092,
+    brokers: Brokers = 1,
+    seed: SeedName = None,
+    seed_records: SeedRecords = None,
+    s3: S3 = None,
+    s3_endpoint: S3Endpoint = None,
+    redis: RedisUrl = None,
 ) -> None:
-    """Start a cluster here: Valkey, a folder as the bucket, one broker. Ctrl-C ends it."""
+    """Start a cluster here, by default Valkey, a folder as the bucket, one broker. Ctrl-C ends it.
+
+    A broker that dies is told, and the others go on; Valkey's end, or the last broker's, ends all.
+    """
+    _check(seed, seed_records, s3, s3_endpoint)
+    if s3_endpoint is not None:
+        os.environ[S3_ENDPOINT] = s3_endpoint  # `main` restores the environment
     from bucketlog.embedded import ClusterStartError, EmbeddedCluster
+
+    def cluster_in(folder: str | Path) -> EmbeddedCluster:
+        return EmbeddedCluster(
+            folder,
+            port=port,
+            redis_url=redis,
+            bucket_url=s3,
+            settings=SOON_TOLD if redis or s3 else None,
+            brokers=brokers,
+        )
+
+    def introduced(cluster: EmbeddedCluster) -> None:
+        _introduce(cluster)
+        if seed is not None:
+            _seed(cluster, seed_records or SEED_RECORDS)
 
     with sigterm_interrupts():
         if data is not None:
-            _serve(EmbeddedCluster(data, port=port))
+            _serve(cluster_in(data), introduced)
             return
         with TemporaryDirectory(prefix="bucketlog-dev-") as folder:
-            cluster = EmbeddedCluster(folder, port=port)
+            cluster = cluster_in(folder)
             try:
-                _serve(cluster)
+                _serve(cluster, introduced)
             except ClusterStartError as error:
                 _keep_log(cluster.log_path, error)
                 raise
 
 
-def _serve(cluster: "EmbeddedCluster") -> None:
+def _check(
+    seed: Seed | None, seed_records: int | None, s3: str | None, s3_endpoint: str | None
+) -> None:
+    """Raises `ConfigurationError` for flags that do not go together, before anything is begun."""
+    if s3 is not None and not s3.startswith("s3://"):
+        raise ConfigurationError(
+            f"--s3 {s3}", remedy="give it as s3://bucket/prefix; a folder is given by --data"
+        )
+    if s3_endpoint is not None and s3 is None:
+        raise ConfigurationError("--s3-endpoint without --s3", remedy="add --s3 s3://bucket/prefix")
+    if seed_records is not None and seed is None:
+        raise ConfigurationError(
+            "--seed-records without --seed", remedy=f"add --seed {' or '.join(Seed)}"
+        )
+    if seed is not None:
+        from bucketlog.demo.seeding import check_seed
+
+        check_seed()
+
+
+def _serve(cluster: "EmbeddedCluster", introduce: "Callable[[EmbeddedCluster], None]") -> None:
     for line in warnings(cluster, os.environ):
         note(f"bucketlog dev: {line}")
     try:
         with cluster:
-            _introduce(cluster)
-            cluster.wait()
+            introduce(cluster)
+            cluster.wait(on_loss=lambda loss: note(f"bucketlog dev: {loss}"))
     except KeyboardInterrupt:
         note("stopped")
 
@@ -66,8 +157,8 @@ def warnings(cluster: "EmbeddedCluster", environment: Mapping[str, str]) -> list
         for name, meant in misspelt(environment)
     ]
     unheard = [
-        f"{name}={_shown(environment[name])} is not heard: dev uses {used}; "
-        "`bucketlog broker` takes it"
+        f"{name}={_shown(environment[name])} is not heard: dev uses {shown(name, used)}; "
+        f"`{SAID_BY.get(name, 'bucketlog broker')}` takes it"
         for name, used in cluster.overridden(environment)
         if name not in FLAGS
     ]
@@ -91,6 +182,16 @@ def _keep_log(log: Path, error: "ClusterStartError") -> None:
 
 def _introduce(cluster: "EmbeddedCluster") -> None:
     address = cluster.bootstrap
+    is_folder = cluster.bucket_url.startswith("file:")
+    places = [f"data in {cluster.data_dir if is_folder else cluster.bucket_url}"]
+    if cluster.redis_url:
+        places.append(f"Redis at {shown('redis_url', cluster.redis_url)}")
+    members = [
+        f"broker {member.node_id} at {member.address}, process {member.pid}, "
+        f"metrics at http://{member.host}:{member.http_port}/metrics"
+        for member in cluster.members
+    ]
+    lines = "\n".join(members)
     print(
         f"""bucketlog is ready at {address}
 
@@ -98,8 +199,24 @@ def _introduce(cluster: "EmbeddedCluster") -> None:
   python   import bucketlog; log = bucketlog.connect("{address}")
   command  bucketlog topic list -b {address}
 
-data in {cluster.data_dir}, metrics at http://{cluster.host}:{cluster.http_port}/metrics, \
-log in {cluster.log_path}
-Ctrl-C stops it.""",
+{lines}
+{", ".join([*places, f"log in {cluster.log_path}"])}
+Ctrl-C stops {"it" if len(members) == 1 else "all"}.""",
+        flush=True,
+    )
+
+
+def _seed(cluster: "EmbeddedCluster", records: int) -> None:
+    from bucketlog.demo.seeding import seed_flights
+
+    seeded = seed_flights(cluster.bootstrap, records)
+    state = "loaded" if seeded.is_new else "there already, left as they are"
+    print(
+        f"""
+topic {seeded.topic}: {counted(seeded.records, "record")} {state}
+
+  command  bucketlog consume {seeded.topic} --from start -n 3 -b {cluster.bootstrap}
+  python   from bucketlog.demo.flights import flights_topic
+           for flight in log.consumer(flights_topic(), start="earliest", until="end"): ...""",
         flush=True,
     )

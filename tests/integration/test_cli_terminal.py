@@ -168,8 +168,11 @@ def test_tables_and_questions_in_a_terminal(shell: Shell, name: str, tmp_path: P
 
 
 def test_dev_in_a_terminal(shell: Shell) -> None:
-    with terminal(shell, "dev", "--port", "0") as child:
+    seed = ("--seed", "flights", "--seed-records", "50")
+    with terminal(shell, "dev", "--port", "0", *seed) as child:
         child.expect_exact("Ctrl-C stops it.")
+        child.expect_exact("topic flights: 50 records loaded")
+        child.expect_exact('until="end"): ...')
         child.sendintr()
         code, shown = ended(child)
     assert code == 0

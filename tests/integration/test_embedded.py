@@ -14,6 +14,7 @@ import pytest
 
 import bucketlog
 from bucketlog.embedded import ClusterStartError, EmbeddedCluster
+from bucketlog.embedded_ports import brokers_named
 from bucketlog.errors import ClusterInUseError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -43,6 +44,15 @@ def wait_gone(pids: list[int]) -> list[int]:
     while (left := [pid for pid in pids if is_running(pid)]) and time.monotonic() < deadline:
         psutil.wait_procs([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)], 0.05)
     return left
+
+
+def wait_until_alone(address: str) -> None:
+    """Until the broker there tells clients of no other one any more."""
+    host, port = address.split(":")
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while brokers_named(host, int(port), GONE_WITHIN_S) > 1:
+        assert time.monotonic() < deadline, "the dead are still members"
+        time.sleep(0.05)
 
 
 def flush_text(bootstrap: str, text: str) -> bucketlog.Delivered:
@@ -163,6 +173,38 @@ def test_a_child_that_dies_ends_the_cluster(tmp_path: Path, child: str) -> None:
         cluster.wait()
     cluster.stop()
     assert wait_gone(pids) == []
+
+
+def test_several_brokers_go_on_without_one_and_end_with_the_last(tmp_path: Path) -> None:
+    cluster = EmbeddedCluster(tmp_path, brokers=2)
+    cluster.start()
+    assert cluster.pids.keys() == {"guard", "valkey", "broker-0", "broker-1"}
+    pids = list(cluster.pids.values())
+    assert [member.node_id for member in cluster.members] == [0, 1]
+    assert cluster.bootstrap == ",".join(member.address for member in cluster.members)
+    addresses = cluster.bootstrap
+    assert flush_text(addresses, "one").offset == 0
+    os.kill(cluster.pids["broker-0"], signal.SIGKILL)
+    wait_until_alone(cluster.members[1].address)
+    assert read_all(addresses) == [(0, "one")]
+    os.kill(cluster.pids["broker-1"], signal.SIGKILL)
+    losses: list[str] = []
+    with pytest.raises(ClusterStartError, match=r"the broker-1 ended \(exit code -9\)"):
+        cluster.wait(losses.append)
+    assert losses == [f"broker 0 at {addresses.split(',')[0]} ended (exit code -9): 1 of 2 left"]
+    cluster.stop()
+    assert wait_gone(pids) == []
+    with cluster:
+        assert cluster.bootstrap == addresses, "clients know them"
+        assert read_all(addresses) == [(0, "one")]
+
+
+def test_one_that_does_not_start_ends_all(tmp_path: Path) -> None:
+    settings = {"num_partitions": "many"}
+    cluster = EmbeddedCluster(tmp_path, brokers=2, settings=settings)
+    with pytest.raises(ConfigurationError, match=r"^BUCKETLOG_NUM_PARTITIONS.*integer"):
+        cluster.start()
+    assert not cluster.pids
 
 
 def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:

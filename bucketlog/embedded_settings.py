@@ -1,0 +1,53 @@
+"""What the brokers of an embedded cluster are told: variables of all, and of each its own. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+EMBEDDED_SETTINGS = {
+    "flush_interval_ms": "0",
+    "group_initial_rebalance_delay_ms": "0",
+    "start_timeout_ms": "15000",
+    "http_port": "0",
+}
+SEVERAL_SETTINGS = {"heartbeat_interval_ms": "200"}
+"""Beside them where brokers are to hear of each other soon."""
+COUNTED = ("http_port", "advertised_port")
+"""Ports of which each broker has its own: one that is given is the first broker's."""
+
+
+def variable(setting: str) -> str:
+    return f"BUCKETLOG_{setting.upper()}"
+
+
+def shared_variables(
+    settings: Mapping[str, str], fixed: Mapping[str, str], *, brokers: int
+) -> dict[str, str]:
+    """Of all brokers; `settings` may say something else than what is usual here, `fixed` stands."""
+    several = SEVERAL_SETTINGS if brokers > 1 else {}
+    told = {**EMBEDDED_SETTINGS, **several, **settings, **fixed}
+    return {variable(name): text for name, text in told.items()}
+
+
+def own_variables(
+    given: Mapping[str, str], ports: Sequence[int], *, is_alone: bool
+) -> list[dict[str, str]]:
+    """By place, beside `given`, the variables of all.
+
+    Node ids and ports that are given count on from there. `is_alone`: no other broker can be at
+    their Redis, so that ids are free. Zones differ, unless one is given.
+    """
+    if len(ports) == 1:
+        return [{}]
+    first_id = given.get(variable("node_id")) or ("0" if is_alone else "")
+    rows: list[dict[str, str]] = []
+    for place, port in enumerate(ports):
+        row = {variable("port"): str(port)}
+        if not given.get(variable("zone")):
+            row[variable("zone")] = f"zone-{place}"
+        if first_id.isdecimal():
+            row[variable("node_id")] = str(int(first_id) + place)
+        for name in map(variable, COUNTED):
+            first = given.get(name, "")
+            if first.isdecimal() and int(first):
+                row[name] = str(int(first) + place)
+        rows.append(row)
+    return rows
