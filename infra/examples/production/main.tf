@@ -97,7 +97,7 @@ module "broker" {
   bucket_policy_json          = module.storage.broker_policy_json
   redis_url_secret_arn        = module.metadata.redis_url_secret_arn
   settings                    = var.settings
-  cpu_units                   = 2048
+  cpu_units                   = 1024
   memory_mib                  = 4096
   brokers_per_zone_min        = 2
   brokers_per_zone_max        = 6
