@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 EMBEDDED_SETTINGS = {
     "flush_interval_ms": "0",
     "group_initial_rebalance_delay_ms": "0",
+    "handover_ms": "0",
     "start_timeout_ms": "15000",
     "http_port": "0",
 }

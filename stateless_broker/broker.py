@@ -125,7 +125,7 @@ class Broker:
         deadline = asyncio.get_running_loop().time() + self._settings.drain_timeout_ms / 1000
         self._health.started = False
         if self._node is not None:
-            await self._node.stop_serving()
+            await self._node.hand_over()
         if self._listener is not None:
             self._listener.stop_accepting()
         if self._node is not None:

@@ -73,6 +73,8 @@ class Membership:
         self._health = health
         self._me: Member | None = None
         self._serves = False
+        self.has_handed_over = False
+        """The others know that clients are theirs: what is asked here is answered with that."""
         self._members: tuple[Member, ...] = ()
         self._leaders: dict[tuple[bytes, int, str], Member] = {}
         self._coordinators: dict[str, Member] = {}

@@ -170,9 +170,19 @@ class Node:
         """Clients are sent here from now on."""
         await self.membership.serve()
 
-    async def stop_serving(self) -> None:
-        """Clients are sent to the others from now on."""
+    async def hand_over(self) -> None:
+        """Clients are sent to the others from now on: first by those, then here, too, so that they
+        look for them before their connection is closed. Without others, at once."""
         await self._say(Membership.stop_serving)
+        settings, membership = self._settings, self._membership
+        if self._epochs is None or membership is None or not settings.handover_ms:
+            return
+        if not membership.has_joined or membership.serving == (membership.me,):
+            return
+        await asyncio.sleep(settings.heartbeat_interval_ms / 1000)  # until they have heard
+        membership.has_handed_over = True
+        self._epochs.leave()
+        await asyncio.sleep(settings.handover_ms / 1000)
 
     async def drain(self, deadline: float) -> None:
         """Let go of groups, flush and answer what was taken, until `deadline` (of the event loop's

