@@ -23,12 +23,16 @@ if TYPE_CHECKING:
     from bucketlog.client.poison import DeadLetter as DeadLetter
     from bucketlog.client.producer import Delivery as Delivery
     from bucketlog.client.producer import Producer as Producer
+    from bucketlog.client.schemas.avro import Avro as Avro
+    from bucketlog.client.schemas.protobuf import Protobuf as Protobuf
+    from bucketlog.client.schemas.registry import SchemaRegistry as SchemaRegistry
     from bucketlog.client.sending import Delivered as Delivered
     from bucketlog.client.topic import Record as Record
     from bucketlog.client.topic import Topic as Topic
     from bucketlog.embedded import EmbeddedCluster as EmbeddedCluster
     from bucketlog.errors import BucketlogError as BucketlogError
     from bucketlog.errors import LogError as LogError
+    from bucketlog.errors import SchemaRegistryError as SchemaRegistryError
     from bucketlog.replaying.replay import Replay as Replay
     from bucketlog.replaying.replay import replay as replay
 
@@ -38,6 +42,7 @@ _HOMES = {
     "AsyncGroupConsumer": "bucketlog.client.async_consumer",
     "AsyncLog": "bucketlog.client.async_log",
     "AsyncProducer": "bucketlog.client.async_producer",
+    "Avro": "bucketlog.client.schemas.avro",
     "BucketlogError": "bucketlog.errors",
     "Consumer": "bucketlog.client.consumer",
     "DeadLetter": "bucketlog.client.poison",
@@ -49,8 +54,11 @@ _HOMES = {
     "LogError": "bucketlog.errors",
     "PartitionConsumer": "bucketlog.client.partition_consumer",
     "Producer": "bucketlog.client.producer",
+    "Protobuf": "bucketlog.client.schemas.protobuf",
     "Record": "bucketlog.client.topic",
     "Replay": "bucketlog.replaying.replay",
+    "SchemaRegistry": "bucketlog.client.schemas.registry",
+    "SchemaRegistryError": "bucketlog.errors",
     "Topic": "bucketlog.client.topic",
     "aconnect": "bucketlog.client.async_log",
     "connect": "bucketlog.client.log",

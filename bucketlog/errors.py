@@ -13,6 +13,9 @@ BucketlogError                 code, retriable, remedy
 │   ├── SequencerUnavailableError  retriable: unreachable, or the answer was lost
 │   ├── WriterFencedError      this writer was sealed: go on with a new one
 │   └── SequencerLostError     it lost state, or it is another one: a new epoch is needed
+├── SchemaRegistryError         the schema registry refused
+│   ├── SchemaRegistryUnavailableError  retriable: unreachable, 5xx, throttling
+│   └── IncompatibleSchemaError  the subject's compatibility forbids the schema
 ├── ClusterInUseError          another live broker or process holds it
 └── LogError                   the broker answered a client with a Kafka error code
 """
@@ -103,6 +106,19 @@ class WriterFencedError(SequencerError):
 
 class SequencerLostError(SequencerError):
     code = "SEQUENCER_LOST"
+
+
+class SchemaRegistryError(BucketlogError):
+    code = "SCHEMA_REGISTRY"
+
+
+class SchemaRegistryUnavailableError(SchemaRegistryError):
+    code = "SCHEMA_REGISTRY_UNAVAILABLE"
+    retriable = True
+
+
+class IncompatibleSchemaError(SchemaRegistryError):
+    code = "INCOMPATIBLE_SCHEMA"
 
 
 class ClusterInUseError(BucketlogError):

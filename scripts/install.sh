@@ -2,16 +2,17 @@
 # Installs the programs that tests and demos need and that are not Python packages.
 #
 #   scripts/install.sh kcat minio localstack kafka-tools spark-jars terraform tflint checkov
-#     provider-schema                          installs what is missing
+#     provider-schema schema-registry          installs what is missing
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
 #
 # kcat comes from apt, where it may be used. MinIO is built from its source by Go (about five
-# minutes of two cores), LocalStack gets a venv of its own on Python 3.13, Apache Kafka's tools and
-# what Spark needs beyond its own jars are folders of jars that Maven fetches. `terraform` is the
-# one on the PATH, or OpenTofu, which Go builds, as it does tflint; checkov gets a venv of its own,
-# and the schema of Terraform's providers is two wheels. All are kept in $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
+# minutes of two cores), LocalStack gets a venv of its own on Python 3.13, Apache Kafka's tools, what
+# Spark needs beyond its own jars and Apicurio's schema registry are folders that Maven fetches.
+# `terraform` is the one on the PATH, or OpenTofu, which Go builds, as it does tflint; checkov gets a
+# venv of its own, and the schema of Terraform's providers is two wheels. All are kept in
+# $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
 # then skipped, with the same words, except in CI (CI=true), where this script fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,6 +27,7 @@ tofu_version="v1.12.6"
 tflint_version="v0.64.0"
 checkov_needs="tests/infra/checkov.txt"
 provider_schema_needs="tests/infra/provider_schema.txt"
+schema_registry_pom="scripts/schema_registry.pom.xml"
 
 refuse() {
     echo "install: $1 is missing: $2" >&2
@@ -44,6 +46,7 @@ where() {
         tflint) echo "$cache/tflint/$tflint_version/tflint" ;;
         checkov) echo "$cache/checkov/$(cksum <"$checkov_needs" | cut -d' ' -f1)/bin/checkov" ;;
         provider-schema) echo "$cache/provider-schema/$(cksum <"$provider_schema_needs" | cut -d' ' -f1)" ;;
+        schema-registry) echo "$cache/schema-registry/$(cksum <"$schema_registry_pom" | cut -d' ' -f1)" ;;
     esac
 }
 
@@ -204,6 +207,12 @@ install_spark-jars() {
     install_jars spark-jars "$spark_jars_pom" "what Spark needs beyond its own jars, by Maven (80 MB)"
 }
 
+install_schema-registry() {
+    install_jars schema-registry "$schema_registry_pom" "Apicurio's schema registry, by Maven (160 MB)" \
+        unpack-dependencies
+}
+
+# A third argument is what is told, a fourth the goal of Maven's dependency plugin.
 install_jars() {
     if ! command -v mvn >/dev/null; then
         refuse "$1" "install Apache Maven (mvn on the PATH), then: scripts/install.sh $1"
@@ -221,7 +230,7 @@ install_jars() {
     folder="$(where "$1")"
     rm -rf "$folder.building"
     mkdir -p "$folder.building"
-    if ! logged mvn -q -B -f "$2" dependency:copy-dependencies \
+    if ! logged mvn -q -B -f "$2" "dependency:${4:-copy-dependencies}" \
         -DincludeScope=runtime -DoutputDirectory="$folder.building"; then
         refuse "$1" "Maven could not fetch them"
         return
@@ -276,7 +285,7 @@ esac
 for name in "$@"; do
     case "$name" in
         kcat | minio | localstack | kafka-tools | spark-jars | terraform | tflint | checkov | \
-            provider-schema) "$action" "$name" ;;
+            provider-schema | schema-registry) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2

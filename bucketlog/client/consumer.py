@@ -25,7 +25,7 @@ from bucketlog.client.decoding import UnreadableRecordError, decode, spot_of
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.poison import Poison
 from bucketlog.client.topic import Record, Topic
-from bucketlog.errors import LogError
+from bucketlog.errors import LogError, SchemaRegistryError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -204,6 +204,10 @@ class Consumer(ABC, Generic[K, V]):
                         break
                     raise
                 unreadable.append((message, error))
+            except SchemaRegistryError:  # it says nothing about the record: it stays the next one
+                if count:
+                    break
+                raise
             count += 1
         if unreadable:
             self._poison.pass_over(unreadable)

@@ -5,7 +5,7 @@ Invariant: `decode(encode(x)) == x`; a format never guesses: bytes it cannot rea
 """
 
 from dataclasses import is_dataclass
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from bucketlog.errors import ConfigurationError, InvalidDataError
 
@@ -20,6 +20,25 @@ class Format(Protocol[T]):
     def encode(self, value: T) -> bytes: ...
 
     def decode(self, data: bytes) -> T: ...
+
+
+@runtime_checkable
+class Bindable(Protocol):
+    """A format that is another one in each topic; the topic binds it when it is declared."""
+
+    def bound(self, topic: str, part: Literal["key", "value"]) -> Any: ...
+
+
+@runtime_checkable
+class Waiting(Protocol):
+    """A format that asks a server at times. Whoever must not wait (an event loop) looks first."""
+
+    def encodes_at_once(self) -> bool: ...
+
+    def prepare_to_encode(self) -> None:
+        """May wait; then `encode` does not. Raises `BucketlogError`."""
+
+    def decodes_at_once(self, data: bytes) -> bool: ...
 
 
 class RawFormat:
@@ -77,19 +96,16 @@ class JsonFormat(Generic[T]):
         adapter: TypeAdapter[T] = TypeAdapter(declared)
         self._dump = adapter.serializer.to_json
         self._load = adapter.validator.validate_json
-        self._accepts = _record_class(declared)
+        self._accepts = accepted_class(declared)
 
     def encode(self, value: T) -> bytes:
         if not isinstance(value, self._accepts):
-            raise InvalidDataError(
-                f"a {type(value).__name__} is no {_name(self._declared)}",
-                remedy="send what the topic was declared with",
-            )
+            raise no_such_value(value, self._declared)
         try:
             return self._dump(value, by_alias=True, warnings="error")
         except ValueError as error:  # pydantic's serialization errors are ValueErrors
             raise InvalidDataError(
-                f"a {type(value).__name__} is no {_name(self._declared)}: {_first_line(error)}",
+                f"a {type(value).__name__} is no {type_name(self._declared)}: {first_line(error)}",
                 remedy="send what the topic was declared with",
             ) from error
 
@@ -98,12 +114,12 @@ class JsonFormat(Generic[T]):
             return cast(T, self._load(data))
         except ValueError as error:
             raise InvalidDataError(
-                f"does not decode as {_name(self._declared)}: {_first_line(error)}",
+                f"does not decode as {type_name(self._declared)}: {first_line(error)}",
                 remedy="read the topic with bytes to see the record",
             ) from error
 
 
-def _record_class(declared: Any) -> type:
+def accepted_class(declared: Any) -> type:
     """What a value must be an instance of. Needed for models and dataclasses, because pydantic
     writes another one by its own schema without a word; what is no class is checked by pydantic."""
     from pydantic import BaseModel
@@ -113,11 +129,18 @@ def _record_class(declared: Any) -> type:
     return object
 
 
-def _name(declared: object) -> str:
+def no_such_value(value: object, declared: object) -> InvalidDataError:
+    return InvalidDataError(
+        f"a {type(value).__name__} is no {type_name(declared)}",
+        remedy="send what the topic was declared with",
+    )
+
+
+def type_name(declared: object) -> str:
     return getattr(declared, "__name__", None) or str(declared)
 
 
-def _first_line(error: ValueError) -> str:
+def first_line(error: ValueError) -> str:
     from pydantic import ValidationError
 
     if isinstance(error, ValidationError):

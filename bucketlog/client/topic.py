@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
-from bucketlog.client.formats import Format, format_of
+from bucketlog.client.formats import Bindable, Format, Waiting, format_of
 from bucketlog.errors import ConfigurationError, InvalidDataError
 
 K = TypeVar("K")
@@ -28,7 +28,7 @@ class Topic(Generic[K, V]):
     Raises `ConfigurationError`.
     """
 
-    __slots__ = ("key_format", "name", "value_format")
+    __slots__ = ("key_format", "name", "value_format", "waiting")
 
     @overload
     def __init__(self: "Topic[bytes, bytes]", name: str) -> None: ...
@@ -47,11 +47,19 @@ class Topic(Generic[K, V]):
                 remedy=f"1 to {MAX_NAME_LENGTH} of letters, digits, '.', '_' and '-'",
             )
         self.name = name
-        self.value_format: Format[V] = format_of(value)
-        self.key_format: Format[K] = format_of(key)
+        self.value_format: Format[V] = _bound(format_of(value), name, "value")
+        self.key_format: Format[K] = _bound(format_of(key), name, "key")
+        self.waiting = tuple(
+            one for one in (self.key_format, self.value_format) if isinstance(one, Waiting)
+        )
+        """Those of its formats that ask a server at times."""
 
     def __repr__(self) -> str:
         return f"Topic({self.name!r}, value={self.value_format.name}, key={self.key_format.name})"
+
+
+def _bound(chosen: Format[V], topic: str, part: Literal["key", "value"]) -> Format[V]:
+    return cast(Format[V], chosen.bound(topic, part)) if isinstance(chosen, Bindable) else chosen
 
 
 class Record(Generic[K, V]):

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
 
 import bucketlog
-from bucketlog import Log
+from bucketlog import Log, SchemaRegistry
 from bucketlog.embedded import EmbeddedCluster
+from bucketlog.errors import ConfigurationError
 from tests.broker_process import BrokerProcess, Start
+from tests.components import Components
 from tests.own_valkey import OwnValkey
 from tests.rig import Rig, create_topic
+from tests.scenarios.schema_registry import Registry, registry_version, running_registry
 from tests.several_brokers import Brokers
 from tests.shell import Shell
 from tests.wire_client import WireClient
@@ -40,6 +44,41 @@ def other(broker: EmbeddedCluster) -> Iterator[WireClient]:
 def log(broker: EmbeddedCluster) -> Iterator[Log]:
     with bucketlog.connect(broker.bootstrap) as connected:
         yield connected
+
+
+@pytest.fixture(scope="session")
+def schema_registry(
+    tmp_path_factory: pytest.TempPathFactory, components: Components
+) -> Iterator[Registry]:
+    """One for a whole run: use fresh subjects."""
+    try:
+        version = registry_version()
+    except ConfigurationError as error:
+        components.missing("the schema registry", error.remedy)
+        raise
+    with running_registry(tmp_path_factory.mktemp("registry") / "log") as registry:
+        components.took_part("Apicurio Registry", version)
+        yield registry
+
+
+@pytest.fixture
+def registry(schema_registry: Registry) -> SchemaRegistry:
+    return SchemaRegistry(schema_registry.url)
+
+
+@pytest.fixture
+def theirs(schema_registry: Registry) -> Iterator[SchemaRegistryClient]:
+    """confluent-kafka's own client."""
+    with SchemaRegistryClient({"url": schema_registry.url}) as client:
+        yield client
+
+
+@pytest.fixture
+def name(log: Log) -> str:
+    """Of a topic of one partition."""
+    fresh = f"fresh-{next(_numbers)}"
+    log.topics.create(fresh)
+    return fresh
 
 
 @pytest.fixture

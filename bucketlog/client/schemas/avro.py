@@ -1,0 +1,228 @@
+"""Avro, by the schema of a Python class."""
+
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar, cast
+
+from bucketlog.client.formats import accepted_class, first_line, no_such_value, type_name
+from bucketlog.client.schemas.avro_data import Encoding
+from bucketlog.client.schemas.avro_kinds import Parsed, kind_of
+from bucketlog.client.schemas.avro_reading import Decoding, Resolution
+from bucketlog.client.schemas.avro_types import derive
+from bucketlog.client.schemas.codec import Read, SchemaText, SchemaType, Write
+from bucketlog.client.schemas.packages import needed
+from bucketlog.errors import ConfigurationError, InvalidDataError
+
+T = TypeVar("T")
+
+_UNWRITABLE = (TypeError, ValueError, OverflowError, AttributeError, KeyError, RecursionError)
+_UNREADABLE = (ValueError, EOFError, IndexError, KeyError, OverflowError, ArithmeticError)
+
+
+class Avro(Generic[T]):
+    """Bare Avro data (no frame, no file): both sides know the schema.
+
+        Topic("orders", value=bucketlog.Avro(Order))
+
+    The schema is derived from the class (`schema` shows it), or given: then the class has its
+    fields. `name` is the outermost record's full name, as "com.shop.Order", `aliases` those that
+    it had before. Raises `ConfigurationError`.
+    """
+
+    name = "avro"
+    schema_type: SchemaType = "AVRO"
+
+    def __init__(
+        self,
+        declared: type[T],
+        *,
+        name: str | None = None,
+        aliases: Iterable[str] = (),
+        schema: str | Mapping[str, Any] | None = None,
+    ) -> None:
+        from pydantic import TypeAdapter
+
+        self._fastavro = needed("fastavro", "avro")
+        self._declared = declared
+        self._derived = derive(declared, name, aliases)
+        self._accepts = accepted_class(declared)
+        self._validate = TypeAdapter(declared).validator.validate_python
+        if schema is None:
+            self.schema = json.dumps(self._derived.schema, separators=(",", ":"))
+        else:
+            self.schema = schema if isinstance(schema, str) else json.dumps(schema)
+        own = SchemaText(self.schema, self.schema_type)
+        try:
+            self._write = self.writer(own, b"")
+            self._read: Read[T] | None = self.reader(own)
+        except InvalidDataError as error:
+            raise ConfigurationError(
+                f"{type_name(declared)} and its schema: {error.message}", remedy=error.remedy
+            ) from error
+
+    @property
+    def record_name(self) -> str | None:
+        """The full name of what is written, where it has one."""
+        schema = parsed_schema(self.own_schema()).schema
+        return schema["name"] if isinstance(schema, dict) and "name" in schema else None
+
+    def own_schema(self) -> SchemaText:
+        return SchemaText(self.schema, self.schema_type)
+
+    def encode(self, value: T) -> bytes:
+        return self._write(value)
+
+    def decode(self, data: bytes) -> T:
+        assert self._read is not None
+        return self._read(data, 0)
+
+    def writer(self, schema: SchemaText, header: bytes) -> Write[T]:
+        """By this schema, every value behind `header`. Raises `InvalidDataError`."""
+        parsed = parsed_schema(schema)
+        whole = parsed.schema
+        convert = Encoding(parsed, self._derived.names).root(self._declared)
+        write, accepts, declared = self._fastavro.schemaless_writer, self._accepts, self._declared
+
+        def encode(value: T) -> bytes:
+            if not isinstance(value, accepts):
+                raise no_such_value(value, declared)
+            out = io.BytesIO()
+            out.write(header)
+            try:
+                write(out, whole, value if convert is None else convert(value))
+            except _UNWRITABLE as error:
+                raise InvalidDataError(
+                    f"a {type(value).__name__} does not fit its Avro schema: {error}",
+                    remedy="send what the topic was declared with",
+                ) from error
+            return out.getvalue()
+
+        return encode
+
+    def reader(self, schema: SchemaText) -> Read[T]:
+        """Of what this schema wrote. Raises `InvalidDataError` if the class cannot take that."""
+        parsed = parsed_schema(schema)
+        Resolution(parsed, self._derived).check()
+        read = data_reader(parsed)
+        convert = Decoding(parsed, self._derived.names).root()
+        validate, declared = self._validate, self._declared
+
+        def decode(data: bytes, at: int) -> T:
+            datum = read(data, at)
+            try:
+                made = validate(datum if convert is None else convert(datum), strict=False)
+            except ValueError as error:
+                raise InvalidDataError(
+                    f"does not decode as {type_name(declared)}: {first_line(error)}",
+                    remedy="read the topic with bytes to see the record",
+                ) from error
+            return cast(T, made)
+
+        return decode
+
+
+def parsed_schema(schema: SchemaText) -> Parsed:
+    """As fastavro takes it, with what it refers to. Raises `InvalidDataError`."""
+    fastavro = needed("fastavro", "avro")
+    from fastavro.schema import SchemaParseException, UnknownType
+
+    known: dict[str, Any] = {}
+    try:
+        for text in schema.references.values():
+            fastavro.parse_schema(json.loads(text), named_schemas=known)
+        return Parsed(fastavro.parse_schema(json.loads(schema.text), named_schemas=known), known)
+    except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError) as error:
+        raise InvalidDataError(
+            f"no Avro schema: {type(error).__name__}: {error}", remedy="correct the schema"
+        ) from error
+
+
+def data_reader(parsed: Parsed) -> Callable[[bytes, int], Any]:
+    """Reads data of a parsed schema, to its last byte. Raises `InvalidDataError`.
+
+    A schema that contains itself is read by fastavro's Python, whose recursion ends in an error:
+    deep data would overflow the stack of the compiled reader, and end the process.
+    """
+    schema = parsed.schema
+    if _is_recursive(parsed):
+        read = needed("fastavro._read_py", "avro").schemaless_reader
+    else:
+        read = needed("fastavro", "avro").schemaless_reader
+    if _may_be_endless(parsed):
+        raise InvalidDataError(
+            "its schema has arrays of items without bytes: a short record could name any number",
+            remedy="give the items a field",
+        )
+
+    def decode(data: bytes, at: int) -> Any:
+        stream = io.BytesIO(data)
+        stream.seek(at)
+        try:
+            datum = read(stream, schema, None, True, True)
+        except (*_UNREADABLE, RecursionError, TypeError) as error:
+            raise InvalidDataError(
+                f"no Avro data of its schema: {type(error).__name__}: {error}",
+                remedy="read the topic with bytes to see the record",
+            ) from error
+        if stream.tell() != len(data):
+            raise InvalidDataError(
+                f"no Avro data of its schema: {len(data) - stream.tell()} bytes are left over",
+                remedy="read the topic with bytes to see the record",
+            )
+        return datum
+
+    return decode
+
+
+def _is_recursive(parsed: Parsed) -> bool:
+    named = parsed.named
+
+    def leads_back(node: Any, path: tuple[str, ...]) -> bool:
+        match node:
+            case str():
+                return node in path or (node in named and leads_back(named[node], path))
+            case list():
+                return any(leads_back(branch, path) for branch in node)
+            case dict():
+                inside = (*path, node["name"]) if "name" in node else path
+                parts = [node[key] for key in ("items", "values") if key in node]
+                parts += [field["type"] for field in node.get("fields", ())]
+                return any(leads_back(part, inside) for part in parts)
+        return False
+
+    return leads_back(parsed.schema, ())
+
+
+def _may_be_endless(parsed: Parsed) -> bool:
+    named = parsed.named
+
+    def is_empty(node: Any, path: tuple[str, ...]) -> bool:
+        node = named.get(node, node) if isinstance(node, str) else node
+        match kind_of(node):
+            case "null":
+                return True
+            case "record":
+                inside = (*path, node["name"])
+                return node["name"] in path or all(
+                    is_empty(field["type"], inside) for field in node["fields"]
+                )
+            case "fixed":
+                return bool(node["size"] == 0)
+        return False
+
+    nodes = [parsed.schema, *named.values()]
+    arrays = [one for node in nodes for one in _arrays(node)]
+    return any(is_empty(array["items"], ()) for array in arrays)
+
+
+def _arrays(node: Any) -> list[Any]:
+    match node:
+        case list():
+            return [one for branch in node for one in _arrays(branch)]
+        case dict():
+            parts = [node.get("items"), node.get("values")]
+            parts += [field["type"] for field in node.get("fields", ())]
+            own = [node] if node.get("type") == "array" else []
+            return own + [one for part in parts for one in _arrays(part)]
+    return []

@@ -1,0 +1,45 @@
+"""What kinds of data an Avro schema speaks of, whoever wrote it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+_KINDS: Mapping[str, str] = {"int": "long", "float": "double", "error": "record"}
+_LOGICAL: Mapping[str, str] = {
+    "int-date": "date",
+    "int-time-millis": "time",
+    "long-time-micros": "time",
+    "long-timestamp-millis": "timestamp",
+    "long-timestamp-micros": "timestamp",
+    "long-local-timestamp-millis": "local-timestamp",
+    "long-local-timestamp-micros": "local-timestamp",
+    "bytes-decimal": "decimal",
+    "fixed-decimal": "decimal",
+    "string-uuid": "uuid",
+}
+"""Those that fastavro reads as what they mean; any other is data of its plain type."""
+
+
+def kind_of(schema: Any) -> str:
+    """`null`, `boolean`, `long`, `double`, `string`, `bytes`, `fixed`, `enum`, `array`, `map`,
+    `record`, `union`, or a logical type without its unit. References are to be resolved first."""
+    if isinstance(schema, list):
+        return "union"
+    if isinstance(schema, str):
+        return _KINDS.get(schema, schema)
+    base = schema["type"]
+    if not isinstance(base, str):
+        return kind_of(base)
+    logical = _LOGICAL.get(f"{base}-{schema.get('logicalType')}")
+    return logical or _KINDS.get(base, base)
+
+
+class Parsed(NamedTuple):
+    """A schema as `fastavro.parse_schema` leaves it; `named` has the records, enums and fixed of
+    it and of what it refers to, by full name."""
+
+    schema: Any
+    named: Mapping[str, Any]
+
+
+def unqualified(name: str) -> str:
+    return name.rpartition(".")[2]

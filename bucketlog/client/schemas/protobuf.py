@@ -1,0 +1,171 @@
+"""Protobuf, by generated message classes."""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from bucketlog.client.formats import no_such_value
+from bucketlog.client.schemas.codec import Read, SchemaText, SchemaType, Write
+from bucketlog.client.schemas.framing import message_indexes, read_message_indexes
+from bucketlog.client.schemas.packages import needed
+from bucketlog.errors import ConfigurationError, InvalidDataError
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.message import Message
+
+M = TypeVar("M", bound="Message")
+
+_BUILT_IN = ("google/protobuf/", "google/type/", "confluent/")
+"""Files that every reader has: no registry keeps them."""
+
+
+class Protobuf(Generic[M]):
+    """Bare Protobuf data: both sides know the message.
+
+        Topic("orders", value=bucketlog.Protobuf(order_pb2.Order))
+
+    Maps are written in the order of their keys, so that equal messages are equal bytes. Raises
+    `ConfigurationError`.
+    """
+
+    name = "protobuf"
+    schema_type: SchemaType = "PROTOBUF"
+
+    def __init__(self, declared: type[M]) -> None:
+        message = needed("google.protobuf.message", "protobuf")
+        given: Any = declared
+        if not (isinstance(given, type) and issubclass(given, message.Message)):
+            raise ConfigurationError(
+                f"{declared!r} is no generated message class", remedy="as in order_pb2.Order"
+            )
+        self._declared = declared
+        self._refused: type[Exception] = message.EncodeError
+        self._damaged: type[Exception] = message.DecodeError
+        self.record_name: str | None = declared.DESCRIPTOR.full_name
+
+    def encode(self, value: M) -> bytes:
+        if not isinstance(value, self._declared):
+            raise no_such_value(value, self._declared)
+        try:
+            return value.SerializeToString(deterministic=True)
+        except (self._refused, ValueError) as error:
+            raise InvalidDataError(
+                f"a {self.record_name} cannot be written: {error}", remedy="set what is required"
+            ) from error
+
+    def decode(self, data: bytes) -> M:
+        made = self._declared()
+        try:
+            made.ParseFromString(data)
+        except (self._damaged, ValueError) as error:
+            raise InvalidDataError(
+                f"does not decode as {self.record_name}: {error}",
+                remedy="read the topic with bytes to see the record",
+            ) from error
+        return made
+
+    def own_schema(self) -> SchemaText:
+        return _schema_of(self._declared.DESCRIPTOR.file)
+
+    def writer(self, schema: SchemaText, header: bytes) -> Write[M]:
+        """By this schema, every value behind `header`. Raises `InvalidDataError`."""
+        indexes = _indexes_of(self._declared.DESCRIPTOR)
+        file = file_of(schema)
+        if file is not None:
+            indexes = _found(file, self._declared.DESCRIPTOR.full_name)
+        header += message_indexes(indexes)
+        encode = self.encode
+        return lambda value: header + encode(value)
+
+    def reader(self, schema: SchemaText) -> Read[M]:
+        """Of what this schema wrote: of its messages, the one of this name.
+
+        Where the registry has the schema as text alone, the one at the same place. Raises
+        `InvalidDataError`.
+        """
+        file = file_of(schema)
+        if file is None:
+            wanted = _indexes_of(self._declared.DESCRIPTOR)
+            names: dict[str, list[int]] = {self._declared.DESCRIPTOR.full_name: wanted}
+        else:
+            names = dict(_messages(file))
+        by_indexes = {tuple(indexes): name for name, indexes in names.items()}
+        own, shortcut = self.record_name, by_indexes.get((0,)) == self.record_name
+        decode = self.decode
+
+        def read(data: bytes, at: int) -> M:
+            if shortcut and data[at : at + 1] == b"\0":
+                return decode(data[at + 1 :])
+            indexes, begin = read_message_indexes(data, at)
+            name = by_indexes.get(tuple(indexes), f"message {indexes} of its file")
+            if name != own:
+                raise InvalidDataError(
+                    f"it was written as {name}, not {own}",
+                    remedy="read the topic with bytes to see the record",
+                )
+            return decode(data[begin:])
+
+        return read
+
+
+def file_of(schema: SchemaText) -> "FileDescriptorProto | None":
+    """None where the schema is source text, not a descriptor in base64."""
+    descriptor_pb2 = needed("google.protobuf.descriptor_pb2", "protobuf")
+    message = needed("google.protobuf.message", "protobuf")
+    try:
+        made: FileDescriptorProto | None = descriptor_pb2.FileDescriptorProto.FromString(
+            base64.b64decode(schema.text, validate=True)
+        )
+    except (binascii.Error, message.DecodeError, ValueError):
+        return None
+    return made
+
+
+def full_name_at(file: "FileDescriptorProto", indexes: Sequence[int]) -> str:
+    """Raises `InvalidDataError`."""
+    for name, there in _messages(file):
+        if there == list(indexes):
+            return name
+    raise InvalidDataError(f"its schema has no message {list(indexes)}")
+
+
+def _schema_of(file: Any) -> SchemaText:
+    imports = tuple(
+        (one.name, _schema_of(one))
+        for one in file.dependencies
+        if not one.name.startswith(_BUILT_IN)
+    )
+    text = base64.standard_b64encode(file.serialized_pb).decode()
+    return SchemaText(text, "PROTOBUF", imports=imports)
+
+
+def _indexes_of(message: Any) -> list[int]:
+    outer = message.containing_type
+    if outer is None:
+        return [list(message.file.message_types_by_name).index(message.name)]
+    place = [one.full_name for one in outer.nested_types].index(message.full_name)
+    return [*_indexes_of(outer), place]
+
+
+def _messages(file: "FileDescriptorProto") -> Iterator[tuple[str, list[int]]]:
+    """Full names, each with its indexes."""
+
+    def within(messages: Any, prefix: str, indexes: list[int]) -> Iterator[tuple[str, list[int]]]:
+        for index, message in enumerate(messages):
+            name = f"{prefix}.{message.name}" if prefix else message.name
+            yield name, [*indexes, index]
+            yield from within(message.nested_type, name, [*indexes, index])
+
+    return within(file.message_type, file.package, [])
+
+
+def _found(file: "FileDescriptorProto", name: str) -> list[int]:
+    for there, indexes in _messages(file):
+        if there == name:
+            return indexes
+    raise InvalidDataError(
+        f"the schema in the registry has no message {name}",
+        remedy="register the class's own schema, or write with a class that fits",
+    )

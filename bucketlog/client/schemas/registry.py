@@ -1,0 +1,247 @@
+"""The schema registry: Confluent's REST API, through confluent-kafka's client.
+
+Invariants: an answer is kept, a failure never; what cannot be known because the registry is out of
+reach is a `SchemaRegistryError`, never a word about the record. What is kept is bounded.
+"""
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from bucketlog.client.schemas.codec import SchemaText, SchemaType
+from bucketlog.client.schemas.packages import needed
+from bucketlog.client.schemas.registered import Registered
+from bucketlog.client.schemas.registry_errors import told
+from bucketlog.errors import ConfigurationError, InvalidDataError
+
+if TYPE_CHECKING:
+    from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+    from google.protobuf.message import Message
+
+T = TypeVar("T")
+M = TypeVar("M", bound="Message")
+
+Naming: TypeAlias = Literal["topic", "record", "topic-record"]
+"""A subject is <topic>-value (or -key), the record's full name, or <topic>-<full name>."""
+
+URL_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_URL"
+AUTH_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_AUTH"
+SCHEMAS_MAX = 1000
+"""Schemas that are kept, by id."""
+_RETRIES = 2
+_RETRY_WAIT_MS = 200
+_REFERENCES_MAX = 1000
+_NOT_THEIR_API = (OSError, ValueError, AttributeError, TypeError, KeyError)
+"""What the client raises for an answer that is not a registry's."""
+_TYPES: Mapping[str, SchemaType] = {"AVRO": "AVRO", "JSON": "JSON", "PROTOBUF": "PROTOBUF"}
+
+
+class SchemaRegistry:
+    """A registry, and formats whose schemas are there.
+
+        registry = bucketlog.SchemaRegistry("http://localhost:8081")
+        orders = bucketlog.Topic("orders", value=registry.avro(Order), key=str)
+
+    `url` (several: comma-separated) and `auth`, user and password, are else taken from the
+    environment: BUCKETLOG_SCHEMA_REGISTRY_URL, BUCKETLOG_SCHEMA_REGISTRY_AUTH (`user:password`).
+    `ca_file` trusts a certificate authority of your own; `config` adds settings of
+    confluent-kafka's client (client certificates, OAuth, proxies). `timeout_s` bounds a request;
+    one that fails in passing is tried three times.
+
+    What is written has the class's own schema, which is registered where it is new; without
+    `auto_register` it has to be there; with `use_latest` values are written by the subject's
+    latest schema. `naming` says how subjects are named. Nothing is asked of the registry here.
+    Raises `ConfigurationError`. One may be used from several threads.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        auth: tuple[str, str] | None = None,
+        ca_file: str | None = None,
+        timeout_s: float = 10.0,
+        naming: Naming = "topic",
+        auto_register: bool = True,
+        use_latest: bool = False,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        url = url or os.environ.get(URL_VARIABLE)
+        if not url:
+            raise ConfigurationError(
+                "no URL of a schema registry",
+                remedy=f"SchemaRegistry('http://localhost:8081'), or set {URL_VARIABLE}",
+            )
+        if naming not in ("topic", "record", "topic-record"):
+            raise ConfigurationError(
+                f"{naming!r} names no subjects",
+                remedy='naming is "topic", "record", "topic-record"',
+            )
+        user_info = ":".join(auth) if auth else os.environ.get(AUTH_VARIABLE)
+        self.url = url
+        self.naming: Naming = naming
+        self.auto_register = auto_register
+        self.use_latest = use_latest
+        self._config: dict[str, Any] = {
+            "url": url,
+            "timeout": timeout_s,
+            "max.retries": _RETRIES,
+            "retries.wait.ms": _RETRY_WAIT_MS,
+            **({"basic.auth.user.info": user_info} if user_info else {}),
+            **({"ssl.ca.location": ca_file} if ca_file else {}),
+            **(config or {}),
+        }
+        self._client: SchemaRegistryClient | None = None
+        self._schemas: dict[int, SchemaText] = {}
+        self._lock = threading.Lock()
+        needed("confluent_kafka.schema_registry", "registry")
+
+    def avro(
+        self,
+        declared: type[T],
+        *,
+        name: str | None = None,
+        aliases: Iterable[str] = (),
+        schema: str | Mapping[str, Any] | None = None,
+    ) -> Registered[T]:
+        """As `Avro`, with its schema in the registry."""
+        from bucketlog.client.schemas.avro import Avro
+
+        return Registered(self, Avro(declared, name=name, aliases=aliases, schema=schema))
+
+    def json(self, declared: type[T]) -> Registered[T]:
+        """JSON, with the JSON Schema that pydantic has of the type."""
+        from bucketlog.client.schemas.json_schema import JsonSchema
+
+        return Registered(self, JsonSchema(declared))
+
+    def protobuf(self, declared: type[M]) -> Registered[M]:
+        """As `Protobuf`, with its schema, and those that it imports, in the registry."""
+        from bucketlog.client.schemas.protobuf import Protobuf
+
+        return Registered(self, Protobuf(declared))
+
+    def schema(self, schema_id: int) -> SchemaText:
+        """Raises `InvalidDataError` if there is none of this id, `SchemaRegistryError`."""
+        found = self._schemas.get(schema_id)
+        if found is None:
+            found = self._ask(
+                f"asking for schema {schema_id}", lambda client: self._fetch(client, schema_id)
+            )
+            while len(self._schemas) >= SCHEMAS_MAX:
+                self._schemas.pop(next(iter(self._schemas)), None)
+            self._schemas[schema_id] = found
+        return found
+
+    def register(self, subject: str, schema: SchemaText) -> int:
+        """Its id: registered now, or before, or (without `auto_register`) it has to be there."""
+
+        def ask(client: "SchemaRegistryClient") -> int:
+            made = self._with_imports(client, schema)
+            if self.auto_register:
+                return client.register_schema(subject, made)
+            return _id_of(client.lookup_schema(subject, made))
+
+        return self._ask(f"registering the schema of subject {subject!r}", ask, schema.type)
+
+    def latest(self, subject: str) -> tuple[int, SchemaText]:
+        """Raises `SchemaRegistryError`."""
+
+        def ask(client: "SchemaRegistryClient") -> tuple[int, SchemaText]:
+            schema_id = _id_of(client.get_latest_version(subject))
+            return schema_id, self._fetch(client, schema_id)
+
+        return self._ask(f"asking for the latest schema of subject {subject!r}", ask)
+
+    def _ask(
+        self,
+        what: str,
+        ask: "Callable[[SchemaRegistryClient], T]",
+        schema_type: SchemaType | None = None,
+    ) -> T:
+        """One at a time: what its client keeps is dropped, and kept here within bounds."""
+        registry = needed("confluent_kafka.schema_registry", "registry")
+        httpx = needed("confluent_kafka.schema_registry.common._httpx_compat", "registry").httpx
+        with self._lock:
+            if self._client is None:
+                self._client = self._open(registry)
+            try:
+                return ask(self._client)
+            except (*_NOT_THEIR_API, httpx.HTTPError, registry.SchemaRegistryError) as error:
+                raise told(error, what, self.url, auto_register=self.auto_register) from error
+            finally:
+                _forget(self._client)
+
+    def _open(self, registry: Any) -> "SchemaRegistryClient":
+        try:
+            made: SchemaRegistryClient = registry.SchemaRegistryClient(self._config)
+            weakref.finalize(self, made.close)
+        except (ValueError, TypeError, OSError) as error:
+            raise ConfigurationError(
+                f"the schema registry's settings: {error}", remedy="correct them"
+            ) from error
+        return made
+
+    def _fetch(self, client: "SchemaRegistryClient", schema_id: int) -> SchemaText:
+        found = client.get_schema(schema_id)
+        text, kind = found.schema_str, found.schema_type or "AVRO"
+        schema_type = _TYPES.get(kind)
+        if schema_type is None or text is None:
+            raise InvalidDataError(f"schema {schema_id} is {kind}: no format here reads it")
+        if kind == "PROTOBUF":
+            text = self._as_descriptor(client, schema_id, text)
+        references: dict[str, str] = {}
+        self._collect(client, found, references, set())
+        return SchemaText(text, schema_type, references)
+
+    def _as_descriptor(self, client: "SchemaRegistryClient", schema_id: int, text: str) -> str:
+        """Confluent's registry has text and, where asked, the descriptor; others may not."""
+        from bucketlog.client.schemas.protobuf import file_of
+
+        if file_of(SchemaText(text, "PROTOBUF")) is not None:
+            return text
+        registry = needed("confluent_kafka.schema_registry", "registry")
+        _forget(client)
+        try:
+            return client.get_schema(schema_id, fmt="serialized").schema_str or text
+        except registry.SchemaRegistryError:
+            return text
+
+    def _collect(
+        self,
+        client: "SchemaRegistryClient",
+        schema: "Schema",
+        found: dict[str, str],
+        seen: set[tuple[str, int]],
+    ) -> None:
+        for one in schema.references or ():
+            if one.subject is None or one.version is None or (one.subject, one.version) in seen:
+                continue
+            seen.add((one.subject, one.version))
+            if len(seen) > _REFERENCES_MAX:
+                raise InvalidDataError(f"a schema refers to more than {_REFERENCES_MAX} others")
+            inner = client.get_version(one.subject, one.version, True).schema
+            self._collect(client, inner, found, seen)
+            found[one.name or one.subject] = inner.schema_str or ""
+
+    def _with_imports(self, client: "SchemaRegistryClient", schema: SchemaText) -> "Schema":
+        registry = needed("confluent_kafka.schema_registry", "registry")
+        references = []
+        for name, inner in schema.imports:
+            made = self._with_imports(client, inner)
+            if self.auto_register:
+                client.register_schema(name, made)
+            version = client.lookup_schema(name, made).version
+            references.append(registry.SchemaReference(name, name, version))
+        whole: Schema = registry.Schema(schema.text, schema.type, references)
+        return whole
+
+
+def _forget(client: Any) -> None:
+    client.clear_caches()
+
+
+def _id_of(found: Any) -> int:
+    return int(found.schema_id)

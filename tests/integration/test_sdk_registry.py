@@ -1,0 +1,133 @@
+"""What cannot be read, and what cannot be known because the schema registry is out of reach."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import bucketlog
+from bucketlog import Log, SchemaRegistry, Topic
+from bucketlog.client.schemas.framing import header
+from bucketlog.errors import (
+    InvalidDataError,
+    SchemaRegistryError,
+    SchemaRegistryUnavailableError,
+)
+from tests.scenarios.schema_registry import Registry
+from tests.scenarios.way import ANY_PORT, State, Way
+
+
+class Line(BaseModel):
+    sku: str
+    count: int = 1
+
+
+@contextmanager
+def way_to(server: Registry) -> Iterator[tuple[Way, str]]:
+    with Way(server.address, ANY_PORT) as way:
+        yield way, server.url.replace(str(server.address[1]), str(way.port))
+
+
+def read(log: Log, topic: Topic[Any, Any], **options: Any) -> list[bucketlog.Record[Any, Any]]:
+    with log.consumer(topic, start="earliest", until="end", **options) as consumer:
+        return list(consumer)
+
+
+def send(log: Log, topic: Topic[Any, Any], *values: Any, key: Any = None) -> None:
+    with log.producer() as producer:
+        for value in values:
+            producer.send(topic, value, key=key)
+
+
+def test_no_frame_and_unknown_ids_are_poison(log: Log, registry: SchemaRegistry, name: str) -> None:
+    topic = Topic(name, value=registry.avro(Line))
+    send(log, topic, Line(sku="1"))
+    text = Topic(f"{name}-text", value=registry.json(Line)).value_format.encode(Line(sku="x"))
+    send(log, Topic(name), b'{"sku":"x"}', b"\0\0", header(99_999_999) + b"x", text)
+    send(log, topic, Line(sku="2"))
+    reasons = ["begins with byte 0x7b", "2 bytes", "no schema 99999999", "is JSON, not AVRO"]
+    with log.consumer(topic, start="earliest", until="end") as consumer:
+        assert next(consumer).value == Line(sku="1")
+        for offset, reason in enumerate(reasons, 1):
+            with pytest.raises(InvalidDataError, match=reason) as caught:
+                next(consumer)
+            assert f"{name}[0]@{offset}" in caught.value.message
+        assert next(consumer).value == Line(sku="2")
+    assert [record.value.sku for record in read(log, topic, on_error="skip")] == ["1", "2"]
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip", "aside"])
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_a_registry_out_of_reach_skips_nothing(
+    log: Log, schema_registry: Registry, name: str, on_error: Any, in_batches: bool
+) -> None:
+    log.topics.create(f"{name}-dead")
+    chosen = bucketlog.DeadLetter(f"{name}-dead") if on_error == "aside" else on_error
+    send(log, Topic(name, value=SchemaRegistry(schema_registry.url).avro(Line)), Line(sku="1"))
+    with way_to(schema_registry) as (way, url):
+        registry = SchemaRegistry(url, timeout_s=5, config={"max.retries": 0})
+        topic = Topic(name, value=registry.avro(Line))
+        options: Any = {"group": name, "start": "earliest", "until": "end", "on_error": chosen}
+        way.be(State.CLOSED)
+        with log.consumer(topic, **options) as consumer:
+            for _ in range(2):
+                with pytest.raises(SchemaRegistryUnavailableError, match=r"127\.0\.0\.1") as caught:
+                    consumer.poll(timeout_s=10) if in_batches else next(consumer)
+                assert caught.value.retriable
+            way.be(State.OPEN)
+            found = consumer.poll(timeout_s=10) if in_batches else [next(consumer)]
+            assert [record.value.sku for record in found] == ["1"]
+            assert consumer.passed_over == 0
+    assert read(log, Topic(f"{name}-dead")) == []
+
+
+def test_records_before_one_that_waits_for_the_registry_are_handed_out(
+    log: Log, schema_registry: Registry, name: str
+) -> None:
+    class Wide(Line):
+        more: str = ""
+
+    direct = SchemaRegistry(schema_registry.url)
+    send(log, Topic(name, value=direct.avro(Line)), Line(sku="1"), Line(sku="2"))
+    send(log, Topic(name, value=direct.avro(Wide, name="Line")), Wide(sku="3"))
+    with way_to(schema_registry) as (way, url):
+        registry = SchemaRegistry(url, timeout_s=5, config={"max.retries": 0})
+        topic = Topic(name, value=registry.avro(Line))
+        with log.consumer(topic, start="earliest", until="end") as consumer:
+            assert next(consumer).value.sku == "1"
+            way.be(State.CLOSED)
+            assert [record.value.sku for record in consumer.poll(timeout_s=10)] == ["2"]
+            with pytest.raises(SchemaRegistryUnavailableError):
+                consumer.poll(timeout_s=10)
+            way.be(State.OPEN)
+            assert [record.value.sku for record in consumer.poll(timeout_s=10)] == ["3"]
+
+
+def test_sending_while_the_registry_is_out_of_reach(
+    log: Log, schema_registry: Registry, name: str
+) -> None:
+    with way_to(schema_registry) as (way, url), log.producer() as producer:
+        registry = SchemaRegistry(url, timeout_s=5, config={"max.retries": 0})
+        topic = Topic(name, value=registry.avro(Line))
+        way.be(State.CLOSED)
+        with pytest.raises(SchemaRegistryUnavailableError, match=f"{name}-value"):
+            producer.send(topic, Line(sku="1"))
+        way.be(State.OPEN)
+        producer.send(topic, Line(sku="2"))
+        producer.flush()
+        way.be(State.CLOSED)  # nothing more is asked
+        producer.send(topic, Line(sku="3"))
+        producer.flush()
+        way.be(State.OPEN)
+        assert [record.value.sku for record in read(log, topic)] == ["2", "3"]
+
+
+def test_a_url_that_is_no_registry(log: Log, schema_registry: Registry, name: str) -> None:
+    """Never poison: it says nothing about the record."""
+    send(log, Topic(name), header(1) + b"x")
+    wrong = SchemaRegistry(schema_registry.url.removesuffix("/ccompat/v7"))
+    with pytest.raises(SchemaRegistryError, match="HTTP 404") as caught:
+        read(log, Topic(name, value=wrong.avro(Line)), on_error="skip")
+    assert "/apis/ccompat/v7" in caught.value.remedy
