@@ -28,6 +28,7 @@ from tests.prove_cli import CLI_TARGETS
 from tests.prove_cluster import CLUSTER_TARGETS
 from tests.prove_copy import COPY_TARGETS
 from tests.prove_groups import GROUP_TARGETS
+from tests.prove_newcomer import NEWCOMER_TARGETS
 from tests.prove_recovery import RECOVERY_TARGETS
 from tests.prove_sdk import SDK_TARGETS
 from tests.prove_simulation import SIMULATION_TARGETS
@@ -197,6 +198,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **SPARK_TARGETS,
     **STORE_TARGETS,
     **SDK_TARGETS,
+    **NEWCOMER_TARGETS,
     "clone": prove_clone,
 }
 
