@@ -15,8 +15,8 @@ import pytest
 
 from stateless_broker.health import Health
 from stateless_broker.settings import BrokerSettings
-from tests.infra.pages import pages, with_tables
-from tests.infra.programs import MODULES, ROOT
+from tests.infra import costs, pages
+from tests.infra.programs import EXAMPLES, MODULES, ROOT
 
 BROKER = (MODULES / "broker" / "main.tf").read_text()
 PREFIX = "BUCKETLOG_"
@@ -99,7 +99,21 @@ def test_alarms_are_made_of_lines_that_brokers_write(caplog: pytest.LogCaptureFi
         assert any(pattern in line for line in caplog.messages), pattern
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.parent.name)
+@pytest.mark.parametrize("page", pages.pages(), ids=lambda page: page.parent.name)
 def test_every_module_has_a_page(page: Path) -> None:
     text = page.read_text()
-    assert text == with_tables(text, page.parent), "run: python -m tests.infra.pages"
+    assert text == pages.with_tables(text, page.parent), "run: python -m tests.infra.pages"
+
+
+@pytest.mark.parametrize("page", costs.pages(), ids=lambda page: page.parent.name)
+def test_every_example_says_what_it_costs(page: Path) -> None:
+    text = page.read_text()
+    assert text == costs.with_costs(text, page.parent), "run: python -m tests.infra.costs"
+
+
+def test_costs_are_those_computed_by_hand() -> None:
+    month = costs.month(costs.fleet_of(EXAMPLES / "minimal"), 1.0)
+    assert month["brokers"] == pytest.approx(720 * (0.03238 + 2 * 0.00356))
+    puts = 4 * 86_400 + 1440
+    requests = puts * (0.005 + 3 * 0.0004) + 4 * 1440 * 0.005
+    assert month["S3: requests"] == pytest.approx(30 * requests / 1000)

@@ -9,15 +9,11 @@ provider "aws" {
   }
 }
 
-locals {
-  zones = [var.zone]
-}
-
 module "network" {
   source = "../../terraform/network"
 
   name  = var.name
-  zones = local.zones
+  zones = [var.zone]
 }
 
 module "storage" {

@@ -1,0 +1,58 @@
+# For users who can `terraform init`: the provider is a mock, no account is needed.
+
+mock_provider "aws" {
+  mock_data "aws_region" {
+    defaults = { region = "us-east-1" }
+  }
+}
+
+variables {
+  name                        = "example"
+  vpc_id                      = "vpc-1"
+  subnet_ids                  = { us-east-1a = "subnet-1", us-east-1b = "subnet-2" }
+  s3_prefix_list_id           = "pl-1"
+  endpoint_cidr               = "10.20.0.0/16"
+  sequencer_security_group_id = "sg-1"
+  client_cidrs                = { vpc = "10.20.0.0/16" }
+  image                       = "123456789012.dkr.ecr.us-east-1.amazonaws.com/bucketlog:1"
+  image_repository_arns       = ["arn:aws:ecr:us-east-1:123456789012:repository/bucketlog"]
+  bucket_url                  = "s3://example-log/prod"
+  bucket_policy_json          = "{\"Version\":\"2012-10-17\",\"Statement\":[]}"
+  redis_url_secret_arn        = "arn:aws:secretsmanager:us-east-1:123456789012:secret:redis-url"
+}
+
+run "each_zone_has_brokers_that_know_it" {
+  command = plan
+
+  assert {
+    condition = alltrue([
+      for zone in ["us-east-1a", "us-east-1b"] : contains(
+        [for setting in jsondecode(aws_ecs_task_definition.zone[zone].container_definitions)[0].environment : "${setting.name}=${setting.value}"],
+        "BUCKETLOG_ZONE=${zone}",
+      )
+    ])
+    error_message = "Brokers do not know their zone."
+  }
+  assert {
+    condition     = aws_lb_listener.zone["us-east-1a"].port == 9092 && aws_lb_listener.zone["us-east-1b"].port == 9093
+    error_message = "Two zones share a port of the load balancer."
+  }
+}
+
+run "the_internet_as_clients_is_refused" {
+  command = plan
+
+  variables {
+    client_cidrs = { all = "0.0.0.0/0" }
+  }
+  expect_failures = [var.client_cidrs]
+}
+
+run "settings_of_the_module_are_its_own" {
+  command = plan
+
+  variables {
+    settings = { BUCKETLOG_PORT = "1" }
+  }
+  expect_failures = [var.settings]
+}
