@@ -25,7 +25,7 @@ class Outcome(Protocol):
     @property
     def done(self) -> bool: ...
     @property
-    def error(self) -> LogError | None: ...
+    def error(self) -> BucketlogError | None: ...
 
 
 class SentLines:
@@ -44,7 +44,7 @@ class SentLines:
         self._wait = wait
         self._open: deque[tuple[int, Outcome, int]] = deque()
         self._open_bytes = 0
-        self._refused: list[tuple[int, LogError]] = []
+        self._refused: list[tuple[int, BucketlogError]] = []
         self._keyless: set[int] = set()
         """Lines without a key, of those that are open or refused."""
 
@@ -94,7 +94,7 @@ class SentLines:
             remedy=remedy,
         )
 
-    def _culprit(self, needs_keys: Callable[[], bool]) -> tuple[str, LogError] | None:
+    def _culprit(self, needs_keys: Callable[[], bool]) -> tuple[str, BucketlogError] | None:
         """A batch with a record that breaks a rule is refused whole, and librdkafka tells which of
         them it was only where there are several."""
         guilty = [

@@ -20,7 +20,7 @@ from bucketlog.client.options import (
 )
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics
-from bucketlog.errors import LogError
+from bucketlog.errors import BucketlogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -146,7 +146,7 @@ class AsyncLog:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        failure: LogError | None = None
+        failure: BucketlogError | None = None
         closing = [consumer.close for consumer in self._consumers] + [
             functools.partial(producer.__aexit__, exc_type, exc, traceback)
             for producer in self._producers
@@ -156,11 +156,11 @@ class AsyncLog:
         for close in closing:
             try:
                 await close()
-            except LogError as error:
+            except BucketlogError as error:
                 failure = failure or error
         try:
             await asyncio.to_thread(self._log.close)
-        except LogError as error:
+        except BucketlogError as error:
             failure = failure or error
         if failure is not None:
             raise failure

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from confluent_kafka import KafkaError, Message
 
+from bucketlog.client.held_back import Given, HeldBack, prepare
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.sending import (
     Delivered,
@@ -66,7 +67,7 @@ class AsyncDelivery(Fate):
         if self._waiters:
             self._producer._reports.woken.extend(self._waiters)
 
-    def _refuse(self, error: LogError) -> None:
+    def _refuse(self, error: BucketlogError) -> None:
         """It was never queued."""
         self._error = self._outbox.failures[self] = error
         for waiter in self._waiters:
@@ -91,6 +92,7 @@ class AsyncProducer:
         self._delivery_timeout_s = delivery_timeout_s
         self._line: deque[_Waiting] = deque()
         self._loop = asyncio.get_running_loop()
+        self._held = HeldBack(self._queue, AsyncDelivery._refuse)
         self._reports = _Reports(self._outbox, self._loop, self._line, self._advance)
         self._closed = False
 
@@ -107,17 +109,26 @@ class AsyncProducer:
         """Queue one record at once; `await` what this returns for its partition and offset.
 
         Records go in the order of these calls. As `Producer.send`, but a full queue is waited for
-        by the `await`. Raises `InvalidDataError`; `LogError` QUEUE_FULL where too many wait.
+        by the `await`, and so is a schema registry that the format asks: until then the value must
+        not change. Raises `InvalidDataError`; `LogError` QUEUE_FULL where too many wait.
         """
-        record = encoded(topic, value, key, headers, partition, timestamp_ms)
+        given = Given(topic, value, key, headers, partition, timestamp_ms)
         delivery = AsyncDelivery(self)
+        if self._held or not given.encodes_at_once():
+            if len(self._held) >= LINE_RECORDS_MAX:
+                raise _too_many()
+            self._held.add(given, delivery)
+        else:
+            self._queue(encoded(*given), delivery)
+        return delivery
+
+    def _queue(self, record: Encoded, delivery: AsyncDelivery) -> None:
         if self._line or not self._outbox.put(record, delivery._report):
             if len(self._line) >= LINE_RECORDS_MAX:
                 raise _too_many()
             until_s = self._loop.time() + self._delivery_timeout_s
             self._line.append(_Waiting(record, delivery, until_s))
         self._reports.wake()
-        return delivery
 
     async def send_many(
         self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
@@ -127,6 +138,8 @@ class AsyncProducer:
         `key` computes each one's key. Raises the first failure, with how many there were.
         """
         tally = _Tally(self)
+        await prepare(topic, value=True, key=key)
+        await self._held.wait()
         for chunk in encoded_chunks(topic, values, key):
             messages = chunk
             tally.sent += len(messages)
@@ -149,6 +162,7 @@ class AsyncProducer:
         """
         try:
             async with asyncio.timeout(timeout_s):
+                await self._held.wait()
                 await self._reports.until_empty()
         except TimeoutError:
             left = len(self)
@@ -168,7 +182,7 @@ class AsyncProducer:
 
     def __len__(self) -> int:
         """Records queued and not yet acknowledged."""
-        return len(self._outbox.kafka) + len(self._line)
+        return len(self._outbox.kafka) + len(self._line) + len(self._held)
 
     async def __aenter__(self) -> Self:
         return self
@@ -190,6 +204,7 @@ class AsyncProducer:
             exc.add_note(f"and: {failure}")
 
     def _give_up(self) -> None:
+        self._held.give_up(_given_up)
         while self._line:
             self._line.popleft().delivery._refuse(_given_up())
         self._outbox.kafka.purge()

@@ -21,7 +21,12 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from bucketlog.client.decoding import UnreadableRecordError, decode, spot_of
+from bucketlog.client.decoding import (
+    UnreadableRecordError,
+    decode,
+    decodes_at_once,
+    spot_of,
+)
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.poison import Poison
 from bucketlog.client.topic import Record, Topic
@@ -67,6 +72,8 @@ class Consumer(ABC, Generic[K, V]):
         """With `until="end"`: where each partition that is not read to its end yet ends."""
         self._broken_since: float | None = None
         self._woken = False
+        self._ahead: tuple[Message, Record[K, V] | UnreadableRecordError] | None = None
+        """What `_look_at` made of the message that is handed out next."""
         try:
             self._kafka = KafkaConsumer({**config, "enable.partition.eof": until_end})
         except KafkaException as error:
@@ -112,7 +119,7 @@ class Consumer(ABC, Generic[K, V]):
         return self
 
     def __next__(self) -> Record[K, V]:
-        while (record := self._at_once()) is None:
+        while (record := self._at_once(may_wait=True)) is None:
             if not self._prepare():
                 raise StopIteration
         return record
@@ -148,16 +155,34 @@ class Consumer(ABC, Generic[K, V]):
             self._wait(BATCH_RECORDS, float("inf"))
             if not self._ready:
                 return False
-            if self._poison.raises or self._decode_ahead(1)[0]:
+            if self._poison.raises:
+                self._look_at(self._ready[0])
+                return True
+            if self._decode_ahead(1)[0]:
                 return True
             self._hand_out(1)
 
-    def _at_once(self) -> Record[K, V] | None:
+    def _look_at(self, message: Message) -> None:
+        """Decode it now if that may wait. Raises `SchemaRegistryError`."""
+        if decodes_at_once(self.topic, message):
+            return
+        try:
+            self._ahead = message, decode(self.topic, message)
+        except UnreadableRecordError as error:
+            self._ahead = message, error
+
+    def _at_once(self, *, may_wait: bool = False) -> Record[K, V] | None:
         """Hand out a record that is there and decodes, if nothing else is to be done first."""
         if not self._ready or self._is_serving_due():
             return None
+        ahead, self._ahead = self._ahead, None
         try:
-            record = decode(self.topic, self._ready[0])
+            if ahead is not None and ahead[0] is self._ready[0]:
+                record = _outcome(ahead[1])
+            elif may_wait or decodes_at_once(self.topic, self._ready[0]):
+                record = decode(self.topic, self._ready[0])
+            else:
+                return None
         except UnreadableRecordError:
             if not self._poison.raises:
                 return None
@@ -307,3 +332,9 @@ class Consumer(ABC, Generic[K, V]):
             if spot.error is not None:
                 raise log_error(spot.error, f"finding a time in topic {self.topic.name!r}")
         return found
+
+
+def _outcome(found: Record[K, V] | UnreadableRecordError) -> Record[K, V]:
+    if isinstance(found, UnreadableRecordError):
+        raise found
+    return found

@@ -1,6 +1,6 @@
 """From librdkafka's messages to typed records."""
 
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from confluent_kafka import Message
 
@@ -58,6 +58,16 @@ def decode_raw(
         value,
         headers,
         is_tombstone=raw_value is None,
+    )
+
+
+def decodes_at_once(topic: Topic[Any, Any], message: Message) -> bool:
+    """No format of the topic would ask a server for this message."""
+    key, value = topic.key_waits, topic.value_waits
+    raw_key = message.key() if key is not None else None
+    raw_value = message.value() if value is not None else None
+    return (key is None or raw_key is None or key.decodes_at_once(raw_key)) and (
+        value is None or raw_value is None or value.decodes_at_once(raw_value)
     )
 
 

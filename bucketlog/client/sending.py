@@ -15,7 +15,7 @@ from confluent_kafka import Producer as KafkaProducer
 
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.topic import Headers, HeaderValue, Topic
-from bucketlog.errors import LogError
+from bucketlog.errors import BucketlogError, LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -49,7 +49,7 @@ class Fate:
     def __init__(self, outbox: "Outbox") -> None:
         self._outbox = outbox
         self._delivered: Delivered | None = None
-        self._error: LogError | None = None
+        self._error: BucketlogError | None = None
 
     @property
     def done(self) -> bool:
@@ -57,7 +57,7 @@ class Fate:
         return self._delivered is not None or self._error is not None
 
     @property
-    def error(self) -> LogError | None:
+    def error(self) -> BucketlogError | None:
         """Why the record was not delivered; None while that is open, or where it was. To look at
         it is not to handle it: `flush` raises it all the same."""
         return self._error
@@ -70,7 +70,7 @@ class Fate:
         else:
             self._error = self._outbox.failed(error, message, self)
 
-    def _raise(self, error: LogError) -> None:
+    def _raise(self, error: BucketlogError) -> None:
         self._outbox.failures.pop(self, None)
         raise error
 
@@ -80,7 +80,7 @@ class Outbox:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.kafka = KafkaProducer(dict(config))
-        self.failures: dict[object, LogError] = {}
+        self.failures: dict[object, BucketlogError] = {}
         """That nobody has seen, by who keeps the record's fate (or a number, where nobody does)."""
         self._numbers = itertools.count()
 

@@ -28,7 +28,7 @@ class Topic(Generic[K, V]):
     Raises `ConfigurationError`.
     """
 
-    __slots__ = ("key_format", "name", "value_format", "waiting")
+    __slots__ = ("key_format", "key_waits", "name", "value_format", "value_waits")
 
     @overload
     def __init__(self: "Topic[bytes, bytes]", name: str) -> None: ...
@@ -49,10 +49,9 @@ class Topic(Generic[K, V]):
         self.name = name
         self.value_format: Format[V] = _bound(format_of(value), name, "value")
         self.key_format: Format[K] = _bound(format_of(key), name, "key")
-        self.waiting = tuple(
-            one for one in (self.key_format, self.value_format) if isinstance(one, Waiting)
-        )
-        """Those of its formats that ask a server at times."""
+        self.value_waits = _waiting(self.value_format)
+        """The same format, where it asks a server at times; else None."""
+        self.key_waits = _waiting(self.key_format)
 
     def __repr__(self) -> str:
         return f"Topic({self.name!r}, value={self.value_format.name}, key={self.key_format.name})"
@@ -60,6 +59,10 @@ class Topic(Generic[K, V]):
 
 def _bound(chosen: Format[V], topic: str, part: Literal["key", "value"]) -> Format[V]:
     return cast(Format[V], chosen.bound(topic, part)) if isinstance(chosen, Bindable) else chosen
+
+
+def _waiting(chosen: Format[Any]) -> Waiting | None:
+    return chosen if isinstance(chosen, Waiting) else None
 
 
 class Record(Generic[K, V]):

@@ -1,6 +1,8 @@
 """What cannot be read, and what cannot be known because the schema registry is out of reach."""
 
-from collections.abc import Iterator
+import asyncio
+import time
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,6 +24,10 @@ from tests.scenarios.way import ANY_PORT, State, Way
 class Line(BaseModel):
     sku: str
     count: int = 1
+
+
+class Wide(Line):
+    more: str = ""
 
 
 @contextmanager
@@ -86,9 +92,6 @@ def test_a_registry_out_of_reach_skips_nothing(
 def test_records_before_one_that_waits_for_the_registry_are_handed_out(
     log: Log, schema_registry: Registry, name: str
 ) -> None:
-    class Wide(Line):
-        more: str = ""
-
     direct = SchemaRegistry(schema_registry.url)
     send(log, Topic(name, value=direct.avro(Line)), Line(sku="1"), Line(sku="2"))
     send(log, Topic(name, value=direct.avro(Wide, name="Line")), Wide(sku="3"))
@@ -131,3 +134,120 @@ def test_a_url_that_is_no_registry(log: Log, schema_registry: Registry, name: st
     with pytest.raises(SchemaRegistryError, match="HTTP 404") as caught:
         read(log, Topic(name, value=wrong.avro(Line)), on_error="skip")
     assert "/apis/ccompat/v7" in caught.value.remedy
+
+
+# With asyncio ---------------------------------------------------------------------------------
+
+
+async def longest_pause_s(work: Awaitable[Any]) -> float:
+    """Of the event loop, while `work` goes on."""
+    longest, done = 0.0, asyncio.ensure_future(work)
+    before = time.monotonic()
+    while not done.done():
+        await asyncio.sleep(0)
+        longest, before = max(longest, time.monotonic() - before), time.monotonic()
+    done.result()
+    return longest
+
+
+SLOW_S = 0.5
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_the_loop_goes_on_while_the_registry_is_asked(
+    log: Log, schema_registry: Registry, name: str, many: bool
+) -> None:
+    """Its answers come late: neither the first value that is sent nor the first that is read
+    keeps the loop waiting."""
+    with way_to(schema_registry) as (way, url):
+        way.delay_s = SLOW_S
+        values = [Line(sku=str(number)) for number in range(10)]
+        async with bucketlog.aconnect(log.bootstrap) as alog, alog.producer() as producer:
+            topic = Topic(name, value=SchemaRegistry(url).avro(Line), key=str)
+
+            async def write() -> None:
+                if many:
+                    await producer.send_many(topic, values, key=lambda value: value.sku)
+                else:
+                    sent = [producer.send(topic, value, key=value.sku) for value in values]
+                    assert len(producer) == len(values)
+                    assert [(await one).offset for one in sent] == list(range(10))
+
+            began = time.monotonic()
+            assert await longest_pause_s(write()) < SLOW_S / 2
+            assert time.monotonic() - began > SLOW_S  # it was asked
+            other = SchemaRegistry(schema_registry.url).avro(Wide, name="Line")
+            await producer.send_many(Topic(name, value=other, key=str), [Wide(sku="w")])
+            fresh = Topic(name, value=SchemaRegistry(url).avro(Line), key=str)
+            seen: list[Line] = []
+
+            async def back() -> None:
+                async with alog.consumer(fresh, start="earliest", until="end") as consumer:
+                    if many:
+                        seen.extend([r.value async for batch in consumer.batches() for r in batch])
+                    else:
+                        seen.extend([record.value async for record in consumer])
+
+            assert await longest_pause_s(back()) < SLOW_S / 2
+            assert seen == [*values, Line(sku="w")]
+
+
+async def test_records_keep_their_order_behind_one_that_is_held_back(
+    log: Log, schema_registry: Registry, name: str
+) -> None:
+    with way_to(schema_registry) as (way, url):
+        way.delay_s = 0.1
+        topic = Topic(name, value=SchemaRegistry(url).avro(Line))
+        raw = Topic(name)
+        async with bucketlog.aconnect(log.bootstrap) as alog, alog.producer() as producer:
+            producer.send(raw, b"0")
+            producer.send(topic, Line(sku="1"))
+            producer.send(raw, b"2")
+            bad = producer.send(topic, Line.model_construct(sku=3))  # type: ignore[arg-type]  # that is the point
+            await producer.send_many(raw, [b"4"])
+            with pytest.raises(InvalidDataError):
+                await bad
+    values = [record.value for record in read(log, raw)]
+    assert (values[0], values[2:]) == (b"0", [b"2", b"4"])
+
+
+async def test_what_asyncio_sends_while_the_registry_is_out_of_reach(
+    log: Log, schema_registry: Registry, name: str
+) -> None:
+    with way_to(schema_registry) as (way, url):
+        topic = Topic(name, value=SchemaRegistry(url, config={"max.retries": 0}).avro(Line))
+        way.be(State.CLOSED)
+        async with bucketlog.aconnect(log.bootstrap) as alog, alog.producer() as producer:
+            sent = [producer.send(topic, Line(sku=str(number))) for number in range(3)]
+            for delivery in sent[:2]:
+                with pytest.raises(SchemaRegistryUnavailableError, match=f"{name}-value"):
+                    await delivery
+            with pytest.raises(SchemaRegistryUnavailableError):
+                await producer.flush()  # the third, which nobody has seen
+            way.be(State.OPEN)
+            assert (await producer.send(topic, Line(sku="3"))).offset == 0
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+async def test_asyncio_reads_on_when_the_registry_is_back(
+    log: Log, schema_registry: Registry, name: str, on_error: Any
+) -> None:
+    send(log, Topic(name, value=SchemaRegistry(schema_registry.url).avro(Line)), Line(sku="1"))
+    send(log, Topic(name), header(99_999_999) + b"x")
+    with way_to(schema_registry) as (way, url):
+        topic = Topic(name, value=SchemaRegistry(url, config={"max.retries": 0}).avro(Line))
+        way.be(State.CLOSED)
+        async with (
+            bucketlog.aconnect(log.bootstrap) as alog,
+            alog.consumer(topic, start="earliest", until="end", on_error=on_error) as consumer,
+        ):
+            with pytest.raises(SchemaRegistryUnavailableError):
+                await anext(consumer)
+            way.be(State.OPEN)
+            assert (await anext(consumer)).value == Line(sku="1")
+            if on_error == "raise":
+                with pytest.raises(InvalidDataError, match="no schema 99999999"):
+                    await anext(consumer)
+            with pytest.raises(StopAsyncIteration):
+                await anext(consumer)
+            assert consumer.passed_over == (on_error == "skip")
