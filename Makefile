@@ -6,7 +6,7 @@ BIN := .venv/bin
 STORE ?= file
 FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
 
-.PHONY: help demo test lint check format bench sim prove package constraints clean
+.PHONY: help demo test lint check format up down bench sim prove package constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,15 @@ check: lint ## the same, and the fast tests: about a minute
 format: .venv/.installed ## rewrite the sources as `make check` wants them
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+up: .venv/.installed ## a deployment in the background: a store, a Valkey, two brokers  [STORE=file|minio|localstack] [ARGS='--port 0']
+ifneq ($(STORE),file)
+	@scripts/install.sh $(STORE)
+endif
+	@$(BIN)/python -m localstack.up $(STORE) $(ARGS)
+
+down: .venv/.installed ## end it; its data stays in .bucketlog
+	@$(BIN)/python -m localstack.up --down $(ARGS)
 
 bench: .venv/.installed ## produce and fetch benchmarks on this machine, JSON on stdout
 	@$(BIN)/python -m benchmarks.produce $(ARGS)

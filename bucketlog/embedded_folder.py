@@ -29,7 +29,7 @@ def lock_folder(data_dir: Path) -> int:
         except BlockingIOError:
             holder = _holder(path)
             # A holder that was killed leaves children that are about to end: they hold the lock.
-            if (holder and _is_alive(holder)) or time.monotonic() > deadline:
+            if (holder and is_alive(holder)) or time.monotonic() > deadline:
                 os.close(lock_fd)
                 raise ClusterInUseError(
                     f"{data_dir} is in use by process {holder or 'unknown'}",
@@ -41,6 +41,19 @@ def lock_folder(data_dir: Path) -> int:
     return lock_fd
 
 
+def holder_of(data_dir: Path) -> int | None:
+    """The process that holds the folder; None: nobody does."""
+    path = data_dir / "lock"
+    try:
+        with path.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None
+    except FileNotFoundError:
+        return None
+    except BlockingIOError:
+        return _holder(path)
+
+
 def _holder(path: Path) -> int | None:
     try:
         return int(json.loads(path.read_text())["pid"])
@@ -48,7 +61,8 @@ def _holder(path: Path) -> int | None:
         return None  # just being written
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Not a zombie, either."""
     try:
         os.kill(pid, 0)
         # A zombie holds nothing any more, its children may for a moment. (No /proc: not Linux.)

@@ -27,6 +27,7 @@ from tests.prove_benchmarks import FILE_TARGETS, STORE_TARGETS
 from tests.prove_cli import CLI_TARGETS
 from tests.prove_cluster import CLUSTER_TARGETS
 from tests.prove_copy import COPY_TARGETS
+from tests.prove_deployment import DEPLOYMENT_TARGETS
 from tests.prove_groups import GROUP_TARGETS
 from tests.prove_newcomer import NEWCOMER_TARGETS
 from tests.prove_recovery import RECOVERY_TARGETS
@@ -190,6 +191,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **CLI_TARGETS,
     **FILE_TARGETS,
     **CLUSTER_TARGETS,
+    **DEPLOYMENT_TARGETS,
     **COPY_TARGETS,
     **GROUP_TARGETS,
     **SIMULATION_TARGETS,

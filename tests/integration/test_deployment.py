@@ -1,0 +1,56 @@
+"""`make up` and `make down`: what is up can be used, what is down is gone."""
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+import bucketlog
+from bucketlog import Topic
+from bucketlog.embedded_folder import is_alive
+from bucketlog.errors import ConfigurationError
+from localstack.keeper import FILE, Deployment
+from localstack.up import DeploymentError, down, up
+
+WORDS = Topic("words", value=str)
+
+
+def write(found: Deployment, text: str) -> list[str]:
+    with bucketlog.connect(found.bootstrap) as log:
+        log.topics.ensure(WORDS)
+        with log.producer() as producer:
+            producer.send(WORDS, text)
+        with log.consumer(WORDS, start="earliest", until="end") as consumer:
+            return [record.value for record in consumer]
+
+
+def test_up_twice_down_twice_and_up_again(tmp_path: Path) -> None:
+    first = up(FILE, tmp_path, 0)
+    try:
+        assert len(first.bootstrap.split(",")) == 2
+        assert up(FILE, tmp_path, 0) == first
+        with pytest.raises(ConfigurationError, match="a deployment on file is up"):
+            up("minio", tmp_path, 0)
+        assert write(first, "one") == ["one"]
+    finally:
+        assert down(tmp_path)
+    assert [pid for pid in first.pids.values() if is_alive(pid)] == []
+    assert not down(tmp_path)
+    second = up(FILE, tmp_path, 0)
+    try:
+        assert write(second, "two") == ["one", "two"]
+        os.kill(second.pids["keeper"], signal.SIGKILL)
+        psutil.wait_procs([psutil.Process(second.pids["guard"])], timeout=20)
+        third = up(FILE, tmp_path, 0)
+        assert write(third, "three") == ["one", "two", "three"]
+    finally:
+        down(tmp_path)
+
+
+def test_what_does_not_start_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BUCKETLOG_FLUSH_BYTES", "0")
+    with pytest.raises(DeploymentError, match="BUCKETLOG_FLUSH_BYTES"):
+        up(FILE, tmp_path, 0)
+    assert not down(tmp_path)

@@ -1,0 +1,60 @@
+"""The claims about whole deployments on one machine; targets of `tests.prove`."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bucketlog.embedded_folder import is_alive
+from localstack.keeper import FILE, STORES, Deployment
+from localstack.up import down, up
+from tests.shortfall import Figures, ShortfallError
+
+FLIGHTS = 336_776
+
+
+def prove_up(short: bool) -> Figures:
+    """The main job on a deployment on each store; then nothing of it is left running."""
+    found: Figures = {}
+    for store in STORES:
+        if short and store == FILE:
+            continue  # tests do
+        with tempfile.TemporaryDirectory(prefix="bucketlog-up-") as folder:
+            data = Path(folder)
+            deployment = up(store, data, 0)
+            try:
+                found[store] = _main_job(deployment, 5_000 if short else FLIGHTS, spark=not short)
+            finally:
+                down(data)
+            left = [name for name, pid in deployment.pids.items() if is_alive(pid)]
+        if left:
+            raise ShortfallError(f"on {store}, these are left running: {left}", found)
+    return found
+
+
+def _main_job(deployment: Deployment, flights: int, *, spark: bool) -> Figures:
+    done = subprocess.run(
+        [
+            *(str(Path(sys.executable).with_name("bucketlog")), "demo"),
+            *("--bootstrap", deployment.bootstrap, "--bucket", deployment.bucket_url),
+            *("--flights", str(flights), "--spark" if spark else "--no-spark"),
+        ],
+        env={**os.environ, **deployment.environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    if done.returncode or not lines:
+        raise ShortfallError(f"the demo ended with {done.returncode}", {"output_tail": lines[-20:]})
+    figures: Figures = json.loads(lines[-1])
+    counts = [figures["produced"], figures["consumed"], figures["replayed"] if spark else flights]
+    if counts != [flights] * 3 or figures["mismatches"]:
+        raise ShortfallError(f"produced, consumed, replayed: {counts}, not {flights}", figures)
+    return figures
+
+
+DEPLOYMENT_TARGETS: dict[str, Callable[[bool], Figures]] = {"up": prove_up}
