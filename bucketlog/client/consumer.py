@@ -259,17 +259,25 @@ class Consumer(ABC, Generic[K, V]):
     # Reading ---------------------------------------------------------------------------------
 
     def _fill(self, max_records: int, timeout_s: float) -> None:
+        """As soon as there is one, with what is there by then: `consume` waits for all of them."""
+        failure = self._take(self._consume(1, timeout_s))
+        if self._ready and max_records > 1 and failure is None:
+            failure = self._take(self._consume(max_records - 1, 0))
+        if failure is not None:
+            raise failure
+        self._check_stall()
+
+    def _take(self, messages: list[Message]) -> LogError | None:
+        """Keep those that are wanted; the first failure among them."""
         failure: LogError | None = None
-        for message in self._consume(max_records, timeout_s):
+        for message in messages:
             error_of = message.error()
             if error_of is not None:
                 failure = failure or self._failure(error_of, message)
             elif self._ends is None or self._is_wanted(message):
                 self._broken_since = None
                 self._ready.append(message)
-        if failure is not None:
-            raise failure
-        self._check_stall()
+        return failure
 
     def _consume(self, max_records: int, timeout_s: float) -> list[Message]:
         try:

@@ -40,6 +40,9 @@ class PartitionConsumer(Consumer[K, V]):
             if until_end:
                 self._ends = self._end_offsets(begin)
                 begin = [spot for spot in begin if spot.partition in self._ends]
+            elif any(spot.offset < 0 for spot in begin):
+                # librdkafka asks a leader for an end; where it knows none it tries after 500 ms
+                self._kafka.list_topics(topic.name, timeout_s)
             self._kafka.assign(begin)
         except KafkaException as error:
             self._kafka.close()

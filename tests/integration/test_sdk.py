@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from itertools import count
 
 import pytest
+from confluent_kafka import Message
 from pydantic import BaseModel
 
 import bucketlog
@@ -66,6 +67,28 @@ def test_send_many_keeps_order_by_key(log: Log, name: str) -> None:
                 last[record.key] = record.value.id
                 seen += 1
     assert seen == 25_000
+
+
+def test_a_record_that_is_there_waits_for_no_other(
+    log: Log, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """librdkafka's `consume` waits until it has all that it is asked for, or its time is over."""
+    words = Topic(name, value=str)
+    log.topics.create(words)
+    with log.producer() as producer:
+        producer.send_many(words, ["one", "two", "three"])
+    with log.consumer(words, start="earliest", until="end") as consumer:
+        asked: list[tuple[int, float]] = []
+        consume = consumer._consume
+
+        def told(max_records: int, timeout_s: float) -> list[Message]:
+            asked.append((max_records, timeout_s))
+            return consume(max_records, timeout_s)
+
+        monkeypatch.setattr(consumer, "_consume", told)
+        assert [record.value for record in consumer] == ["one", "two", "three"]
+    assert {most for most, timeout_s in asked if timeout_s > 0} == {1}
+    assert any(most > 1 for most, _ in asked)
 
 
 def test_a_small_queue_holds_the_caller_back(log: Log, name: str) -> None:
