@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from bucketlog.embedded import EmbeddedCluster
+from tests.scenarios.schema_registry import Registry
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "localhost:9092"
 BUCKET = "s3://bucket/prefix"
+REGISTRY = "http://localhost:8081"
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -21,12 +23,13 @@ def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def test_every_snippet_of_the_sdk_runs(tmp_path: Path) -> None:
+def test_every_snippet_of_the_sdk_runs(tmp_path: Path, schema_registry: Registry) -> None:
     snippets = blocks("sdk.md", "python")
-    assert len(snippets) == 10
+    assert len(snippets) == 11
     with EmbeddedCluster(tmp_path) as cluster:
         for snippet in snippets:
             script = snippet.replace(ADDRESS, cluster.bootstrap).replace(BUCKET, cluster.bucket_url)
+            script = script.replace(REGISTRY, schema_registry.url)
             done = subprocess.run(
                 [sys.executable, "-W", "error", "-c", script],
                 cwd=tmp_path,
