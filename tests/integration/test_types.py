@@ -1,5 +1,6 @@
 """The SDK's types as a user sees them: bucketlog installed from its wheel among what it requires,
-no stubs, no settings of this repository, and each snippet of the documents as it stands there."""
+no stubs but Protobuf's, no settings of this repository, and each snippet of the documents as it
+stands there."""
 
 import json
 import re
@@ -17,8 +18,10 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("README.md", "docs/sdk.md", "docs/testing.md")
 PROJECT = "tests/sample_project"
-EXTRAS = {"arrow", "embedded", "pandas", "polars", "spark"}
+EXTRAS = {"arrow", "avro", "embedded", "pandas", "polars", "protobuf", "registry", "spark"}
 FOR_TESTS = ("pytest", "pytest-asyncio", "pytest-xdist")
+STUBS = "types-protobuf"
+"""Protobuf has none of its own, as docs/sdk.md says."""
 WRONG = """
 import bucketlog
 from bucketlog.testing import TopicFactory
@@ -53,7 +56,7 @@ class User:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(packages)
         (installed,) = packages.glob("bucketlog-*.dist-info")
-        for root in (Distribution.at(installed), *map(distribution, FOR_TESTS)):
+        for root in (Distribution.at(installed), *map(distribution, (*FOR_TESTS, STUBS))):
             for required in closure(root, EXTRAS):
                 link(required, packages)
         self._write_code()
