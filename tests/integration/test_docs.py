@@ -49,7 +49,17 @@ def test_the_tests_of_the_testing_page_pass(tmp_path: Path, broker: EmbeddedClus
         options.replace(ADDRESS, broker.bootstrap) + 'addopts = "-W error --strict-config"\n'
     )
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:asyncio", "-k", "not trio"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:asyncio",
+            "-p",
+            "no:hypothesispytest",
+            "-k",
+            "not trio",
+        ],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests" / "sample_project"
 SAMPLE_TESTS = 8
 TIMEOUT_S = 120
+PYTEST = [sys.executable, "-m", "pytest", "-p", "observer", "--basetemp=temp"]
+PYTEST += ["-p", "no:hypothesispytest"]  # half a second a process, for what the project has not
 OBSERVER = """
 import json, os, pathlib, pytest
 
@@ -52,13 +54,14 @@ def test_options(bucketlog_cluster, bucketlog_log, bucketlog_topic):
     assert bucketlog_log.topics.partition_count(bucketlog_topic) == 3
 """
 WAITING = """
-import time
+import pathlib, time
 
 def test_waits(bucketlog_producer, bucketlog_topic):
     import bucketlog
     bucketlog_producer.send(bucketlog.Topic(bucketlog_topic), b"x").result()
-    open("observed/sent", "w").close()
-    time.sleep(3)
+    pathlib.Path("observed/sent").touch()
+    while not pathlib.Path("observed/signalled").exists():
+        time.sleep(0.02)
 """
 
 
@@ -75,7 +78,7 @@ class Project:
         """In a process group of its own, as a shell does."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
         return subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-p", "observer", "--basetemp=temp", *arguments],
+            [*PYTEST, *arguments],
             cwd=self.folder,
             env=kept | {"PYTHONPATH": str(ROOT)} | environment,
             stdout=subprocess.PIPE,
@@ -137,8 +140,9 @@ def test_a_cluster_that_runs_already(project: Project, broker: EmbeddedCluster) 
 
 
 def test_ctrl_c_ends_the_cluster_and_keeps_what_is_to_be_kept(project: Project) -> None:
-    run = waiting(project, "-n", "2", "-o", "bucketlog_data_dir=kept")
+    run = waiting(project, "-n", "1", "-o", "bucketlog_data_dir=kept")
     os.killpg(run.pid, signal.SIGINT)
+    (project.folder / "observed" / "signalled").touch()
     output, _ = run.communicate(timeout=TIMEOUT_S)
     left = [pid for pid in project.cluster_pids() if is_running(pid)]
     assert run.returncode == pytest.ExitCode.INTERRUPTED, output
@@ -150,8 +154,9 @@ def test_ctrl_c_ends_the_cluster_and_keeps_what_is_to_be_kept(project: Project) 
 
 
 def test_kill_9_of_pytest_ends_the_cluster(project: Project) -> None:
-    run = waiting(project, "-n", "2")
+    run = waiting(project, "-n", "1")
     run.kill()
+    (project.folder / "observed" / "signalled").touch()
     run.communicate(timeout=TIMEOUT_S)
     assert wait_gone(project.cluster_pids()) == []
 
