@@ -23,7 +23,7 @@ else
 endif
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
-	@scripts/install.sh --background minio localstack spark-jars schema-registry terraform tflint checkov provider-schema
+	@scripts/install.sh --background minio localstack spark-jars schema-registry terraform tflint checkov provider-schema prometheus
 	@scripts/install.sh kcat kafka-tools
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
@@ -57,7 +57,7 @@ sim: .venv/.installed ## the deterministic simulation of a cluster under faults 
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
-	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry
+	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry prometheus
 	@scripts/install.sh kcat
 	@$(BIN)/python -m tests.prove $(WHAT) $(ARGS)
 

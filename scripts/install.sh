@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs the programs that tests and demos need and that are not Python packages.
 #
-#   scripts/install.sh kcat minio localstack kafka-tools spark-jars terraform tflint checkov
+#   scripts/install.sh kcat prometheus minio localstack kafka-tools spark-jars terraform tflint checkov
 #     provider-schema schema-registry          installs what is missing
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
 #
-# kcat comes from apt, where it may be used. MinIO is built from its source by Go (about five
+# kcat comes from apt, where it may be used; Prometheus is the system's package, unpacked. MinIO is built from its source by Go (about five
 # minutes of two cores), LocalStack gets a venv of its own on Python 3.13, Apache Kafka's tools, what
 # Spark needs beyond its own jars and Apicurio's schema registry are folders that Maven fetches.
 # `terraform` is the one on the PATH, or OpenTofu, which Go builds, as it does tflint; checkov gets a
@@ -37,6 +37,7 @@ refuse() {
 where() {
     case "$1" in
         kcat) command -v kcat ;;
+        prometheus) echo "$cache/prometheus/usr/bin/prometheus" ;;
         minio) echo "$cache/minio/$minio_version/minio" ;;
         # a changed list of requirements is another installation
         localstack) echo "$cache/localstack/$(cksum <"$localstack_needs" | cut -d' ' -f1)/bin/python" ;;
@@ -88,6 +89,28 @@ install_kcat() {
         ! { logged as_root apt-get update && logged as_root apt-get install -y kcat; }; then
         refuse kcat "apt-get install kcat failed"
     fi
+}
+
+# Unpacked, not installed: the package would start a server.
+install_prometheus() {
+    local folder="$cache/prometheus"
+    if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
+        refuse prometheus "put Prometheus 2.42 or newer, with promtool, into $folder/usr/bin"
+        return
+    fi
+    echo "install: prometheus, the system's package, unpacked (100 MB)"
+    rm -rf "$folder.building"
+    mkdir -p "$folder.building"
+    if ! (cd "$folder.building" && fetch_package prometheus && logged dpkg -x prometheus_*.deb .); then
+        refuse prometheus "apt-get download prometheus failed"
+        return
+    fi
+    rm -rf "$folder"
+    mv "$folder.building" "$folder"
+}
+
+fetch_package() {
+    logged apt-get download "$1" || { logged as_root apt-get update && logged apt-get download "$1"; }
 }
 
 install_minio() {
@@ -231,7 +254,8 @@ install_jars() {
     rm -rf "$folder.building"
     mkdir -p "$folder.building"
     if ! logged mvn -q -B -f "$2" "dependency:${4:-copy-dependencies}" \
-        -DincludeScope=runtime -DoutputDirectory="$folder.building"; then
+        -DincludeScope=runtime -DoutputDirectory="$folder.building" \
+        -DmarkersDirectory="$folder.building/.markers"; then
         refuse "$1" "Maven could not fetch them"
         return
     fi
@@ -284,7 +308,7 @@ case "${1:-}" in
 esac
 for name in "$@"; do
     case "$name" in
-        kcat | minio | localstack | kafka-tools | spark-jars | terraform | tflint | checkov | \
+        kcat | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | checkov | \
             provider-schema | schema-registry) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2

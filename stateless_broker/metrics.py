@@ -6,7 +6,7 @@ additions of integers only.
 
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -91,6 +91,7 @@ class BrokerFigures(Collector):
     def render(self) -> bytes:
         registry = CollectorRegistry()
         registry.register(self)
+        ProcessCollector(registry=registry)
         return generate_latest(registry)
 
 
@@ -110,7 +111,7 @@ def _requests(figures: RequestFigures) -> Iterator[Metric]:
     yield from (seconds, taken, given)
     errors = CounterMetricFamily(
         "bucketlog_request_errors",
-        "Error codes answered: of Produce by partition, of others that of the whole answer.",
+        "Error codes answered: of Produce by partition, of others by answer and its rows.",
         labels=["api", "error"],
     )
     for (api_key, code), count in sorted(figures.errors.items()):

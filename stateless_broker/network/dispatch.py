@@ -8,7 +8,7 @@ with UNSUPPORTED_VERSION (KIP-511). Source: Kafka's RequestContext.parseRequest,
 import asyncio
 import logging
 import struct
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
@@ -26,6 +26,8 @@ from stateless_broker.supervisor import Supervisor
 logger = logging.getLogger(__name__)
 
 API_VERSIONS = 18
+COUNTED_ROWS = 100
+"""So many rows of an answer are looked at for errors."""
 _HEADER = struct.Struct(">hhi")
 
 
@@ -155,8 +157,8 @@ class Dispatcher:
             body = await asyncio.to_thread(write_message, api.key, header.api_version, values)
         else:
             body = write_message(api.key, header.api_version, values)
-        if not isinstance(values, bytes) and (code := values.get("error_code")):
-            answer.errors = (code,)
+        if not isinstance(values, bytes):
+            answer.errors = [*_error_codes(values)]
         answer.send([response_header(header, api.key != API_VERSIONS), body])
 
     async def _fetch(self, request: Request, message: fetch.FetchRequest, answer: Answer) -> None:
@@ -180,6 +182,17 @@ class Dispatcher:
         own = [entry for entry in self._versions() if entry["api_key"] == API_VERSIONS]
         values = {"error_code": ErrorCode.unsupported_version, "api_keys": own}
         return [struct.pack(">i", correlation_id), write_message(API_VERSIONS, 0, values)]
+
+
+def _error_codes(values: Values) -> Iterator[ErrorCode]:
+    """Of the answer and of its rows (topics, groups, …), the first of them."""
+    if code := values.get("error_code"):
+        yield code
+    for rows in values.values():
+        if isinstance(rows, list):
+            for row in rows[:COUNTED_ROWS]:
+                if isinstance(row, dict) and (code := row.get("error_code")):
+                    yield code
 
 
 def response_header(header: RequestHeader, may_have_tags: bool = True) -> bytes:

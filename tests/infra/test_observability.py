@@ -1,0 +1,48 @@
+"""Dashboard and alerts: as their script writes them, sound, and of metrics that are there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts.dashboard import PAGE, render
+from tests.components import Components
+from tests.infra.programs import installed, run
+from tests.scenarios.observed import OBSERVABILITY, alert_queries, dashboard_queries, observed
+
+
+@pytest.fixture(scope="module")
+def prometheus(components: Components) -> Path:
+    program = installed("prometheus", components)
+    components.took_part("Prometheus", run([program, "--version"], program.parent).stdout[:40])
+    return program
+
+
+def test_the_dashboard_is_what_the_script_writes() -> None:
+    assert PAGE.read_text() == render(), "run: python scripts/dashboard.py"
+
+
+def test_alerts_are_sound_and_fire_when_they_should(prometheus: Path) -> None:
+    promtool = prometheus.with_name("promtool")
+    for arguments in (
+        ["check", "config", "prometheus.yaml"],
+        ["test", "rules", "alerts.test.yaml"],
+    ):
+        done = run([promtool, *arguments], OBSERVABILITY)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_alert_is_tested_firing_and_at_rest() -> None:
+    tested = (OBSERVABILITY / "alerts.test.yaml").read_text()
+    for alert in alert_queries():
+        assert re.search(rf"alertname: {alert}}}", tested), f"{alert} at rest"
+        assert re.search(rf"alertname: {alert}\n\s+exp_alerts:", tested), f"{alert} firing"
+
+
+def test_each_query_gives_data(prometheus: Path, tmp_path: Path) -> None:
+    found = observed(prometheus, tmp_path, seconds=6)
+    assert found.keys() == {*dashboard_queries(), *alert_queries()}
+    assert [name for name, values in found.items() if not values] == []
+    assert found["Ready brokers: Ready brokers"] == [2.0]
+    assert found["Produced: Produced"][0] > 0
+    assert found["Fetched: Fetched"][0] > 0

@@ -1,0 +1,140 @@
+"""Brokers at work that a real Prometheus scrapes, and what its queries give.
+
+The queries are those of the dashboard and of the alerts in `infra/observability`; a comparison at
+an alert's end is left out, because a healthy cluster gives nothing for it.
+"""
+
+import json
+import re
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import bucketlog
+from bucketlog import Topic
+from bucketlog.embedded import EmbeddedCluster
+from localstack.servers import free_port
+from scripts.dashboard import RATE
+
+ROOT = Path(__file__).parents[2]
+OBSERVABILITY = ROOT / "infra/observability"
+BROKERS = 2
+SCRAPE_S = 1
+READY_TIMEOUT_S = 30.0
+TOPIC = Topic("observed")
+RECORDS, RECORD_BYTES = 200, 1000
+_COMPARISON = re.compile(r"\s*(<|>|==|!=)=?\s*[\d.]+(?=\s+and\s|\s*$)")
+
+
+def dashboard_queries() -> dict[str, str]:
+    """By title and legend, as Grafana would send them."""
+    page = json.loads((OBSERVABILITY / "dashboard.json").read_text())
+    return {
+        f"{panel['title']}: {target['legendFormat']}": target["expr"].replace(RATE, "10s")
+        for panel in page["panels"]
+        for target in panel.get("targets", ())
+    }
+
+
+def alert_queries() -> dict[str, str]:
+    """By alert, without what makes it one."""
+    groups = yaml.safe_load((OBSERVABILITY / "alerts.yaml").read_text())["groups"]
+    return {
+        rule["alert"]: _COMPARISON.sub("", rule["expr"]).replace("[5m]", "[10s]")
+        for group in groups
+        for rule in group["rules"]
+    }
+
+
+class Prometheus:
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def ask(self, path: str, **parameters: str) -> Any:
+        query = urllib.parse.urlencode(parameters)
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{query}", timeout=30) as answer:
+            return json.loads(answer.read())["data"]
+
+    def values(self, query: str) -> list[float]:
+        """Of each series that the query gives now."""
+        return [float(row["value"][1]) for row in self.ask("query", query=query)["result"]]
+
+
+@contextmanager
+def prometheus(program: Path, folder: Path, targets: Sequence[str]) -> Iterator[Prometheus]:
+    """It scrapes `targets` every second, with the rules of `alerts.yaml`."""
+    config = yaml.safe_load((OBSERVABILITY / "prometheus.yaml").read_text())
+    config["global"] = {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": f"{SCRAPE_S}s"}
+    config["rule_files"] = [str(OBSERVABILITY / "alerts.yaml")]
+    config["scrape_configs"][0]["static_configs"] = [{"targets": list(targets)}]
+    path = folder / "prometheus.yaml"
+    path.write_text(yaml.safe_dump(config))
+    address = f"127.0.0.1:{free_port()}"
+    with (folder / "prometheus.log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                *(program, f"--config.file={path}", f"--storage.tsdb.path={folder / 'tsdb'}"),
+                f"--web.listen-address={address}",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        found = Prometheus(f"http://{address}")
+        _wait_until_scraped(found, len(targets), process, folder / "prometheus.log")
+        yield found
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_until_scraped(
+    found: Prometheus, targets: int, process: "subprocess.Popen[bytes]", log: Path
+) -> None:
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while True:
+        try:
+            if sum(found.values("up")) == targets:
+                return
+        except OSError:
+            pass
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise AssertionError(f"Prometheus scrapes nothing:\n{log.read_text()}")
+        time.sleep(0.1)
+
+
+def observed(program: Path, folder: Path, *, seconds: float) -> dict[str, list[float]]:
+    """What each query gives after so many seconds of work; empty where nothing came."""
+    with EmbeddedCluster(
+        folder / "data", brokers=BROKERS, settings={"checkpoint_interval_ms": "1000"}
+    ) as cluster:
+        targets = [f"{each.host}:{each.http_port}" for each in cluster.members]
+        with (
+            prometheus(program, folder, targets) as found,
+            bucketlog.connect(cluster.bootstrap) as log,
+        ):
+            log.topics.create(TOPIC, partitions=4)
+            deadline = time.monotonic() + seconds
+            while time.monotonic() < deadline:
+                _work(log)
+            queries = {**dashboard_queries(), **alert_queries()}
+            return {name: found.values(query) for name, query in queries.items()}
+
+
+def _work(log: bucketlog.Log) -> None:
+    with log.producer() as producer:
+        producer.send_many(TOPIC, (b"x" * RECORD_BYTES for _ in range(RECORDS)))
+    with log.consumer(TOPIC, start="earliest", until="end") as consumer:
+        for _ in consumer.batches(RECORDS):
+            pass
+    try:
+        log.topics.create(TOPIC)  # an error, for those who count them
+    except bucketlog.LogError:
+        time.sleep(0.2)
