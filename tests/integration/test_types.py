@@ -108,7 +108,16 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> User:
 
 def test_mypy_strict(user: User) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--python-executable", user.python, "."],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--cache-dir=/dev/null",
+            "--python-executable",
+            user.python,
+            ".",
+        ],
         cwd=user.code,
         capture_output=True,
         text=True,
