@@ -1,10 +1,9 @@
-"""A Terraform module as data: what is declared in it, and what its expressions refer to.
+"""A Terraform module as data: what is declared in it.
 
 Parsed by python-hcl2. Invariant: what is said of a block comes from the text alone; nothing is
-evaluated (`terraform test` does that where no provider is needed).
+evaluated (Terraform does that, by `validate` and `test`).
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,9 +34,6 @@ class Module:
     calls: dict[str, Body] = field(default_factory=dict)
     variables: dict[str, Body] = field(default_factory=dict)
     outputs: dict[str, Body] = field(default_factory=dict)
-    local_names: set[str] = field(default_factory=set)
-    expressions: list[str] = field(default_factory=list)
-    """Every text in which something may be referred to."""
 
     def source_of(self, call: str) -> Path:
         return (self.path / unquoted(self.calls[call]["source"])).resolve()
@@ -71,9 +67,6 @@ def _add(module: Module, parsed: Mapping[str, Any]) -> None:
                     module.variables.update(_named(block))
                 case "output":
                     module.outputs.update(_named(block))
-                case "locals":
-                    module.local_names.update(key for key in block if key not in _MARKS)
-            module.expressions.extend(_texts(block))
 
 
 def _named(block: Body) -> dict[str, Body]:
@@ -84,44 +77,3 @@ def _declared(block: Body) -> Iterator[Declared]:
     for kind, named in _named(block).items():
         for name, body in _named(named).items():
             yield Declared(kind, name, body)
-
-
-def _texts(value: object) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for key, inner in value.items():
-                if key not in _MARKS:
-                    yield str(key)
-                    yield from _texts(inner)
-        case list():
-            for inner in value:
-                yield from _texts(inner)
-
-
-_LITERAL = re.compile(r'"(?:[^"\\$]|\\.|\$(?!\{))*"')
-_REFERENCE = re.compile(r"(?<![\w.\"-])([a-z]\w*(?:(?:\.|\[[^\][]*\]\.)[a-zA-Z_*]\w*)+)")
-
-
-def references(text: str) -> Iterator[tuple[str, ...]]:
-    """Dotted names in expressions, indices left out: `a.b[0].c` is (a, b, c)."""
-    if not ("${" in text or text.isidentifier()):
-        return
-    for found in _REFERENCE.findall(_LITERAL.sub('""', _unwrapped(text))):
-        yield tuple(re.sub(r"\[[^\][]*\]", "", found).split("."))
-
-
-def _unwrapped(text: str) -> str:
-    """The expressions in a template, without the text around them."""
-    parts = []
-    for piece in text.split("${")[1:]:
-        depth = 1
-        for at, letter in enumerate(piece):
-            depth += {"{": 1, "}": -1}.get(letter, 0)
-            if depth == 0:
-                parts.append(piece[:at])
-                break
-        else:
-            parts.append(piece)
-    return " ; ".join(parts)

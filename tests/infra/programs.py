@@ -4,7 +4,7 @@ them where they are missing.
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.components import Components
@@ -25,10 +25,17 @@ def installed(name: str, components: Components) -> Path:
     return Path(done.stdout.strip())
 
 
-def run(command: Sequence[str | Path], at: Path) -> subprocess.CompletedProcess[str]:
+def run(
+    command: Sequence[str | Path], at: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """In the folder `at`, with nothing of this machine's configuration."""
     return subprocess.run(
-        command, cwd=at, capture_output=True, text=True, check=False, env={**os.environ, **QUIET}
+        command,
+        cwd=at,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **QUIET, **(environment or {})},
     )
 
 

@@ -22,7 +22,7 @@ _STRUCT = re.compile(
 )
 _TOLD = re.compile(
     r"^        :param (\w+): (?P<said>(?:(?!\n        :param ).)*?)"
-    r"\{@link \S+?docs/(?:resources|data-sources)/\w+#(\w+) ",
+    r"\{@link \S+?/docs(?:/(?:resources|data-sources)/\w+)?#(\w+) ",
     re.MULTILINE | re.DOTALL,
 )
 _MAIN = re.compile(
@@ -30,10 +30,18 @@ _MAIN = re.compile(
     r"(?P<body>.*?)(?=^@|^class |\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_PROPERTY = re.compile(r"@builtins\.property\n    @jsii\.member\(.*?\)\n    def (\w+)\(self\)")
+_PROPERTY = re.compile(
+    r"@builtins\.property\n    @jsii\.member\(.*?\)\n    def (\w+)\(self\) -> (.*):\n"
+)
 _STRUCT_TYPE = re.compile(r'typing\.Union\[[\'"]?([A-Z]\w+)[\'"]?, typing\.Dict\[builtins\.str')
+_MANY = re.compile(r"typing\.(Sequence|List|Mapping)\[(.*)\]|(_cdktf_\w+\.StringMap)$")
+_SINGLE = {"str": "string", "Number": "number", "bool": "bool", "IResolvable": "bool"}
 _VERSION = re.compile(r"provider version (\S+)")
 _META = "TerraformMetaArguments"
+
+
+Type = str | list[str]
+"""As Terraform writes types in JSON."""
 
 
 class UnknownTypeError(LookupError):
@@ -41,20 +49,23 @@ class UnknownTypeError(LookupError):
 
 
 class Argument(NamedTuple):
-    """`struct` names the class of what is inside: of blocks, and of attributes that are objects."""
+    """`struct` names the class of what is inside: of blocks, and of attributes that are objects;
+    else there is a `type`. A block that is not `many` may stand there once."""
 
     required: bool
     is_block: bool
+    many: bool
     struct: str | None
+    type: Type
 
 
 class Schema(NamedTuple):
-    """Of a resource or data source. `structs` by class; `root` is one of them. `exported` are the
-    names that may be referred to."""
+    """Of a resource, a data source or a provider. `structs` by class; `root` is one of them.
+    `computed` are attributes that the provider alone sets."""
 
     root: str
     structs: Mapping[str, Mapping[str, Argument]]
-    exported: frozenset[str]
+    computed: Mapping[str, Type]
 
     def arguments(self, struct: str) -> Mapping[str, Argument]:
         return self.structs[struct]
@@ -82,6 +93,10 @@ class ProviderSchema:
     def data(self, kind: str) -> Schema:
         return self._of(kind, "data_")
 
+    def of_provider(self, provider: str) -> Schema:
+        """Of the provider's own settings."""
+        return provider_of(self._text(provider, "provider"))
+
     def _version(self, provider: str) -> str:
         wheel = self._wheels[provider]
         (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
@@ -90,32 +105,52 @@ class ProviderSchema:
 
     def _read(self, kind: str, prefix: str) -> Schema:
         provider, _, name = kind.partition("_")
-        folder = f"data_{kind}" if prefix else name
-        wheel = self._wheels.get(provider)
+        try:
+            return schema_of(self._text(provider, f"data_{kind}" if prefix else name))
+        except KeyError:
+            what = f"{prefix.replace('_', ' ')}{kind}"
+            raise UnknownTypeError(f"no provider here knows {what}") from None
+
+    def _text(self, provider: str, folder: str) -> str:
         path = f"cdktf_cdktf_provider_{provider}/{folder}/__init__.py"
-        if wheel is None or path not in wheel.namelist():
-            raise UnknownTypeError(f"no provider here knows {prefix.replace('_', ' ')}{kind}")
-        return schema_of(wheel.read(path).decode())
+        return self._wheels[provider].read(path).decode()
 
 
 def schema_of(text: str) -> Schema:
     """From the text of a module of the bindings."""
+    structs, roots = _structs(text)
+    main = _MAIN.search(text)
+    if len(roots) != 1 or main is None:
+        raise ValueError(f"bindings of an unknown form: {len(roots)} roots")
+    (root,) = roots
+    computed = {
+        name: _type_of(annotation)
+        for name, annotation in _PROPERTY.findall(main["body"])
+        if name not in structs[root] and not name.endswith("_input")
+    }
+    return Schema(root, structs, computed)
+
+
+def provider_of(text: str) -> Schema:
+    """From the text of the bindings of a provider's settings."""
+    structs, _ = _structs(text)
+    (root,) = (name for name in structs if name.endswith("ProviderConfig"))
+    return Schema(root, structs, {})
+
+
+def _structs(text: str) -> tuple[dict[str, Mapping[str, Argument]], list[str]]:
+    """All of them by name, and which are roots."""
     structs: dict[str, Mapping[str, Argument]] = {}
     roots = []
     for found in _STRUCT.finditer(text):
         structs[found["name"]] = dict(_arguments(found["signature"], found["text"] or ""))
         if _META in (found["bases"] or ""):
             roots.append(found["name"])
-    main = _MAIN.search(text)
-    if len(roots) != 1 or main is None:
-        raise ValueError(f"bindings of an unknown form: {len(roots)} roots")
     for struct in structs.values():
         for argument in struct.values():
             if argument.struct is not None and argument.struct not in structs:
                 raise ValueError(f"bindings of an unknown form: {argument.struct} is nowhere")
-    (root,) = roots
-    exported = frozenset(_PROPERTY.findall(main["body"])) | frozenset(structs[root])
-    return Schema(root, structs, exported)
+    return structs, roots
 
 
 def _arguments(signature: str, text: str) -> Iterator[tuple[str, Argument]]:
@@ -126,6 +161,29 @@ def _arguments(signature: str, text: str) -> Iterator[tuple[str, Argument]]:
         if argument.arg not in told or argument.annotation is None:
             continue  # count, lifecycle and the like: Terraform's own
         terraform, said = told[argument.arg]
-        struct = _STRUCT_TYPE.search(ast.unparse(argument.annotation))
-        is_block = said.startswith(f"{terraform} block.")
-        yield terraform, Argument(default is None, is_block, struct[1] if struct else None)
+        annotation = ast.unparse(argument.annotation)
+        struct = _STRUCT_TYPE.search(annotation)
+        yield (
+            terraform,
+            Argument(
+                required=default is None,
+                is_block=said.startswith(f"{terraform} block."),
+                many="typing.Sequence[" in annotation,
+                struct=struct[1] if struct else None,
+                type="dynamic" if struct else _type_of(annotation),
+            ),
+        )
+
+
+def _type_of(annotation: str) -> Type:
+    many = _MANY.search(annotation)
+    if many is None:
+        found = re.search(r"\.(str|Number|bool|IResolvable)\b", annotation)
+        return _SINGLE[found[1]] if found and "_" not in found[0] else "dynamic"
+    if many[3]:
+        return ["map", "string"]
+    inner = many[2].partition(", ")[2] if many[1] == "Mapping" else many[2]
+    single = _type_of(inner)
+    if not isinstance(single, str):
+        return "dynamic"
+    return ["map" if many[1] == "Mapping" else "list", single]

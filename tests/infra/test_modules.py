@@ -1,68 +1,107 @@
-"""The modules against what the providers accept, and the judges against planted faults."""
+"""The modules under Terraform itself: validated, planned and applied against the providers' schemas
+(`tests/infra/schema_server.py`), and planted faults that must be found.
+"""
 
+import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from tests.components import Components
-from tests.infra.judgement import dangling, miscalls, misfits, undocumented
-from tests.infra.modules import Module, read_module, references
-from tests.infra.programs import EXAMPLES, INFRA, MODULES, installed, module_folders
+from tests.infra.modules import Module, read_module
+from tests.infra.programs import EXAMPLES, INFRA, MODULES, installed, module_folders, run
 from tests.infra.provider_schema import ProviderSchema, schema_of
+from tests.infra.schema_server import serving
 
-Judge = Callable[[Module, ProviderSchema], Iterator[str]]
+FOLDERS = {f"{path.parent.name}/{path.name}": path for path in module_folders()}
+WITHOUT_VALIDATION = "bool"
+
+
+class Workshop(NamedTuple):
+    """Terraform, with the providers' schemas, and a copy of all modules to work in."""
+
+    terraform: Path
+    environment: dict[str, str]
+    copy: Path
+
+    def run(self, at: Path, *step: str) -> tuple[int, str]:
+        """Exit code, and what it says."""
+        done = run([self.terraform, *step, "-no-color"], at, self.environment)
+        return done.returncode, done.stdout + done.stderr
+
+    def validated(self, at: Path) -> list[str]:
+        """What is wrong."""
+        code, said = self.run(at, "init", "-input=false")
+        assert code == 0, said
+        code, said = self.run(at, "validate", "-json")
+        found = json.loads(said)["diagnostics"]
+        assert bool(code) == any(one["severity"] == "error" for one in found)
+        return [f"{one['summary']}: {one['detail']}" for one in found]
+
+    def tested(self, at: Path) -> tuple[int, str]:
+        code, said = self.run(at, "init", "-input=false")
+        assert code == 0, said
+        return self.run(at, "test")
 
 
 @pytest.fixture(scope="module")
-def provider(components: Components) -> ProviderSchema:
+def workshop(
+    terraform: Path, components: Components, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workshop]:
     schema = ProviderSchema(installed("provider-schema", components))
     components.took_part("schema of Terraform's providers", schema.versions)
-    return schema
-
-
-def names(module: Module, provider: ProviderSchema) -> Iterator[str]:
-    yield from misfits(module, provider)
-    yield from dangling(module, provider)
-
-
-def calls(module: Module, _: ProviderSchema) -> Iterator[str]:
-    yield from miscalls(module)
-
-
-def documentation(module: Module, _: ProviderSchema) -> Iterator[str]:
-    yield from undocumented(module, validated=module.path.parent != EXAMPLES)
+    copy = tmp_path_factory.mktemp("infra")
+    ignored = shutil.ignore_patterns(".terraform*", "*.tfstate*")
+    shutil.copytree(INFRA, copy, dirs_exist_ok=True, ignore=ignored)
+    modules = [read_module(path) for path in FOLDERS.values()]
+    resources = {one.kind for module in modules for one in module.resources}
+    data = {one.kind for module in modules for one in module.data}
+    with serving(schema, resources, data) as environment:
+        yield Workshop(terraform, environment, copy)
 
 
 def test_every_module_is_judged() -> None:
-    modules = {path.name for path in module_folders()}
-    assert {"broker", "metadata", "network", "observability", "policies", "spark"} <= modules
-    assert {"localstack", "minimal", "production", "storage"} <= modules
-    declared = sum(len(read_module(path).resources) for path in module_folders())
-    referred = sum(
-        1
-        for path in module_folders()
-        for text in read_module(path).expressions
-        for _ in references(text)
-    )
-    assert declared > 60
-    assert referred > 500
+    assert {"broker", "metadata", "network", "observability", "policies", "spark", "storage"} == {
+        path.name for path in FOLDERS.values() if path.parent == MODULES
+    }
+    assert {"localstack", "minimal", "production"} == {
+        path.name for path in FOLDERS.values() if path.parent == EXAMPLES
+    }
+    assert all(list(path.glob("*.tftest.hcl")) for path in FOLDERS.values())
 
 
-JUDGES: tuple[Judge, ...] = (names, calls, documentation)
+@pytest.mark.parametrize("name", FOLDERS)
+def test_is_valid_and_passes_its_tests(name: str, workshop: Workshop) -> None:
+    at = workshop.copy / name
+    assert workshop.validated(at) == []
+    code, said = workshop.run(at, "test")
+    assert code == 0, said
+    runs = re.findall(r"^run ", next(at.glob("*.tftest.hcl")).read_text(), re.MULTILINE)
+    assert f"Success! {len(runs)} passed, 0 failed" in said
 
 
-@pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.__name__)
-def test_holds_everywhere(judge: Judge, provider: ProviderSchema) -> None:
-    complaints = [
-        f"{path.relative_to(INFRA)}: {text}"
-        for path in module_folders()
-        for text in judge(read_module(path), provider)
-    ]
-    assert not complaints, "\n".join(complaints)
+def undocumented(module: Module, *, validated: bool) -> Iterator[str]:
+    """Variables without description or type, and where `validated` without a validation unless
+    they are true or false; outputs without description."""
+    for name, body in module.variables.items():
+        for needed in ("description", "type"):
+            if needed not in body:
+                yield f"variable {name} has no {needed}"
+        if validated and "validation" not in body and body.get("type") != WITHOUT_VALIDATION:
+            yield f"variable {name} has no validation"
+    for name, body in module.outputs.items():
+        if "description" not in body:
+            yield f"output {name} has no description"
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_is_documented(name: str) -> None:
+    validated = FOLDERS[name].parent == MODULES
+    assert list(undocumented(read_module(FOLDERS[name]), validated=validated)) == []
 
 
 class Plant(NamedTuple):
@@ -75,48 +114,66 @@ class Plant(NamedTuple):
     said: str
 
 
-PLANTED = {
-    "argument": Plant("storage", r"force_destroy +=", "destroy =", "no argument 'destroy'"),
+INVALID = {
+    "argument": Plant("storage", r"force_destroy +=", "destroy =", 'named "destroy"'),
     "missing argument": Plant(
-        "storage", r"bucket = (\S+)\n  policy", r"policy", "log: bucket is required"
+        "storage", r"bucket = (\S+)\n  policy", r"policy", '"bucket" is required'
     ),
-    "block": Plant("storage", r"versioning_configuration {", "state {", "no block 'state'"),
-    "argument of a block": Plant(
-        "storage", r"noncurrent_days +=", "days =", "version_expiration: there is no argument"
-    ),
+    "block": Plant("storage", r"versioning_configuration {", "state {", 'type "state"'),
+    "argument of a block": Plant("storage", r"noncurrent_days +=", "days =", 'named "days"'),
     "missing argument of a block": Plant(
-        "storage", r"\n    status = .*\n", "\n", "configuration.log.rule: status is required"
+        "storage", r"\n    status = .*\n", "\n", '"status" is required'
     ),
     "block as argument": Plant(
-        "storage", r"versioning_configuration {", "versioning_configuration = {", "is a block"
+        "storage", r"versioning_configuration {", "versioning_configuration = {", "Did you mean to"
     ),
     "argument as block": Plant(
-        "broker", r"requires_compatibilities += .*", "requires_compatibilities {}", "no block"
+        "broker", r"requires_compatibilities += .*", "requires_compatibilities {}", "Did you mean"
     ),
-    "type": Plant("spark", r'"aws_emrserverless_', '"aws_emr_serverless_', "the provider knows no"),
-    "attribute": Plant("broker", r"bootstrap\.arn_suffix", "bootstrap.suffix", "'suffix'"),
-    "undeclared resource": Plant("broker", r"role\.broker\.id", "role.other.id", "not declared"),
-    "undeclared variable": Plant("network", r"= var\.cidr\n", "= var.range\n", "no such variable"),
-    "undeclared local": Plant("metadata", r"= local\.port\n", "= local.door\n", "no such local"),
-    "output of a module": Plant(
-        "storage", r"policies\.reader\n", "policies.writer\n", "no such output"
+    "type of resource": Plant(
+        "spark", r'"aws_emrserverless_', '"aws_emr_serverless_', "does not support resource type"
     ),
-    "argument of a call": Plant("storage", r"shard +=", "part =", "no variable 'part'"),
+    "kind of value": Plant(
+        "storage", r"days_after_initiation = 1", 'days_after_initiation = "one"', "number"
+    ),
+    "attribute": Plant("broker", r"bootstrap\.arn_suffix", "bootstrap.suffix", '"suffix"'),
+    "undeclared resource": Plant(
+        "broker", r"role\.broker\.id", "role.other.id", '"aws_iam_role" "other"'
+    ),
+    "undeclared variable": Plant("network", r"= var\.cidr\n", "= var.range\n", 'name "range"'),
+    "output of a module": Plant("storage", r"policies\.reader\n", "policies.writer\n", '"writer"'),
+    "argument of a call": Plant("storage", r"shard +=", "part =", 'named "part"'),
     "missing argument of a call": Plant(
-        "storage", r"  deleting_role_arns += .*\n", "", "deleting_role_arns is required"
+        "storage", r"  deleting_role_arns += .*\n", "", '"deleting_role_arns" is required'
     ),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_finds_a_planted_fault(case: str, tmp_path: Path, workshop: Workshop) -> None:
+    found = workshop.validated(planted(tmp_path, INVALID[case]))
+    assert any(INVALID[case].said in text for text in found), found
+
+
+def test_finds_a_fault_that_only_a_plan_shows(tmp_path: Path, workshop: Workshop) -> None:
+    at = planted(tmp_path, Plant("broker", r"local\.kafka_port \+ index", "local.kafka_port", ""))
+    code, said = workshop.tested(at)
+    assert code != 0
+    assert "Two zones share a port" in said
+
+
+UNDOCUMENTED = {
     "description": Plant("spark", r"description = .*", "", "has no description"),
-    "type of a variable": Plant("spark", r"type        = number", "", "has no type"),
+    "type": Plant("spark", r"type        = number", "", "has no type"),
     "validation": Plant("spark", r"validation {", "lifecycle {", "has no validation"),
 }
 
 
-@pytest.mark.parametrize("case", PLANTED)
-def test_finds_a_planted_fault(case: str, tmp_path: Path, provider: ProviderSchema) -> None:
-    plant = PLANTED[case]
-    module = read_module(planted(tmp_path, plant))
-    found = [text for judge in JUDGES for text in judge(module, provider)]
-    assert any(plant.said in text for text in found), found
+@pytest.mark.parametrize("case", UNDOCUMENTED)
+def test_finds_what_is_not_documented(case: str, tmp_path: Path) -> None:
+    module = read_module(planted(tmp_path, UNDOCUMENTED[case]))
+    found = list(undocumented(module, validated=True))
+    assert any(UNDOCUMENTED[case].said in text for text in found), found
 
 
 def planted(tmp_path: Path, plant: Plant) -> Path:

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.infra.policies import BROKER, EvaluationError, Policies, Policy, evaluated
-from tests.infra.programs import MODULES, run
+from tests.infra.programs import MODULES
 from tiered_storage import keys
 from tiered_storage.backends.s3_options import S3Options
 from tiered_storage.backends.s3_requests import S3Requests
@@ -66,15 +66,6 @@ def lets_through(policy: Policy) -> Iterator[str]:
     for kept in (f"{ROOT}{keys.CLUSTER}", f"{ROOT}{keys.EPOCHS}*"):
         if not denies("s3:DeleteObject", None, kept):
             yield f"deletes of {kept}"
-
-
-def test_of_users(terraform: Path, tmp_path: Path) -> None:
-    """`policies.tftest.hcl`, which users can run."""
-    at = shutil.copytree(MODULES / "policies", tmp_path / "policies")
-    assert run([terraform, "init", "-no-color"], at).returncode == 0
-    done = run([terraform, "test", "-no-color"], at)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"Success! [5-9] passed, 0 failed", done.stdout)
 
 
 def test_the_bucket_lets_nothing_through(policies: Policies) -> None:

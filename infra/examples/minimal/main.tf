@@ -9,6 +9,8 @@ provider "aws" {
   }
 }
 
+provider "random" {}
+
 module "network" {
   source = "../../terraform/network"
 

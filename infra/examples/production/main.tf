@@ -9,6 +9,8 @@ provider "aws" {
   }
 }
 
+provider "random" {}
+
 data "aws_caller_identity" "here" {}
 
 data "aws_partition" "here" {}

@@ -1,4 +1,4 @@
-# For users who can `terraform init`: the providers are mocks, no account is needed.
+# terraform init && terraform test: the providers are mocks, no account is needed.
 
 mock_provider "aws" {}
 

@@ -1,6 +1,6 @@
 output "bucket_name" {
   description = "The bucket."
-  value       = aws_s3_bucket.log.id
+  value       = aws_s3_bucket.log.bucket
 }
 
 output "bucket_arn" {
@@ -10,7 +10,7 @@ output "bucket_arn" {
 
 output "bucket_url" {
   description = "What brokers, readers and Spark are given (BUCKETLOG_BUCKET_URL)."
-  value       = "s3://${join("/", compact([aws_s3_bucket.log.id, var.bucket_prefix]))}"
+  value       = "s3://${join("/", compact([aws_s3_bucket.log.bucket, var.bucket_prefix]))}"
 }
 
 output "broker_policy_json" {

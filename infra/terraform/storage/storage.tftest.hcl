@@ -1,4 +1,4 @@
-# For users who can `terraform init`: the provider is a mock, no account is needed.
+# terraform init && terraform test: the provider is a mock, no account is needed.
 
 mock_provider "aws" {
   mock_data "aws_partition" {
