@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bucketlog.client.consumer import Consumer
     from bucketlog.client.membership import GroupStart
-    from bucketlog.client.topic import Record
+    from bucketlog.client.topic import Record, Topic
 
 BATCH_RECORDS = 1000
 
@@ -66,6 +66,15 @@ def consume(
     output: Annotated[
         RecordOutput, typer.Option("--output", "-o", help="The value alone, or all of a record.")
     ] = RecordOutput.RAW,
+    registry_url: Annotated[
+        str | None,
+        typer.Option(
+            "--registry-url",
+            envvar="BUCKETLOG_SCHEMA_REGISTRY_URL",
+            metavar="URL",
+            help="Show what was written with this schema registry as JSON.",
+        ),
+    ] = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Print records, a line each, as tail -f does: what comes from now on, until it is stopped.
@@ -80,6 +89,7 @@ def consume(
     else:
         show = _raw(key_separator)
     until: Literal["end"] | None = "end" if until_end else None
+    shown = Topic(topic) if registry_url is None else _decoded(topic, registry_url)
     with (
         sigterm_interrupts(),
         connect(bootstrap) as log,
@@ -87,14 +97,24 @@ def consume(
     ):
         if group is None:
             consumer: Consumer[bytes, bytes] = log.consumer(
-                Topic(topic), start=where, partitions=partition, until=until
+                shown, start=where, partitions=partition, until=until
             )
         else:
             consumer = log.consumer(
-                Topic(topic), group=group, start=cast("GroupStart", where), until=until
+                shown, group=group, start=cast("GroupStart", where), until=until
             )
         with consumer:
             _print(consumer, show, count)
+
+
+def _decoded(topic: str, registry_url: str) -> "Topic[bytes, bytes]":
+    """Its frames as JSON."""
+    from bucketlog.client.schemas.registry import SchemaRegistry
+    from bucketlog.client.schemas.shown import Shown
+    from bucketlog.client.topic import Topic
+
+    shown = Shown(SchemaRegistry(registry_url))
+    return Topic(topic, value=shown, key=shown)
 
 
 def _where(

@@ -23,6 +23,10 @@ class Line(NamedTuple):
     timestamp_ms: int | None
 
 
+class JsonText(bytes):
+    """JSON in UTF-8, which a line of jsonl has as what it says, not as text."""
+
+
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 """Made once: `json.dumps` makes an encoder for each call that asks for anything."""
 
@@ -96,6 +100,9 @@ def to_json_line(record: "Record[bytes, bytes]") -> str:
 
 def _put(row: dict[str, Any], name: str, data: bytes | None) -> None:
     try:
+        if isinstance(data, JsonText):
+            row[name] = json.loads(data)
+            return
         row[name] = None if data is None else data.decode()
     except UnicodeDecodeError:
         row[f"{name}_base64"] = base64.b64encode(data or b"").decode()

@@ -138,8 +138,10 @@ def parsed_schema(schema: SchemaText) -> Parsed:
         ) from error
 
 
-def data_reader(parsed: Parsed) -> Callable[[bytes, int], Any]:
+def data_reader(parsed: Parsed, *, with_names: bool = True) -> Callable[[bytes, int], Any]:
     """Reads data of a parsed schema, to its last byte. Raises `InvalidDataError`.
+
+    `with_names`: a record in a union of several comes as (its full name, it).
 
     A schema that contains itself is read by fastavro's Python, whose recursion ends in an error:
     deep data would overflow the stack of the compiled reader, and end the process.
@@ -159,7 +161,7 @@ def data_reader(parsed: Parsed) -> Callable[[bytes, int], Any]:
         stream = io.BytesIO(data)
         stream.seek(at)
         try:
-            datum = read(stream, schema, None, True, True)
+            datum = read(stream, schema, None, with_names, True)
         except (*_UNREADABLE, RecursionError, TypeError) as error:
             raise InvalidDataError(
                 f"no Avro data of its schema: {type(error).__name__}: {error}",

@@ -4,6 +4,7 @@ Invariants: an answer is kept, a failure never; what cannot be known because the
 reach is a `SchemaRegistryError`, never a word about the record. What is kept is bounded.
 """
 
+import functools
 import os
 import threading
 import weakref
@@ -191,12 +192,16 @@ class SchemaRegistry:
         if schema_type is None or text is None:
             raise InvalidDataError(f"schema {schema_id} is {kind}: no format here reads it")
         if kind == "PROTOBUF":
-            text = self._as_descriptor(client, schema_id, text)
+            text = self._as_descriptor(
+                client, text, functools.partial(client.get_schema, schema_id, fmt="serialized")
+            )
         references: dict[str, str] = {}
         self._collect(client, found, references, set())
         return SchemaText(text, schema_type, references)
 
-    def _as_descriptor(self, client: "SchemaRegistryClient", schema_id: int, text: str) -> str:
+    def _as_descriptor(
+        self, client: "SchemaRegistryClient", text: str, ask: "Callable[[], Schema]"
+    ) -> str:
         """Confluent's registry has text and, where asked, the descriptor; others may not."""
         from bucketlog.client.schemas.protobuf import file_of
 
@@ -205,7 +210,7 @@ class SchemaRegistry:
         registry = needed("confluent_kafka.schema_registry", "registry")
         _forget(client)
         try:
-            return client.get_schema(schema_id, fmt="serialized").schema_str or text
+            return ask().schema_str or text
         except registry.SchemaRegistryError:
             return text
 
@@ -222,9 +227,13 @@ class SchemaRegistry:
             seen.add((one.subject, one.version))
             if len(seen) > _REFERENCES_MAX:
                 raise InvalidDataError(f"a schema refers to more than {_REFERENCES_MAX} others")
-            inner = client.get_version(one.subject, one.version, True).schema
+            ask = functools.partial(_version, client, one.subject, one.version)
+            inner = ask()
+            text = inner.schema_str or ""
+            if inner.schema_type == "PROTOBUF":
+                text = self._as_descriptor(client, text, functools.partial(ask, "serialized"))
             self._collect(client, inner, found, seen)
-            found[one.name or one.subject] = inner.schema_str or ""
+            found[one.name or one.subject] = text
 
     def _with_imports(self, client: "SchemaRegistryClient", schema: SchemaText) -> "Schema":
         registry = needed("confluent_kafka.schema_registry", "registry")
@@ -237,6 +246,12 @@ class SchemaRegistry:
             references.append(registry.SchemaReference(name, name, version))
         whole: Schema = registry.Schema(schema.text, schema.type, references)
         return whole
+
+
+def _version(
+    client: "SchemaRegistryClient", subject: str, version: int, fmt: str | None = None
+) -> "Schema":
+    return client.get_version(subject, version, True, fmt).schema
 
 
 def _forget(client: Any) -> None:
