@@ -208,6 +208,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
 IN_TESTS = {
     "spark-damage": "tests/unit/test_spark_damage.py",
     "ingest": "tests/spark/test_ingest*.py",
+    "dashboard": "tests/infra/test_observability.py",
 }
 """Whose short form says no more than tests do that run anyway: it runs where it is named."""
 

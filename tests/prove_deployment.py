@@ -11,9 +11,11 @@ from pathlib import Path
 from bucketlog.embedded_folder import is_alive
 from localstack.keeper import FILE, STORES, Deployment
 from localstack.up import down, up
+from tests.scenarios.observed import observed
 from tests.shortfall import Figures, ShortfallError
 
 FLIGHTS = 336_776
+INSTALL = Path(__file__).parents[1] / "scripts/install.sh"
 
 
 def prove_up(short: bool) -> Figures:
@@ -57,4 +59,23 @@ def _main_job(deployment: Deployment, flights: int, *, spark: bool) -> Figures:
     return figures
 
 
-DEPLOYMENT_TARGETS: dict[str, Callable[[bool], Figures]] = {"up": prove_up}
+def prove_dashboard(short: bool) -> Figures:
+    """Every query of the dashboard and of each alert gives data, of brokers at work."""
+    asked = subprocess.run(
+        [str(INSTALL), "--where", "prometheus"], stdout=subprocess.PIPE, text=True, check=False
+    )
+    if asked.returncode:
+        raise ShortfallError("prometheus is missing: scripts/install.sh prometheus", {})
+    with tempfile.TemporaryDirectory(prefix="bucketlog-observed-") as folder:
+        program = Path(asked.stdout.strip())
+        found = observed(program, Path(folder), seconds=6 if short else 60)
+    figures = {"queries": len(found), "empty": [name for name, rows in found.items() if not rows]}
+    if figures["empty"]:
+        raise ShortfallError(f"these give nothing: {figures['empty']}", figures)
+    return figures
+
+
+DEPLOYMENT_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "up": prove_up,
+    "dashboard": prove_dashboard,
+}
