@@ -29,6 +29,17 @@ class RecordOutput(StrEnum):
     JSONL = "jsonl"
 
 
+RegistryUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--registry-url",
+        envvar="BUCKETLOG_SCHEMA_REGISTRY_URL",
+        metavar="URL",
+        help="Show what was written with this schema registry as JSON.",
+    ),
+]
+
+
 def consume(
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
     start: Annotated[
@@ -66,15 +77,7 @@ def consume(
     output: Annotated[
         RecordOutput, typer.Option("--output", "-o", help="The value alone, or all of a record.")
     ] = RecordOutput.RAW,
-    registry_url: Annotated[
-        str | None,
-        typer.Option(
-            "--registry-url",
-            envvar="BUCKETLOG_SCHEMA_REGISTRY_URL",
-            metavar="URL",
-            help="Show what was written with this schema registry as JSON.",
-        ),
-    ] = None,
+    registry_url: RegistryUrl = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Print records, a line each, as tail -f does: what comes from now on, until it is stopped.
@@ -82,14 +85,13 @@ def consume(
     --from start prints what is there first; -n and --until-end stop by themselves."""
     where = _where(topic, start, group, partition, until_end=until_end)
     from bucketlog.client.log import connect
-    from bucketlog.client.topic import Topic
 
     if output is RecordOutput.JSONL:
         show: Callable[[Record[bytes, bytes]], bytes] = _json
     else:
         show = _raw(key_separator)
     until: Literal["end"] | None = "end" if until_end else None
-    shown = Topic(topic) if registry_url is None else _decoded(topic, registry_url)
+    shown = _shown(topic, registry_url)
     with (
         sigterm_interrupts(),
         connect(bootstrap) as log,
@@ -107,11 +109,14 @@ def consume(
             _print(consumer, show, count)
 
 
-def _decoded(topic: str, registry_url: str) -> "Topic[bytes, bytes]":
-    """Its frames as JSON."""
+def _shown(topic: str, registry_url: str | None) -> "Topic[bytes, bytes]":
+    """With a registry its frames as JSON."""
+    from bucketlog.client.topic import Topic
+
+    if registry_url is None:
+        return Topic(topic)
     from bucketlog.client.schemas.registry import SchemaRegistry
     from bucketlog.client.schemas.shown import Shown
-    from bucketlog.client.topic import Topic
 
     shown = Shown(SchemaRegistry(registry_url))
     return Topic(topic, value=shown, key=shown)
