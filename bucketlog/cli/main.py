@@ -7,6 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from bucketlog.cli.apply import apply
+from bucketlog.cli.bench import app as bench_app
 from bucketlog.cli.broker import broker
 from bucketlog.cli.completion import COMPLETE, completion
 from bucketlog.cli.config import app as config_app
@@ -57,6 +58,7 @@ app.command("replay")(replay)
 app.add_typer(group_app, name="group")
 app.add_typer(segment_app, name="segment")
 app.command("doctor")(doctor)
+app.add_typer(bench_app, name="bench")
 app.command("cost")(cost)
 app.command("demo")(demo)
 app.add_typer(config_app, name="config")

@@ -85,3 +85,42 @@ def stops() -> Iterator[Stops]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class StopAsked:
+    """Whether Ctrl-C or SIGTERM came; called, it says so."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self) -> bool:
+        return self.number != 0
+
+    def raise_it(self) -> None:
+        """As it would have been raised without `stop_asked`."""
+        if self.number:
+            raise Terminated if self.number == signal.SIGTERM else KeyboardInterrupt
+
+
+@contextmanager
+def stop_asked() -> Iterator[StopAsked]:
+    """Within the block the first Ctrl-C or SIGTERM is noted and interrupts nothing; another one
+    does as before the block. For the main thread."""
+    asked = StopAsked()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        asked.number = number
+        restore()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # nohup, or in the background of a script
+            signal.signal(number, note)
+    try:
+        yield asked
+    finally:
+        restore()

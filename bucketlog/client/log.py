@@ -105,6 +105,11 @@ class Log:
         check_names("producer", options)
         return {**self._config, **producer_config(options)}
 
+    def consumer_config(self, options: PartitionOptions) -> dict[str, Any]:
+        """librdkafka's settings of a consumer without a group on this cluster."""
+        check_names("consumer", options)
+        return {**self._config, **consumer_config(dict(options), None)}
+
     @overload
     def consumer(
         self, topic: Topic[K, V], **options: Unpack[PartitionOptions]

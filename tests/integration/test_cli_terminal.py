@@ -167,6 +167,18 @@ def test_tables_and_questions_in_a_terminal(shell: Shell, name: str, tmp_path: P
         assert ended(child)[0] == 0
 
 
+def test_load_in_a_terminal_until_ctrl_c(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    with terminal(shell, "bench", "end-to-end", name, "-s", "60") as child:
+        child.expect(r"\d s +[\d,]+ records  p50 [\d.]+ ms")
+        child.sendintr()
+        code, shown = ended(child)
+    assert code == 130
+    assert "RECORDS/S" in shown
+    assert "end to end" in shown
+    assert "Traceback" not in shown
+
+
 def test_dev_in_a_terminal(shell: Shell) -> None:
     seed = ("--seed", "flights", "--seed-records", "50")
     with terminal(shell, "dev", "--port", "0", *seed) as child:
@@ -226,6 +238,7 @@ def test_groups_in_a_terminal(shell: Shell, name: str) -> None:
         ("segment verify {bucket}", "all sound"),
         ("segment gc {bucket} --dry-run", "REASON"),
         ("cost {bucket}", "prices in USD"),
+        ("bench consume {name}", "RECORDS/S"),
         ("config show", "BUCKETLOG_BOOTSTRAP"),
         ("config list", "IN USE"),
         ("completion zsh", "compdef"),
@@ -254,6 +267,7 @@ def test_what_is_shown_in_a_terminal(
         "consume {name} -f start --until-end -o jsonl",
         "segment ls {bucket}",
         "segment verify {bucket}",
+        "bench consume {name}",
         "cost {bucket}",
         "config show --all",
         "completion bash",
@@ -294,6 +308,7 @@ def test_consume_pipes_into_produce_and_counts_agree(shell: Shell, name: str) ->
     [
         ("produce", "t"),
         ("consume", "t"),
+        ("bench", "produce", "t"),
         ("topic", "list"),
         ("group", "list"),
         ("apply", "-", "--yes"),

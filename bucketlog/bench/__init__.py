@@ -1,0 +1,1 @@
+"""Load on a cluster that speaks Kafka's protocol, and what it measured: `bucketlog bench`."""

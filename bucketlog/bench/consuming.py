@@ -1,0 +1,149 @@
+"""Reading all partitions of a topic as fast as they come.
+
+Librdkafka's messages are counted as they are: nothing is decoded, and no group is asked. Invariant:
+without a time limit exactly what stood before the ends, as they were at the begin, ends it; what
+others add meanwhile may be counted beside.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import Consumer as KafkaConsumer
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from bucketlog.bench.account import Second, Summary
+from bucketlog.bench.histogram import Histogram, latency_of
+from bucketlog.bench.producing import SECOND_NS, Clock, Watching
+from bucketlog.bench.schedule import NS_PER_S
+from bucketlog.client.kafka_errors import log_error
+from bucketlog.errors import ConfigurationError, LogError
+
+BATCH = 10_000
+WAIT_S = 0.05
+PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN})
+"""librdkafka goes on trying; raised where nothing has come for as long as a request may take."""
+
+
+def open_consumer(config: Mapping[str, Any], topic: str, begin: Mapping[int, int]) -> KafkaConsumer:
+    """It reads from these offsets. Raises `ConfigurationError`, `LogError`."""
+    try:
+        consumer = KafkaConsumer({**config, "enable.partition.eof": True})
+    except KafkaException as error:
+        raise ConfigurationError(
+            f"a setting of the client: {error.args[0].str()}", remedy="correct --client-config"
+        ) from error
+    try:
+        consumer.assign([KafkaPartition(topic, part, at) for part, at in begin.items()])
+    except KafkaException as error:
+        consumer.close()
+        raise log_error(error.args[0], f"opening topic {topic!r}") from error
+    return consumer
+
+
+class Consuming:
+    """One run. `ends` are the offsets that end it by partition, None: they do not."""
+
+    def __init__(
+        self,
+        topic: str,
+        consumer: KafkaConsumer,
+        ends: Mapping[int, int] | None,
+        clock: Clock,
+        watching: Watching,
+        *,
+        records: int | None,
+        duration_ns: int | None,
+        patience_ns: int,
+    ) -> None:
+        self.records = 0
+        self.size_bytes = 0
+        self.failure: LogError | None = None
+        self._topic = topic
+        self._consumer = consumer
+        self._ends = None if ends is None else dict(ends)
+        self._clock = clock
+        self._watching = watching
+        self._records_max = records
+        self._duration_ns = duration_ns
+        self._patience_ns = patience_ns
+        self._last_ns = 0
+        self._broken_since_ns: int | None = None
+
+    def run(self) -> None:
+        begun_ns = self._clock.now_ns()
+        told_ns = told_records = 0
+        on_second = self._watching.on_second
+        while not self._is_over(elapsed_ns := self._clock.now_ns() - begun_ns):
+            if on_second is not None and elapsed_ns - told_ns >= SECOND_NS:
+                on_second(_second(elapsed_ns, self.records - told_records))
+                told_ns, told_records = elapsed_ns, self.records
+            left = BATCH if self._records_max is None else self._records_max - self.records
+            messages = self._consumer.consume(min(BATCH, left), WAIT_S)
+            now_ns = self._clock.now_ns() - begun_ns
+            if messages:
+                self._count(messages, now_ns)
+            self._check_stall(now_ns)
+
+    def settle(self, patience_s: float) -> None:
+        """Nothing is under way."""
+        self._consumer.close()
+
+    def summary(self, *, is_interrupted: bool) -> Summary:
+        return Summary(
+            topic=self._topic,
+            records=self.records,
+            failed=0,
+            seconds=round(self._last_ns / NS_PER_S, 3),
+            record_bytes=round(self.size_bytes / self.records) if self.records else 0,
+            size_bytes=self.size_bytes,
+            wanted_per_s=0,
+            latency={},
+            late=None,
+            lost=0,
+            given_up=0,
+            is_interrupted=is_interrupted,
+        )
+
+    def _is_over(self, elapsed_ns: int) -> bool:
+        return (
+            self._watching.is_stopped()
+            or self.failure is not None
+            or (self._duration_ns is not None and elapsed_ns >= self._duration_ns)
+            or (self._records_max is not None and self.records >= self._records_max)
+            or self._ends == {}
+        )
+
+    def _count(self, messages: list[Message], now_ns: int) -> None:
+        good = [message for message in messages if message.error() is None]
+        if good:
+            self.records += len(good)
+            self.size_bytes += sum(map(len, good))
+            self._last_ns = now_ns
+            self._broken_since_ns = None
+        if len(good) < len(messages):
+            for message in messages:
+                error = message.error()
+                if error is not None:
+                    self._take_error(error, message, now_ns)
+
+    def _take_error(self, error: KafkaError, message: Message, now_ns: int) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
+            partition, offset = message.partition() or 0, message.offset() or 0
+            if self._ends is not None and offset >= self._ends.get(partition, 0):
+                self._ends.pop(partition, None)
+        elif error.code() in PASSING:
+            self._broken_since_ns = self._broken_since_ns or now_ns
+        else:
+            self.failure = self.failure or log_error(error, f"reading topic {self._topic!r}")
+
+    def _check_stall(self, now_ns: int) -> None:
+        since_ns = self._broken_since_ns
+        if since_ns is not None and now_ns - since_ns > self._patience_ns:
+            self.failure = log_error(
+                KafkaError(KafkaError._TRANSPORT), f"reading topic {self._topic!r}"
+            )
+
+
+def _second(elapsed_ns: int, records: int) -> Second:
+    return Second(elapsed_ns / NS_PER_S, records, latency_of(Histogram()), 0)

@@ -1,0 +1,396 @@
+"""`bucketlog bench`: load on a cluster, and what it measured."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+
+import typer
+
+from bucketlog.cli.bench_topic import LoadTopic
+from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
+from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, note, print_rows
+from bucketlog.cli.signals import StopAsked, stop_asked
+from bucketlog.cli.topic_names import known_topic
+from bucketlog.errors import ConfigurationError, LogError
+
+if TYPE_CHECKING:
+    from bucketlog.bench.account import Second, Summary
+    from bucketlog.bench.histogram import Latency
+    from bucketlog.bench.producing import Clock, Load, Producing, Watching
+    from bucketlog.client.log import Log
+
+ONE_PROCESS = (
+    "It measures this client, too: a process of Python is one core, which sends some 300,000 small "
+    "records a second, and reads a million. For more load run several."
+)
+app = typer.Typer(
+    help=f"Put load on any cluster that speaks Kafka's protocol. {ONE_PROCESS}",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+DEFAULT_SECONDS = 10.0
+STOP_S = 5.0
+"""What Ctrl-C waits for acknowledgements; a second one does not."""
+RUN_ID_BYTES = 8
+
+Name = Annotated[str, typer.Argument(metavar="TOPIC")]
+Records = Annotated[int | None, typer.Option("--records", "-n", min=1, help="Stop after so many.")]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--seconds", "-s", min=0.1, help=f"Stop then; default: {DEFAULT_SECONDS:g}."),
+]
+RecordBytes = Annotated[int, typer.Option(min=1, help="Size of each value.")]
+Rate = Annotated[
+    str,
+    typer.Option(
+        metavar="RATE",
+        help="Records a second, or bytes as 10MB/s; latency then counts from when a record was "
+        "due. 0: as fast as it can.",
+    ),
+]
+Producers = Annotated[int, typer.Option(min=1, help="So many, in turn.")]
+Codec = Annotated[Literal["none", "gzip", "snappy", "lz4", "zstd"], typer.Option()]
+Keys = Annotated[int, typer.Option(min=0, help="So many keys; 0: records have none.")]
+BatchBytes = Annotated[int, typer.Option(min=1, help="A batch leaves when it has so many,")]
+LingerMs = Annotated[float, typer.Option(min=0, help="or is so old.")]
+Acks = Annotated[
+    Literal["all", "1", "0"], typer.Option(help="all: idempotent, too, as the SDK is.")
+]
+WarmUp = Annotated[float, typer.Option(min=0, help="Send so long before anything is counted.")]
+TimeoutSeconds = Annotated[
+    float, typer.Option(min=1, help="A record that is not acknowledged by then has failed.")
+]
+Create = Annotated[bool, typer.Option("--create", help="Create the topic if there is none.")]
+Partitions = Annotated[
+    int | None, typer.Option("--partitions", "-p", min=1, help="Of a topic that is created.")
+]
+Delete = Annotated[
+    bool, typer.Option("--delete", help="Delete the topic at the end, if it was created.")
+]
+ClientConfig = Annotated[
+    list[str] | None,
+    typer.Option("--client-config", "-X", metavar="NAME=VALUE", help="librdkafka's: TLS, SASL, …"),
+]
+Where = Annotated[Literal["start", "end"], typer.Option("--from", "-f", help="Where to begin.")]
+
+
+@app.command("produce", help=f"Send records, and tell rate and latency. {ONE_PROCESS}")
+def produce(
+    topic: Name,
+    records: Records = None,
+    seconds: Seconds = None,
+    record_bytes: RecordBytes = 100,
+    rate: Rate = "0",
+    producers: Producers = 1,
+    compression: Codec = "none",
+    key_cardinality: Keys = 0,
+    batch_bytes: BatchBytes = 1024 * 1024,
+    linger_ms: LingerMs = 5.0,
+    acks: Acks = "all",
+    warm_up_seconds: WarmUp = 0.0,
+    timeout_seconds: TimeoutSeconds = 30.0,
+    create: Create = False,
+    partitions: Partitions = None,
+    delete: Delete = False,
+    client_config: ClientConfig = None,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    output: OutputFormat = Output.TABLE,
+) -> int:
+    from bucketlog.bench.payload import Payload
+
+    made = LoadTopic(topic, create=create, partitions=partitions, delete=delete)
+    load = _load(topic, record_bytes, rate, records, seconds, warm_up_seconds)
+    sending = _Sending(compression, batch_bytes, linger_ms, acks, timeout_seconds, producers)
+    with _connected(bootstrap, client_config) as (log, extra), made.on(log):
+        payload = Payload(record_bytes, key_cardinality=key_cardinality, random=_random())
+
+        def make(clock: "Clock", watching: "Watching") -> "Producing":
+            from bucketlog.bench.producing import Producing
+
+            return Producing(load, sending.open(log, extra), payload, clock, watching)
+
+        return _run(make, timeout_seconds, output)
+
+
+@app.command("consume", help=f"Read all partitions, and tell the rate. {ONE_PROCESS}")
+def consume(
+    topic: Name,
+    records: Records = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", "-s", min=0.1, help="Stop then; default: at the end as it is."),
+    ] = None,
+    start: Annotated[
+        Literal["start", "end"],
+        typer.Option("--from", "-f", envvar="BUCKETLOG_BENCH_CONSUME_FROM"),
+    ] = "start",
+    timeout_seconds: Annotated[
+        float, typer.Option(min=1, help="No broker for so long is an error.")
+    ] = 30.0,
+    client_config: ClientConfig = None,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    output: OutputFormat = Output.TABLE,
+) -> int:
+    if start == "end" and seconds is None and records is None:
+        raise ConfigurationError(
+            "--from end has nothing to read", remedy="add --seconds or --records"
+        )
+    with _connected(bootstrap, client_config) as (log, extra):
+        with known_topic(log, topic, is_wanted=True):
+            details = log.topics.describe(topic)
+        ends = {part.partition: part.latest for part in details.partitions}
+        begin = {part.partition: part.earliest for part in details.partitions}
+        if start == "end":
+            begin = ends
+        is_bounded = seconds is None and start == "start"
+        if is_bounded:
+            ends = {part: end for part, end in ends.items() if begin[part] < end}
+            begin = {part: begin[part] for part in ends}
+
+        def make(clock: "Clock", watching: "Watching") -> "_Bench":
+            from bucketlog.bench.consuming import Consuming, open_consumer
+
+            return Consuming(
+                topic,
+                open_consumer({**log.consumer_config({}), **extra}, topic, begin),
+                ends if is_bounded else None,
+                clock,
+                watching,
+                records=records,
+                duration_ns=None if seconds is None else int(seconds * 1e9),
+                patience_ns=int(timeout_seconds * 1e9),
+            )
+
+        return _run(make, timeout_seconds, output)
+
+
+@app.command(
+    "end-to-end",
+    help=f"Send records and receive them, and tell how long they took. {ONE_PROCESS}",
+)
+def end_to_end(
+    topic: Name,
+    records: Records = None,
+    seconds: Seconds = None,
+    record_bytes: RecordBytes = 100,
+    rate: Rate = "1000",
+    compression: Codec = "none",
+    key_cardinality: Keys = 0,
+    batch_bytes: BatchBytes = 1024 * 1024,
+    linger_ms: LingerMs = 5.0,
+    warm_up_seconds: WarmUp = 1.0,
+    timeout_seconds: TimeoutSeconds = 30.0,
+    create: Create = False,
+    partitions: Partitions = None,
+    delete: Delete = False,
+    client_config: ClientConfig = None,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    output: OutputFormat = Output.TABLE,
+) -> int:
+    made = LoadTopic(topic, create=create, partitions=partitions, delete=delete)
+    load = _load(topic, record_bytes, rate, records, seconds, warm_up_seconds)
+    sending = _Sending(compression, batch_bytes, linger_ms, "all", timeout_seconds, 1)
+    with _connected(bootstrap, client_config) as (log, extra), made.on(log):
+        return _run(
+            lambda clock, watching: _ends(
+                log, load, sending, extra, key_cardinality, clock, watching
+            ),
+            timeout_seconds,
+            output,
+        )
+
+
+def _ends(
+    log: "Log",
+    load: "Load",
+    sending: "_Sending",
+    extra: Mapping[str, str],
+    key_cardinality: int,
+    clock: "Clock",
+    watching: "Watching",
+) -> "_Bench":
+    from dataclasses import replace
+    from functools import partial
+
+    from bucketlog.bench.account import Measured
+    from bucketlog.bench.consuming import open_consumer
+    from bucketlog.bench.end_to_end import HEADER_BYTES, EndToEnd, Receiver, stamp
+    from bucketlog.bench.payload import Payload
+    from bucketlog.bench.producing import Producing
+
+    if load.record_bytes < HEADER_BYTES:
+        raise ConfigurationError(
+            f"--record-bytes {load.record_bytes}",
+            remedy=f"give at least {HEADER_BYTES}: records carry when they were due",
+        )
+    begin = {part.partition: part.latest for part in log.topics.describe(load.topic).partitions}
+    consumer = open_consumer({**log.consumer_config({}), **extra}, load.topic, begin)
+    run_id, measured = os.urandom(RUN_ID_BYTES), Measured()
+    payload = Payload(
+        load.record_bytes,
+        key_cardinality=key_cardinality,
+        random=_random(),
+        header_bytes=HEADER_BYTES,
+    )
+    producing = Producing(
+        load,
+        sending.open(log, extra),
+        payload,
+        clock,
+        replace(watching, measured=measured),
+        partial(stamp, run_id),
+    )
+    return EndToEnd(producing, Receiver(consumer, run_id, clock, measured), clock)
+
+
+class _Bench(Protocol):
+    """What is run, until it is done or its `Watching` stops it."""
+
+    @property
+    def failure(self) -> LogError | None: ...
+
+    def run(self) -> None: ...
+
+    def settle(self, patience_s: float) -> None: ...
+
+    def summary(self, *, is_interrupted: bool) -> "Summary": ...
+
+
+def _run(make: "Callable[[Clock, Watching], _Bench]", timeout_s: float, output: Output) -> int:
+    """The summary is printed however it ends, and then told how."""
+    from bucketlog.bench.producing import Clock, Watching
+
+    on_second = _show_second if sys.stderr.isatty() else None
+    with stop_asked() as asked:
+        bench = make(Clock(time.monotonic_ns, time.sleep), Watching(asked, on_second))
+        try:
+            bench.run()
+        finally:
+            bench.settle(STOP_S if asked() else timeout_s)
+    summary = bench.summary(is_interrupted=asked())
+    _print(summary, output)
+    sys.stdout.flush()
+    _raise(bench, asked)
+    if summary.lost:
+        note(f"{summary.lost:,} records were acknowledged and did not come")
+    return EXIT_FAILED if summary.lost else EXIT_OK
+
+
+def _raise(bench: _Bench, asked: StopAsked) -> None:
+    if bench.failure is not None:
+        raise bench.failure
+    asked.raise_it()
+
+
+def _print(summary: "Summary", output: Output) -> None:
+    if output is not Output.TABLE:
+        print(json.dumps(summary.as_json(), indent=2 if output is Output.JSON else None))
+        return
+    totals = {
+        "records": summary.records,
+        "failed": summary.failed,
+        "seconds": f"{summary.seconds:,.2f}",
+        "records/s": f"{summary.records_per_s:,.1f}",
+        "MB/s": f"{summary.mb_per_s:,.2f}",
+    }
+    print_rows([totals], tuple(totals), Output.TABLE)
+    latencies = dict(summary.latency)
+    if summary.late is not None:
+        latencies["sent late"] = summary.late
+    if latencies:
+        rows = [_latency_row(name, found) for name, found in latencies.items()]
+        print()
+        print_rows(rows, tuple(rows[0]), Output.TABLE)
+
+
+def _latency_row(name: str, latency: "Latency") -> dict[str, str]:
+    told = {key.replace("_", "."): f"{value:,.2f}" for key, value in latency._asdict().items()}
+    return {"ms": name, **told}
+
+
+def _show_second(second: "Second") -> None:
+    latency = second.latency
+    told = f"{second.elapsed_s:5.0f} s  {second.records:>9,} records"
+    if latency.max:
+        told += f"  p50 {latency.p50:.1f} ms  p99 {latency.p99:.1f} ms  max {latency.max:.1f} ms"
+    note(f"{told}  {second.waiting:,} waiting" if second.waiting else told)
+
+
+def _load(
+    topic: str,
+    record_bytes: int,
+    rate: str,
+    records: int | None,
+    seconds: float | None,
+    warm_up_seconds: float,
+) -> "Load":
+    from bucketlog.bench.producing import Load
+    from bucketlog.bench.schedule import NS_PER_S, parse_rate
+
+    if records is None and seconds is None:
+        seconds = DEFAULT_SECONDS
+    return Load(
+        topic,
+        record_bytes,
+        parse_rate(rate, record_bytes),
+        records,
+        None if seconds is None else int(seconds * NS_PER_S),
+        int(warm_up_seconds * NS_PER_S),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """The producers' settings."""
+
+    compression: Literal["none", "gzip", "snappy", "lz4", "zstd"]
+    batch_bytes: int
+    linger_ms: float
+    acks: str
+    timeout_s: float
+    producers: int
+
+    def open(self, log: "Log", extra: Mapping[str, str]) -> Any:
+        from bucketlog.bench.producing import open_outboxes
+
+        config = log.producer_config(
+            {
+                "compression": self.compression,
+                "batch_bytes": self.batch_bytes,
+                "linger_ms": self.linger_ms,
+                "delivery_timeout_s": self.timeout_s,
+                "idempotent": self.acks == "all",
+            }
+        )
+        return open_outboxes({**config, "acks": self.acks, **extra}, self.producers)
+
+
+@contextmanager
+def _connected(
+    bootstrap: str, client_config: list[str] | None
+) -> "Iterator[tuple[Log, dict[str, str]]]":
+    """The cluster, and the settings that go before all others."""
+    extra: dict[str, str] = {}
+    for text in client_config or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise ConfigurationError(f"--client-config {text}", remedy="give it as NAME=VALUE")
+        extra[name] = value
+    from bucketlog.bench.producing import open_outboxes
+    from bucketlog.client.log import connect
+
+    if extra:
+        open_outboxes({**extra, "bootstrap.servers": ""}, 1)  # a name that is none is told here
+    with connect(bootstrap, config=extra) as log:
+        yield log, extra
+
+
+def _random() -> Any:
+    from random import Random
+
+    return Random()
