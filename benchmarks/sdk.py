@@ -21,10 +21,12 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, Message
 from confluent_kafka import Producer as KafkaProducer
 from confluent_kafka import TopicPartition as KafkaPartition
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from pydantic import BaseModel
 
 import bucketlog
 from benchmarks.under_test import add_arguments, broker_under_test, report
+from bucketlog.client.formats import Format
 from bucketlog.client.options import producer_config
 
 TOPIC = "sdk"
@@ -231,7 +233,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             f"{name}/{base}": round(ratio(times, name, base), 2)
             for name, base in [*((name, base) for name, (base, _) in RATIOS.items()), *TOLD.items()]
         },
-        "pydantic_us_per_record": pydantic_cost(args.records),
+        "format_us_per_record": format_costs(args.records),
         "record_bytes": args.record_bytes,
         "records": args.records,
         "rounds": args.rounds,
@@ -243,13 +245,23 @@ def ratio(times: dict[str, list[float]], name: str, base: str) -> float:
     return median(there / here for here, there in zip(times[name], times[base], strict=True))
 
 
-def pydantic_cost(count: int) -> dict[str, float]:
-    """What a model's own encoding and decoding takes, in the same process."""
-    chosen = MODEL.value_format
-    data = chosen.encode(READING)
+def format_costs(count: int) -> dict[str, dict[str, float]]:
+    """What a value's own encoding and decoding takes, in the same process; a schema registry adds
+    a frame and nothing more, once it was asked."""
+    message = reading_message()
+    typed: tuple[tuple[str, Format[Any], Any], ...] = (
+        ("json", MODEL.value_format, READING),
+        ("avro", bucketlog.Avro(Reading), READING),
+        ("protobuf", bucketlog.Protobuf(type(message)), message),
+    )
+    return {name: format_cost(chosen, value, count) for name, chosen, value in typed}
+
+
+def format_cost(chosen: Format[Any], value: Any, count: int) -> dict[str, float]:
+    data = chosen.encode(value)
     found = {"bytes": float(len(data))}
     for name, call in (
-        ("encode", lambda: chosen.encode(READING)),
+        ("encode", lambda: chosen.encode(value)),
         ("decode", lambda: chosen.decode(data)),
     ):
         began = time.perf_counter()
@@ -257,6 +269,20 @@ def pydantic_cost(count: int) -> dict[str, float]:
             call()
         found[name] = round((time.perf_counter() - began) * 1e6 / count, 2)
     return found
+
+
+def reading_message() -> Any:
+    """`READING` as protoc's classes have it."""
+    field = descriptor_pb2.FieldDescriptorProto
+    kinds = (field.TYPE_STRING, field.TYPE_INT64, field.TYPE_DOUBLE, field.TYPE_STRING)
+    file = descriptor_pb2.FileDescriptorProto(name="reading.proto", syntax="proto3")
+    message = file.message_type.add(name="Reading")
+    for number, (name, kind) in enumerate(zip(Reading.model_fields, kinds, strict=True), 1):
+        message.field.add(name=name, number=number, type=kind, label=field.LABEL_OPTIONAL)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    made: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("Reading"))
+    return made(**READING.model_dump())
 
 
 def shortfalls(figures: dict[str, Any]) -> list[str]:

@@ -75,6 +75,10 @@ class SchemaRegistry:
                 "no URL of a schema registry",
                 remedy=f"SchemaRegistry('http://localhost:8081'), or set {URL_VARIABLE}",
             )
+        if not all(one.strip().startswith(("http://", "https://")) for one in url.split(",")):
+            raise ConfigurationError(
+                f"{url!r} is no URL of a schema registry", remedy="as in http://localhost:8081"
+            )
         if naming not in ("topic", "record", "topic-record"):
             raise ConfigurationError(
                 f"{naming!r} names no subjects",

@@ -1,0 +1,143 @@
+"""Settings of a schema registry, what is missing, frames, and what its answers mean."""
+
+import sys
+
+import pytest
+from pydantic import BaseModel
+
+import bucketlog
+from bucketlog import SchemaRegistry, Topic
+from bucketlog.client.schemas import framing
+from bucketlog.client.schemas.registry_errors import told
+from bucketlog.errors import (
+    ConfigurationError,
+    IncompatibleSchemaError,
+    InvalidDataError,
+    SchemaRegistryError,
+    SchemaRegistryUnavailableError,
+)
+from tests import order_messages
+
+
+class Line(BaseModel):
+    sku: str
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BUCKETLOG_SCHEMA_REGISTRY_URL", raising=False)
+    monkeypatch.delenv("BUCKETLOG_SCHEMA_REGISTRY_AUTH", raising=False)
+
+
+def test_the_environment_has_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match="no URL") as caught:
+        SchemaRegistry()
+    assert "BUCKETLOG_SCHEMA_REGISTRY_URL" in caught.value.remedy
+    monkeypatch.setenv("BUCKETLOG_SCHEMA_REGISTRY_URL", "http://there:1")
+    assert SchemaRegistry().url == "http://there:1"
+    assert SchemaRegistry("http://here:1").url == "http://here:1"
+
+
+def test_settings_that_are_none() -> None:
+    with pytest.raises(ConfigurationError, match="localhost:8081"):
+        SchemaRegistry("localhost:8081")
+    with pytest.raises(ConfigurationError, match="names no subjects"):
+        SchemaRegistry("http://h", naming="by-hand")  # type: ignore[arg-type]  # that is the point
+    registry = SchemaRegistry("http://h", config={"no.such.setting": 1})
+    with pytest.raises(ConfigurationError, match=r"no\.such\.setting"):
+        registry.schema(1)
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "make"),
+    [
+        ("fastavro", "avro", lambda: bucketlog.Avro(Line)),
+        ("google.protobuf.message", "protobuf", lambda: bucketlog.Protobuf(order_messages.Order)),
+        ("confluent_kafka.schema_registry", "registry", lambda: SchemaRegistry("http://h")),
+    ],
+)
+def test_a_package_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, module: str, extra: str, make: object
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    assert callable(make)
+    with pytest.raises(ConfigurationError, match="not installed") as caught:
+        make()
+    assert f"bucketlog[{extra}]" in caught.value.remedy
+
+
+def test_what_is_no_message_class() -> None:
+    with pytest.raises(ConfigurationError, match="message class"):
+        bucketlog.Protobuf(Line)  # type: ignore[type-var]  # that is the point
+
+
+def test_bare_protobuf() -> None:
+    form = bucketlog.Protobuf(order_messages.Order)
+    order = order_messages.order()
+    assert form.decode(form.encode(order)) == order
+    with pytest.raises(InvalidDataError, match="no Order"):
+        form.encode(order_messages.Refund())
+    with pytest.raises(InvalidDataError, match=r"shop\.Order"):
+        form.decode(b"\x0a\xff")
+
+
+def test_a_format_without_a_topic_does_not_write() -> None:
+    with pytest.raises(ConfigurationError, match="part of a topic"):
+        SchemaRegistry("http://h").avro(Line).encode(Line(sku="a"))
+
+
+def test_each_topic_has_a_format_of_its_own() -> None:
+    form = SchemaRegistry("http://h").avro(Line)
+    one, two = Topic("one", value=form, key=form), Topic("two", value=form)
+    subjects = [
+        getattr(bound, "subject", None)
+        for bound in (one.key_format, one.value_format, two.value_format, form)
+    ]
+    assert subjects == ["one-key", "one-value", "two-value", None]
+
+
+@pytest.mark.parametrize(
+    ("indexes", "data"),
+    [([0], b"\0"), ([1], b"\x02\x02"), ([0, 0], b"\x04\0\0"), ([2, 300], b"\x04\x04\xd8\x04")],
+)
+def test_message_indexes(indexes: list[int], data: bytes) -> None:
+    assert framing.message_indexes(indexes) == data
+    assert framing.read_message_indexes(b"x" + data + b"rest", 1) == (indexes, 1 + len(data))
+
+
+@pytest.mark.parametrize("data", [b"", b"\x80", b"\x04\0", b"\xff\xff\xff\xff\x0f", b"\x01"])
+def test_indexes_that_are_none(data: bytes) -> None:
+    with pytest.raises(InvalidDataError):
+        framing.read_message_indexes(data, 0)
+
+
+class Answer(Exception):  # noqa: N818  # as confluent-kafka's client has it
+    def __init__(self, status: int, code: int | None, message: str | None = "because") -> None:
+        super().__init__(message)
+        self.http_status_code, self.error_code, self.error_message = status, code, message
+
+
+@pytest.mark.parametrize(
+    ("what", "answer", "kind", "retriable"),
+    [
+        ("asking for schema 7", Answer(404, 40403), InvalidDataError, False),
+        ("asking for schema 7", Answer(404, None, None), SchemaRegistryError, False),
+        ("asking for schema 7", Answer(404, 404), SchemaRegistryError, False),
+        ("asking for schema 7", Answer(503, 50302), SchemaRegistryUnavailableError, True),
+        ("asking for schema 7", Answer(429, 42901), SchemaRegistryUnavailableError, True),
+        ("asking for schema 7", Answer(401, 40101), SchemaRegistryError, False),
+        ("asking for schema 7", OSError("refused"), SchemaRegistryUnavailableError, True),
+        ("registering x", Answer(404, 40403), SchemaRegistryError, False),
+        ("registering x", Answer(409, 409), IncompatibleSchemaError, False),
+        ("registering x", Answer(422, 42201), SchemaRegistryError, False),
+    ],
+)
+def test_what_an_answer_means(
+    what: str, answer: Exception, kind: type[Exception], retriable: bool
+) -> None:
+    error = told(answer, what, "http://user:secret@host:1", auto_register=False)
+    assert type(error) is kind
+    assert error.retriable is retriable
+    assert error.remedy
+    assert "secret" not in str(error)
+    assert what.removeprefix("asking for ") in error.message
