@@ -23,7 +23,7 @@ else
 endif
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
-	@scripts/install.sh --background minio localstack spark-jars schema-registry terraform tflint checkov provider-schema prometheus
+	@scripts/install.sh --background minio localstack spark-jars schema-registry terraform tflint helm linters schemas prometheus
 	@scripts/install.sh kcat kafka-tools
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 

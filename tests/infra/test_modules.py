@@ -52,7 +52,7 @@ class Workshop(NamedTuple):
 def workshop(
     terraform: Path, components: Components, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Workshop]:
-    schema = ProviderSchema(installed("provider-schema", components))
+    schema = ProviderSchema(installed("schemas", components))
     components.took_part("schema of Terraform's providers", schema.versions)
     copy = tmp_path_factory.mktemp("infra")
     ignored = shutil.ignore_patterns(".terraform*", "*.tfstate*")
