@@ -57,7 +57,9 @@ class Account:
             return
         if not self.is_open:
             return
-        failure = log_error(error, f"sending to topic {message.topic()!r}")
+        self.fail(log_error(error, f"sending to topic {message.topic()!r}"))
+
+    def fail(self, failure: LogError) -> None:
         self.failed[failure.code] += 1
         self.first_failure = self.first_failure or failure
 

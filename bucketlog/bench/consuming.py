@@ -22,7 +22,8 @@ from bucketlog.errors import ConfigurationError, LogError
 BATCH = 10_000
 WAIT_S = 0.05
 PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN})
-"""librdkafka goes on trying; raised where nothing has come for as long as a request may take."""
+"""librdkafka goes on trying, and says nothing more: who hears nothing for long asks a broker."""
+QUESTION_S = 5.0
 
 
 def open_consumer(config: Mapping[str, Any], topic: str, begin: Mapping[int, int]) -> KafkaConsumer:
@@ -68,7 +69,8 @@ class Consuming:
         self._duration_ns = duration_ns
         self._patience_ns = patience_ns
         self._last_ns = 0
-        self._broken_since_ns: int | None = None
+        self._heard_ns = 0
+        """When a broker was last heard of, since the begin."""
 
     def run(self) -> None:
         begun_ns = self._clock.now_ns()
@@ -79,11 +81,16 @@ class Consuming:
                 on_second(_second(elapsed_ns, self.records - told_records))
                 told_ns, told_records = elapsed_ns, self.records
             left = BATCH if self._records_max is None else self._records_max - self.records
-            messages = self._consumer.consume(min(BATCH, left), WAIT_S)
+            try:
+                messages = self._consumer.consume(min(BATCH, left), WAIT_S)
+            except KafkaException as error:
+                self.failure = log_error(error.args[0], f"reading topic {self._topic!r}")
+                return
             now_ns = self._clock.now_ns() - begun_ns
             if messages:
                 self._count(messages, now_ns)
-            self._check_stall(now_ns)
+            elif now_ns - self._heard_ns > self._patience_ns:
+                self._ask(now_ns)
 
     def settle(self, patience_s: float) -> None:
         """Nothing is under way."""
@@ -115,34 +122,34 @@ class Consuming:
         )
 
     def _count(self, messages: list[Message], now_ns: int) -> None:
+        self._heard_ns = now_ns
         good = [message for message in messages if message.error() is None]
         if good:
             self.records += len(good)
             self.size_bytes += sum(map(len, good))
             self._last_ns = now_ns
-            self._broken_since_ns = None
         if len(good) < len(messages):
             for message in messages:
                 error = message.error()
                 if error is not None:
-                    self._take_error(error, message, now_ns)
+                    self._take_error(error, message)
 
-    def _take_error(self, error: KafkaError, message: Message, now_ns: int) -> None:
+    def _take_error(self, error: KafkaError, message: Message) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
             partition, offset = message.partition() or 0, message.offset() or 0
             if self._ends is not None and offset >= self._ends.get(partition, 0):
                 self._ends.pop(partition, None)
-        elif error.code() in PASSING:
-            self._broken_since_ns = self._broken_since_ns or now_ns
-        else:
+        elif error.code() not in PASSING:
             self.failure = self.failure or log_error(error, f"reading topic {self._topic!r}")
 
-    def _check_stall(self, now_ns: int) -> None:
-        since_ns = self._broken_since_ns
-        if since_ns is not None and now_ns - since_ns > self._patience_ns:
-            self.failure = log_error(
-                KafkaError(KafkaError._TRANSPORT), f"reading topic {self._topic!r}"
-            )
+    def _ask(self, now_ns: int) -> None:
+        """Whether a broker answers: a topic to which nobody writes is silent, too."""
+        try:
+            timeout_s = min(QUESTION_S, self._patience_ns / NS_PER_S)
+            self._consumer.list_topics(self._topic, timeout=timeout_s)
+            self._heard_ns = now_ns
+        except KafkaException as error:
+            self.failure = log_error(error.args[0], f"reading topic {self._topic!r}")
 
 
 def _second(elapsed_ns: int, records: int) -> Second:

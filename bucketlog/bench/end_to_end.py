@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable
 
 from confluent_kafka import Consumer as KafkaConsumer
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from bucketlog.bench.account import Measured, Summary
 from bucketlog.bench.consuming import BATCH, PASSING, WAIT_S
@@ -46,10 +46,13 @@ class Receiver:
 
     def run(self) -> None:
         """In a thread, until `stop`."""
-        while not self._is_stopping and self.failure is None:
-            message = self._consumer.poll(WAIT_S)
-            if message is not None:
-                self._take([message, *self._consumer.consume(BATCH, 0)])
+        try:
+            while not self._is_stopping and self.failure is None:
+                message = self._consumer.poll(WAIT_S)
+                if message is not None:
+                    self._take([message, *self._consumer.consume(BATCH, 0)])
+        except KafkaException as error:
+            self.failure = log_error(error.args[0], "receiving what was sent")
 
     def stop(self) -> None:
         self._is_stopping = True
@@ -87,6 +90,7 @@ class EndToEnd:
         return self._producing.failure or self._receiver.failure
 
     def run(self) -> None:
+        """As `Producing.run`; a receiver that fails ends it, too."""
         self._receiver.measured_from_ns = self._clock.now_ns() + self._producing.warm_up_ns
         self._thread.start()
         self._producing.run()

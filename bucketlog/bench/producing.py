@@ -6,6 +6,7 @@ the sending: a cluster that refuses records is no measure. What librdkafka does 
 waits here, so memory is bounded by its queues.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,9 @@ PAUSE_S = 0.02
 """At most so long between two looks at the clock and at who wants to stop."""
 ROOM_S = 0.005
 SECOND_NS = NS_PER_S
+
+_logger = logging.getLogger(__name__)
+_logger.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,13 @@ def open_outboxes(config: Mapping[str, Any], count: int) -> list[Outbox]:
         raise ConfigurationError(
             f"a setting of the client: {error.args[0].str()}", remedy="correct --client-config"
         ) from error
+
+
+def check_client_config(config: Mapping[str, str]) -> None:
+    """Raises `ConfigurationError` as `open_outboxes` does, without a cluster."""
+    if config:
+        for outbox in open_outboxes({**config, "bootstrap.servers": "", "logger": _logger}, 1):
+            outbox.kafka.close()
 
 
 class Producing:
@@ -196,7 +207,12 @@ class Producing:
             account.lateness.add(late_us)
         left: list[dict[str, Any]] = list(messages)
         while left:
-            left = outbox.put_batch(self._load.topic, left, partial(account.report, late_us))
+            report = partial(account.report, late_us)
+            try:
+                left = outbox.put_batch(self._load.topic, left, report)
+            except LogError as error:  # not even taken: too large, as an example
+                account.fail(error)
+                return
             if left:
                 outbox.kafka.poll(ROOM_S)
                 self._serve()

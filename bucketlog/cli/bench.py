@@ -381,11 +381,10 @@ def _connected(
         if not equals or not name:
             raise ConfigurationError(f"--client-config {text}", remedy="give it as NAME=VALUE")
         extra[name] = value
-    from bucketlog.bench.producing import open_outboxes
+    from bucketlog.bench.producing import check_client_config
     from bucketlog.client.log import connect
 
-    if extra:
-        open_outboxes({**extra, "bootstrap.servers": ""}, 1)  # a name that is none is told here
+    check_client_config(extra)
     with connect(bootstrap, config=extra) as log:
         yield log, extra
 

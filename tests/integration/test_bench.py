@@ -1,14 +1,17 @@
 """`bucketlog bench` on a real broker: what it counts is what is there."""
 
 import json
+import os
 import re
 import signal
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bucketlog
+from bucketlog.embedded import EmbeddedCluster
 from tests.shell import TIMEOUT_S, Shell
 
 _numbers = count()
@@ -100,9 +103,37 @@ def test_what_is_wrong_is_a_line(shell: Shell, name: str) -> None:
     for verb in ("produce", "consume", "end-to-end"):
         assert "bucketlog topic create" in shell.failing(1, "bench", verb, name)
     shell.ok("topic", "create", name, "-c", "max.message.bytes=100")
-    done = shell("bench", "produce", name, "-n", "10", "--record-bytes", "500")
+    done = shell("bench", "produce", name, "-n", "10", "--record-bytes", "500", "-o", "json")
     assert done.returncode == 1
+    assert json.loads(done.stdout)["records"] == 0
+    assert json.loads(done.stdout)["failed"] == 10
     assert b"MSG_SIZE_TOO_LARGE" in done.stderr or b"MESSAGE_TOO_LARGE" in done.stderr
     assert done.stderr.count(b"\n") == 1
     shown = shell.failing(2, "bench", "consume", name, "-X", "no.such=1")
     assert "no.such" in shown
+    done = shell("bench", "consume", name, "-X", "fetch.min.bytes=1", "-X", "linger.ms=1")
+    assert (done.returncode, done.stderr) == (0, b"")
+    larger = shell("bench", "produce", name, "-n", "1", "--record-bytes", "2000000")
+    assert (larger.returncode, larger.stderr.count(b"\n")) == (1, 1)
+    assert b"MESSAGE_TOO_LARGE" in larger.stderr
+    assert larger.stdout.startswith(b"RECORDS")
+
+
+def test_a_cluster_that_is_gone_ends_it_with_a_line(tmp_path: Path) -> None:
+    with EmbeddedCluster(tmp_path) as cluster:
+        shell = Shell(cluster.bootstrap)
+        shell.ok("topic", "create", "t")
+        flags = ("t", "-s", "60", "--timeout-seconds", "1", "-o", "json")
+        with (
+            shell.start("bench", "consume", *flags) as reader,
+            shell.start("bench", "produce", *flags, "--rate", "100") as writer,
+        ):
+            while not records_of(shell, "t"):
+                pass
+            os.kill(cluster.pids["broker"], signal.SIGKILL)
+            for process in (reader, writer):
+                out, told = process.communicate(timeout=TIMEOUT_S)
+                assert process.returncode == 1
+                assert told.count(b"\n") == 1
+                assert json.loads(out)["interrupted"] is False
+    assert json.loads(out)["failed"] > 0

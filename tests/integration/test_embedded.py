@@ -199,6 +199,13 @@ def test_several_brokers_go_on_without_one_and_end_with_the_last(tmp_path: Path)
         assert read_all(addresses) == [(0, "one")]
 
 
+def test_ready_means_that_each_broker_names_all(tmp_path: Path) -> None:
+    slow = {"heartbeat_interval_ms": "700"}
+    with EmbeddedCluster(tmp_path, brokers=3, settings=slow) as cluster:
+        named = [brokers_named(one.host, one.port, GONE_WITHIN_S) for one in cluster.members]
+    assert named == [3, 3, 3]
+
+
 def test_one_that_does_not_start_ends_all(tmp_path: Path) -> None:
     settings = {"num_partitions": "many"}
     cluster = EmbeddedCluster(tmp_path, brokers=2, settings=settings)
