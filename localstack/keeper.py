@@ -18,6 +18,7 @@ from pathlib import Path
 from bucketlog.cli.signals import sigterm_interrupts
 from bucketlog.embedded import EmbeddedCluster
 from bucketlog.errors import BucketlogError, InvalidDataError
+from localstack.provision import provision
 from localstack.servers import StoreName, running
 
 BUCKET = "bucketlog"
@@ -63,10 +64,11 @@ def keep(store: str, data: Path, port: int) -> None:
         bucket_url, environment, pids = None, {}, {}
         if store != FILE:
             lent = closing.enter_context(running(StoreName(store), data / "store"))
-            lent.make_bucket(BUCKET)
             bucket_url, environment = f"s3://{BUCKET}", lent.environment()
             pids["store"] = lent.pid
             os.environ.update(environment)
+            for line in provision(BUCKET):
+                sys.stderr.write(f"{line}\n")
         cluster = EmbeddedCluster(data, port=port, brokers=BROKERS, bucket_url=bucket_url)
         closing.enter_context(cluster)
         Deployment(

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from tests.infra.programs import MODULES, run
 
 BROKER = "arn:aws:iam::123456789012:role/bucketlog-broker"
+LOCAL_BROKER = "arn:aws:iam::000000000000:role/bucketlog-broker"
+PLACEHOLDER = "the-bucket-of-a-store-here"
 Policy = dict[str, Any]
 
 
@@ -38,3 +40,21 @@ def evaluated(
             raise EvaluationError(done.stdout + done.stderr)
     told = json.loads(run([terraform, "output", "-json"], at).stdout)
     return Policies(**{name: json.loads(told[name]["value"]) for name in Policies._fields})
+
+
+def for_stores_here(terraform: Path, folder: Path) -> dict[str, str]:
+    """What `localstack/policies` holds, by file name: without TLS, for any bucket's name."""
+    found = evaluated(
+        terraform,
+        folder,
+        {
+            "bucket_name": PLACEHOLDER,
+            "require_tls": False,
+            "deleting_role_arns": [LOCAL_BROKER],
+        },
+    )
+    return {
+        f"{name}.json": json.dumps(getattr(found, name), indent=2).replace(PLACEHOLDER, "${bucket}")
+        + "\n"
+        for name in ("bucket", "broker", "reader")
+    }
