@@ -73,8 +73,9 @@ def model(fields: list[Shape]) -> Shape:
     return Shape(cls, st.builds(cls, **given_values))
 
 
-def either(one: Shape, other: Shape) -> Shape:
-    """Of two models, whose fields may be alike."""
+def either(fields: list[Shape]) -> Shape:
+    """Two models whose fields are alike."""
+    one, other = model(fields), model(fields)
     return Shape(one.declared | other.declared, one.values | other.values)
 
 
@@ -87,11 +88,7 @@ shapes = st.recursive(
         inner.map(many),
         inner.map(mapped),
         st.lists(inner, min_size=1, max_size=4).map(model),
-        st.builds(
-            either,
-            st.lists(inner, min_size=1, max_size=2).map(model),
-            st.lists(inner, min_size=1, max_size=2).map(model),
-        ),
+        st.lists(inner, min_size=1, max_size=2).map(either),
     ),
     max_leaves=8,
 )
