@@ -1,4 +1,5 @@
-"""A cluster grows from one broker to three under load, and no client is told of an error.
+"""A cluster grows from one broker to three under load, and shrinks again, and no client is told of
+an error (when it shrinks: but for connections that are closed).
 
 At full size, from the repository's root: `make prove WHAT=expansion`. Idempotent producers send all
 the while, the members of a group read and commit; then each broker has its part of the work, and
@@ -26,7 +27,7 @@ PRODUCERS = 2
 READERS = 2
 BURST_RECORDS = 12
 PATIENCE_S = 60.0
-SETTINGS = {"group_initial_rebalance_delay_ms": "0"}
+SETTINGS = {"group_initial_rebalance_delay_ms": "0", "handover_ms": "1000"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,14 @@ class ExpansionFigures:
 
 
 class StrictLoad(Load):
-    """Takes anything that its client is told for a failure."""
+    """Takes anything that its client is told for a failure; when the cluster `shrinks`, not that a
+    connection was closed or that nobody listens where it was."""
+
+    shrinks = False
 
     def _noticed(self, error: confluent_kafka.KafkaError) -> None:
-        self.failed(f"told of {error}")
+        if not (self.shrinks and error.code() == confluent_kafka.KafkaError._TRANSPORT):
+            self.failed(f"told of {error}")
 
 
 def expansion(*, between_s: float) -> ExpansionFigures:
@@ -76,7 +81,7 @@ def expansion(*, between_s: float) -> ExpansionFigures:
             for number in range(READERS)
         ]
         try:
-            produced, fetched = _grow(cluster, loads, ledger, between_s)
+            produced, fetched = _grow_and_shrink(cluster, loads, ledger, between_s)
             ledger.wait_for_records(len(history.acknowledged))
         finally:
             for reader in readers:
@@ -99,10 +104,10 @@ def expansion(*, between_s: float) -> ExpansionFigures:
     )
 
 
-def _grow(
+def _grow_and_shrink(
     cluster: Cluster, loads: list[StrictLoad], ledger: Ledger, between_s: float
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Requests by broker after the last has come: Produce, Fetch."""
+    """And shrink. Requests by broker after the last had come: Produce, Fetch."""
     for load in loads:
         load.start()
     try:
@@ -110,17 +115,28 @@ def _grow(
             if broker.process is None:
                 broker.start()
             cluster.wait_until_all_are_members()
-            threading.Event().wait(between_s)
-            for load in loads:
-                load.wait_for(PARTITIONS * 10)
-            ledger.wait_for_records(len(ledger.seen) + PARTITIONS * 10)
-        return (
+            _go_on(loads, ledger, between_s)
+        counts = (
             {broker.node_id: _requests(broker, "Produce") for broker in cluster.brokers},
             {broker.node_id: _requests(broker, "Fetch") for broker in cluster.brokers},
         )
+        for load in loads:
+            load.shrinks = True
+        for broker in reversed(cluster.brokers[1:]):
+            broker.end()
+            cluster.wait_until_all_are_members()
+            _go_on(loads, ledger, between_s)
+        return counts
     finally:
         for load in loads:
             load.stop()
+
+
+def _go_on(loads: list[StrictLoad], ledger: Ledger, seconds: float) -> None:
+    threading.Event().wait(seconds)
+    for load in loads:
+        load.wait_for(PARTITIONS * 10)
+    ledger.wait_for_records(len(ledger.seen) + PARTITIONS * 10)
 
 
 def _requests(broker: ClusterBroker, api: str) -> float:
