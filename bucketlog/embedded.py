@@ -9,6 +9,7 @@ alone: Valkey is filled again from it at each start.
 
 import json
 import os
+import select
 import selectors
 import subprocess
 import sys
@@ -170,9 +171,19 @@ class EmbeddedCluster:
         """Wait for the cluster to end by itself, which is an error: Valkey ends, or the last
         broker. `on_loss` is told of each broker that ends before. Raises `ClusterStartError`."""
         while True:
-            loss = self._take(self._read_event(None))
-            if loss is not None and on_loss is not None:
-                on_loss(loss)
+            self._hear(on_loss)
+
+    def check(self, on_loss: Callable[[str], object] | None = None) -> None:
+        """As `wait`, of what has happened by now; it does not wait."""
+        guard = self._guard
+        assert guard is not None, "not started"
+        while b"\n" in self._unread or select.select([guard.stdout], [], [], 0)[0]:
+            self._hear(on_loss)
+
+    def _hear(self, on_loss: Callable[[str], object] | None) -> None:
+        loss = self._take(self._read_event(None))
+        if loss is not None and on_loss is not None:
+            on_loss(loss)
 
     def __enter__(self) -> Self:
         self.start()

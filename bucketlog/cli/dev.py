@@ -143,9 +143,13 @@ def _serve(cluster: "EmbeddedCluster", introduce: "Callable[[EmbeddedCluster], N
     try:
         with cluster:
             introduce(cluster)
-            cluster.wait(on_loss=lambda loss: note(f"bucketlog dev: {loss}"))
+            cluster.wait(_tell_loss)
     except KeyboardInterrupt:
         note("stopped")
+
+
+def _tell_loss(loss: str) -> None:
+    note(f"bucketlog dev: {loss}")
 
 
 def warnings(cluster: "EmbeddedCluster", environment: Mapping[str, str]) -> list[str]:
@@ -209,7 +213,7 @@ Ctrl-C stops {"it" if len(members) == 1 else "all"}.""",
 def _seed(cluster: "EmbeddedCluster", records: int) -> None:
     from bucketlog.demo.seeding import seed_flights
 
-    seeded = seed_flights(cluster.bootstrap, records)
+    seeded = seed_flights(cluster.bootstrap, records, lambda: cluster.check(_tell_loss))
     state = "loaded" if seeded.is_new else "there already, left as they are"
     print(
         f"""

@@ -3,14 +3,20 @@
 A topic that is there already stays as it is: nothing is loaded twice.
 """
 
+from collections.abc import Callable
+from itertools import islice
 from typing import NamedTuple
 
 from bucketlog.cli.output import progress
 from bucketlog.client.log import connect
+from bucketlog.client.producer import Producer
 from bucketlog.demo.flights import FLIGHTS, flights_path, flights_topic, read_flights
 
 PARTITIONS = 4
-DELIVERY_TIMEOUT_S = 30.0
+BURST = 5_000
+"""Records between two looks at whether the cluster is still there."""
+DELIVERY_TIMEOUT_S = 10.0
+FLUSH_S = 0.5
 
 
 class Seeded(NamedTuple):
@@ -26,9 +32,9 @@ def check_seed() -> None:
     flights_path()
 
 
-def seed_flights(bootstrap: str, records: int) -> Seeded:
-    """The first `records` flights as topic `flights`: JSON values, keys are carriers. Raises
-    `LogError`."""
+def seed_flights(bootstrap: str, records: int, check: Callable[[], None]) -> Seeded:
+    """The first `records` flights as topic `flights`: JSON values, keys are carriers. `check`
+    raises where the cluster has ended. Raises `LogError`."""
     topic = flights_topic()
     with connect(bootstrap) as log:
         if any(info.name == topic.name for info in log.topics.list()):
@@ -40,7 +46,18 @@ def seed_flights(bootstrap: str, records: int) -> Seeded:
             progress(f"seed {topic.name}", min(records, FLIGHTS)) as bar,
             log.producer(compression="lz4", delivery_timeout_s=DELIVERY_TIMEOUT_S) as producer,
         ):
-            loaded = producer.send_many(
-                topic, bar.over(read_flights(records)), key=lambda flight: flight.carrier
-            )
+            loaded, flights = 0, bar.over(read_flights(records))
+            while burst := list(islice(flights, BURST)):
+                loaded += producer.send_many(topic, burst, key=lambda flight: flight.carrier)
+                _settle(producer, check)
         return Seeded(topic.name, loaded, is_new=True)
+
+
+def _settle(producer: Producer, check: Callable[[], None]) -> None:
+    while True:
+        check()
+        try:
+            producer.flush(FLUSH_S)
+        except TimeoutError:
+            continue
+        return
