@@ -112,14 +112,16 @@ class AsyncProducer:
         by the `await`, and so is a schema registry that the format asks: until then the value must
         not change. Raises `InvalidDataError`; `LogError` QUEUE_FULL where too many wait.
         """
-        given = Given(topic, value, key, headers, partition, timestamp_ms)
         delivery = AsyncDelivery(self)
-        if self._held or not given.encodes_at_once():
-            if len(self._held) >= LINE_RECORDS_MAX:
-                raise _too_many()
-            self._held.add(given, delivery)
-        else:
-            self._queue(encoded(*given), delivery)
+        if self._held or topic.value_waits is not None or topic.key_waits is not None:
+            given = Given(topic, value, key, headers, partition, timestamp_ms)
+            if self._held or not given.encodes_at_once():
+                if len(self._held) >= LINE_RECORDS_MAX:
+                    raise _too_many()
+                self._held.add(given, delivery)
+                return delivery
+        record = encoded(topic, value, key, headers, partition, timestamp_ms)
+        self._queue(record, delivery)
         return delivery
 
     def _queue(self, record: Encoded, delivery: AsyncDelivery) -> None:

@@ -15,6 +15,7 @@ import pytest
 from pydantic import AnyUrl, BaseModel, ConfigDict, Field, NaiveDatetime
 
 from bucketlog import Avro
+from bucketlog.client.schemas.avro import data_reader, parsed_schema
 from bucketlog.client.schemas.codec import SchemaText
 from bucketlog.errors import ConfigurationError, InvalidDataError
 
@@ -298,6 +299,28 @@ def test_deep_data_ends_in_an_error_not_in_the_process() -> None:
         deep = Deep.model_construct(next=deep)
     with pytest.raises(InvalidDataError):
         avro.encode(deep)
+
+
+def test_schemas_that_refer_to_much_are_judged_in_no_time() -> None:
+    """Forty records, each with two of the next: 2 ** 40 ways through it."""
+    schema: Any = "long"
+    for number in reversed(range(40)):
+        fields = [{"name": "a", "type": schema}]
+        if number < 39:
+            fields.append({"name": "b", "type": f"R{number + 1}"})
+        schema = {"type": "record", "name": f"R{number}", "fields": fields}
+    with pytest.raises(InvalidDataError, match="written as R0"):
+        Avro(Seen).reader(SchemaText(json.dumps(schema), "AVRO"))
+    parsed = parsed_schema(SchemaText(json.dumps(schema), "AVRO"))
+    with pytest.raises(InvalidDataError, match="EOFError"):
+        data_reader(parsed)(b"", 0)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"type":"array","items":' * 2000, "5", "null"])
+def test_schemas_that_are_none(text: str) -> None:
+    closing = "}" * text.count("{")
+    with pytest.raises(InvalidDataError, match="no Avro schema"):
+        Avro(Seen).reader(SchemaText(f'{text}"long"{closing}' if closing else text, "AVRO"))
 
 
 def test_arrays_whose_items_have_no_bytes_are_refused() -> None:

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from bucketlog.client.formats import accepted_class, first_line, no_such_value, type_name
@@ -17,6 +17,7 @@ from bucketlog.errors import ConfigurationError, InvalidDataError
 T = TypeVar("T")
 
 _UNWRITABLE = (TypeError, ValueError, OverflowError, AttributeError, KeyError, RecursionError)
+_NO_SCHEMA = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _UNREADABLE = (ValueError, EOFError, IndexError, KeyError, OverflowError, ArithmeticError)
 
 
@@ -132,7 +133,7 @@ def parsed_schema(schema: SchemaText) -> Parsed:
         for text in schema.references.values():
             fastavro.parse_schema(json.loads(text), named_schemas=known)
         return Parsed(fastavro.parse_schema(json.loads(schema.text), named_schemas=known), known)
-    except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError) as error:
+    except (SchemaParseException, UnknownType, *_NO_SCHEMA) as error:
         raise InvalidDataError(
             f"no Avro schema: {type(error).__name__}: {error}", remedy="correct the schema"
         ) from error
@@ -178,53 +179,62 @@ def data_reader(parsed: Parsed, *, with_names: bool = True) -> Callable[[bytes, 
 
 
 def _is_recursive(parsed: Parsed) -> bool:
-    named = parsed.named
-
-    def leads_back(node: Any, path: tuple[str, ...]) -> bool:
-        match node:
-            case str():
-                return node in path or (node in named and leads_back(named[node], path))
-            case list():
-                return any(leads_back(branch, path) for branch in node)
-            case dict():
-                inside = (*path, node["name"]) if "name" in node else path
-                parts = [node[key] for key in ("items", "values") if key in node]
-                parts += [field["type"] for field in node.get("fields", ())]
-                return any(leads_back(part, inside) for part in parts)
-        return False
-
-    return leads_back(parsed.schema, ())
+    inside = {name: _named_within(node, parsed.named) for name, node in parsed.named.items()}
+    while leaves := [name for name, others in inside.items() if not others & inside.keys()]:
+        for name in leaves:
+            del inside[name]
+    return bool(inside)
 
 
 def _may_be_endless(parsed: Parsed) -> bool:
     named = parsed.named
+    empty: dict[str, bool] = {}
 
-    def is_empty(node: Any, path: tuple[str, ...]) -> bool:
+    def is_empty(node: Any) -> bool:
         node = named.get(node, node) if isinstance(node, str) else node
         match kind_of(node):
             case "null":
                 return True
             case "record":
-                inside = (*path, node["name"])
-                return node["name"] in path or all(
-                    is_empty(field["type"], inside) for field in node["fields"]
-                )
+                name = node["name"]
+                if name not in empty:
+                    empty[name] = True  # one that contains itself alone
+                    empty[name] = all(is_empty(field["type"]) for field in node["fields"])
+                return empty[name]
             case "fixed":
                 return bool(node["size"] == 0)
         return False
 
-    nodes = [parsed.schema, *named.values()]
-    arrays = [one for node in nodes for one in _arrays(node)]
-    return any(is_empty(array["items"], ()) for array in arrays)
+    roots = [parsed.schema, *(part for node in named.values() for part in _parts(node))]
+    return any(
+        is_empty(one["items"])
+        for root in roots
+        for one in _within(root)
+        if isinstance(one, dict) and one.get("type") == "array"
+    )
 
 
-def _arrays(node: Any) -> list[Any]:
+def _named_within(node: Any, named: Mapping[str, Any]) -> set[str]:
+    """The types, by name, that stand in a named one or are referred to there."""
+    parts = [one for inner in _parts(node) for one in _within(inner)]
+    names = [one if isinstance(one, str) else one.get("name", "") for one in parts]
+    return {name for name in names if name in named}
+
+
+def _within(node: Any) -> Iterator[Any]:
+    """Itself and what it is made of, but not what is made of a type that has a name."""
+    if not isinstance(node, list):
+        yield node
+    if not (isinstance(node, dict) and "name" in node):
+        for inner in _parts(node):
+            yield from _within(inner)
+
+
+def _parts(node: Any) -> list[Any]:
     match node:
         case list():
-            return [one for branch in node for one in _arrays(branch)]
+            return node
         case dict():
-            parts = [node.get("items"), node.get("values")]
-            parts += [field["type"] for field in node.get("fields", ())]
-            own = [node] if node.get("type") == "array" else []
-            return own + [one for part in parts for one in _arrays(part)]
+            fields = [field["type"] for field in node.get("fields", ())]
+            return [node[key] for key in ("items", "values") if key in node] + fields
     return []

@@ -33,7 +33,7 @@ class Resolution:
     def __init__(self, writer: Parsed, reader: Derived) -> None:
         self._writer, self._writers = writer
         self._readers = reader.named
-        self._seen: set[tuple[str, str]] = set()
+        self._found: dict[tuple[str, str], str] = {}
         self._reader = reader.schema
         self._filled = reader.filled
 
@@ -78,9 +78,13 @@ class Resolution:
         return self._records(writer, reader) if found == "record" else ""
 
     def _records(self, writer: Any, reader: Any) -> str:
-        if (writer["name"], reader["name"]) in self._seen:
-            return ""
-        self._seen.add((writer["name"], reader["name"]))
+        pair = writer["name"], reader["name"]
+        if pair not in self._found:
+            self._found[pair] = ""  # while it is looked at: one that contains itself
+            self._found[pair] = self._fields(writer, reader)
+        return self._found[pair]
+
+    def _fields(self, writer: Any, reader: Any) -> str:
         there = {field["name"]: field["type"] for field in writer["fields"]}
         for field in reader["fields"]:
             names = [one for one in (field["name"], *field.get("aliases", ())) if one in there]
