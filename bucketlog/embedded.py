@@ -177,6 +177,7 @@ class EmbeddedCluster:
         """As `wait`, of what has happened by now; it does not wait."""
         guard = self._guard
         assert guard is not None, "not started"
+        assert guard.stdout is not None
         while b"\n" in self._unread or select.select([guard.stdout], [], [], 0)[0]:
             self._hear(on_loss)
 

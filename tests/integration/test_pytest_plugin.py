@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from tests.integration.test_embedded import is_running, wait_gone
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests" / "sample_project"
 SAMPLE_TESTS = 8
-TIMEOUT_S = 120
+TIMEOUT_S = 240
 PYTEST = [sys.executable, "-m", "pytest", "-p", "observer", "--basetemp=temp"]
 PYTEST += ["-p", "no:hypothesispytest"]  # half a second a process, for what the project has not
 OBSERVER = """
@@ -70,6 +71,7 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.runs: list[subprocess.Popen[str]] = []
         shutil.copytree(SAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
         (folder / "observed").mkdir()
         (folder / "observer.py").write_text(OBSERVER)
@@ -77,7 +79,7 @@ class Project:
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
         """In a process group of its own, as a shell does."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
-        return subprocess.Popen(
+        run = subprocess.Popen(
             [*PYTEST, *arguments],
             cwd=self.folder,
             env=kept | {"PYTHONPATH": str(ROOT)} | environment,
@@ -86,6 +88,8 @@ class Project:
             text=True,
             start_new_session=True,
         )
+        self.runs.append(run)
+        return run
 
     def observed(self) -> list[dict[str, object]]:
         return [json.loads(path.read_text()) for path in self.folder.glob("observed/*.json")]
@@ -101,8 +105,13 @@ def outcomes(output: str) -> dict[str, int]:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
+def project(tmp_path: Path) -> Iterator[Project]:
+    project = Project(tmp_path / "project")
+    yield project
+    for run in project.runs:
+        if run.poll() is None:  # the test gave up
+            os.killpg(run.pid, signal.SIGKILL)
+            run.communicate()
 
 
 def test_workers_share_one_cluster_that_ends_with_them(project: Project) -> None:
