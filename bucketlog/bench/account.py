@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, Message
 
-from bucketlog.bench.histogram import Histogram, Latency, latency_of
+from bucketlog.bench.histogram import Histogram, Latency
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.errors import LogError
 
@@ -115,7 +115,3 @@ class Summary(NamedTuple):
             "late_ms": self.late._asdict() if self.late else None,
             "interrupted": self.is_interrupted,
         }
-
-
-def second_of(elapsed_s: float, recent: Histogram, waiting: int) -> Second:
-    return Second(elapsed_s, recent.count, latency_of(recent), waiting)

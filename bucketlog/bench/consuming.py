@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from bucketlog.bench.account import Second, Summary
 from bucketlog.bench.histogram import Histogram, latency_of
-from bucketlog.bench.producing import SECOND_NS, Clock, Watching
+from bucketlog.bench.producing import Clock, Watching
 from bucketlog.bench.schedule import NS_PER_S
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.errors import ConfigurationError, LogError
@@ -77,7 +77,7 @@ class Consuming:
         told_ns = told_records = 0
         on_second = self._watching.on_second
         while not self._is_over(elapsed_ns := self._clock.now_ns() - begun_ns):
-            if on_second is not None and elapsed_ns - told_ns >= SECOND_NS:
+            if on_second is not None and elapsed_ns - told_ns >= NS_PER_S:
                 on_second(_second(elapsed_ns, self.records - told_records))
                 told_ns, told_records = elapsed_ns, self.records
             left = BATCH if self._records_max is None else self._records_max - self.records

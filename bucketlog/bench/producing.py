@@ -15,7 +15,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from bucketlog.bench.account import Account, Measured, Second, Summary, second_of
+from bucketlog.bench.account import Account, Measured, Second, Summary
 from bucketlog.bench.histogram import Histogram, latency_of
 from bucketlog.bench.payload import Payload
 from bucketlog.bench.schedule import NS_PER_S, Paced, Schedule, Step, Unpaced
@@ -27,7 +27,6 @@ CHUNK = 1000
 PAUSE_S = 0.02
 """At most so long between two looks at the clock and at who wants to stop."""
 ROOM_S = 0.005
-SECOND_NS = NS_PER_S
 
 _logger = logging.getLogger(__name__)
 _logger.addHandler(logging.NullHandler())
@@ -117,7 +116,7 @@ class Producing:
         self._warm_up = Account()
         self._given_up = 0
         self._begun_ns = 0
-        self._next_look_ns = SECOND_NS
+        self._next_look_ns = NS_PER_S
         self._last_ns = 0
         """When the last acknowledgement was seen, since the begin."""
 
@@ -236,5 +235,5 @@ class Producing:
             [shown] if shown else [self.account.acknowledgements, self._warm_up.acknowledgements]
         ):
             recent.merge(measured.look())
-        on_second(second_of(elapsed_ns / NS_PER_S, recent, self.waiting))
-        self._next_look_ns = (elapsed_ns // SECOND_NS + 1) * SECOND_NS
+        on_second(Second(elapsed_ns / NS_PER_S, recent.count, latency_of(recent), self.waiting))
+        self._next_look_ns = (elapsed_ns // NS_PER_S + 1) * NS_PER_S

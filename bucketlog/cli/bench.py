@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 
@@ -19,10 +19,13 @@ from bucketlog.cli.topic_names import known_topic
 from bucketlog.errors import ConfigurationError, LogError
 
 if TYPE_CHECKING:
+    from random import Random
+
     from bucketlog.bench.account import Second, Summary
     from bucketlog.bench.histogram import Latency
     from bucketlog.bench.producing import Clock, Load, Producing, Watching
     from bucketlog.client.log import Log
+    from bucketlog.client.sending import Outbox
 
 ONE_PROCESS = (
     "It measures this client, too: a process of Python is one core, which sends some 300,000 small "
@@ -36,7 +39,6 @@ app = typer.Typer(
 DEFAULT_SECONDS = 10.0
 STOP_S = 5.0
 """What Ctrl-C waits for acknowledgements; a second one does not."""
-RUN_ID_BYTES = 8
 
 Name = Annotated[str, typer.Argument(metavar="TOPIC")]
 Records = Annotated[int | None, typer.Option("--records", "-n", min=1, help="Stop after so many.")]
@@ -76,7 +78,6 @@ ClientConfig = Annotated[
     list[str] | None,
     typer.Option("--client-config", "-X", metavar="NAME=VALUE", help="librdkafka's: TLS, SASL, …"),
 ]
-Where = Annotated[Literal["start", "end"], typer.Option("--from", "-f", help="Where to begin.")]
 
 
 @app.command("produce", help=f"Send records, and tell rate and latency. {ONE_PROCESS}")
@@ -127,7 +128,7 @@ def consume(
     ] = None,
     start: Annotated[
         Literal["start", "end"],
-        typer.Option("--from", "-f", envvar="BUCKETLOG_BENCH_CONSUME_FROM"),
+        typer.Option("--from", "-f", envvar="BUCKETLOG_BENCH_CONSUME_FROM", help="Where to begin."),
     ] = "start",
     timeout_seconds: Annotated[
         float, typer.Option(min=1, help="No broker for so long is an error.")
@@ -219,7 +220,7 @@ def _ends(
 
     from bucketlog.bench.account import Measured
     from bucketlog.bench.consuming import open_consumer
-    from bucketlog.bench.end_to_end import HEADER_BYTES, EndToEnd, Receiver, stamp
+    from bucketlog.bench.end_to_end import HEADER_BYTES, RUN_BYTES, EndToEnd, Receiver, stamp
     from bucketlog.bench.payload import Payload
     from bucketlog.bench.producing import Producing
 
@@ -230,7 +231,7 @@ def _ends(
         )
     begin = {part.partition: part.latest for part in log.topics.describe(load.topic).partitions}
     consumer = open_consumer({**log.consumer_config({}), **extra}, load.topic, begin)
-    run_id, measured = os.urandom(RUN_ID_BYTES), Measured()
+    run_id, measured = os.urandom(RUN_BYTES), Measured()
     payload = Payload(
         load.record_bytes,
         key_cardinality=key_cardinality,
@@ -355,7 +356,7 @@ class _Sending:
     timeout_s: float
     producers: int
 
-    def open(self, log: "Log", extra: Mapping[str, str]) -> Any:
+    def open(self, log: "Log", extra: Mapping[str, str]) -> "list[Outbox]":
         from bucketlog.bench.producing import open_outboxes
 
         config = log.producer_config(
@@ -389,7 +390,7 @@ def _connected(
         yield log, extra
 
 
-def _random() -> Any:
+def _random() -> "Random":
     from random import Random
 
     return Random()

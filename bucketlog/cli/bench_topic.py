@@ -33,9 +33,19 @@ class LoadTopic:
             log.topics.partition_count(self._name)
         try:
             yield
-        finally:
+        except BaseException as error:
             if is_ours and self._delete:
-                log.topics.delete(self._name)
+                self._clean_up(log, error)
+            raise
+        if is_ours and self._delete:
+            log.topics.delete(self._name)
+
+    def _clean_up(self, log: "Log", error: BaseException) -> None:
+        """What ended the load goes before what ends this."""
+        try:
+            log.topics.delete(self._name)
+        except LogError as failure:
+            error.add_note(f"and: {failure}")
 
     def _created(self, log: "Log") -> bool:
         try:
