@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 import bucketlog
 from bucketlog import Log, SchemaRegistry, Topic
@@ -134,6 +134,31 @@ def test_a_url_that_is_no_registry(log: Log, schema_registry: Registry, name: st
     with pytest.raises(SchemaRegistryError, match="HTTP 404") as caught:
         read(log, Topic(name, value=wrong.avro(Line)), on_error="skip")
     assert "/apis/ccompat/v7" in caught.value.remedy
+
+
+def test_what_is_kept_is_bounded_and_asked_for_again(
+    log: Log, schema_registry: Registry, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bucketlog.client.schemas.registered.READERS_MAX", 2)
+    monkeypatch.setattr("bucketlog.client.schemas.registry.SCHEMAS_MAX", 2)
+    registry = SchemaRegistry(schema_registry.url)
+    for number in range(4):
+        made = create_model("Line", sku=(str, ...), **{f"more{number}": (int, 0)})  # type: ignore[call-overload]  # made here
+        send(log, Topic(name, value=registry.avro(made)), made(sku=str(number)))
+    topic = Topic(name, value=registry.avro(Line))
+    for _ in range(2):
+        assert [record.value.sku for record in read(log, topic)] == ["0", "1", "2", "3"]
+    assert (len(registry._schemas), len(registry._ids)) == (2, 2)
+
+
+def test_a_second_topic_object_asks_nothing(log: Log, schema_registry: Registry, name: str) -> None:
+    with way_to(schema_registry) as (way, url):
+        registry = SchemaRegistry(url, config={"max.retries": 0})
+        send(log, Topic(name, value=registry.avro(Line)), Line(sku="1"))
+        assert len(read(log, Topic(name, value=registry.avro(Line)))) == 1
+        way.be(State.CLOSED)
+        send(log, Topic(name, value=registry.avro(Line)), Line(sku="2"))
+        assert len(read(log, Topic(name, value=registry.avro(Line)))) == 2
 
 
 # With asyncio ---------------------------------------------------------------------------------

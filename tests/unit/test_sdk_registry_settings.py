@@ -1,6 +1,10 @@
 """Settings of a schema registry, what is missing, frames, and what its answers mean."""
 
+import base64
 import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 from pydantic import BaseModel
@@ -141,3 +145,50 @@ def test_what_an_answer_means(
     assert error.remedy
     assert "secret" not in str(error)
     assert what.removeprefix("asking for ") in error.message
+
+
+class Gate(BaseHTTPRequestHandler):
+    """A registry's door: schema 1 for who is let in, else 401; a page of something else at /web."""
+
+    def do_GET(self) -> None:
+        wanted = "Basic " + base64.b64encode(b"ann:secret").decode()
+        if self.path.startswith("/web"):
+            status, body = 200, b"<html>"
+        elif self.headers.get("Authorization") != wanted:
+            status, body = 401, b'{"error_code": 40101, "message": "who are you?"}'
+        else:
+            status, body = 200, b'{"schema": "\\"string\\""}'
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def gate() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Gate) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_user_and_password(gate: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert SchemaRegistry(gate, auth=("ann", "secret")).schema(1).text == '"string"'
+    with pytest.raises(SchemaRegistryError, match="who are you") as caught:
+        SchemaRegistry(gate).schema(1)
+    assert "auth=" in caught.value.remedy
+    monkeypatch.setenv("BUCKETLOG_SCHEMA_REGISTRY_AUTH", "ann:secret")
+    assert SchemaRegistry(gate).schema(1).type == "AVRO"
+
+
+def test_a_page_of_something_else_says_nothing_of_a_record(gate: str) -> None:
+    with pytest.raises(SchemaRegistryUnavailableError, match="no schema registry answers"):
+        SchemaRegistry(f"{gate}/web").schema(1)
+
+
+def test_a_certificate_authority_that_is_not_there() -> None:
+    with pytest.raises(ConfigurationError, match="settings"):
+        SchemaRegistry("https://127.0.0.1:1", ca_file="/no/such/file").schema(1)

@@ -9,6 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from bucketlog.client.schemas.codec import SchemaText, SchemaType
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
     from google.protobuf.message import Message
 
+A = TypeVar("A")
 T = TypeVar("T")
 M = TypeVar("M", bound="Message")
 
@@ -30,7 +32,7 @@ Naming: TypeAlias = Literal["topic", "record", "topic-record"]
 URL_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_URL"
 AUTH_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_AUTH"
 SCHEMAS_MAX = 1000
-"""Schemas that are kept, by id."""
+"""Schemas that are kept, and as many ids."""
 _RETRIES = 2
 _RETRY_WAIT_MS = 200
 _REFERENCES_MAX = 1000
@@ -100,6 +102,8 @@ class SchemaRegistry:
         }
         self._client: SchemaRegistryClient | None = None
         self._schemas: dict[int, SchemaText] = {}
+        self._ids: dict[tuple[str, str], int] = {}
+        """Of what was registered, by subject and text."""
         self._lock = threading.Lock()
         needed("confluent_kafka.schema_registry", "registry")
 
@@ -135,9 +139,7 @@ class SchemaRegistry:
             found = self._ask(
                 f"asking for schema {schema_id}", lambda client: self._fetch(client, schema_id)
             )
-            while len(self._schemas) >= SCHEMAS_MAX:
-                self._schemas.pop(next(iter(self._schemas)), None)
-            self._schemas[schema_id] = found
+            _keep(self._schemas, schema_id, found)
         return found
 
     def register(self, subject: str, schema: SchemaText) -> int:
@@ -149,7 +151,11 @@ class SchemaRegistry:
                 return client.register_schema(subject, made)
             return _id_of(client.lookup_schema(subject, made))
 
-        return self._ask(f"registering the schema of subject {subject!r}", ask, schema.type)
+        found = self._ids.get((subject, schema.text))
+        if found is None:
+            found = self._ask(f"registering the schema of subject {subject!r}", ask)
+            _keep(self._ids, (subject, schema.text), found)
+        return found
 
     def latest(self, subject: str) -> tuple[int, SchemaText]:
         """Raises `SchemaRegistryError`."""
@@ -160,12 +166,7 @@ class SchemaRegistry:
 
         return self._ask(f"asking for the latest schema of subject {subject!r}", ask)
 
-    def _ask(
-        self,
-        what: str,
-        ask: "Callable[[SchemaRegistryClient], T]",
-        schema_type: SchemaType | None = None,
-    ) -> T:
+    def _ask(self, what: str, ask: "Callable[[SchemaRegistryClient], T]") -> T:
         """One at a time: what its client keeps is dropped, and kept here within bounds."""
         registry = needed("confluent_kafka.schema_registry", "registry")
         httpx = needed("confluent_kafka.schema_registry.common._httpx_compat", "registry").httpx
@@ -256,6 +257,13 @@ def _version(
     client: "SchemaRegistryClient", subject: str, version: int, fmt: str | None = None
 ) -> "Schema":
     return client.get_version(subject, version, True, fmt).schema
+
+
+def _keep(kept: dict[A, T], key: A, found: T) -> None:
+    with suppress(StopIteration, RuntimeError):  # another thread made room, too
+        while len(kept) >= SCHEMAS_MAX:
+            kept.pop(next(iter(kept)), None)
+    kept[key] = found
 
 
 def _forget(client: Any) -> None:
