@@ -58,7 +58,8 @@ def rolling(
     running. Raises `ConfigurationError` where `java` is wanted and not installed."""
     began = time.perf_counter()
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it warns of each retry
-    with running_cluster(BROKERS, store=store, settings=SETTINGS) as cluster:
+    flush = {"flush_interval_ms": "250"} if store is Store.MINIO else {}  # as by default there
+    with running_cluster(BROKERS, store=store, settings=SETTINGS | flush) as cluster:
         create_topic(cluster.brokers[0].bootstrap, BALLAST, BALLAST_PARTITIONS)
         ballast = _ballast(cluster, bytes_per_s, java=java)
         with crowd(cluster, java=java) as clients:
