@@ -27,6 +27,7 @@ from tiered_storage.bucket import SyncBucket
 from tiered_storage.location import open_sync_bucket
 
 BUCKET = "example-log"
+LAKE = "example-lake"
 URL = f"s3://{BUCKET}/prod"
 QUICK = {
     "checkpoint_interval_ms": "100",
@@ -37,7 +38,7 @@ QUICK = {
 }
 TOPIC = bucketlog.Topic("orders")
 WIPED_AFTER = 10
-RECORDS_MAX = 300
+RECORDS_MAX = 1000
 POLL_S = 0.1
 
 
@@ -46,7 +47,8 @@ def policies(
     terraform: Path, tmp_path_factory: pytest.TempPathFactory, minio: RunningStore
 ) -> Policies:
     minio.make_bucket(BUCKET)
-    given = {"bucket_name": BUCKET, "bucket_prefix": "prod"}
+    minio.make_bucket(LAKE)
+    given = {"bucket_name": BUCKET, "bucket_prefix": "prod", "lake_bucket_name": LAKE}
     return evaluated(terraform, tmp_path_factory.mktemp("policies"), given)
 
 
@@ -73,7 +75,7 @@ def access() -> list[str]:
     """The access string of the brokers' user, from what the module `metadata` gives it."""
     text = (MODULES / "metadata" / "main.tf").read_text()
     (commands,) = re.findall(r"commands = \[(.*?)\]", text, re.DOTALL)
-    return ["-@all", *(f"+{name}" for name in re.findall(r'"([^"]+)"', commands)), "~bucketlog:*"]
+    return ["~bucketlog:*", "-@all", *(f"+{name}" for name in re.findall(r'"([^"]+)"', commands))]
 
 
 def test_the_access_string_is_the_documented_one() -> None:
@@ -157,6 +159,23 @@ def test_a_reader_reads_and_writes_nothing(reader: SyncBucket, written: Written)
         reader.create("log/planted", [b"x"])
     with pytest.raises(BucketRefusedError, match="delete"):
         reader.delete([keys.CLUSTER])
+
+
+def test_a_job_fills_the_lake_and_leaves_the_log_alone(
+    written: Written, minio: RunningStore, policies: Policies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What tasks of Spark do, in one process."""
+    for name, value in session(minio, policies.spark).items():
+        monkeypatch.setenv(name, value)
+    replay = bucketlog.replay(URL, TOPIC)
+    assert replay.to_parquet(f"s3://{LAKE}/orders").records == written.records
+    assert replay.to_parquet(f"s3://{LAKE}/orders", overwrite=True).records == written.records
+    bucket = open_sync_bucket(URL)
+    try:
+        with pytest.raises(BucketRefusedError, match="create"):
+            bucket.create("log/planted", [b"x"])
+    finally:
+        bucket.close()
 
 
 def test_a_broker_with_a_readers_rights_is_refused(

@@ -412,7 +412,6 @@ resource "aws_appautoscaling_policy" "network" {
       namespace   = "ECS/ContainerInsights"
       metric_name = "NetworkTxBytes"
       statistic   = "Average"
-      unit        = "Bytes/Second"
 
       dimensions {
         name  = "ClusterName"

@@ -11,7 +11,7 @@ locals {
     "exists", "hdel", "hexists", "hget", "hgetall", "hincrby", "hlen", "hmget", "hset",
     "rename", "sadd", "sismember", "time", "unlink", "xadd", "xread", "zadd", "zrange", "zrangebyscore", "zrem",
   ]
-  access_string = "on -@all ${join(" ", [for command in local.commands : "+${command}"])} ~bucketlog:*"
+  access_string = "on ~bucketlog:* -@all ${join(" ", [for command in local.commands : "+${command}"])}"
   family        = "valkey${split(".", var.engine_version)[0]}"
 }
 
