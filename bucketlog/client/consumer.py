@@ -74,6 +74,8 @@ class Consumer(ABC, Generic[K, V]):
         self._woken = False
         self._ahead: tuple[Message, Record[K, V] | UnreadableRecordError] | None = None
         """What `_look_at` made of the message that is handed out next."""
+        self._asks = topic.key_waits is not None or topic.value_waits is not None
+        """To decode may mean to ask a server."""
         try:
             self._kafka = KafkaConsumer({**config, "enable.partition.eof": until_end})
         except KafkaException as error:
@@ -179,7 +181,7 @@ class Consumer(ABC, Generic[K, V]):
         try:
             if ahead is not None and ahead[0] is self._ready[0]:
                 record = _outcome(ahead[1])
-            elif may_wait or decodes_at_once(self.topic, self._ready[0]):
+            elif may_wait or not self._asks or decodes_at_once(self.topic, self._ready[0]):
                 record = decode(self.topic, self._ready[0])
             else:
                 return None
