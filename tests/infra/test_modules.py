@@ -2,7 +2,6 @@
 (`tests/infra/schema_server.py`), and planted faults that must be found.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -11,57 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.components import Components
 from tests.infra.modules import Module, read_module
-from tests.infra.programs import EXAMPLES, INFRA, MODULES, installed, module_folders, run
-from tests.infra.provider_schema import ProviderSchema, schema_of
-from tests.infra.schema_server import serving
+from tests.infra.programs import EXAMPLES, MODULES
+from tests.infra.provider_schema import schema_of
+from tests.infra.workshop import FOLDERS, Workshop
 
-FOLDERS = {f"{path.parent.name}/{path.name}": path for path in module_folders()}
 WITHOUT_VALIDATION = "bool"
-
-
-class Workshop(NamedTuple):
-    """Terraform, with the providers' schemas, and a copy of all modules to work in."""
-
-    terraform: Path
-    environment: dict[str, str]
-    copy: Path
-
-    def run(self, at: Path, *step: str) -> tuple[int, str]:
-        """Exit code, and what it says."""
-        done = run([self.terraform, *step, "-no-color"], at, self.environment)
-        return done.returncode, done.stdout + done.stderr
-
-    def validated(self, at: Path) -> list[str]:
-        """What is wrong."""
-        code, said = self.run(at, "init", "-input=false")
-        assert code == 0, said
-        code, said = self.run(at, "validate", "-json")
-        found = json.loads(said)["diagnostics"]
-        assert bool(code) == any(one["severity"] == "error" for one in found)
-        return [f"{one['summary']}: {one['detail']}" for one in found]
-
-    def tested(self, at: Path) -> tuple[int, str]:
-        code, said = self.run(at, "init", "-input=false")
-        assert code == 0, said
-        return self.run(at, "test")
-
-
-@pytest.fixture(scope="module")
-def workshop(
-    terraform: Path, components: Components, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Workshop]:
-    schema = ProviderSchema(installed("schemas", components))
-    components.took_part("schema of Terraform's providers", schema.versions)
-    copy = tmp_path_factory.mktemp("infra")
-    ignored = shutil.ignore_patterns(".terraform*", "*.tfstate*")
-    shutil.copytree(INFRA, copy, dirs_exist_ok=True, ignore=ignored)
-    modules = [read_module(path) for path in FOLDERS.values()]
-    resources = {one.kind for module in modules for one in module.resources}
-    data = {one.kind for module in modules for one in module.data}
-    with serving(schema, resources, data) as environment:
-        yield Workshop(terraform, environment, copy)
 
 
 def test_every_module_is_judged() -> None:

@@ -56,3 +56,13 @@ run "settings_of_the_module_are_its_own" {
   }
   expect_failures = [var.settings]
 }
+
+run "memory_that_fargate_does_not_sell_is_refused" {
+  command = plan
+
+  variables {
+    cpu_units  = 512
+    memory_mib = 8192
+  }
+  expect_failures = [var.memory_mib]
+}

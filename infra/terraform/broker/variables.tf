@@ -188,7 +188,11 @@ variable "memory_mib" {
 
   validation {
     condition     = var.memory_mib >= 2048 && var.memory_mib % 1024 == 0
-    error_message = "memory_mib: 2048 or more, in steps of 1024, and what Fargate allows for cpu_units."
+    error_message = "memory_mib: 2048 or more, in steps of 1024."
+  }
+  validation {
+    condition     = var.memory_mib >= 2 * var.cpu_units && var.memory_mib <= min(8 * var.cpu_units, 30720)
+    error_message = "memory_mib: Fargate takes 2 to 8 MiB for each of cpu_units, and up to 30720."
   }
 }
 

@@ -22,6 +22,15 @@ variables {
   code_bucket_name = "example-code"
 }
 
+run "on_arm" {
+  command = plan
+
+  assert {
+    condition     = aws_emrserverless_application.this.architecture == "ARM64"
+    error_message = "Jobs run on another machine than their archive is made for."
+  }
+}
+
 run "a_release_without_python_data_sources_is_refused" {
   command = plan
 

@@ -119,7 +119,7 @@ resource "aws_iam_policy" "reader" {
 resource "aws_iam_role" "reader" {
   count = length(var.reader_principal_arns) > 0 ? 1 : 0
 
-  name = "${var.bucket_name}-reader"
+  name = "${substr(var.bucket_name, 0, 57)}-reader" # 64 letters at most
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{

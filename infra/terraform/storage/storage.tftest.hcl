@@ -46,6 +46,20 @@ run "no_reader_no_role" {
   }
 }
 
+run "a_long_name_has_a_reader" {
+  command = plan
+
+  variables {
+    bucket_name           = "example-of-a-bucket-whose-name-is-as-long-as-s3-allows-63-chars"
+    reader_principal_arns = ["arn:aws:iam::123456789012:role/analyst"]
+  }
+
+  assert {
+    condition     = length(aws_iam_role.reader[0].name) <= 64
+    error_message = "IAM refuses the name of the reader's role."
+  }
+}
+
 run "a_dot_in_the_name_is_refused" {
   command = plan
 
