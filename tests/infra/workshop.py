@@ -37,7 +37,7 @@ class Workshop(NamedTuple):
         assert code == 0, said
         for line in self.run(at, "test", "-json", "-verbose")[1].splitlines():
             told = json.loads(line)
-            if told["type"] == "test_plan":
+            if told.get("type") == "test_plan":
                 yield from told["test_plan"].get("resource_changes", ())
 
     def tested(self, at: Path) -> tuple[int, str]:
