@@ -237,8 +237,8 @@ def test_finds_a_planted_value(case: str) -> None:
 
 
 def test_every_policy_is_one_of_iam(planned: list[Planned]) -> None:
-    """By moto's reading of the grammar, without principals, which stand in other policies than those
-    it reads, and resources, whose names a mock makes up."""
+    """By moto's reading of the grammar: without principals, which it does not know in policies of
+    users, and without resources, whose names a mock makes up."""
     texts = {
         value
         for one in planned
