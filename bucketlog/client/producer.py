@@ -32,6 +32,8 @@ class Delivery(Fate):
     def result(self, timeout_s: float | None = None) -> Delivered:
         """Wait until the record is in the bucket. Raises `LogError`, or `TimeoutError`."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        if not self.done:
+            self._outbox.hasten(timeout_s)
         while self._delivered is None:
             if self._error is not None:
                 self._raise(self._error)
@@ -102,6 +104,8 @@ class Producer:
         Raises `TimeoutError` where records are left after `timeout_s`; they stay queued.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        if len(self):
+            self._outbox.hasten(timeout_s)
         while left := self._outbox.kafka.flush(_POLL_S):
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"{left} records are not delivered within {timeout_s} s")

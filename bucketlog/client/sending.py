@@ -2,11 +2,12 @@
 
 Invariants: every record that `put` or `put_batch` took is reported once by librdkafka; a failure
 stays in the account until somebody has seen it: who asked for that record, or `raise_failures`.
-Nothing here waits. Reports come in the thread that polls the handle.
+Nothing here waits but `hasten`. Reports come in the thread that polls the handle.
 """
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -29,6 +30,8 @@ Encoded: TypeAlias = tuple[
 ]
 """Topic, value, key, partition (-1: by the key), headers, milliseconds since 1970 (0: now)."""
 
+HASTEN_S = 0.5
+"""After it librdkafka connects by itself."""
 NOW_MS, EPOCH_MS = 0, 1
 """librdkafka takes 0 for now: the millisecond after it stands for 1970 itself."""
 
@@ -83,6 +86,18 @@ class Outbox:
         self.failures: dict[object, BucketlogError] = {}
         """That nobody has seen, by who keeps the record's fate (or a number, where nobody does)."""
         self._numbers = itertools.count()
+        self._first_topic: str | None = None
+        self._is_hastened = False
+
+    def hasten(self, timeout_s: float | None = None) -> None:
+        """Before the first wait for a report: an idempotent producer of librdkafka forgets the
+        broker that it began with, and would connect to another after half a second only."""
+        if self._is_hastened or self._first_topic is None:
+            return
+        self._is_hastened = True
+        limit_s = HASTEN_S if timeout_s is None else min(HASTEN_S, timeout_s)
+        with suppress(KafkaException):  # it is for the records' reports to tell
+            self.kafka.list_topics(self._first_topic, limit_s)
 
     def put(self, record: Encoded, report: Report) -> bool:
         """Queue one record; False: there is no room. Raises `LogError`."""
@@ -101,6 +116,8 @@ class Outbox:
             return False
         except KafkaException as error:
             raise log_error(error.args[0], f"sending to topic {topic!r}") from error
+        if self._first_topic is None:
+            self._first_topic = topic
         return True
 
     def put_batch(
@@ -111,6 +128,7 @@ class Outbox:
             queued = self.kafka.produce_batch(topic, messages, on_delivery=report)
         except KafkaException as error:
             raise log_error(error.args[0], f"sending to topic {topic!r}") from error
+        self._first_topic = self._first_topic or topic
         if queued == len(messages):
             return []
         left = [message for message in messages if "_error" in message]

@@ -3,6 +3,7 @@
 import threading
 from datetime import UTC, datetime
 from itertools import count
+from typing import Any
 
 import pytest
 from confluent_kafka import Message
@@ -10,6 +11,7 @@ from pydantic import BaseModel
 
 import bucketlog
 from bucketlog import Log, Topic
+from bucketlog.client.sending import HASTEN_S
 from bucketlog.embedded import EmbeddedCluster
 from bucketlog.errors import ConfigurationError, InvalidDataError, LogError
 
@@ -89,6 +91,38 @@ def test_a_record_that_is_there_waits_for_no_other(
         assert [record.value for record in consumer] == ["one", "two", "three"]
     assert {most for most, timeout_s in asked if timeout_s > 0} == {1}
     assert any(most > 1 for most, _ in asked)
+
+
+def test_a_first_record_does_not_wait_for_librdkafka_to_connect(log: Log, name: str) -> None:
+    words = Topic(name, value=str)
+    log.topics.create(words)
+
+    class Told:
+        """Of each question for metadata: it makes librdkafka connect at once."""
+
+        def __init__(self, kafka: Any) -> None:
+            self._kafka = kafka
+            self.asked: list[tuple[str, float]] = []
+
+        def __getattr__(self, verb: str) -> Any:
+            return getattr(self._kafka, verb)
+
+        def __len__(self) -> int:
+            return len(self._kafka)
+
+        def list_topics(self, topic: str, timeout_s: float) -> Any:
+            self.asked.append((topic, timeout_s))
+            return self._kafka.list_topics(topic, timeout_s)
+
+    with log.producer() as producer:
+        told = Told(producer._outbox.kafka)
+        setattr(producer._outbox, "kafka", told)  # noqa: B010 - its type is librdkafka's
+        first = producer.send(words, "one")
+        assert told.asked == [], "sending waits for nobody"
+        first.result(timeout_s=30)
+        producer.send(words, "two").result()
+        producer.flush()
+    assert told.asked == [(name, HASTEN_S)], "once, before the first wait"
 
 
 def test_a_small_queue_holds_the_caller_back(log: Log, name: str) -> None:
