@@ -74,15 +74,11 @@ INVALID = {
         "storage", r"bucket = (\S+)\n  policy", r"policy", '"bucket" is required'
     ),
     "block": Plant("storage", r"versioning_configuration {", "state {", 'type "state"'),
-    "argument of a block": Plant("storage", r"noncurrent_days +=", "days =", 'named "days"'),
     "missing argument of a block": Plant(
         "storage", r"\n    status = .*\n", "\n", '"status" is required'
     ),
     "block as argument": Plant(
         "storage", r"versioning_configuration {", "versioning_configuration = {", "Did you mean to"
-    ),
-    "argument as block": Plant(
-        "broker", r"requires_compatibilities += .*", "requires_compatibilities {}", "Did you mean"
     ),
     "type of resource": Plant(
         "spark", r'"aws_emrserverless_', '"aws_emr_serverless_', "does not support resource type"
@@ -91,15 +87,6 @@ INVALID = {
         "storage", r"days_after_initiation = 1", 'days_after_initiation = "one"', "number"
     ),
     "attribute": Plant("broker", r"bootstrap\.arn_suffix", "bootstrap.suffix", '"suffix"'),
-    "undeclared resource": Plant(
-        "broker", r"role\.broker\.id", "role.other.id", '"aws_iam_role" "other"'
-    ),
-    "undeclared variable": Plant("network", r"= var\.cidr\n", "= var.range\n", 'name "range"'),
-    "output of a module": Plant("storage", r"policies\.reader\n", "policies.writer\n", '"writer"'),
-    "argument of a call": Plant("storage", r"shard +=", "part =", 'named "part"'),
-    "missing argument of a call": Plant(
-        "storage", r"  deleting_role_arns += .*\n", "", '"deleting_role_arns" is required'
-    ),
 }
 
 

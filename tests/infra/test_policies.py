@@ -1,17 +1,12 @@
 """The policies of the bucket, evaluated by Terraform and held against what the code does."""
 
-import copy
-import json
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from tests.infra.policies import BROKER, EvaluationError, Policies, Policy, evaluated
 from tests.infra.programs import MODULES
@@ -141,27 +136,3 @@ def test_refuses(given: dict[str, object], terraform: Path, tmp_path: Path) -> N
     (name,) = given
     with pytest.raises(EvaluationError, match=f"{name}: "):
         evaluated(terraform, tmp_path, {**LOG, **given})
-
-
-def grammatical(policy: Policy) -> bool:
-    """By moto's reading of the grammar of IAM; principals stand in a bucket's policy alone."""
-    statements = [
-        {name: told for name, told in one.items() if name != "Principal"}
-        for one in policy["Statement"]
-    ]
-    with mock_aws():
-        iam = boto3.client("iam", "us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
-        try:
-            iam.create_policy(
-                PolicyName="p", PolicyDocument=json.dumps({**policy, "Statement": statements})
-            )
-        except ClientError:
-            return False
-    return True
-
-
-def test_the_grammar_is_that_of_iam(policies: Policies) -> None:
-    assert [name for name, one in policies._asdict().items() if not grammatical(one)] == []
-    planted = copy.deepcopy(policies.reader)
-    planted["Statement"][0]["Effect"] = "Permit"
-    assert not grammatical(planted)
