@@ -34,10 +34,22 @@ resource "aws_kms_key" "this" {
         Resource  = "*"
       },
       {
-        Sid       = "LogsAndAlarms"
+        Sid       = "Logs"
         Effect    = "Allow"
-        Principal = { Service = ["logs.${var.region}.amazonaws.com", "cloudwatch.amazonaws.com"] }
+        Principal = { Service = "logs.${var.region}.amazonaws.com" }
         Action    = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+        Resource  = "*"
+        Condition = {
+          ArnLike = {
+            "kms:EncryptionContext:aws:logs:arn" = "arn:${data.aws_partition.here.partition}:logs:${var.region}:${data.aws_caller_identity.here.account_id}:*"
+          }
+        }
+      },
+      {
+        Sid       = "AlarmsToTheirTopic"
+        Effect    = "Allow"
+        Principal = { Service = "cloudwatch.amazonaws.com" }
+        Action    = ["kms:Decrypt", "kms:GenerateDataKey*"]
         Resource  = "*"
         Condition = { StringEquals = { "aws:SourceAccount" = data.aws_caller_identity.here.account_id } }
       },
