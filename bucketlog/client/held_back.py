@@ -2,7 +2,8 @@
 
 Invariants: the loop never waits for the server, a thread does. Records keep their order: what is
 sent behind one that is held back is held back, too. Where the server is out of reach, those of that
-topic that wait are refused, with the reason; the next one sent asks again.
+topic that wait are refused, with the reason; the next one sent asks again. Each one is queued or
+refused, whatever is raised on the way.
 """
 
 import asyncio
@@ -13,9 +14,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from bucketlog.client.sending import Encoded, encoded
 from bucketlog.client.topic import Headers, Topic
-from bucketlog.errors import BucketlogError
+from bucketlog.errors import BucketlogError, InvalidDataError
 
 D = TypeVar("D")
+
+_REFUSALS = (
+    BucketlogError,
+    *(TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError),
+)
+"""What a record, or a format, raises that cannot be sent; `send` would raise the same."""
 
 
 class Given(NamedTuple):
@@ -69,20 +76,26 @@ class HeldBack(Generic[D]):
                 given, _ = self._held[0]
                 try:
                     await prepare(given.topic, value=given.value, key=given.key)
-                except BucketlogError as error:
-                    self._refuse_all(given.topic, error)
+                except _REFUSALS as error:
+                    self._refuse_all(given.topic, _told(given.topic, error))
                 else:
                     self._pass_on()
+        except Exception as error:
+            while self._held:
+                given, delivery = self._held.popleft()
+                self._refuse(delivery, _told(given.topic, error))
+            raise
         finally:
             self._releasing = None
 
     def _pass_on(self) -> None:
         while self._held and self._held[0][0].encodes_at_once():
-            given, delivery = self._held.popleft()
+            given, delivery = self._held[0]
             try:
                 self._queue(encoded(*given), delivery)
-            except BucketlogError as error:
-                self._refuse(delivery, error)
+            except _REFUSALS as error:
+                self._refuse(delivery, _told(given.topic, error))
+            self._held.popleft()
 
     def _refuse_all(self, topic: Topic[Any, Any], error: BucketlogError) -> None:
         held = list(self._held)
@@ -92,6 +105,17 @@ class HeldBack(Generic[D]):
                 self._refuse(delivery, copy.copy(error))
             else:
                 self._held.append((given, delivery))
+
+
+def _told(topic: Topic[Any, Any], error: Exception) -> BucketlogError:
+    if isinstance(error, BucketlogError):
+        return error
+    told = InvalidDataError(
+        f"a record for topic {topic.name!r} cannot be sent: {type(error).__name__}: {error}",
+        remedy="send what the topic was declared with",
+    )
+    told.__cause__ = error
+    return told
 
 
 async def prepare(topic: Topic[Any, Any], *, value: object, key: object) -> None:

@@ -121,20 +121,15 @@ def bucketlog_log(bucketlog_bootstrap: str, pytestconfig: pytest.Config) -> "Ite
         yield log
 
 
-@pytest.fixture(scope="session")
-def _bucketlog_suffix() -> str:
-    return random_suffix()
-
-
 @pytest.fixture
 def bucketlog_topic_factory(
-    bucketlog_log: "Log", request: pytest.FixtureRequest, _bucketlog_suffix: str
+    bucketlog_log: "Log", request: pytest.FixtureRequest
 ) -> Iterator[TopicFactory]:
     """A new topic at each call: `bucketlog_topic_factory(value=Order, key=str, partitions=3)`, or
     `bucketlog_topic_factory.like(orders)`."""
     settings = request.config.stash[_SETTINGS]
     factory = TopicFactory(
-        bucketlog_log, request.node.name, _bucketlog_suffix, partitions=settings.partitions
+        bucketlog_log, request.node.name, random_suffix(), partitions=settings.partitions
     )
     yield factory
     if settings.bootstrap:  # somebody else's cluster: leave nothing there

@@ -17,7 +17,7 @@ _TEST_NAME_LENGTH = 80
 
 
 def random_suffix() -> str:
-    """Sets the topics of this process apart from those of others and of other runs."""
+    """Sets a test's topics apart from those of others that have its name, and of other runs."""
     return secrets.token_hex(4)
 
 

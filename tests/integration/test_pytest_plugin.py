@@ -50,7 +50,10 @@ def test_goes_on_elsewhere(bucketlog_producer, bucketlog_topic):
     assert bucketlog_producer.send(bucketlog.Topic(bucketlog_topic), b"x").result().offset == 0
 """
 OPTIONS = """
-def test_options(bucketlog_cluster, bucketlog_log, bucketlog_topic):
+import pytest
+
+@pytest.mark.parametrize("alike", ["a/b", "a-b"])  # as names of topics they are the same
+def test_options(alike, bucketlog_cluster, bucketlog_log, bucketlog_topic):
     assert bucketlog_cluster.bucket_url == "s3://elsewhere"
     assert bucketlog_log.topics.partition_count(bucketlog_topic) == 3
 """
@@ -141,7 +144,7 @@ def test_a_cluster_that_runs_already(project: Project, broker: EmbeddedCluster) 
         run = project.start(*options, BUCKETLOG_TEST_BOOTSTRAP=broker.bootstrap)
         output, _ = run.communicate(timeout=TIMEOUT_S)
         left = {topic.name for topic in log.topics.list()} - before
-    assert outcomes(output) == {"passed": SAMPLE_TESTS + 1}, output
+    assert outcomes(output) == {"passed": SAMPLE_TESTS + 2}, output
     assert f"bucketlog: the cluster at {broker.bootstrap}" in output
     assert run.returncode == 0
     assert project.cluster_pids() == []

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from urllib.parse import unquote
 
 import pytest
 from pydantic import BaseModel
@@ -45,6 +46,9 @@ def test_the_environment_has_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settings_that_are_none() -> None:
     with pytest.raises(ConfigurationError, match="localhost:8081"):
         SchemaRegistry("localhost:8081")
+    with pytest.raises(ConfigurationError, match="'host'") as caught:
+        SchemaRegistry("ann:secret@host")
+    assert "secret" not in str(caught.value)
     with pytest.raises(ConfigurationError, match="names no subjects"):
         SchemaRegistry("http://h", naming="by-hand")  # type: ignore[arg-type]  # that is the point
     registry = SchemaRegistry("http://h", config={"no.such.setting": 1})
@@ -147,6 +151,11 @@ def test_what_an_answer_means(
     assert what.removeprefix("asking for ") in error.message
 
 
+def test_a_page_is_not_told_whole() -> None:
+    error = told(Answer(400, -1, "x" * 1_000_000), "asking", "http://host", auto_register=True)
+    assert len(str(error)) < 1000
+
+
 class Gate(BaseHTTPRequestHandler):
     """A registry's door: schema 1 for who is let in, else 401; a page of something else at /web."""
 
@@ -154,11 +163,22 @@ class Gate(BaseHTTPRequestHandler):
         wanted = "Basic " + base64.b64encode(b"ann:secret").decode()
         if self.path.startswith("/web"):
             status, body = 200, b"<html>"
+        elif self.path.startswith("/deep"):
+            status, body = 200, b"[" * 100_000
         elif self.headers.get("Authorization") != wanted:
             status, body = 401, b'{"error_code": 40101, "message": "who are you?"}'
         else:
             status, body = 200, b'{"schema": "\\"string\\""}'
         self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        """Whatever is registered at /ids/N gets that id."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = b'{"id": %s}' % unquote(self.path.split("/")[2]).encode()
+        self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -184,9 +204,17 @@ def test_user_and_password(gate: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert SchemaRegistry(gate).schema(1).type == "AVRO"
 
 
-def test_a_page_of_something_else_says_nothing_of_a_record(gate: str) -> None:
+@pytest.mark.parametrize("path", ["web", "deep"])
+def test_a_page_of_something_else_says_nothing_of_a_record(gate: str, path: str) -> None:
     with pytest.raises(SchemaRegistryUnavailableError, match="no schema registry answers"):
-        SchemaRegistry(f"{gate}/web").schema(1)
+        SchemaRegistry(f"{gate}/{path}").schema(1)
+
+
+@pytest.mark.parametrize("schema_id", ["-1", "4294967296", '"1"', "null", "1.5"])
+def test_an_id_that_is_none(gate: str, schema_id: str) -> None:
+    topic = Topic("t", value=SchemaRegistry(f"{gate}/ids/{schema_id}").avro(Line))
+    with pytest.raises(SchemaRegistryUnavailableError, match="is no schema id"):
+        topic.value_format.encode(Line(sku="a"))
 
 
 def test_a_certificate_authority_that_is_not_there() -> None:

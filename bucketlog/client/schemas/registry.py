@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from bucketlog.client.schemas.codec import SchemaText, SchemaType
 from bucketlog.client.schemas.packages import needed
 from bucketlog.client.schemas.registered import Registered
-from bucketlog.client.schemas.registry_errors import told
+from bucketlog.client.schemas.registry_errors import public, told
 from bucketlog.errors import ConfigurationError, InvalidDataError
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ SCHEMAS_MAX = 1000
 _RETRIES = 2
 _RETRY_WAIT_MS = 200
 _REFERENCES_MAX = 1000
-_NOT_THEIR_API = (OSError, ValueError, AttributeError, TypeError, KeyError)
+_ID_MAX = 2**32 - 1
+_NOT_THEIR_API = (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError)
 """What the client raises for an answer that is not a registry's."""
 _TYPES: Mapping[str, SchemaType] = {"AVRO": "AVRO", "JSON": "JSON", "PROTOBUF": "PROTOBUF"}
 
@@ -79,7 +80,8 @@ class SchemaRegistry:
             )
         if not all(one.strip().startswith(("http://", "https://")) for one in url.split(",")):
             raise ConfigurationError(
-                f"{url!r} is no URL of a schema registry", remedy="as in http://localhost:8081"
+                f"{public(url)!r} is no URL of a schema registry",
+                remedy="as in http://localhost:8081",
             )
         if naming not in ("topic", "record", "topic-record"):
             raise ConfigurationError(
@@ -148,8 +150,8 @@ class SchemaRegistry:
         def ask(client: "SchemaRegistryClient") -> int:
             made = self._with_imports(client, schema)
             if self.auto_register:
-                return client.register_schema(subject, made)
-            return _id_of(client.lookup_schema(subject, made))
+                return _id_of(client.register_schema(subject, made))
+            return _id_of(client.lookup_schema(subject, made).schema_id)
 
         found = self._ids.get((subject, schema.text))
         if found is None:
@@ -161,7 +163,7 @@ class SchemaRegistry:
         """Raises `SchemaRegistryError`."""
 
         def ask(client: "SchemaRegistryClient") -> tuple[int, SchemaText]:
-            schema_id = _id_of(client.get_latest_version(subject))
+            schema_id = _id_of(client.get_latest_version(subject).schema_id)
             return schema_id, self._fetch(client, schema_id)
 
         return self._ask(f"asking for the latest schema of subject {subject!r}", ask)
@@ -271,4 +273,7 @@ def _forget(client: Any) -> None:
 
 
 def _id_of(found: Any) -> int:
-    return int(found.schema_id)
+    """Raises `ValueError` for what no registry gives: a frame has room for 32 bits."""
+    if not isinstance(found, int) or not 0 <= found <= _ID_MAX:
+        raise ValueError(f"{found!r} is no schema id")
+    return found

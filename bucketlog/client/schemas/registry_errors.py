@@ -1,5 +1,7 @@
 """What a registry's answers mean, in our errors."""
 
+import re
+
 from bucketlog.errors import (
     BucketlogError,
     IncompatibleSchemaError,
@@ -8,6 +10,7 @@ from bucketlog.errors import (
     SchemaRegistryUnavailableError,
 )
 
+_USER_INFO = re.compile("^([a-z]+://)?.*@", re.DOTALL)
 _NOT_FOUND = 404
 _UNKNOWN_SCHEMA = 40403
 _UNKNOWN_SUBJECT = (40401, 40402)
@@ -16,6 +19,8 @@ _INVALID = 422
 _REFUSED = (401, 403)
 _PASSING = (408, 429)
 _SERVER_ERROR = 500
+_SAID_MAX = 500
+"""What answers instead of a registry may send pages."""
 
 
 def told(error: Exception, what: str, url: str, *, auto_register: bool) -> BucketlogError:
@@ -23,12 +28,12 @@ def told(error: Exception, what: str, url: str, *, auto_register: bool) -> Bucke
     status = getattr(error, "http_status_code", None)
     if status is None:
         return SchemaRegistryUnavailableError(
-            f"{what}: no schema registry answers at {_public(url)}: "
-            f"{str(error) or type(error).__name__}",
+            f"{what}: no schema registry answers at {public(url)}: "
+            f"{_short(error) or type(error).__name__}",
             remedy="check its address and that it runs; nothing was skipped: try again",
         )
     code, reason = getattr(error, "error_code", None), getattr(error, "error_message", None)
-    said = f"{what}: {reason or 'no reason given'} (HTTP {status}, code {code})"
+    said = f"{what}: {_short(reason or 'no reason given')} (HTTP {status}, code {code})"
     if status in _PASSING or status >= _SERVER_ERROR:
         return SchemaRegistryUnavailableError(said, remedy="see the registry's log; try again")
     if status == _CONFLICT:
@@ -43,7 +48,7 @@ def told(error: Exception, what: str, url: str, *, auto_register: bool) -> Bucke
         return SchemaRegistryError(said, remedy="give credentials that may do this, as auth=")
     if status == _INVALID:
         return SchemaRegistryError(said, remedy="correct the schema, or ask for another version")
-    return SchemaRegistryError(said, remedy=f"check that {_public(url)} is a schema registry")
+    return SchemaRegistryError(said, remedy=f"check that {public(url)} is a schema registry")
 
 
 def _not_found(said: str, what: str, code: object, *, auto_register: bool) -> BucketlogError:
@@ -61,9 +66,11 @@ def _not_found(said: str, what: str, code: object, *, auto_register: bool) -> Bu
     )
 
 
-def _public(url: str) -> str:
+def public(url: str) -> str:
     """Without user and password."""
-    return ",".join(
-        f"{scheme}{separator}{rest.rpartition('@')[2]}"
-        for scheme, separator, rest in (one.partition("://") for one in url.split(","))
-    )
+    return ",".join(_USER_INFO.sub(r"\1", one) for one in url.split(","))
+
+
+def _short(said: object) -> str:
+    text = str(said)
+    return text if len(text) <= _SAID_MAX else f"{text[:_SAID_MAX]}…"
