@@ -57,7 +57,7 @@ sim: .venv/.installed ## the deterministic simulation of a cluster under faults 
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
-	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry prometheus
+	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry terraform tflint helm linters schemas prometheus
 	@scripts/install.sh kcat
 	@$(BIN)/python -m tests.prove $(WHAT) $(ARGS)
 

@@ -209,6 +209,7 @@ IN_TESTS = {
     "spark-damage": "tests/unit/test_spark_damage.py",
     "ingest": "tests/spark/test_ingest*.py",
     "dashboard": "tests/infra/test_observability.py",
+    "infra": "tests/infra",
 }
 """Whose short form says no more than tests do that run anyway: it runs where it is named."""
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,8 @@ from tests.scenarios.observed import observed
 from tests.shortfall import Figures, ShortfallError
 
 FLIGHTS = 336_776
-INSTALL = Path(__file__).parents[1] / "scripts/install.sh"
+ROOT = Path(__file__).parents[1]
+INSTALL = ROOT / "scripts/install.sh"
 
 
 def prove_up(short: bool) -> Figures:
@@ -75,7 +77,31 @@ def prove_dashboard(short: bool) -> Figures:
     return figures
 
 
+def prove_infra(short: bool) -> Figures:
+    """Terraform plans and applies every module; a broker needs no right but those that it is given.
+
+    And the Helm chart fits Kubernetes' schemas; planted faults are found. One size."""
+    files = sorted((ROOT / "tests/infra").glob("test_*.py"))
+    mine = [str(file) for file in files if file.name != "test_observability.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *mine],
+        env={**os.environ, "CI": "true"},  # nothing may be missing
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    used = dict(line.split(": ", 1) for line in lines if re.fullmatch(r"[\w' ]+: \S.*", line))
+    counted = re.findall(r"(\d+) passed", lines[-1] if lines else "")
+    figures: Figures = {"passed": int(counted[0]) if counted else 0, "by": used}
+    if done.returncode or not figures["passed"]:
+        raise ShortfallError("tests/infra fails", figures | {"output_tail": lines[-20:]})
+    return figures
+
+
 DEPLOYMENT_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "up": prove_up,
     "dashboard": prove_dashboard,
+    "infra": prove_infra,
 }
