@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bucketlog.cli.signals import sigterm_interrupts
 from bucketlog.embedded import EmbeddedCluster
+from bucketlog.embedded_folder import holder_of, lock_folder
 from bucketlog.errors import BucketlogError, InvalidDataError
 from localstack.provision import provision
 from localstack.servers import StoreName, running
@@ -26,6 +27,8 @@ BROKERS = 2
 FILE = "file"
 STORES = (FILE, *StoreName)
 DEPLOYMENT = "deployment.json"
+KEEPER = "keeper"
+"""The folder with the keeper's own lock: it is held before anything else is begun."""
 FAILED = 1
 
 
@@ -59,8 +62,10 @@ class Deployment:
 
 def keep(store: str, data: Path, port: int) -> None:
     """Until SIGTERM or Ctrl-C. Raises `BucketlogError` where a part does not start or ends."""
-    (data / DEPLOYMENT).unlink(missing_ok=True)  # of one that was killed
     with ExitStack() as closing:
+        (data / KEEPER).mkdir(parents=True, exist_ok=True)
+        closing.callback(os.close, lock_folder(data / KEEPER))
+        (data / DEPLOYMENT).unlink(missing_ok=True)  # of one that was killed
         bucket_url, environment, pids = None, {}, {}
         if store != FILE:
             lent = closing.enter_context(running(StoreName(store), data / "store"))
@@ -85,6 +90,11 @@ def keep(store: str, data: Path, port: int) -> None:
         ).write(data)
         closing.callback((data / DEPLOYMENT).unlink, missing_ok=True)
         cluster.wait(lambda loss: sys.stderr.write(f"{loss}\n"))
+
+
+def keeper_of(data: Path) -> int | None:
+    """The process that keeps a deployment there, or starts it; None: nobody does."""
+    return holder_of(data / KEEPER)
 
 
 def _is_background(log: Path) -> bool:

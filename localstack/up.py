@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bucketlog.embedded_folder import holder_of, is_alive
 from bucketlog.errors import BucketlogError, ConfigurationError
-from localstack.keeper import FILE, STORES, Deployment
+from localstack.keeper import FILE, STORES, Deployment, keeper_of
 
 DATA = Path(".bucketlog")
 PORT = 9092
@@ -36,7 +36,7 @@ class DeploymentError(BucketlogError):
 
 def up(store: str, data: Path, port: int) -> Deployment:
     """One that is up already is left as it is. Raises `BucketlogError`."""
-    there = Deployment.read(data) if holder_of(data) is not None else None
+    there = Deployment.read(data) if keeper_of(data) is not None else None
     if there is not None:
         if there.store != store:
             raise ConfigurationError(
@@ -45,7 +45,8 @@ def up(store: str, data: Path, port: int) -> Deployment:
         return there
     data.mkdir(parents=True, exist_ok=True)
     log = data / "keeper.log"
-    begun = log.stat().st_size if log.exists() else 0
+    log.touch()
+    begun = log.stat().st_size
     keeper = int(
         subprocess.run(
             [
@@ -76,10 +77,11 @@ def up(store: str, data: Path, port: int) -> Deployment:
 
 def down(data: Path) -> bool:
     """Whether one was up. Raises `DeploymentError` where it does not end."""
-    keeper = holder_of(data)
+    keeper = keeper_of(data)
     if keeper is None:
         return False
-    os.kill(keeper, signal.SIGTERM)
+    with suppress(ProcessLookupError):  # it ends by itself
+        os.kill(keeper, signal.SIGTERM)
     _wait(lambda: not is_alive(keeper), f"process {keeper} does not end")
     _wait(lambda: holder_of(data) is None, f"{data} is held by a process that was left")
     return True
@@ -122,6 +124,10 @@ def main(arguments: list[str]) -> int:
             told = _introduce(up(options.store, data, options.port), data)
     except BucketlogError as error:
         sys.stderr.write(f"localstack.up: {error}\n")
+        return 1
+    except OSError as error:
+        why = f"{error.strerror} (give a folder that this user may write, as --data)"
+        sys.stderr.write(f"localstack.up: {data} cannot hold a deployment: {why}\n")
         return 1
     with suppress(BrokenPipeError):
         sys.stdout.write(f"{told}\n")

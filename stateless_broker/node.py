@@ -179,10 +179,12 @@ class Node:
             return
         if not membership.has_joined or membership.serving == (membership.me,):
             return
-        await asyncio.sleep(settings.heartbeat_interval_ms / 1000)  # until they have heard
+        left_s = settings.drain_timeout_ms / 2000  # half of it is for what was taken
+        heard_s = min(settings.heartbeat_interval_ms / 1000, left_s)
+        await asyncio.sleep(heard_s)  # until they have heard
         membership.has_handed_over = True
         self._epochs.leave()
-        await asyncio.sleep(settings.handover_ms / 1000)
+        await asyncio.sleep(min(settings.handover_ms / 1000, left_s - heard_s))
 
     async def drain(self, deadline: float) -> None:
         """Let go of groups, flush and answer what was taken, until `deadline` (of the event loop's

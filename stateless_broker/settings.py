@@ -205,7 +205,7 @@ class BrokerSettings(BaseSettings):
     handover_ms: NotNegative = Field(
         1000,
         description="So long a broker that stops sends its clients to the others before it closes "
-        "their connections.",
+        "their connections: at most half of drain_timeout_ms.",
     )
     slow_request_ms: NotNegative = Field(
         10_000,

@@ -140,14 +140,14 @@ def type_name(declared: object) -> str:
     return getattr(declared, "__name__", None) or str(declared)
 
 
-def first_line(error: ValueError) -> str:
+def first_line(error: Exception) -> str:
     from pydantic import ValidationError
 
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "value"
         return f"{where}: {first['msg']}"
-    return str(error).splitlines()[0]
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def format_of(declared: Any) -> Format[Any]:

@@ -1,16 +1,23 @@
 """One cluster for all workers of pytest-xdist, held by the process that runs them.
 
 Invariants: it is started when the first worker asks, once; whoever asks gets the same answer, a
-cluster or why there is none; `stop` returns when no process of it is left.
+cluster or why there is none; who says nothing keeps nobody waiting; `stop` returns when no process
+of it is left.
 """
 
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import (
+    Client,
+    Connection,
+    Listener,
+    answer_challenge,
+    deliver_challenge,
+)
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, TypeAlias
 
 from bucketlog.errors import BucketlogError
@@ -35,39 +42,47 @@ class SharedCluster:
     def __init__(self, start: Callable[[Path], AbstractContextManager[Cluster]]) -> None:
         self._start = start
         self._key = secrets.token_bytes()
-        self._listener = Listener(("127.0.0.1", 0), backlog=_BACKLOG, authkey=self._key)
+        self._listener = Listener(("127.0.0.1", 0), backlog=_BACKLOG)
+        host, port = self._listener.address
+        self.address: Address = (str(host), int(port), self._key)
         self._stack = ExitStack()
+        self._starting = Lock()
         self._outcome: Cluster | str | None = None
         self._is_ending = False
         self._thread = Thread(target=self._serve, name="bucketlog-cluster", daemon=True)
         self._thread.start()
 
-    @property
-    def address(self) -> Address:
-        host, port = self._listener.address
-        return str(host), int(port), self._key
-
     def stop(self) -> None:
         self._is_ending = True
         with suppress(*_STRANGER):
-            _connect(self.address).close()  # wakes the thread
+            Client(self.address[:2]).close()  # wakes the thread
         self._thread.join()
-        self._stack.close()
+        with self._starting:
+            self._stack.close()
 
     def _serve(self) -> None:
         with self._listener:
             while not self._is_ending:
-                with suppress(*_STRANGER), self._listener.accept() as connection:
-                    folder = connection.recv()
-                    connection.send(self._answer(Path(folder)))
+                with suppress(*_STRANGER):
+                    Thread(target=self._meet, args=(self._listener.accept(),), daemon=True).start()
+
+    def _meet(self, connection: "Connection[Any, Any]") -> None:
+        with suppress(*_STRANGER), connection:
+            deliver_challenge(connection, self._key)
+            answer_challenge(connection, self._key)
+            folder = connection.recv()
+            connection.send(self._answer(Path(folder)))
 
     def _answer(self, folder: Path) -> Cluster | str:
-        if self._outcome is None:
-            try:
-                self._outcome = self._stack.enter_context(self._start(folder))
-            except BucketlogError as error:
-                self._outcome = told(error)
-        return self._outcome
+        with self._starting:
+            if self._outcome is None:
+                if self._is_ending:
+                    return "the run has ended"
+                try:
+                    self._outcome = self._stack.enter_context(self._start(folder))
+                except BucketlogError as error:
+                    self._outcome = told(error)
+            return self._outcome
 
 
 def ask(address: Address, folder: Path) -> Cluster:

@@ -160,6 +160,13 @@ def test_clients_are_sent_to_the_others_before_their_connection_is_closed(start:
     assert first.wait() == 0
 
 
+def test_the_hand_over_leaves_time_to_drain(start: Start) -> None:
+    settings = {"handover_ms": "600000", "drain_timeout_ms": "1000"}
+    first, _ = (start(**settings).wait_until_ready() for _ in range(2))
+    assert first.terminate() == 0
+    assert "BUCKETLOG_DRAIN_TIMEOUT_MS" not in first.log.read_text()
+
+
 def wait_until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not holds():

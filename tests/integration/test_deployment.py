@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 import pytest
@@ -11,8 +12,8 @@ import bucketlog
 from bucketlog import Topic
 from bucketlog.embedded_folder import is_alive
 from bucketlog.errors import ConfigurationError
-from localstack.keeper import FILE, Deployment
-from localstack.up import DeploymentError, down, up
+from localstack.keeper import FILE, Deployment, keep, keeper_of
+from localstack.up import DeploymentError, down, main, up
 
 WORDS = Topic("words", value=str)
 
@@ -54,3 +55,29 @@ def test_what_does_not_start_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(DeploymentError, match="BUCKETLOG_FLUSH_BYTES"):
         up(FILE, tmp_path, 0)
     assert not down(tmp_path)
+
+
+def test_the_folder_is_held_before_a_store_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two would start a store on the same data, and `down` would find nothing to end."""
+    holders: list[int | None] = []
+
+    def running(*_: object) -> NoReturn:
+        holders.append(keeper_of(tmp_path))
+        raise ConfigurationError("enough")
+
+    monkeypatch.setattr("localstack.keeper.running", running)
+    with pytest.raises(ConfigurationError, match="enough"):
+        keep("minio", tmp_path, 0)
+    assert holders == [os.getpid()]
+    assert keeper_of(tmp_path) is None
+
+
+@pytest.mark.parametrize("what", [["file", "--port", "0"], ["--down"]])
+def test_a_folder_that_cannot_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: list[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert main([*what, "--data", str(tmp_path / "file" / "below")]) == 1
+    assert "cannot hold a deployment" in capsys.readouterr().err

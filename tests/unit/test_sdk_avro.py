@@ -14,9 +14,10 @@ import fastavro
 import pytest
 from pydantic import AnyUrl, BaseModel, ConfigDict, Field, NaiveDatetime
 
-from bucketlog import Avro
+from bucketlog import Avro, SchemaRegistry
 from bucketlog.client.schemas.avro import data_reader, parsed_schema
 from bucketlog.client.schemas.codec import SchemaText
+from bucketlog.client.schemas.shown import Shown
 from bucketlog.errors import ConfigurationError, InvalidDataError
 
 
@@ -285,6 +286,36 @@ def test_random_bytes_raise_one_error_alone() -> None:
             continue
         decoded += 1
     assert decoded < 2000
+
+
+class Registered(SchemaRegistry):
+    """One schema, whatever is asked for."""
+
+    def __init__(self, schema: SchemaText) -> None:
+        self._only = schema
+
+    def schema(self, schema_id: int) -> SchemaText:
+        return self._only
+
+
+def nested_arrays(levels: int) -> Any:
+    made: Any = "int"
+    for _ in range(levels):
+        made = {"type": "array", "items": made}
+    return made
+
+
+def test_a_schema_of_too_many_levels_is_refused() -> None:
+    class Flat(BaseModel):
+        other: int = 0
+
+    fields = [{"name": "at", "type": nested_arrays(600)}]
+    text = json.dumps({"type": "record", "name": "Flat", "fields": fields})
+    with pytest.raises(InvalidDataError):
+        Avro(Flat).reader(SchemaText(text, "AVRO"))
+    shown = Shown(Registered(SchemaText(json.dumps(nested_arrays(300)), "AVRO")))
+    with pytest.raises(InvalidDataError, match="to be shown"):
+        shown.decode(b"\0\0\0\0\1" + b"\2" * 301 + b"\0" * 300)
 
 
 def test_deep_data_ends_in_an_error_not_in_the_process() -> None:

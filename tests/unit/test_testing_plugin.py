@@ -1,12 +1,16 @@
 """The pytest plugin's options and errors; no cluster is started here."""
 
 import os
+import socket
 import subprocess
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 from bucketlog.testing.cluster import BOOTSTRAP_VARIABLE, Cluster
+from bucketlog.testing.sharing import SharedCluster, SharedClusterError, ask
 from tests.scenarios.cluster import free_port
 
 HEAVY = ("confluent_kafka", "pydantic", "pyarrow", "redis", "multiprocessing.connection")
@@ -86,6 +90,17 @@ def test_workers_are_told_the_same(
     result = project.runpytest_inprocess("-n", "1")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*pip install 'bucketlog[[]embedded]'*"])
+
+
+def test_who_says_nothing_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """Any process of this machine may connect to the one that runs the workers."""
+    cluster = Cluster("here:1")
+    shared = SharedCluster(lambda folder: nullcontext(cluster))
+    with socket.create_connection(shared.address[:2]):
+        assert ask(shared.address, tmp_path) == cluster
+        with pytest.raises(SharedClusterError, match="does not answer"):
+            ask((*shared.address[:2], b"another key"), tmp_path)
+        shared.stop()
 
 
 def test_an_unknown_bucket_names_the_option() -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, cast
 
 from bucketlog.client.formats import accepted_class, first_line, no_such_value, type_name
@@ -82,7 +83,8 @@ class Avro(Generic[T]):
         """By this schema, every value behind `header`. Raises `InvalidDataError`."""
         parsed = parsed_schema(schema)
         whole = parsed.schema
-        convert = Encoding(parsed, self._derived.names).root(self._declared)
+        with _within_bounds():
+            convert = Encoding(parsed, self._derived.names).root(self._declared)
         write, accepts, declared = self._fastavro.schemaless_writer, self._accepts, self._declared
 
         def encode(value: T) -> bytes:
@@ -104,16 +106,17 @@ class Avro(Generic[T]):
     def reader(self, schema: SchemaText) -> Read[T]:
         """Of what this schema wrote. Raises `InvalidDataError` if the class cannot take that."""
         parsed = parsed_schema(schema)
-        Resolution(parsed, self._derived).check()
-        read = data_reader(parsed)
-        convert = Decoding(parsed, self._derived.names).root()
+        with _within_bounds():
+            Resolution(parsed, self._derived).check()
+            read = data_reader(parsed)
+            convert = Decoding(parsed, self._derived.names).root()
         validate, declared = self._validate, self._declared
 
         def decode(data: bytes, at: int) -> T:
             datum = read(data, at)
             try:
                 made = validate(datum if convert is None else convert(datum), strict=False)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InvalidDataError(
                     f"does not decode as {type_name(declared)}: {first_line(error)}",
                     remedy="read the topic with bytes to see the record",
@@ -176,6 +179,17 @@ def data_reader(parsed: Parsed, *, with_names: bool = True) -> Callable[[bytes, 
         return datum
 
     return decode
+
+
+@contextmanager
+def _within_bounds() -> Iterator[None]:
+    """Raises `InvalidDataError` for a schema of too many levels."""
+    try:
+        yield
+    except RecursionError as error:
+        raise InvalidDataError(
+            "its Avro schema is nested too deeply", remedy="read the topic with bytes"
+        ) from error
 
 
 def _is_recursive(parsed: Parsed) -> bool:

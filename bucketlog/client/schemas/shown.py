@@ -53,13 +53,22 @@ class Shown:
 def _reader(schema: SchemaText) -> Callable[[bytes, int], bytes]:
     match schema.type:
         case "AVRO":
-            read = data_reader(parsed_schema(schema), with_names=False)
-            return lambda data, at: to_json(
-                read(data, at), bytes_mode="base64", inf_nan_mode="strings"
-            )
+            return _avro(schema)
         case "PROTOBUF":
             return _protobuf(schema)
     return lambda data, at: data[at:]
+
+
+def _avro(schema: SchemaText) -> Callable[[bytes, int], bytes]:
+    read = data_reader(parsed_schema(schema), with_names=False)
+
+    def shown(data: bytes, at: int) -> bytes:
+        try:
+            return to_json(read(data, at), bytes_mode="base64", inf_nan_mode="strings")
+        except ValueError as error:
+            raise InvalidDataError(f"its Avro data are not to be shown: {error}") from error
+
+    return shown
 
 
 def _protobuf(schema: SchemaText) -> Callable[[bytes, int], bytes]:
