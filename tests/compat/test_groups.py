@@ -45,22 +45,28 @@ def test_every_record_once_in_a_group_of_all_clients(
 
 
 def test_the_ledger_finds_what_is_planted() -> None:
-    def told(*deeds: tuple[str, str, int]) -> list[str]:
+    def told(*deeds: tuple[str, str, int] | tuple[str, str, int, float]) -> list[str]:
         ledger = Ledger()
-        for deed, member, partition in deeds:
+        for deed, member, partition, *when in deeds:
+            at = when[0] if when else None
             match deed:
                 case "owns":
-                    ledger.own(member, [partition])
+                    ledger.own(member, [partition], at)
                 case "gives up":
-                    ledger.disown(member, [partition])
+                    ledger.disown(member, [partition], at)
                 case _:
-                    ledger.process(member, partition, 0)
-        return ledger.wrong
+                    ledger.process(member, partition, 0, at)
+        return ledger.wrong + [f"{partition} was not given up" for partition in ledger.taken]
 
     assert not told(("owns", "a", 0), ("reads", "a", 0), ("gives up", "a", 0), ("owns", "b", 0))
     assert told(("owns", "a", 0), ("owns", "b", 0))
     assert told(("owns", "a", 0), ("reads", "b", 0))
     assert told(("owns", "a", 0), ("gives up", "a", 0), ("reads", "a", 0))
+    late = ("owns", "java", 0, 1.0), ("owns", "b", 0, 3.0)  # heard of before what came first
+    assert not told(*late, ("reads", "java", 0, 1.9), ("gives up", "java", 0, 2.0))
+    assert told(*late)
+    assert told(*late, ("reads", "java", 0, 3.5), ("gives up", "java", 0, 2.0))
+    assert told(*late, ("gives up", "java", 0, 3.5))
 
 
 def test_kcat_in_a_group_goes_on_where_it_was(

@@ -7,9 +7,10 @@ what: a partition that is given to one member before another has given it up is 
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiokafka
 import confluent_kafka
@@ -21,39 +22,64 @@ PATIENCE_S = 60.0
 POLL_S = 0.05
 HEARTBEAT_MS = 300
 SESSION_MS = 10_000
+CLOCK_S = 0.002
+"""Events of other processes are told in whole milliseconds."""
 METADATA_REFRESH_MS = 1000
 """So soon does it find that another broker leads a partition."""
 
 
+class Taken(NamedTuple):
+    """Somebody has a partition `since` then, and of `before` it was not heard that it let go."""
+
+    before: str
+    since: float
+
+
 class Ledger:
-    """Thread-safe. `wrong` are sentences about what must not be."""
+    """Thread-safe. `wrong` are sentences about what must not be. `at` is when it happened, by the
+    machine's clock: what another process says is heard late."""
 
     def __init__(self) -> None:
         self.seen: Counter[tuple[int, int]] = Counter()
         self.by_member: Counter[str] = Counter()
         self.owners: dict[int, str] = {}
+        self.taken: dict[int, Taken] = {}
+        self._late: set[str] = set()
+        """Members of which something was heard with the time at which it happened."""
         self.wrong: list[str] = []
         self._changed = threading.Condition()
 
-    def own(self, member: str, partitions: Iterable[int]) -> None:
+    def own(self, member: str, partitions: Iterable[int], at: float | None = None) -> None:
         with self._changed:
+            if at is not None:
+                self._late.add(member)
             for partition in partitions:
                 owner = self.owners.get(partition)
-                if owner is not None and owner != member:
+                if owner in self._late and owner != member:
+                    self.taken[partition] = Taken(owner, at or time.time())
+                elif owner is not None and owner != member:
                     self.wrong.append(f"{member} got {partition}, which {owner} has")
                 self.owners[partition] = member
             self._changed.notify_all()
 
-    def disown(self, member: str, partitions: Iterable[int]) -> None:
+    def disown(self, member: str, partitions: Iterable[int], at: float | None = None) -> None:
         with self._changed:
             for partition in partitions:
-                if self.owners.get(partition) == member:
+                taken = self.taken.get(partition)
+                if taken is not None and taken.before == member:
+                    del self.taken[partition]
+                    if (at or time.time()) > taken.since + CLOCK_S:
+                        self.wrong.append(f"{partition} was given away, and {member} had it still")
+                elif self.owners.get(partition) == member:
                     del self.owners[partition]
             self._changed.notify_all()
 
-    def process(self, member: str, partition: int, offset: int) -> None:
+    def process(self, member: str, partition: int, offset: int, at: float | None = None) -> None:
         with self._changed:
-            if self.owners.get(partition) != member:
+            taken = self.taken.get(partition)
+            had = taken is not None and taken.before == member
+            late = taken is not None and (at or time.time()) > taken.since + CLOCK_S
+            if self.owners.get(partition) != member and (not had or late):
                 self.wrong.append(f"{member} read {partition}, which it does not have")
             self.seen[partition, offset] += 1
             self.by_member[member] += 1
@@ -75,7 +101,8 @@ class Ledger:
 
         def shared(ledger: "Ledger") -> bool:
             owners = ledger.owners
-            return len(owners) == partitions and set(owners.values()) == set(members)
+            settled = len(owners) == partitions and not ledger.taken
+            return settled and set(owners.values()) == set(members)
 
         self.wait(shared, f"partitions are not shared by {members}")
 

@@ -55,13 +55,14 @@ def java_member(
 
 
 def _note(event: Mapping[str, Any], topic: str, name: str, ledger: Ledger) -> None:
+    at = event["timestamp"] / 1000
     match event["name"]:
         case "partitions_assigned":
-            ledger.own(name, _partitions(event, topic))
+            ledger.own(name, _partitions(event, topic), at)
         case "partitions_revoked":
-            ledger.disown(name, _partitions(event, topic))
+            ledger.disown(name, _partitions(event, topic), at)
         case "record_data":
-            ledger.process(name, event["partition"], event["offset"])
+            ledger.process(name, event["partition"], event["offset"], at)
         case "offsets_committed" if not event["success"]:
             ledger.fail(f"{name} could not commit: {event}")
 
