@@ -196,6 +196,8 @@ class Producing:
         account = self.account if step.due_ns >= self._load.warm_up_ns else self._warm_up
         header = self._stamp(self._begun_ns + step.due_ns)
         for first in range(0, step.records, CHUNK):
+            if self._is_over():
+                return
             messages = self._payload.take(min(CHUNK, step.records - first), header)
             self._hand_over(messages, step.due_ns, account)
 

@@ -272,3 +272,13 @@ def test_a_step_is_handed_over_in_chunks() -> None:
     run.settle(1)
     assert run.summary(is_interrupted=False).records == 20_000
     assert 5_000_000 * STEP_NS / NS_PER_S > CHUNK, "a millisecond's worth is more than that"
+
+
+def test_a_step_of_very_many_is_stopped_between_its_chunks() -> None:
+    broker = SlowBroker(10**15)
+    payload = Payload(10, key_cardinality=0, random=Random(1))
+    clock = Clock(lambda: broker.now_ns, broker.sleep)
+    watching = Watching(lambda: len(broker) >= CHUNK)
+    load = Load("t", 10, 10**9, None, None)
+    Producing(load, [cast(Outbox, broker)], payload, clock, watching).run()
+    assert len(broker) == CHUNK
