@@ -44,9 +44,11 @@ Name = Annotated[str, typer.Argument(metavar="TOPIC")]
 Records = Annotated[int | None, typer.Option("--records", "-n", min=1, help="Stop after so many.")]
 Seconds = Annotated[
     float | None,
-    typer.Option("--seconds", "-s", min=0.1, help=f"Stop then; default: {DEFAULT_SECONDS:g}."),
+    typer.Option(
+        "--seconds", "-s", min=0.1, max=1e7, help=f"Stop then; default: {DEFAULT_SECONDS:g}."
+    ),
 ]
-RecordBytes = Annotated[int, typer.Option(min=1, help="Size of each value.")]
+RecordBytes = Annotated[int, typer.Option(min=1, max=10**9, help="Size of each value.")]
 Rate = Annotated[
     str,
     typer.Option(
@@ -63,7 +65,7 @@ LingerMs = Annotated[float, typer.Option(min=0, help="or is so old.")]
 Acks = Annotated[
     Literal["all", "1", "0"], typer.Option(help="all: idempotent, too, as the SDK is.")
 ]
-WarmUp = Annotated[float, typer.Option(min=0, help="Send so long before anything is counted.")]
+WarmUp = Annotated[float, typer.Option(min=0, max=1e7, help="Sent before anything is counted.")]
 TimeoutSeconds = Annotated[
     float, typer.Option(min=1, help="A record that is not acknowledged by then has failed.")
 ]
