@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bucketlog.client.async_producer import AsyncDelivery as AsyncDelivery
     from bucketlog.client.async_producer import AsyncProducer as AsyncProducer
     from bucketlog.client.consumer import Consumer as Consumer
+    from bucketlog.client.decoding import UnreadableRecordError as UnreadableRecordError
+    from bucketlog.client.formats import Format as Format
     from bucketlog.client.group_consumer import GroupConsumer as GroupConsumer
     from bucketlog.client.log import Log as Log
     from bucketlog.client.log import connect as connect
@@ -29,8 +31,15 @@ if TYPE_CHECKING:
     from bucketlog.client.sending import Delivered as Delivered
     from bucketlog.client.topic import Record as Record
     from bucketlog.client.topic import Topic as Topic
+    from bucketlog.embedded import ClusterStartError as ClusterStartError
     from bucketlog.embedded import EmbeddedCluster as EmbeddedCluster
     from bucketlog.errors import BucketlogError as BucketlogError
+    from bucketlog.errors import ClusterInUseError as ClusterInUseError
+    from bucketlog.errors import ConfigurationError as ConfigurationError
+    from bucketlog.errors import CorruptObjectError as CorruptObjectError
+    from bucketlog.errors import DataLossError as DataLossError
+    from bucketlog.errors import IncompatibleSchemaError as IncompatibleSchemaError
+    from bucketlog.errors import InvalidDataError as InvalidDataError
     from bucketlog.errors import LogError as LogError
     from bucketlog.errors import SchemaRegistryError as SchemaRegistryError
     from bucketlog.replaying.replay import Replay as Replay
@@ -44,12 +53,20 @@ _HOMES = {
     "AsyncProducer": "bucketlog.client.async_producer",
     "Avro": "bucketlog.client.schemas.avro",
     "BucketlogError": "bucketlog.errors",
+    "ClusterInUseError": "bucketlog.errors",
+    "ClusterStartError": "bucketlog.embedded",
+    "ConfigurationError": "bucketlog.errors",
     "Consumer": "bucketlog.client.consumer",
+    "CorruptObjectError": "bucketlog.errors",
+    "DataLossError": "bucketlog.errors",
     "DeadLetter": "bucketlog.client.poison",
     "Delivered": "bucketlog.client.sending",
     "Delivery": "bucketlog.client.producer",
     "EmbeddedCluster": "bucketlog.embedded",
+    "Format": "bucketlog.client.formats",
     "GroupConsumer": "bucketlog.client.group_consumer",
+    "IncompatibleSchemaError": "bucketlog.errors",
+    "InvalidDataError": "bucketlog.errors",
     "Log": "bucketlog.client.log",
     "LogError": "bucketlog.errors",
     "PartitionConsumer": "bucketlog.client.partition_consumer",
@@ -60,6 +77,7 @@ _HOMES = {
     "SchemaRegistry": "bucketlog.client.schemas.registry",
     "SchemaRegistryError": "bucketlog.errors",
     "Topic": "bucketlog.client.topic",
+    "UnreadableRecordError": "bucketlog.client.decoding",
     "aconnect": "bucketlog.client.async_log",
     "connect": "bucketlog.client.log",
     "replay": "bucketlog.replaying.replay",

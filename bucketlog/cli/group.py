@@ -1,12 +1,14 @@
 """`bucketlog group`: list, describe, reset, delete."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat, position
 from bucketlog.cli.output import Output, confirm, counted, note, print_rows
+from bucketlog.cli.topic_names import known_topic
 from bucketlog.errors import ConfigurationError, LogError
 
 if TYPE_CHECKING:
@@ -50,6 +52,10 @@ def describe(
         details = log.groups.describe(name)
     short = _short_ids(details.members) if output is Output.TABLE else {}
     positions, members = _positions(details, short), _members(details, short)
+    if details.lag is None:
+        note("nothing is committed yet: the lag is not known")
+    elif fresh := sum(row.lag is None and row.latest > 0 for row in details.positions):
+        note(f"nothing is committed yet in {counted(fresh, 'partition')}: their lag is not known")
     if output is not Output.TABLE:
         whole = {
             "group": details.group,
@@ -65,7 +71,8 @@ def describe(
     kind = f", {details.assignor}" if details.assignor else ""
     print(
         f"{details.group}: {details.state}{kind}, {counted(len(members), 'member')}, "
-        f"lag {details.lag:,}, coordinator {details.coordinator}"
+        f"lag {'-' if details.lag is None else f'{details.lag:,}'}, "
+        f"coordinator {details.coordinator}"
     )
     if positions:
         print()
@@ -166,9 +173,10 @@ def reset(
         members = 0 if found is None else len(found.members)
         if members and not dry_run:
             raise in_use(f"resetting group {name!r}")
-        plan = log.groups.reset(
-            name, topic, to=where, shift=shift, partitions=partition, dry_run=True
-        )
+        with nullcontext() if topic is None else known_topic(log, topic, is_wanted=False):
+            plan = log.groups.reset(
+                name, topic, to=where, shift=shift, partitions=partition, dry_run=True
+            )
         if not dry_run:
             if not yes:
                 new = "" if found else ", which does not exist yet"

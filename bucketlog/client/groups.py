@@ -51,14 +51,14 @@ class MemberInfo:
 
 @dataclass(frozen=True, slots=True)
 class GroupPosition:
-    """`committed` is the next offset to read, None where nothing is committed; `lag` is how many
-    records wait between it (or the earliest) and `latest`. `member_id`: who reads it now."""
+    """`committed` is the next offset to read, and `lag` how many records wait between it and
+    `latest`; both are None where nothing is committed. `member_id`: who reads it now."""
 
     topic: str
     partition: int
     committed: int | None
     latest: int
-    lag: int
+    lag: int | None
     member_id: str | None
 
 
@@ -74,8 +74,10 @@ class GroupDetails:
     positions: tuple[GroupPosition, ...]
 
     @property
-    def lag(self) -> int:
-        return sum(position.lag for position in self.positions)
+    def lag(self) -> int | None:
+        """The sum over the partitions with a committed offset; None where none has one."""
+        known = [position.lag for position in self.positions if position.lag is not None]
+        return sum(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +208,10 @@ class Groups:
         positions: list[GroupPosition] = []
         for name in sorted({topic for topic, _ in committed.keys() | readers.keys()}):
             mine = range(self._topics.partition_count(name))
-            fresh = [part for part in mine if (name, part) not in committed]
-            earliest = self._admin.offsets(name, fresh, EARLIEST, doing)
             latest = self._admin.offsets(name, mine, LATEST, doing)
             for part in mine:
                 offset = committed.get((name, part))
-                begin = earliest[part] if offset is None else offset
-                lag = max(0, latest[part] - begin)
+                lag = None if offset is None else max(0, latest[part] - offset)
                 reader = readers.get((name, part))
                 positions.append(GroupPosition(name, part, offset, latest[part], lag, reader))
         return tuple(positions)

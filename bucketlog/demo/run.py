@@ -31,7 +31,7 @@ class Report:
         self.object_bytes = 0
         self.replayed: dict[str, tuple[int, int]] | None = None
         self.shares: Sequence[Share] = ()
-        self.lag = 0
+        self.lag: int | None = 0
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -150,7 +150,9 @@ def _print(report: Report, tally: Tally, *, complete: bool, bucket_url: str) -> 
     replayed = None if report.replayed is None else tally.compare_replay(report.replayed)
     if tally.consumed != tally.produced:
         tally.mismatches.append(f"{tally.produced} produced, {tally.consumed} consumed")
-    if report.lag:
+    if report.lag is None:
+        tally.mismatches.append("nothing is committed")
+    elif report.lag:
         tally.mismatches.append(f"{report.lag} records are not committed")
     by_carrier = report.replayed or {}
     digits = max((len(f"{mine.checksum:x}") for mine in tally.carriers.values()), default=0)

@@ -57,6 +57,31 @@ def test_resetting_a_group(shell: Shell, name: str) -> None:
     assert shell.ok("consume", name, "-g", group, "-n", "1") == b"a\n"
 
 
+def test_a_topic_that_is_misspelt(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", f"{name}-orders")
+    complaint = shell.failing(1, "group", "reset", "g", "-t", f"{name}-odrers", "--to", "end", "-y")
+    assert f"is '{name}-orders' meant? `bucketlog topic list` shows" in complaint
+
+
+def test_a_lag_that_is_not_known(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name, "-p", "2")
+    shell.ok("produce", name, "--partition", "0", stdin=b"one\n")
+    shell.ok("produce", name, "--partition", "1", stdin=b"two\n")
+    with shell.start("consume", name, "-g", name, "--from", "start") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGSTOP)  # before it commits
+        described = shell("group", "describe", name)
+        process.kill()
+    assert b", lag -, " in described.stdout
+    assert b"nothing is committed yet: the lag is not known" in described.stderr
+    other = f"{name}-other"
+    shell.ok("group", "reset", other, "-t", name, "-p", "0", "--to", "start", "-y")
+    described = shell("group", "describe", other)
+    assert b", lag 1, " in described.stdout
+    assert b"yet in 1 partition: their lag" in described.stderr
+
+
 def test_a_group_with_members(shell: Shell, name: str) -> None:
     group = f"{name}-readers"
     shell.ok("topic", "create", name)

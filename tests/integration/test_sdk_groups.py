@@ -217,6 +217,19 @@ def test_a_reset_is_planned_then_done(log: Log, name: str) -> None:
         log.groups.reset(name, topic, to=0, shift=1)
 
 
+def test_the_lag_of_a_group_that_committed_nothing_is_not_known(log: Log, name: str) -> None:
+    topic = fill(log, name, 2, 10)
+    with log.consumer(topic, group=name, start="earliest", auto_commit=False) as consumer:
+        assert consumer.poll(4, 30)
+        reading = log.groups.describe(name)
+        assert [(row.committed, row.lag) for row in reading.positions] == [(None, None)] * 2
+        assert reading.lag is None
+    log.groups.reset(name, topic, to={0: 7})
+    details = log.groups.describe(name)
+    assert [row.lag for row in details.positions] == [3, None]
+    assert details.lag == 3
+
+
 def test_administration_of_a_group_in_use(log: Log, name: str) -> None:
     topic = fill(log, name, 2, 10)
     with log.consumer(topic, group=name, start="earliest") as consumer:

@@ -1,8 +1,10 @@
 """librdkafka's errors become LogError with a remedy; importing bucketlog costs nothing."""
 
+import re
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError
@@ -95,6 +97,19 @@ def test_every_public_name_loads() -> None:
     for name in bucketlog._HOMES:
         assert getattr(bucketlog, name).__module__.startswith("bucketlog")
         assert name in dir(bucketlog)
+
+
+def test_the_errors_of_the_documents_are_names_of_the_package() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "sdk.md").read_text()
+    rows = re.findall(r"^\| `(\w+Error)` \| (.+?) \| .+ \| (.+) \|$", text, re.MULTILINE)
+    assert len(rows) > 5
+    for name, code, retriable in rows:
+        error = getattr(bucketlog, name)
+        assert issubclass(error, bucketlog.BucketlogError)
+        if retriable != "as it says":
+            assert (f"`{error.code}`", error.retriable) == (code, retriable == "yes")
+    public = {name for name in bucketlog._HOMES if name.endswith("Error")}
+    assert public - {name for name, _, _ in rows} == {"BucketlogError"}
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
