@@ -178,7 +178,8 @@ def test_two_groups_read_at_their_own_pace(log: Log, name: str) -> None:
     with log.consumer(topic, group=f"{name}-slow", start="earliest") as slow:
         begun = [next(slow) for _ in range(5)]
         assert spots(rest_of(log, topic, f"{name}-quick")) == everything(2)
-    assert log.groups.describe(f"{name}-slow").lag == 2 * EACH - 5
+    lags = [row.lag for row in log.groups.describe(f"{name}-slow").positions]
+    assert sum(EACH if lag is None else lag for lag in lags) == 2 * EACH - 5
     assert log.groups.describe(f"{name}-quick").lag == 0
     left = rest_of(log, topic, f"{name}-slow")
     assert spots([*begun, *left]) == everything(2)
