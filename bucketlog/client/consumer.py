@@ -29,7 +29,7 @@ from bucketlog.client.decoding import (
 )
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.poison import Poison
-from bucketlog.client.topic import Record, Topic
+from bucketlog.client.topic import Record, Topic, check_topic
 from bucketlog.errors import LogError, SchemaRegistryError
 
 K = TypeVar("K")
@@ -64,6 +64,7 @@ class Consumer(ABC, Generic[K, V]):
         until_end: bool,
         timeout_s: float,
     ) -> None:
+        check_topic(topic)
         self.topic = topic
         self._poison = poison
         self._timeout_s = timeout_s

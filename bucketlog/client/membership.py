@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
+from bucketlog.client.choices import no_choice
 from bucketlog.errors import ConfigurationError
 
 GroupStart: TypeAlias = Literal["earliest", "latest"] | datetime
@@ -12,6 +13,7 @@ GroupStart: TypeAlias = Literal["earliest", "latest"] | datetime
 Assignor: TypeAlias = Literal["cooperative-sticky", "range", "roundrobin"]
 OnPartitions: TypeAlias = Callable[[tuple[int, ...]], None]
 
+ENDS = ("earliest", "latest")
 HEARTBEAT_S_MAX = 1.0
 HEARTBEATS_IN_SESSION = 3
 
@@ -34,7 +36,11 @@ class Membership:
     def __post_init__(self) -> None:
         if not self.group:
             raise ConfigurationError("the group has no name", remedy='as in group="billing"')
-        if self.start not in ("earliest", "latest") and not isinstance(self.start, datetime):
+        if self.assignor not in get_args(Assignor):
+            raise no_choice("assignor", self.assignor, get_args(Assignor))
+        if isinstance(self.start, str) and self.start not in ENDS:
+            raise no_choice("start", self.start, ENDS, "a datetime")
+        if not isinstance(self.start, str | datetime):
             raise ConfigurationError(
                 f"a group does not start at {self.start!r}",
                 remedy='log.groups.reset(group, topic, to=...) sets offsets; start="earliest", '

@@ -7,20 +7,24 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
+from bucketlog.client.choices import no_choice
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.membership import ENDS
 from bucketlog.client.poison import Poison
 from bucketlog.client.topic import Topic
+from bucketlog.errors import ConfigurationError
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 Start: TypeAlias = Literal["earliest", "latest"] | datetime | int | Mapping[int, int]
-"""Where to begin: an end, the first record at or after a time, an offset, or one per partition."""
+"""Where to begin: an end, the first record at or after a time, an offset, or one per
+partition: those that it does not name begin at "latest"."""
 
 
 class PartitionConsumer(Consumer[K, V]):
-    """Reads the partitions it is told; nothing is committed."""
+    """Reads the partitions it is told; nothing is committed. Raises `ConfigurationError`."""
 
     def __init__(
         self,
@@ -33,6 +37,7 @@ class PartitionConsumer(Consumer[K, V]):
         until_end: bool,
         timeout_s: float,
     ) -> None:
+        _check(start, partitions)
         super().__init__(config, topic, poison, until_end=until_end, timeout_s=timeout_s)
         self.partitions = partitions
         try:
@@ -83,4 +88,20 @@ def _offset(start: Literal["earliest", "latest"] | int | Mapping[int, int], part
         case int():
             return start
         case _:
-            return start.get(partition, OFFSET_BEGINNING)
+            return start.get(partition, OFFSET_END)
+
+
+def _check(start: object, partitions: tuple[int, ...]) -> None:
+    if isinstance(start, Mapping):
+        if unread := start.keys() - set(partitions):
+            raise ConfigurationError(
+                f"start names partition {next(iter(unread))!r}, which is not read",
+                remedy=f"those that are read: {', '.join(map(str, partitions))}",
+            )
+        offsets = list(start.values())
+    else:
+        offsets = [start] if start not in ENDS and not isinstance(start, datetime) else []
+    for offset in offsets:
+        if not isinstance(offset, int):
+            others = ("a datetime", "an offset", "offsets by partition")
+            raise no_choice("start", start, ENDS, *others)

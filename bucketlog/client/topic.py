@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from types import UnionType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
 from bucketlog.client.formats import Bindable, Format, Waiting, format_of
@@ -37,6 +38,12 @@ class Topic(Generic[K, V]):
     @overload
     def __init__(self: "Topic[K, bytes]", name: str, *, key: type[K] | Format[K]) -> None: ...
     @overload
+    def __init__(self: "Topic[bytes, Any]", name: str, *, value: UnionType) -> None: ...
+    @overload
+    def __init__(
+        self: "Topic[K, Any]", name: str, *, value: UnionType, key: type[K] | Format[K]
+    ) -> None: ...
+    @overload
     def __init__(
         self, name: str, *, value: type[V] | Format[V], key: type[K] | Format[K]
     ) -> None: ...
@@ -55,6 +62,16 @@ class Topic(Generic[K, V]):
 
     def __repr__(self) -> str:
         return f"Topic({self.name!r}, value={self.value_format.name}, key={self.key_format.name})"
+
+
+def check_topic(given: object) -> None:
+    """Where a name alone does not do. Raises `ConfigurationError`."""
+    if not isinstance(given, Topic):
+        name = given if isinstance(given, str) else "orders"
+        raise ConfigurationError(
+            f"a topic with its types is wanted, not {given!r}",
+            remedy=f'as in bucketlog.Topic("{name}")',
+        )
 
 
 def _bound(chosen: Format[V], topic: str, part: Literal["key", "value"]) -> Format[V]:

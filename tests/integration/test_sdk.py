@@ -168,7 +168,21 @@ def test_where_to_start(log: Log, name: str) -> None:
     assert read(start="latest") == []
     assert read(start=8) == ["16", "17", "18", "19"]
     assert read(start={0: 9, 1: 10}) == ["18"]
-    assert read(start={0: 9}) == ["1", "3", "5", "7", "9", "11", "13", "15", "17", "18", "19"]
+    assert read(start={0: 9}) == ["18"], "and the other from its end"
+    with pytest.raises(ConfigurationError, match=r"partition 99, which is not read \(.*: 0, 1\)"):
+        read(start={0: 0, 99: 0})
+    with pytest.raises(ConfigurationError, match="partition 0, which is not read"):
+        read(start={0: 0}, partitions=[1])
+    with pytest.raises(ConfigurationError, match=r"is 'earliest' meant.*\"latest\", a datetime"):
+        read(start="earlest")
+    with pytest.raises(ConfigurationError, match="is 'earliest' meant"):
+        read(start="earlest", group=name)
+    with pytest.raises(ConfigurationError, match="start is None"):
+        read(start=None)
+    with pytest.raises(ConfigurationError, match=r'"range" or "roundrobin"'):
+        read(assignor="sticky", group=name)
+    with pytest.raises(ConfigurationError, match=rf'a topic with its types.*Topic\("{name}"\)'):
+        log.consumer(name)  # type: ignore[call-overload]  # a name is what is wrong
     assert read(start="earliest", partitions=[1]) == [str(at) for at in range(1, 20, 2)]
     when = datetime.fromtimestamp(1_700_000_000.017, UTC)
     assert read(start=when) == ["17", "18", "19"]

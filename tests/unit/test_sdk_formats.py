@@ -135,3 +135,13 @@ def test_a_tombstone_has_no_value() -> None:
 def test_json_null_is_a_value() -> None:
     record: Record[bytes, None] = Record("t", 0, 0, -1, None, None)
     assert record.value is None
+
+
+def test_a_union_is_a_type_too() -> None:
+    maybe: Topic[bytes, int | None] = Topic("maybe", value=int | None)
+    keyed: Topic[str, int | str] = Topic("maybe", value=int | str, key=str)
+    assert [maybe.value_format.decode(maybe.value_format.encode(at)) for at in (1, None)] == [
+        1,
+        None,
+    ]
+    assert keyed.value_format.decode(b'"x"') == "x"
