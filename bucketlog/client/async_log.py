@@ -3,7 +3,8 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
@@ -146,21 +147,28 @@ class AsyncLog:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        failure: BucketlogError | None = None
-        closing = [consumer.close for consumer in self._consumers] + [
-            functools.partial(producer.__aexit__, exc_type, exc, traceback)
-            for producer in self._producers
-        ]
+        closing = AsyncExitStack()
+        await closing.enter_async_context(
+            _closing(functools.partial(asyncio.to_thread, self._log.close))
+        )
+        for producer in self._producers:
+            closing.push_async_exit(producer)
+        for consumer in self._consumers:
+            await closing.enter_async_context(_closing(consumer.close))
         self._consumers.clear()
         self._producers.clear()
-        for close in closing:
-            try:
-                await close()
-            except BucketlogError as error:
-                failure = failure or error
+        await closing.__aexit__(exc_type, exc, traceback)
+
+
+@asynccontextmanager
+async def _closing(close: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """What it cannot do is a note on what is raised already."""
+    try:
+        yield
+    except BaseException as error:
         try:
-            await asyncio.to_thread(self._log.close)
-        except BucketlogError as error:
-            failure = failure or error
-        if failure is not None:
-            raise failure
+            await close()
+        except BucketlogError as failure:
+            error.add_note(f"and: {failure}")
+        raise
+    await close()

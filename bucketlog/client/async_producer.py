@@ -17,13 +17,16 @@ from confluent_kafka import KafkaError, Message
 
 from bucketlog.client.held_back import Given, HeldBack, prepare
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.patience import Patience
 from bucketlog.client.sending import (
     Delivered,
     Encoded,
     Fate,
     Outbox,
+    closed,
     encoded,
     encoded_chunks,
+    given_up,
     no_room,
 )
 from bucketlog.client.topic import Headers, Topic
@@ -69,7 +72,8 @@ class AsyncDelivery(Fate):
 
     def _refuse(self, error: BucketlogError) -> None:
         """It was never queued."""
-        self._error = self._outbox.failures[self] = error
+        self._error = error
+        self._outbox.keep(error, self)
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -112,6 +116,8 @@ class AsyncProducer:
         by the `await`, and so is a schema registry that the format asks: until then the value must
         not change. Raises `InvalidDataError`; `LogError` QUEUE_FULL where too many wait.
         """
+        if self._closed:
+            raise closed()
         delivery = AsyncDelivery(self)
         if self._held or topic.value_waits is not None or topic.key_waits is not None:
             given = Given(topic, value, key, headers, partition, timestamp_ms)
@@ -139,6 +145,8 @@ class AsyncProducer:
 
         `key` computes each one's key. Raises the first failure, with how many there were.
         """
+        if self._closed:
+            raise closed()
         tally = _Tally(self)
         await prepare(topic, value=True, key=key)
         await self._held.wait()
@@ -162,6 +170,8 @@ class AsyncProducer:
 
         Raises `TimeoutError` where records are left after `timeout_s`; they stay queued.
         """
+        if self._closed:
+            raise closed()
         try:
             async with asyncio.timeout(timeout_s):
                 await self._held.wait()
@@ -177,10 +187,17 @@ class AsyncProducer:
         if self._closed:
             return
         self._closed = True
+        at_most_s = self._delivery_timeout_s * (2 if self._line else 1)
+        patience = Patience(at_most_s, self._loop.time())
         try:
-            await self.flush()
+            await self._held.wait()
+            await self._reports.until_empty(lambda: patience.look(len(self), self._loop.time()))
+        except BaseException as stop:  # cancelled
+            self._give_up(stop)
+            raise
         finally:
             self._reports.stop()
+        self._outbox.raise_failures()
 
     def __len__(self) -> int:
         """Records queued and not yet acknowledged."""
@@ -198,18 +215,23 @@ class AsyncProducer:
         if exc is None:
             await self.close()
             return
+        if self._closed:
+            return
         if not isinstance(exc, Exception):  # cancelled: what is queued is given up, not waited for
-            self._give_up()
+            self._give_up(exc)
         try:
             await self.close()
         except BucketlogError as failure:
             exc.add_note(f"and: {failure}")
 
-    def _give_up(self) -> None:
+    def _give_up(self, stop: BaseException) -> None:
+        left = len(self)
         self._held.give_up(_given_up)
         while self._line:
             self._line.popleft().delivery._refuse(_given_up())
         self._outbox.kafka.purge()
+        if left:
+            stop.add_note(given_up(left))
 
     def _advance(self) -> None:
         """There may be room for those who wait in line."""
@@ -233,6 +255,7 @@ class _Tally:
         self._producer = producer
         self._reported = 0
         self._failed = 0
+        self._failure: LogError | None = None
         self._target = -1
         self._waiter: Waiter | None = None
 
@@ -240,7 +263,7 @@ class _Tally:
         if error is not None:
             self._failed += 1
             if self._failed == 1:
-                self._producer._outbox.failed(error, message, self)
+                self._failure = self._producer._outbox.failed(error, message, self)
         self._reported += 1
         if self._reported == self._target and self._waiter is not None:
             self._producer._reports.woken.append(self._waiter)
@@ -250,7 +273,8 @@ class _Tally:
         self._target = self.sent
         if self._reported < self._target:
             await self._waiter
-        failure = self._producer._outbox.failures.pop(self, None)
+        self._producer._outbox.failures.pop(self, None)
+        failure = self._failure
         if failure is not None:
             if self._failed > 1:
                 failure.add_note(f"{self._failed} records were not delivered; this is the first")
@@ -297,10 +321,11 @@ class _Reports:
         self.wake()
         await waiter
 
-    async def until_empty(self) -> None:
+    async def until_empty(self, look: Callable[[], None] = lambda: None) -> None:
         self._hurried += 1
         try:
             while len(self._kafka) or self._line:
+                look()
                 await self.round()
             await self.round()  # the last report may be on its way still
         finally:
@@ -320,6 +345,7 @@ class _Reports:
             if not self._hand_over():
                 break
         kafka.close()
+        self._hand_over()
 
     def _hand_over(self) -> bool:
         """False: the loop is closed."""

@@ -20,6 +20,7 @@ _CHECK_ADDRESS = "check the address and that the broker runs; `bucketlog dev` st
 _WAIT = "the cluster is settling: try again in a moment"
 
 _CHOOSING = "the cluster is choosing other leaders: try again in a moment"
+_GIVEN_UP = "its producer was stopped before the record was acknowledged"
 _WAITED_FOR_CONTROLLER = "waiting for controller"
 """In librdkafka's reason of a timeout: the controller that it was told of does not answer."""
 
@@ -145,6 +146,8 @@ ADVICE: dict[str, Advice] = {
     ),
     "_MSG_TIMED_OUT": Advice(True, "the broker did not acknowledge in time: see its log"),
     "_NO_OFFSET": Advice(False, "nothing was read yet that could be committed"),
+    "_PURGE_INFLIGHT": Advice(False, _GIVEN_UP),
+    "_PURGE_QUEUE": Advice(False, _GIVEN_UP),
     "_QUEUE_FULL": Advice(True, "the broker is slower than this producer: wait, then go on"),
     "_RESOLVE": Advice(True, "the host name is unknown: check the address"),
     "_SSL": Advice(False, "check certificates and that the listener speaks TLS"),

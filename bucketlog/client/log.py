@@ -2,7 +2,8 @@
 
 import logging
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
@@ -29,7 +30,7 @@ from bucketlog.client.producer import Producer
 from bucketlog.client.settled import Settlement
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.errors import BucketlogError, ConfigurationError, LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -175,14 +176,7 @@ class Log:
 
     def close(self) -> None:
         """Close every producer and consumer; raises the first producer's failure, if any."""
-        failure: LogError | None = None
-        while self._opened:
-            try:
-                self._opened.pop().close()
-            except LogError as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:
         return self
@@ -193,7 +187,28 @@ class Log:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        closing = ExitStack()
+        for opened in self._opened:
+            if isinstance(opened, Producer):
+                closing.push(opened)
+            else:
+                closing.enter_context(_closing(opened))
+        self._opened.clear()
+        closing.__exit__(exc_type, exc, traceback)
+
+
+@contextmanager
+def _closing(consumer: Consumer[Any, Any]) -> Iterator[None]:
+    """What it cannot do is a note on what is raised already."""
+    try:
+        yield
+    except BaseException as error:
+        try:
+            consumer.close()
+        except BucketlogError as failure:
+            error.add_note(f"and: {failure}")
+        raise
+    consumer.close()
 
 
 def check_reachable(bootstrap: str, timeout_s: float) -> None:

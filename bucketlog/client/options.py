@@ -5,7 +5,7 @@ The defaults stand in the field comments here and in `Membership`.
 
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 from bucketlog.client.membership import Assignor, GroupStart, OnPartitions
 from bucketlog.client.partition_consumer import Start
@@ -72,11 +72,17 @@ def check_names(verb: Literal["producer", "consumer"], options: Mapping[str, Any
 
 
 def producer_config(options: ProducerOptions) -> dict[str, Any]:
-    """librdkafka's."""
+    """librdkafka's. Raises `ConfigurationError`."""
+    compression = options.get("compression", "none")
+    if compression not in get_args(Compression):
+        raise ConfigurationError(
+            f"compression {compression!r} of a producer",
+            remedy=f"choose one of {', '.join(get_args(Compression))}",
+        )
     return {
         "enable.idempotence": options.get("idempotent", True),
         "acks": "all",
-        "compression.type": options.get("compression", "none"),
+        "compression.type": compression,
         "linger.ms": options.get("linger_ms", 5.0),
         "batch.size": options.get("batch_bytes", 1024 * 1024),
         "batch.num.messages": 1_000_000,

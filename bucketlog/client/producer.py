@@ -2,7 +2,8 @@
 
 Invariants: every record handed to `send` is delivered once or its failure is raised: by its
 `Delivery`, or, if nobody asked that, by `flush` or the end of the `with` block. A full queue waits
-for room; memory stays bounded by `queue_bytes` and `queue_records`.
+for room; memory stays bounded by `queue_bytes` and `queue_records`. Ctrl-C gives up what is left,
+at the end of the block, too, and says how many records that is.
 """
 
 import time
@@ -12,7 +13,17 @@ from typing import Any, Self, TypeVar
 
 from confluent_kafka import KafkaError, Message
 
-from bucketlog.client.sending import Delivered, Fate, Outbox, encoded, encoded_chunks, no_room
+from bucketlog.client.patience import Patience
+from bucketlog.client.sending import (
+    Delivered,
+    Fate,
+    Outbox,
+    closed,
+    encoded,
+    encoded_chunks,
+    given_up,
+    no_room,
+)
 from bucketlog.client.topic import Headers, Topic
 from bucketlog.errors import BucketlogError
 
@@ -20,6 +31,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _POLL_S = 0.1
+_PURGE_S = 1.0
+"""What is given up is reported at once."""
 _POLL_EVERY = 256
 """Delivery reports are served at least once in so many sends."""
 
@@ -71,6 +84,8 @@ class Producer:
         while the queue is full. Raises `InvalidDataError` for a value that the topic does not
         take, `LogError` if the queue finds no room within the delivery timeout.
         """
+        if self._closed:
+            raise closed()
         record = encoded(topic, value, key, headers, partition, timestamp_ms)
         delivery = Delivery(self._outbox)
         deadline = 0.0
@@ -89,6 +104,8 @@ class Producer:
         Faster than `send`, because nothing is kept per record: a failure is raised by `flush` or
         at the end of the block.
         """
+        if self._closed:
+            raise closed()
         count = 0
         for messages in encoded_chunks(topic, values, key):
             count += len(messages)
@@ -103,6 +120,8 @@ class Producer:
 
         Raises `TimeoutError` where records are left after `timeout_s`; they stay queued.
         """
+        if self._closed:
+            raise closed()
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         if len(self):
             self._outbox.hasten(timeout_s)
@@ -113,6 +132,8 @@ class Producer:
 
     def poll(self, timeout_s: float = 0.0) -> int:
         """Serve delivery reports; returns how many. `send` and `flush` do it by themselves."""
+        if self._closed:
+            raise closed()
         return self._outbox.kafka.poll(timeout_s)
 
     def close(self) -> None:
@@ -120,10 +141,18 @@ class Producer:
         if self._closed:
             return
         self._closed = True
+        patience = Patience(self._delivery_timeout_s, time.monotonic())
         try:
-            self.flush()
+            if len(self):
+                self._outbox.hasten()
+            while left := self._outbox.kafka.flush(_POLL_S):
+                patience.look(left, time.monotonic())
+        except BaseException as stop:  # Ctrl-C
+            self._give_up(stop)
+            raise
         finally:
             self._outbox.kafka.close()
+        self._outbox.raise_failures()
 
     def __len__(self) -> int:
         """Records queued and not yet acknowledged."""
@@ -141,12 +170,20 @@ class Producer:
         if exc is None:
             self.close()
             return
-        if not isinstance(exc, Exception):  # Ctrl-C: what is queued is given up, not waited for
-            self._outbox.kafka.purge()
+        if not self._closed and not isinstance(exc, Exception):  # Ctrl-C: nothing is waited for
+            self._give_up(exc)
         try:
             self.close()
         except BucketlogError as failure:
             exc.add_note(f"and: {failure}")
+
+    def _give_up(self, stop: BaseException) -> None:
+        kafka = self._outbox.kafka
+        kafka.poll(0)
+        if left := len(kafka):
+            kafka.purge()
+            kafka.flush(_PURGE_S)
+            stop.add_note(given_up(left))
 
     def _wait_for_room(self, deadline: float) -> float:
         now = time.monotonic()

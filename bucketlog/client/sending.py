@@ -2,6 +2,7 @@
 
 Invariants: every record that `put` or `put_batch` took is reported once by librdkafka; a failure
 stays in the account until somebody has seen it: who asked for that record, or `raise_failures`.
+What is given up does not enter it: who stops the producer is told how much that is.
 Nothing here waits but `hasten`. Reports come in the thread that polls the handle.
 """
 
@@ -14,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
-from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.kafka_errors import ADVICE, log_error
 from bucketlog.client.topic import Headers, HeaderValue, Topic
-from bucketlog.errors import BucketlogError, LogError
+from bucketlog.errors import BucketlogError, ConfigurationError, LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -32,6 +33,7 @@ Encoded: TypeAlias = tuple[
 
 HASTEN_S = 0.5
 """After it librdkafka connects by itself."""
+_GIVEN_UP = {"PURGE_QUEUE", "PURGE_INFLIGHT"}
 NOW_MS, EPOCH_MS = 0, 1
 """librdkafka takes 0 for now: the millisecond after it stands for 1970 itself."""
 
@@ -82,7 +84,14 @@ class Outbox:
     """librdkafka's producer, and the account of what was not delivered."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self.kafka = KafkaProducer(dict(config))
+        """Raises `ConfigurationError`."""
+        try:
+            self.kafka = KafkaProducer(dict(config))
+        except KafkaException as error:
+            reason = error.args[0].str().strip()
+            raise ConfigurationError(
+                f"this producer cannot be made: {reason}", remedy=ADVICE["_INVALID_ARG"].remedy
+            ) from error
         self.failures: dict[object, BucketlogError] = {}
         """That nobody has seen, by who keeps the record's fate (or a number, where nobody does)."""
         self._numbers = itertools.count()
@@ -142,8 +151,12 @@ class Outbox:
         failure = log_error(
             error, f"a record for {message.topic()}[{message.partition()}] was not delivered"
         )
-        self.failures[next(self._numbers) if fate is None else fate] = failure
+        self.keep(failure, next(self._numbers) if fate is None else fate)
         return failure
+
+    def keep(self, failure: BucketlogError, fate: object) -> None:
+        if failure.code not in _GIVEN_UP:
+            self.failures[fate] = failure
 
     def raise_failures(self) -> None:
         """The first that nobody has seen, with how many there are; they count as seen then."""
@@ -194,6 +207,17 @@ def no_room(waited_s: float) -> LogError:
         KafkaError(KafkaError._QUEUE_FULL),
         f"waited {waited_s:g} s for room in the producer's queue",
     )
+
+
+def given_up(records: int) -> str:
+    """The note on what stopped a producer."""
+    if records == 1:
+        return "1 record was given up before it was acknowledged"
+    return f"{records} records were given up before they were acknowledged"
+
+
+def closed() -> ConfigurationError:
+    return ConfigurationError("the producer is closed", remedy="open a new one: log.producer()")
 
 
 def _header_list(headers: Headers) -> list[tuple[str, HeaderValue]]:
