@@ -4,6 +4,7 @@ BucketlogError                 code, retriable, remedy
 ├── ConfigurationError         a setting is wrong: change it
 ├── InvalidDataError           bytes do not follow the format: they are refused, nothing is lost
 ├── CorruptObjectError         stored bytes are damaged: names key and position
+├── DataLossError              what was to be read next is deleted
 ├── BucketError                the bucket answered with an error
 │   ├── ObjectNotFoundError    no object under that key
 │   ├── StaleCheckpointError   retriable: what was begun with may lack what is deleted: begin again
