@@ -27,6 +27,7 @@ from bucketlog.client.options import (
 from bucketlog.client.partition_consumer import PartitionConsumer
 from bucketlog.client.poison import DeadLetter, OnError, Poison
 from bucketlog.client.producer import Producer
+from bucketlog.client.repeated_lines import RepeatedLines
 from bucketlog.client.settled import Settlement
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics
@@ -42,6 +43,7 @@ TRANSPORT = -195
 
 _logger = logging.getLogger("bucketlog.kafka")
 _logger.addHandler(logging.NullHandler())
+_logger.addFilter(RepeatedLines())
 
 
 def connect(

@@ -16,6 +16,7 @@ import pytest
 import bucketlog
 from bucketlog import Log, Topic
 from bucketlog.client.patience import TELL_AFTER_S, Patience
+from bucketlog.client.repeated_lines import RepeatedLines
 from bucketlog.embedded import EmbeddedCluster
 from bucketlog.errors import ConfigurationError, LogError
 
@@ -238,3 +239,27 @@ async def test_the_end_of_a_block_tells_what_it_waits_for(
         told = [each for each in caplog.records if each.name == "bucketlog.producer"]
         assert len(told) == 1
         assert "waits for 1 records" in told[0].getMessage()
+
+
+def test_an_outage_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    lines = next(
+        each
+        for each in logging.getLogger("bucketlog.kafka").filters
+        if isinstance(each, RepeatedLines)
+    )
+    lines._lines.clear()
+    gone = nowhere()
+    with (
+        caplog.at_level(logging.ERROR, "bucketlog.kafka"),
+        suppress(KeyboardInterrupt),
+        gone.producer() as producer,
+        gone.producer() as other,
+    ):
+        until_s = time.monotonic() + 1.5
+        while time.monotonic() < until_s:
+            producer.poll(0.1)
+            other.poll(0.1)
+        raise KeyboardInterrupt
+    told = [each.getMessage() for each in caplog.records if "Connect to" in each.getMessage()]
+    assert len(told) == 1
+    assert sum(line.left_out for line in lines._lines.values()) >= 1
