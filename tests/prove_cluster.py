@@ -37,7 +37,7 @@ def prove_failover(short: bool) -> Figures:
 
 def prove_zombie(short: bool) -> Figures:
     """SIGSTOP in the middle of a PUT, SIGCONT when others have sealed the chain."""
-    return zombie(3, stopped_s=6 if short else 15).as_json()
+    return zombie(1 if short else 3, stopped_s=6 if short else 15).as_json()
 
 
 def prove_order(short: bool) -> Figures:
