@@ -142,7 +142,7 @@ class Producing:
         deadline_ns = self._clock.now_ns() + int(patience_s * NS_PER_S)
         while (before := self.waiting) and self._clock.now_ns() < deadline_ns:
             for outbox in self._outboxes:
-                outbox.kafka.flush(PAUSE_S)
+                outbox.flush(PAUSE_S)
             if self.waiting < before:
                 self._last_ns = self._elapsed_ns()
             self._serve()
@@ -215,7 +215,7 @@ class Producing:
                 account.fail(error)
                 return
             if left:
-                outbox.kafka.poll(ROOM_S)
+                outbox.poll(ROOM_S)
                 self._serve()
                 if self._is_over():
                     return
@@ -224,7 +224,7 @@ class Producing:
 
     def _serve(self) -> None:
         for outbox in self._outboxes:
-            if outbox.kafka.poll(0):
+            if outbox.poll(0):
                 self._last_ns = self._elapsed_ns()
         if self._watching.on_second is not None and self._elapsed_ns() >= self._next_look_ns:
             self._look(self._watching.on_second)

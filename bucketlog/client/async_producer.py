@@ -29,7 +29,7 @@ from bucketlog.client.sending import (
     given_up,
     no_room,
 )
-from bucketlog.client.topic import Headers, Topic
+from bucketlog.client.topic import Headers, Topic, check_topic
 from bucketlog.errors import BucketlogError, LogError
 
 K = TypeVar("K")
@@ -118,6 +118,7 @@ class AsyncProducer:
         """
         if self._closed:
             raise closed()
+        check_topic(topic)
         delivery = AsyncDelivery(self)
         if self._held or topic.value_waits is not None or topic.key_waits is not None:
             given = Given(topic, value, key, headers, partition, timestamp_ms)
@@ -294,6 +295,7 @@ class _Reports:
         self.woken: list[Waiter] = []
         """By reports of this round; only the thread adds to it."""
         self._rounds: list[Waiter] = []
+        self._outbox = outbox
         self._kafka = outbox.kafka
         self._loop = loop
         self._line = line
@@ -339,9 +341,9 @@ class _Reports:
                 self._news.wait(_IDLE_S)
             wait_s = _POLL_S if len(kafka) else 0.0
             if self._hurried:
-                kafka.flush(wait_s)
+                self._outbox.flush(wait_s)
             else:
-                kafka.poll(wait_s)
+                self._outbox.poll(wait_s)
             if not self._hand_over():
                 break
         kafka.close()

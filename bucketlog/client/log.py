@@ -29,7 +29,7 @@ from bucketlog.client.poison import DeadLetter, OnError, Poison
 from bucketlog.client.producer import Producer
 from bucketlog.client.repeated_lines import RepeatedLines
 from bucketlog.client.settled import Settlement
-from bucketlog.client.topic import Topic
+from bucketlog.client.topic import Topic, check_topic
 from bucketlog.client.topics import Topics
 from bucketlog.errors import BucketlogError, ConfigurationError, LogError
 
@@ -136,6 +136,7 @@ class Log:
         `ConfigurationError`.
         """
         check_names("consumer", given)
+        check_topic(topic)
         options = dict(given)
         config = {**self._config, **consumer_config(options, group)}
         poison = self._poison(options.pop("on_error", "raise"))

@@ -52,7 +52,7 @@ class Delivery(Fate):
                 self._raise(self._error)
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"not delivered within {timeout_s} s")
-            self._outbox.kafka.poll(_POLL_S)
+            self._outbox.poll(_POLL_S)
         return self._delivered
 
 
@@ -93,7 +93,7 @@ class Producer:
             deadline = self._wait_for_room(deadline)
         self._sends += 1
         if self._sends % _POLL_EVERY == 0:
-            self._outbox.kafka.poll(0)
+            self._outbox.poll(0)
         return delivery
 
     def send_many(
@@ -112,7 +112,7 @@ class Producer:
             deadline = 0.0
             while messages := self._outbox.put_batch(topic.name, messages, self._report):
                 deadline = self._wait_for_room(deadline)
-            self._outbox.kafka.poll(0)
+            self._outbox.poll(0)
         return count
 
     def flush(self, timeout_s: float | None = None) -> None:
@@ -125,7 +125,7 @@ class Producer:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         if len(self):
             self._outbox.hasten(timeout_s)
-        while left := self._outbox.kafka.flush(_POLL_S):
+        while left := self._outbox.flush(_POLL_S):
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"{left} records are not delivered within {timeout_s} s")
         self._outbox.raise_failures()
@@ -134,7 +134,7 @@ class Producer:
         """Serve delivery reports; returns how many. `send` and `flush` do it by themselves."""
         if self._closed:
             raise closed()
-        return self._outbox.kafka.poll(timeout_s)
+        return self._outbox.poll(timeout_s)
 
     def close(self) -> None:
         """Flush, then release the connections. Raises as `flush` does."""
@@ -145,7 +145,7 @@ class Producer:
         try:
             if len(self):
                 self._outbox.hasten()
-            while left := self._outbox.kafka.flush(_POLL_S):
+            while left := self._outbox.flush(_POLL_S):
                 patience.look(left, time.monotonic())
         except BaseException as stop:  # Ctrl-C
             self._give_up(stop)
@@ -178,11 +178,10 @@ class Producer:
             exc.add_note(f"and: {failure}")
 
     def _give_up(self, stop: BaseException) -> None:
-        kafka = self._outbox.kafka
-        kafka.poll(0)
-        if left := len(kafka):
-            kafka.purge()
-            kafka.flush(_PURGE_S)
+        self._outbox.poll(0)
+        if left := len(self._outbox.kafka):
+            self._outbox.kafka.purge()
+            self._outbox.flush(_PURGE_S)
             stop.add_note(given_up(left))
 
     def _wait_for_room(self, deadline: float) -> float:
@@ -191,7 +190,7 @@ class Producer:
             deadline = now + self._delivery_timeout_s
         elif now > deadline:
             raise no_room(self._delivery_timeout_s)
-        self._outbox.kafka.poll(_POLL_S)
+        self._outbox.poll(_POLL_S)
         return deadline
 
     def _report(self, error: KafkaError | None, message: Message) -> None:

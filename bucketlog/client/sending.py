@@ -16,8 +16,8 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
 from bucketlog.client.kafka_errors import ADVICE, log_error
-from bucketlog.client.topic import Headers, HeaderValue, Topic
-from bucketlog.errors import BucketlogError, ConfigurationError, LogError
+from bucketlog.client.topic import Headers, HeaderValue, Topic, check_topic
+from bucketlog.errors import BucketlogError, ConfigurationError, InvalidDataError, LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -108,6 +108,18 @@ class Outbox:
         with suppress(KafkaException):  # it is for the records' reports to tell
             self.kafka.list_topics(self._first_topic, limit_s)
 
+    def poll(self, timeout_s: float) -> int:
+        """Serve the reports that are there, or the first that comes; how many."""
+        with suppress(KafkaException):  # fatal, raised once: each record's report tells it, too
+            return self.kafka.poll(timeout_s)
+        return 0
+
+    def flush(self, timeout_s: float) -> int:
+        """Serve reports, sending without lingering; how many records are on their way still."""
+        with suppress(KafkaException):  # as above
+            return self.kafka.flush(timeout_s)
+        return len(self.kafka)
+
     def put(self, record: Encoded, report: Report) -> bool:
         """Queue one record; False: there is no room. Raises `LogError`."""
         topic, value, key, partition, headers, timestamp_ms = record
@@ -178,7 +190,8 @@ def encoded(
     partition: int | None,
     timestamp_ms: int | None,
 ) -> Encoded:
-    """Raises `InvalidDataError`."""
+    """Raises `InvalidDataError`, `ConfigurationError`."""
+    check_topic(topic)
     return (
         topic.name,
         None if value is None else topic.value_format.encode(value),
@@ -193,6 +206,7 @@ def encoded_chunks(
     topic: Topic[K, V], values: Iterable[V], key: Callable[[V], K] | None
 ) -> Iterator[list[dict[str, Any]]]:
     """As `Outbox.put_batch` takes them. Raises `InvalidDataError`."""
+    check_topic(topic)
     encode_value, encode_key = topic.value_format.encode, topic.key_format.encode
     rest = iter(values)
     while chunk := list(islice(rest, SEND_MANY_CHUNK)):
@@ -221,4 +235,11 @@ def closed() -> ConfigurationError:
 
 
 def _header_list(headers: Headers) -> list[tuple[str, HeaderValue]]:
-    return list(headers.items() if isinstance(headers, Mapping) else headers)
+    listed = list(headers.items() if isinstance(headers, Mapping) else headers)
+    for name, value in listed:
+        if not isinstance(value, str | bytes | None):
+            raise InvalidDataError(
+                f"header {name!r} is {value!r}, of type {type(value).__name__}",
+                remedy="give it as str, bytes or None",
+            )
+    return listed

@@ -357,3 +357,17 @@ def test_leaving_the_log_closes_what_is_open(broker: EmbeddedCluster, name: str)
         log.consumer(topic, start="earliest", until="end") as again,
     ):
         assert [record.value for record in again] == ["flushed by the log"]
+
+
+def test_a_name_is_no_topic_and_a_number_no_header(log: Log, name: str) -> None:
+    log.topics.create(name)
+    wanted = rf'a topic with its types is wanted, not .*Topic\("{name}"\)'
+    with pytest.raises(ConfigurationError, match=wanted):
+        log.consumer(name, group=name)  # type: ignore[call-overload]  # a name is what is wrong
+    with log.producer() as producer:
+        with pytest.raises(ConfigurationError, match=wanted):
+            producer.send(name, b"x")  # type: ignore[arg-type]  # a name is what is wrong
+        with pytest.raises(ConfigurationError, match=wanted):
+            producer.send_many(name, [b"x"])  # type: ignore[arg-type]  # a name is what is wrong
+        with pytest.raises(InvalidDataError, match=r"header 'n' is 1, of type int .give it as str"):
+            producer.send(Topic(name), b"x", headers={"n": 1})  # type: ignore[dict-item]  # wrong, too

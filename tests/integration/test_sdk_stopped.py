@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 import bucketlog
 from bucketlog import Log, Topic
@@ -263,3 +264,47 @@ def test_an_outage_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> N
     told = [each.getMessage() for each in caplog.records if "Connect to" in each.getMessage()]
     assert len(told) == 1
     assert sum(line.left_out for line in lines._lines.values()) >= 1
+
+
+class RaisesOnce:
+    """librdkafka's producer, whose next poll or flush raises, as after a fatal error."""
+
+    def __init__(self, kafka: Any) -> None:
+        self._kafka = kafka
+        self.raised = False
+
+    def __getattr__(self, verb: str) -> Any:
+        if verb in ("poll", "flush") and not self.raised:
+            return self._raise
+        return getattr(self._kafka, verb)
+
+    def __len__(self) -> int:
+        return len(self._kafka)
+
+    def _raise(self, timeout_s: float = -1) -> int:
+        self.raised = True
+        raise KafkaException(KafkaError(KafkaError._FATAL))
+
+
+def test_an_error_of_the_whole_producer_leaves_each_record_its_fate(
+    broker: EmbeddedCluster, log: Log
+) -> None:
+    topic = Topic(f"stopped-{next(_numbers)}", value=str)
+    log.topics.create(topic)
+    with log.producer() as producer:
+        failing: Any = RaisesOnce(producer._outbox.kafka)
+        producer._outbox.kafka = failing
+        assert producer.send(topic, "a").result().offset == 0
+        assert failing.raised
+
+    async def run() -> int:
+        async with bucketlog.aconnect(broker.bootstrap) as alog:
+            producer = alog.producer()
+            failing: Any = RaisesOnce(producer._outbox.kafka)
+            producer._outbox.kafka = failing
+            offset = (await asyncio.wait_for(producer.send(topic, "b"), 20)).offset
+            await asyncio.wait_for(producer.close(), 20)
+            assert failing.raised
+            return offset
+
+    assert asyncio.run(run()) == 1

@@ -139,7 +139,7 @@ class PacedJava(Paced):
                 "kafka-producer-perf-test",
                 *("--topic", self._topic, "--num-records", str(10**9)),
                 *("--record-size", str(RECORD_BYTES), "--throughput", f"{1 / self._pause_s:.1f}"),
-                *("--command-property", "acks=all"),
+                *("--command-property", "acks=all", "batch.size=1048576", "linger.ms=5"),
                 *("--reporting-interval", str(WINDOW_MS)),
                 complaints=complaints,
             )
