@@ -1,6 +1,7 @@
 """What several kinds of test share: the components plugin and one real broker for a whole run."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ import pytest
 from bucketlog.embedded import EmbeddedCluster
 
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no profile of whoever runs the tests counts
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # of a job in the background: the programs that tests start and stop would ignore it, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if TYPE_CHECKING:  # pytest must be the first to import its plugin
     from tests.components import Components
