@@ -48,8 +48,8 @@ class Stops:
 
     def look(self) -> None:
         """Raise what was kept."""
-        kept, self._kept = self._kept, None
-        if kept is not None:
+        if self._kept is not None:  # one that comes after this stays kept
+            kept, self._kept = self._kept, None
             raise kept
 
     @contextmanager
