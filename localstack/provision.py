@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -85,10 +85,8 @@ def _role(session: boto3.session.Session, name: str, bucket: str) -> str:
     endpoint = os.environ.get("AWS_ENDPOINT_URL_IAM") or os.environ.get("AWS_ENDPOINT_URL_S3")
     with closing(session.client("iam", endpoint_url=endpoint, config=_CONFIG)) as iam:
         try:
-            try:
+            with suppress(iam.exceptions.EntityAlreadyExistsException):
                 iam.create_role(RoleName=role, AssumeRolePolicyDocument=json.dumps(trust))
-            except iam.exceptions.EntityAlreadyExistsException:
-                pass
             iam.put_role_policy(
                 RoleName=role, PolicyName="log", PolicyDocument=json.dumps(policy(name, bucket))
             )

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 
 import grpc
 
+from bucketlog.wire.frames import uvarint
 from tests.infra.provider_schema import Argument, ProviderSchema, Schema, Type, UnknownTypeError
 
 _SERVICE = "tfplugin5.Provider"
@@ -126,7 +127,7 @@ def _block(
 
 def _number(field: int, value: int) -> bytes:
     """A varint of protobuf; 0 is left out, as there."""
-    return _varint(field << 3) + _varint(value) if value else b""
+    return uvarint(field << 3) + uvarint(value) if value else b""
 
 
 def _text(field: int, value: str) -> bytes:
@@ -134,13 +135,4 @@ def _text(field: int, value: str) -> bytes:
 
 
 def _message(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return uvarint(field << 3 | 2) + uvarint(len(value)) + value

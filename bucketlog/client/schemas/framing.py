@@ -8,6 +8,7 @@ import struct
 from collections.abc import Sequence
 
 from bucketlog.errors import InvalidDataError
+from bucketlog.wire.frames import uvarint
 
 HEADER_BYTES = 5
 _HEADER = struct.Struct(">bI")
@@ -40,7 +41,7 @@ def schema_id_of(data: bytes) -> int:
 def message_indexes(indexes: Sequence[int]) -> bytes:
     if list(indexes) == [0]:
         return b"\0"
-    return b"".join(_varint(number << 1) for number in (len(indexes), *indexes))
+    return b"".join(uvarint(number << 1) for number in (len(indexes), *indexes))
 
 
 def read_message_indexes(data: bytes, at: int) -> tuple[list[int], int]:
@@ -55,15 +56,6 @@ def read_message_indexes(data: bytes, at: int) -> tuple[list[int], int]:
         index, at = _read_varint(data, at)
         indexes.append(index)
     return indexes, at
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
