@@ -25,7 +25,7 @@ endif
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
 	@scripts/install.sh --background minio localstack spark-jars schema-registry terraform tflint helm linters schemas prometheus
 	@scripts/install.sh kcat kafka-tools
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/.installed ## format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet .
@@ -59,7 +59,7 @@ sim: .venv/.installed ## the deterministic simulation of a cluster under faults 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
 	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry terraform tflint helm linters schemas prometheus
 	@scripts/install.sh kcat
-	@$(BIN)/python -m tests.prove $(WHAT) $(ARGS)
+	@$(BIN)/python -m tests.proofs $(WHAT) $(ARGS)
 
 package: .venv/.installed ## dist/bucketlog-spark.zip, for `spark-submit --py-files`
 	@$(BIN)/python scripts/spark_package.py $(ARGS)

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bucketlog.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError
+from localstack.kafka_jars import installed_jars, java_program
 from localstack.servers import free_port
-from tests.scenarios.kafka_tools import installed_jars, java_program
 
 CLUSTER_ID = "bucketlogAAAAAAAAAAAAA"
 HEAP = "1g"

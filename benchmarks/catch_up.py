@@ -30,9 +30,9 @@ from benchmarks.under_test import (
     add_arguments,
     broker_under_test,
     cost_per_gb,
+    create_topic,
     report,
 )
-from tests.scenarios.round_trip import create_topic
 
 HISTORY, TAIL = "history", "tail"
 TURN_S = 0.05

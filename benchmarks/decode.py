@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from bucketlog.wire.arrow import decode_batches
-from bucketlog.wire.batch import Codec, read_header
-from bucketlog.wire.records import Record, decode_records, encode_batch
+from bucketlog.log_format.arrow import decode_batches
+from bucketlog.log_format.batch import Codec, read_header
+from bucketlog.log_format.records import DecodedRecord, decode_records, encode_batch
 
 _WORDS = [b"carrier", b"origin", b"dest", b"delay", b"2013-01-01", b"tail", b"distance", b"EWR"]
 
@@ -36,7 +36,7 @@ def make_batches(
     positions = []
     for base in range(0, records, batch_records):
         batch = [
-            Record(base + index, 1_700_000_000_000 + index, b"key%04d" % index, value)
+            DecodedRecord(base + index, 1_700_000_000_000 + index, b"key%04d" % index, value)
             for index, value in enumerate(
                 _value(source, value_bytes) for _ in range(min(batch_records, records - base))
             )

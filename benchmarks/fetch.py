@@ -21,9 +21,9 @@ from benchmarks.under_test import (
     add_arguments,
     broker_under_test,
     cost_per_gb,
+    create_topic,
     report,
 )
-from tests.scenarios.round_trip import create_topic
 
 READ_TIMEOUT_S = 60.0
 

@@ -17,12 +17,12 @@ import time
 from pathlib import Path
 from uuid import uuid4
 
+from bucketlog.tiered_storage.backends.location import S3Options, open_bucket
+from bucketlog.tiered_storage.counting import CountingBucket
+from bucketlog.tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
+from bucketlog.tiered_storage.segment import body_crc32c
 from localstack.servers import StoreName, running
-from tests.scenarios.slow_puts import SlowPuts, log_normal
-from tiered_storage.counting import CountingBucket
-from tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
-from tiered_storage.location import S3Options, open_bucket
-from tiered_storage.segment import body_crc32c
+from localstack.slow_puts import SlowPuts, log_normal
 
 BUCKET = "bucketlog-bench"
 

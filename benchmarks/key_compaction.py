@@ -16,12 +16,12 @@ from functools import partial
 from itertools import accumulate
 
 from benchmarks.decode import cpu_seconds
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.batch_stream import BatchStream, check_crc
-from bucketlog.wire.records import Record, encode_batch
-from tiered_storage.key_compaction import Cleaner, CleaningRound, DirtyPart
-from tiered_storage.offset_map import OffsetMap, offset_map
-from tiered_storage.transaction_outcomes import no_transactions
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.batch_stream import BatchStream, check_crc
+from bucketlog.log_format.records import DecodedRecord, encode_batch
+from bucketlog.tiered_storage.key_compaction import Cleaner, CleaningRound, DirtyPart
+from bucketlog.tiered_storage.offset_map import OffsetMap, offset_map
+from bucketlog.tiered_storage.transaction_outcomes import no_transactions
 
 PIECE_BYTES = 1 << 20
 MAP_BYTES_MAX = 128 << 20
@@ -42,7 +42,9 @@ def stored(records: int, keys: int, value_bytes: int, batch_records: int, codec:
     for base in range(0, records, batch_records):
         data += encode_batch(
             [
-                Record(offset, NOW_MS, b"key-%012d" % source.randrange(keys), source.choice(pool))
+                DecodedRecord(
+                    offset, NOW_MS, b"key-%012d" % source.randrange(keys), source.choice(pool)
+                )
                 for offset in range(base, min(base + batch_records, records))
             ],
             codec=codec,

@@ -29,8 +29,14 @@ import time
 from typing import Any, NamedTuple
 
 from benchmarks.librdkafka import Producer, open_producer
-from benchmarks.under_test import Cost, add_arguments, broker_under_test, cost_per_gb, report
-from tests.scenarios.round_trip import create_topic
+from benchmarks.under_test import (
+    Cost,
+    add_arguments,
+    broker_under_test,
+    cost_per_gb,
+    create_topic,
+    report,
+)
 
 MB = 1e6
 TOPIC = "bench"

@@ -28,9 +28,9 @@ from uuid import uuid4
 import uvloop
 from obstore.store import S3Store
 
-from bucketlog.model import Buffer
-from tiered_storage.location import S3Options, open_bucket
-from tiered_storage.segment import body_crc32c
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends.location import S3Options, open_bucket
+from bucketlog.tiered_storage.segment import body_crc32c
 
 
 class Client(NamedTuple):

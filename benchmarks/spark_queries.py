@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from spark_jobs.parquet_lane import write_parquet
-from spark_jobs.session import local_session
+from bucketlog.spark_jobs.parquet_lane import write_parquet
+from bucketlog.spark_jobs.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

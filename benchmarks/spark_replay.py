@@ -34,17 +34,16 @@ from benchmarks.apache_kafka import running_kafka
 from benchmarks.decode import cpu_seconds, make_batches
 from benchmarks.spark_load import VALUE_BYTES, send_records
 from benchmarks.spark_queries import AGGREGATE, ALL, COUNT, PARQUET, PRUNED, REPLAY, Job
-from benchmarks.under_test import BUCKET, FILE, report
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.wire.arrow import decode_batches
-from bucketlog.wire.batch import Codec
+from benchmarks.under_test import BUCKET, FILE, create_topic, report
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.arrow import decode_batches
+from bucketlog.log_format.batch import Codec
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import fold
+from bucketlog.tiered_storage.backends.location import open_sync_bucket
+from bucketlog.tiered_storage.log_cut_reading import read_log
 from localstack.servers import StoreName, running
-from metadata.checkpoint import restored
-from metadata.fold import fold
-from tests.scenarios.round_trip import create_topic
-from tests.scenarios.spark_jars import installed_jars
-from tiered_storage.location import open_sync_bucket
-from tiered_storage.log_reader import read_log
+from localstack.spark_jars import installed_jars
 
 ROOT = Path(__file__).parents[1]
 WARM_PARTITIONS = 2

@@ -8,8 +8,6 @@ be made as slow as S3's.
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +23,11 @@ import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.librdkafka import version
-from bucketlog.embedded import EmbeddedCluster
+from bucketlog.client.log import connect
+from bucketlog.embedded.cluster import EmbeddedCluster
+from localstack.machine import machine
 from localstack.servers import RunningStore, StoreName, running
-from tests.scenarios.slow_puts import SlowPuts, log_normal
+from localstack.slow_puts import SlowPuts, log_normal
 
 GB = 1e9
 BUCKET = "bucketlog-bench"
@@ -185,14 +185,6 @@ def report(benchmark: str, figures: Mapping[str, Any], shortfalls: Sequence[str]
     return 1 if shortfalls else 0
 
 
-def machine() -> dict[str, Any]:
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return {
-        "commit": done.stdout.strip() or None,
-        "python": platform.python_version(),
-        "cpus": psutil.cpu_count(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
-        "system": platform.platform(),
-    }
+def create_topic(bootstrap: str, name: str, partitions: int) -> None:
+    with connect(bootstrap) as log:
+        log.topics.create(name, partitions=partitions)

@@ -3,12 +3,53 @@ bucket.
 
     with bucketlog.connect("localhost:9092") as log: ...
 
-Importing this costs nothing: each name is loaded when it is first used.
+Importing this costs nothing: each name is loaded when it is first used. `__version__` is loaded
+in the same way, by `bucketlog.version`.
 """
 
 from typing import TYPE_CHECKING
 
+__all__ = [
+    "AsyncConsumer",
+    "AsyncDelivery",
+    "AsyncGroupConsumer",
+    "AsyncLog",
+    "AsyncProducer",
+    "Avro",
+    "BucketlogError",
+    "ClusterInUseError",
+    "ClusterStartError",
+    "ConfigurationError",
+    "Consumer",
+    "CorruptObjectError",
+    "DataLossError",
+    "DeadLetter",
+    "Delivered",
+    "Delivery",
+    "EmbeddedCluster",
+    "Format",
+    "GroupConsumer",
+    "IncompatibleSchemaError",
+    "InvalidDataError",
+    "Log",
+    "LogError",
+    "PartitionConsumer",
+    "Producer",
+    "Protobuf",
+    "Record",
+    "Replay",
+    "SchemaRegistry",
+    "SchemaRegistryError",
+    "Topic",
+    "UnreadableRecordError",
+    "aconnect",
+    "connect",
+    "replay",
+]
+
 if TYPE_CHECKING:
+    __version__: str
+
     from bucketlog.client.async_consumer import AsyncConsumer as AsyncConsumer
     from bucketlog.client.async_consumer import AsyncGroupConsumer as AsyncGroupConsumer
     from bucketlog.client.async_log import AsyncLog as AsyncLog
@@ -31,17 +72,17 @@ if TYPE_CHECKING:
     from bucketlog.client.sending import Delivered as Delivered
     from bucketlog.client.topic import Record as Record
     from bucketlog.client.topic import Topic as Topic
-    from bucketlog.embedded import ClusterStartError as ClusterStartError
-    from bucketlog.embedded import EmbeddedCluster as EmbeddedCluster
-    from bucketlog.errors import BucketlogError as BucketlogError
-    from bucketlog.errors import ClusterInUseError as ClusterInUseError
-    from bucketlog.errors import ConfigurationError as ConfigurationError
-    from bucketlog.errors import CorruptObjectError as CorruptObjectError
-    from bucketlog.errors import DataLossError as DataLossError
-    from bucketlog.errors import IncompatibleSchemaError as IncompatibleSchemaError
-    from bucketlog.errors import InvalidDataError as InvalidDataError
-    from bucketlog.errors import LogError as LogError
-    from bucketlog.errors import SchemaRegistryError as SchemaRegistryError
+    from bucketlog.embedded.cluster import ClusterStartError as ClusterStartError
+    from bucketlog.embedded.cluster import EmbeddedCluster as EmbeddedCluster
+    from bucketlog.log_format.errors import BucketlogError as BucketlogError
+    from bucketlog.log_format.errors import ClusterInUseError as ClusterInUseError
+    from bucketlog.log_format.errors import ConfigurationError as ConfigurationError
+    from bucketlog.log_format.errors import CorruptObjectError as CorruptObjectError
+    from bucketlog.log_format.errors import DataLossError as DataLossError
+    from bucketlog.log_format.errors import IncompatibleSchemaError as IncompatibleSchemaError
+    from bucketlog.log_format.errors import InvalidDataError as InvalidDataError
+    from bucketlog.log_format.errors import LogError as LogError
+    from bucketlog.log_format.errors import SchemaRegistryError as SchemaRegistryError
     from bucketlog.replaying.replay import Replay as Replay
     from bucketlog.replaying.replay import replay as replay
 
@@ -52,30 +93,30 @@ _HOMES = {
     "AsyncLog": "bucketlog.client.async_log",
     "AsyncProducer": "bucketlog.client.async_producer",
     "Avro": "bucketlog.client.schemas.avro",
-    "BucketlogError": "bucketlog.errors",
-    "ClusterInUseError": "bucketlog.errors",
-    "ClusterStartError": "bucketlog.embedded",
-    "ConfigurationError": "bucketlog.errors",
+    "BucketlogError": "bucketlog.log_format.errors",
+    "ClusterInUseError": "bucketlog.log_format.errors",
+    "ClusterStartError": "bucketlog.embedded.cluster",
+    "ConfigurationError": "bucketlog.log_format.errors",
     "Consumer": "bucketlog.client.consumer",
-    "CorruptObjectError": "bucketlog.errors",
-    "DataLossError": "bucketlog.errors",
+    "CorruptObjectError": "bucketlog.log_format.errors",
+    "DataLossError": "bucketlog.log_format.errors",
     "DeadLetter": "bucketlog.client.poison",
     "Delivered": "bucketlog.client.sending",
     "Delivery": "bucketlog.client.producer",
-    "EmbeddedCluster": "bucketlog.embedded",
+    "EmbeddedCluster": "bucketlog.embedded.cluster",
     "Format": "bucketlog.client.formats",
     "GroupConsumer": "bucketlog.client.group_consumer",
-    "IncompatibleSchemaError": "bucketlog.errors",
-    "InvalidDataError": "bucketlog.errors",
+    "IncompatibleSchemaError": "bucketlog.log_format.errors",
+    "InvalidDataError": "bucketlog.log_format.errors",
     "Log": "bucketlog.client.log",
-    "LogError": "bucketlog.errors",
+    "LogError": "bucketlog.log_format.errors",
     "PartitionConsumer": "bucketlog.client.partition_consumer",
     "Producer": "bucketlog.client.producer",
     "Protobuf": "bucketlog.client.schemas.protobuf",
     "Record": "bucketlog.client.topic",
     "Replay": "bucketlog.replaying.replay",
     "SchemaRegistry": "bucketlog.client.schemas.registry",
-    "SchemaRegistryError": "bucketlog.errors",
+    "SchemaRegistryError": "bucketlog.log_format.errors",
     "Topic": "bucketlog.client.topic",
     "UnreadableRecordError": "bucketlog.client.decoding",
     "aconnect": "bucketlog.client.async_log",
@@ -87,15 +128,20 @@ _HOMES = {
 if not TYPE_CHECKING:  # else a type checker would take any name for an object
 
     def __getattr__(name: str) -> object:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module 'bucketlog' has no attribute {name!r}")
-        from importlib import import_module
+        value: object
+        if name == "__version__":
+            from bucketlog.version import package_version
 
-        value = getattr(import_module(home), name)
+            value = package_version()
+        elif name in _HOMES:
+            from importlib import import_module
+
+            value = getattr(import_module(_HOMES[name]), name)
+        else:
+            raise AttributeError(f"module 'bucketlog' has no attribute {name!r}")
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_HOMES))
+    return sorted(set(globals()) | set(_HOMES) | {"__version__"})

@@ -21,15 +21,14 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import InvalidDataError, SequencerError, SequencerUnavailableError
-from bucketlog.model import WallClock
-from consumers.group import Group
-from consumers.group_listing import GroupListing
-from consumers.group_messages import (
-    Answer,
+from bucketlog.consumers.coordinated_group import CoordinatedGroup
+from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_listing import GroupListing
+from bucketlog.consumers.group_messages import (
+    CallerIdentity,
     GroupDescription,
+    GroupResponse,
     GroupState,
-    Identity,
     JoinRequest,
     JoinResponse,
     LeaveOutcome,
@@ -39,12 +38,14 @@ from consumers.group_messages import (
     SyncResponse,
     Token,
 )
-from consumers.group_settings import GroupSettings
-from consumers.group_store import GroupStore, ListedGroup
-from consumers.held_group import HeldGroup
-from consumers.join import NewUuid
-from consumers.snapshot import restore, snapshot
-from metadata.sequencer.requests import TakenGroup
+from bucketlog.consumers.group_settings import GroupSettings
+from bucketlog.consumers.group_store import GroupStore, GroupSummary
+from bucketlog.consumers.join import NewUuid
+from bucketlog.consumers.snapshot import restore, snapshot
+from bucketlog.log_format.errors import InvalidDataError, SequencerError, SequencerUnavailableError
+from bucketlog.log_format.model import WallClock
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.metadata.sequencer.requests import GroupTakeover
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ class GroupCoordinator:
         self._wall_ms = wall_ms
         self._spawn = spawn
         self._on_store_lost = on_store_lost
-        self._held: dict[str, HeldGroup] = {}
+        self._held: dict[str, CoordinatedGroup] = {}
         self._takings: dict[str, asyncio.Future[ErrorCode]] = {}
         self._waiting: dict[Token, asyncio.Future[Response]] = {}
         self._tokens = itertools.count()
@@ -101,7 +102,7 @@ class GroupCoordinator:
         """Returns when the join phase is over. A call that is cancelled leaves the member joining:
         it may come back, or its time runs out."""
 
-        def ask(group: Group, token: Token) -> list[Answer]:
+        def ask(group: Group, token: Token) -> list[GroupResponse]:
             return group.join(request, token, self._now_ms())
 
         response = await self._ask(group_id, ask, JoinResponse(ErrorCode.none, request.member_id))
@@ -109,7 +110,7 @@ class GroupCoordinator:
         return response
 
     async def sync(self, group_id: str, request: SyncRequest) -> SyncResponse:
-        def ask(group: Group, token: Token) -> list[Answer]:
+        def ask(group: Group, token: Token) -> list[GroupResponse]:
             return group.sync(request, token, self._now_ms())
 
         response = await self._ask(group_id, ask, SyncResponse(ErrorCode.none))
@@ -117,7 +118,7 @@ class GroupCoordinator:
         return response
 
     async def _ask(
-        self, group_id: str, ask: Callable[[Group, Token], list[Answer]], refused: Response
+        self, group_id: str, ask: Callable[[Group, Token], list[GroupResponse]], refused: Response
     ) -> Response:
         async with self.holding(group_id) as held:
             if isinstance(held, ErrorCode):
@@ -126,12 +127,12 @@ class GroupCoordinator:
             answered: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
             self._waiting[token] = answered
             try:
-                self._let_out(held, ask(held.group, token))
+                self._answer_when_stored(held, ask(held.group, token))
                 return await answered
             finally:
                 del self._waiting[token]
 
-    async def heartbeat(self, group_id: str, identity: Identity) -> ErrorCode:
+    async def heartbeat(self, group_id: str, identity: CallerIdentity) -> ErrorCode:
         async with self.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
@@ -143,7 +144,7 @@ class GroupCoordinator:
             if isinstance(held, ErrorCode):
                 return LeaveOutcome(held, (), [])
             outcome = held.group.leave(leaving, self._now_ms())
-            self._let_out(held, outcome.answers)
+            self._answer_when_stored(held, outcome.answers)
             if not await held.stored():
                 return LeaveOutcome(ErrorCode.not_coordinator, (), [])
             return outcome._replace(answers=[])
@@ -160,7 +161,7 @@ class GroupCoordinator:
             description = held.group.describe()
             return description if await held.stored() else ErrorCode.not_coordinator
 
-    async def list(self, with_offsets: Iterable[str]) -> Sequence[ListedGroup] | ErrorCode:
+    async def list(self, with_offsets: Iterable[str]) -> Sequence[GroupSummary] | ErrorCode:
         """The groups that are this broker's; `with_offsets` are all that have committed offsets."""
         try:
             return await self._listing.rows(with_offsets)
@@ -173,14 +174,14 @@ class GroupCoordinator:
             return ErrorCode.invalid_group_id
         return self._owns(group_id)
 
-    def find(self, group_id: str) -> HeldGroup | None:
+    def find(self, group_id: str) -> CoordinatedGroup | None:
         """The group, where it is held already."""
         return self._held.get(group_id)
 
-    def exists(self, held: HeldGroup) -> bool:
-        return held.was_anything or self._has_offsets(held.group_id)
+    def exists(self, held: CoordinatedGroup) -> bool:
+        return held.has_group_state or self._has_offsets(held.group_id)
 
-    async def forget(self, held: HeldGroup) -> ErrorCode:
+    async def forget(self, held: CoordinatedGroup) -> ErrorCode:
         """What is stored of a deleted (dead) group goes; its offsets are forgotten before."""
         try:
             mine = await self._store.forget_group(self._epoch, held.group_id, held.term)
@@ -193,7 +194,7 @@ class GroupCoordinator:
     # Holding groups --------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def holding(self, group_id: str) -> AsyncIterator[HeldGroup | ErrorCode]:
+    async def holding(self, group_id: str) -> AsyncIterator[CoordinatedGroup | ErrorCode]:
         """The group, taken if it was not; or why it is not this broker's."""
         held = await self._hold(group_id)
         if isinstance(held, ErrorCode):
@@ -204,9 +205,9 @@ class GroupCoordinator:
             yield held
         finally:
             held.users -= 1
-            self._let_go(held)
+            self._release_group(held)
 
-    async def _hold(self, group_id: str) -> HeldGroup | ErrorCode:
+    async def _hold(self, group_id: str) -> CoordinatedGroup | ErrorCode:
         while (error := self.refusal(group_id)) is ErrorCode.none:
             held = self._held.get(group_id)
             if held is not None:
@@ -229,7 +230,9 @@ class GroupCoordinator:
         else:
             outcome = self._owns(group_id)
             if outcome is ErrorCode.none:
-                held = HeldGroup(self._restored(group_id, taken), taken.term, taken.open_tickets)
+                held = CoordinatedGroup(
+                    self._restored(group_id, taken), taken.term, taken.open_tickets
+                )
                 self._held[group_id] = held
                 self._listing.taken(group_id)
                 self._plan(held)
@@ -237,7 +240,7 @@ class GroupCoordinator:
             del self._takings[group_id]
             taking.set_result(outcome)
 
-    def _restored(self, group_id: str, taken: TakenGroup) -> Group:
+    def _restored(self, group_id: str, taken: GroupTakeover) -> Group:
         if taken.snapshot is not None:
             try:
                 return restore(taken.snapshot, self._settings, self._new_uuid, self._now_ms())
@@ -249,13 +252,13 @@ class GroupCoordinator:
         group.machine.revision = taken.revision
         return group
 
-    def _let_go(self, held: HeldGroup) -> None:
+    def _release_group(self, held: CoordinatedGroup) -> None:
         if held.users or held.lost or self.exists(held):
             return
         self.resign(held)
         self._spawn(self._forget_quietly(held), f"letting group {held.group_id!r} go")
 
-    async def _forget_quietly(self, held: HeldGroup) -> None:
+    async def _forget_quietly(self, held: CoordinatedGroup) -> None:
         try:
             await self._store.forget_group(self._epoch, held.group_id, held.term)
         except SequencerUnavailableError as error:
@@ -263,7 +266,7 @@ class GroupCoordinator:
         except SequencerError as error:
             self._on_store_lost(error)
 
-    def resign(self, held: HeldGroup) -> None:
+    def resign(self, held: CoordinatedGroup) -> None:
         """Those who wait are told NOT_COORDINATOR; whoever asks next finds out who has it."""
         if held.lost:
             return
@@ -288,16 +291,16 @@ class GroupCoordinator:
     def _no_answer(self, error: SequencerError) -> ErrorCode:
         if not error.retriable:
             self._on_store_lost(error)
-        return ErrorCode.coordinator_not_available
+        return kafka_code(error, ApiFamily.GROUPS)
 
     # Answers, once they are stored -----------------------------------------------------------
 
-    def _let_out(self, held: HeldGroup, answers: Iterable[Answer]) -> None:
+    def _answer_when_stored(self, held: CoordinatedGroup, answers: Iterable[GroupResponse]) -> None:
         """To be called after every change: stores it, and has the timer look at it in time."""
         for token, response in answers:
-            held.when_stored(partial(self._answer, token, response))
+            held.call_when_stored(partial(self._answer, token, response))
         self._plan(held)
-        if held.has_to_be_stored and not held.storing:
+        if held.needs_storing and not held.storing:
             held.storing = True
             self._spawn(self._keep_stored(held), f"storing group {held.group_id!r}")
 
@@ -310,19 +313,19 @@ class GroupCoordinator:
         else:
             waiting.set_result(_refused(response, ErrorCode.not_coordinator))
 
-    async def _keep_stored(self, held: HeldGroup) -> None:
+    async def _keep_stored(self, held: CoordinatedGroup) -> None:
         try:
-            while held.has_to_be_stored:
+            while held.needs_storing:
                 revision = held.group.revision
                 if not await self._store_once(held, revision):
                     return
                 held.note_stored(revision)
         finally:
             held.storing = False
-            if held.has_to_be_stored:
+            if held.needs_storing:
                 self.resign(held)
 
-    async def _store_once(self, held: HeldGroup, revision: int) -> bool:
+    async def _store_once(self, held: CoordinatedGroup, revision: int) -> bool:
         """False where the group is lost. A lost answer is asked for again."""
         machine = held.group.machine
         if machine.state is not GroupState.EMPTY:
@@ -346,7 +349,7 @@ class GroupCoordinator:
 
     # Time ------------------------------------------------------------------------------------
 
-    def _plan(self, held: HeldGroup) -> None:
+    def _plan(self, held: CoordinatedGroup) -> None:
         """Deadlines that only move on (a heartbeat's) are found when the timer looks."""
         deadline_ms = held.group.next_deadline_ms
         if deadline_ms is None or held.lost:
@@ -368,8 +371,8 @@ class GroupCoordinator:
             if self._owns(group_id) is not ErrorCode.none:
                 self.resign(held)
                 continue
-            self._let_out(held, held.group.expire(now_ms))
-            self._let_go(held)
+            self._answer_when_stored(held, held.group.expire(now_ms))
+            self._release_group(held)
 
     async def run(self) -> None:
         """The timer, for ever."""

@@ -28,25 +28,25 @@ from collections.abc import Sequence
 
 from kio.schema.errors import ErrorCode
 
-from consumers.group_messages import (
+from bucketlog.consumers.group_messages import (
     CONSUMER_PROTOCOL_TYPE,
     UNKNOWN_MEMBER_ID,
-    Answer,
+    CallerIdentity,
     DescribedMember,
     GroupDescription,
+    GroupResponse,
     GroupState,
-    Identity,
     JoinRequest,
     LeaveOutcome,
     LeavingMember,
-    LeftMember,
+    MemberLeaveResult,
     SyncRequest,
     SyncResponse,
     Token,
 )
-from consumers.group_settings import GroupSettings
-from consumers.join import NewUuid, join, supersede_sync
-from consumers.rebalance import Rebalancing, expect
+from bucketlog.consumers.group_settings import GroupSettings
+from bucketlog.consumers.join import NewUuid, join, supersede_sync
+from bucketlog.consumers.rebalance import Rebalance, expect
 
 _IN_GENERATION = (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
 
@@ -57,11 +57,11 @@ class Group:
         group_id: str,
         settings: GroupSettings,
         new_uuid: NewUuid,
-        machine: Rebalancing | None = None,
+        machine: Rebalance | None = None,
     ) -> None:
         """`machine` is a restored group's; a new group is empty."""
         self.group_id = group_id
-        self.machine = machine if machine is not None else Rebalancing(settings)
+        self.machine = machine if machine is not None else Rebalance(settings)
         self._new_uuid = new_uuid
 
     @property
@@ -89,11 +89,11 @@ class Group:
         deadlines += [pending.deadline_ms for pending in machine.pending_joins.values()]
         return min((each for each in deadlines if each is not None), default=None)
 
-    def join(self, request: JoinRequest, token: Token, now_ms: int) -> list[Answer]:
+    def join(self, request: JoinRequest, token: Token, now_ms: int) -> list[GroupResponse]:
         join(self.machine, request, token, now_ms, self._new_uuid)
         return self.machine.drain()
 
-    def sync(self, request: SyncRequest, token: Token, now_ms: int) -> list[Answer]:
+    def sync(self, request: SyncRequest, token: Token, now_ms: int) -> list[GroupResponse]:
         machine = self.machine
         error = self._sync_refusal(request)
         if error is not None:
@@ -109,7 +109,7 @@ class Group:
             machine.assign(dict(request.assignments), now_ms)
         return machine.drain()
 
-    def heartbeat(self, identity: Identity, now_ms: int) -> ErrorCode:
+    def heartbeat(self, identity: CallerIdentity, now_ms: int) -> ErrorCode:
         error = self._refusal(identity)
         if error is not None:
             return error
@@ -123,7 +123,8 @@ class Group:
             return LeaveOutcome(ErrorCode.coordinator_not_available, (), [])
         machine, members = self.machine, len(self.machine.roster)
         left = tuple(
-            LeftMember(each.member_id, each.instance_id, self._leave_one(each)) for each in leaving
+            MemberLeaveResult(each.member_id, each.instance_id, self._leave_one(each))
+            for each in leaving
         )
         if len(machine.roster) < members:
             machine.note_change()
@@ -133,7 +134,7 @@ class Group:
         return LeaveOutcome(ErrorCode.none, left, machine.drain())
 
     def check_commit(
-        self, identity: Identity, now_ms: int, *, transactional: bool = False
+        self, identity: CallerIdentity, now_ms: int, *, transactional: bool = False
     ) -> ErrorCode:
         """Whether these offsets may be committed. A member's commit is a sign of life, too.
         An empty group takes commits of anybody without a generation."""
@@ -177,12 +178,12 @@ class Group:
         self.machine.end(ErrorCode.coordinator_not_available)
         return ErrorCode.none
 
-    def resign(self) -> list[Answer]:
+    def resign(self) -> list[GroupResponse]:
         """Another coordinator has the group: those who wait are sent there."""
         self.machine.end(ErrorCode.not_coordinator)
         return self.machine.drain()
 
-    def expire(self, now_ms: int) -> list[Answer]:
+    def expire(self, now_ms: int) -> list[GroupResponse]:
         """Everything whose deadline is not after `now_ms`, sessions first, each once: what that
         puts a new deadline on is for the next call."""
         machine = self.machine
@@ -222,7 +223,7 @@ class Group:
 
     # checks
 
-    def _refusal(self, identity: Identity) -> ErrorCode | None:
+    def _refusal(self, identity: CallerIdentity) -> ErrorCode | None:
         if self.state is GroupState.DEAD:
             return ErrorCode.coordinator_not_available
         error = self.machine.roster.refusal(identity)
@@ -256,7 +257,9 @@ class Group:
             return ErrorCode.none
         if member_id == UNKNOWN_MEMBER_ID and leaving.instance_id is not None:
             member_id = machine.roster.static_member_id(leaving.instance_id) or member_id
-        error = machine.roster.refusal(Identity(member_id, self.generation, leaving.instance_id))
+        error = machine.roster.refusal(
+            CallerIdentity(member_id, self.generation, leaving.instance_id)
+        )
         if error is not None:
             return error
         machine.remove(member_id)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kio.schema.errors import ErrorCode
 
-from consumers.group_messages import GroupState
-from consumers.group_store import GroupStore, ListedGroup
-from consumers.held_group import HeldGroup
+from bucketlog.consumers.coordinated_group import CoordinatedGroup
+from bucketlog.consumers.group_messages import GroupState
+from bucketlog.consumers.group_store import GroupStore, GroupSummary
 
 
 class GroupListing:
@@ -21,14 +21,14 @@ class GroupListing:
         self,
         store: GroupStore,
         epoch: int,
-        held: Mapping[str, HeldGroup],
+        held: Mapping[str, CoordinatedGroup],
         owns: Callable[[str], ErrorCode],
     ) -> None:
         self._store = store
         self._epoch = epoch
         self._held = held
         self._owns = owns
-        self._stored: dict[str, ListedGroup] | None = None
+        self._stored: dict[str, GroupSummary] | None = None
         self._changes = 0
 
     def taken(self, group_id: str) -> None:
@@ -40,27 +40,27 @@ class GroupListing:
         self._changes += 1
         self._stored = None
 
-    async def rows(self, with_offsets: Iterable[str]) -> list[ListedGroup]:
+    async def rows(self, with_offsets: Iterable[str]) -> list[GroupSummary]:
         """Raises `SequencerError`."""
         stored = await self._others()
         simple = set(with_offsets)
         rows = [  # what is held is this broker's until it is resigned
             held.listed()
             for group_id, held in self._held.items()
-            if group_id in simple or held.was_anything
+            if group_id in simple or held.has_group_state
         ]
         others = [row for group_id, row in stored.items() if group_id not in self._held]
         simple.difference_update(self._held, stored)
-        others += [ListedGroup(group_id, "", GroupState.EMPTY) for group_id in sorted(simple)]
+        others += [GroupSummary(group_id, "", GroupState.EMPTY) for group_id in sorted(simple)]
         return rows + [row for row in others if self._owns(row.group_id) is ErrorCode.none]
 
-    async def _others(self) -> dict[str, ListedGroup]:
+    async def _others(self) -> dict[str, GroupSummary]:
         if self._stored is not None:
             return self._stored
         changes = self._changes
         listed = await self._store.list_groups(self._epoch)
         stored = {
-            row.group: ListedGroup(row.group, row.protocol_type, GroupState(row.state))
+            row.group: GroupSummary(row.group, row.protocol_type, GroupState(row.state))
             for row in listed
             if row.state and row.group not in self._held
         }

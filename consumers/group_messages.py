@@ -29,7 +29,7 @@ class GroupState(StrEnum):
     DEAD = "Dead"
 
 
-class Protocol(NamedTuple):
+class GroupProtocol(NamedTuple):
     """An assignor the member can use, and what it tells the leader under it."""
 
     name: str
@@ -48,7 +48,7 @@ class JoinRequest:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocol_type: str
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[GroupProtocol, ...]
     instance_id: str | None = None
     member_id_required: bool = True
     may_skip_assignment: bool = True
@@ -76,7 +76,7 @@ class JoinResponse:
     members: tuple[JoinedMember, ...] = ()
 
 
-class Identity(NamedTuple):
+class CallerIdentity(NamedTuple):
     """Who a member says it is. A consumer outside groups commits with `ANYBODY`."""
 
     member_id: str
@@ -84,7 +84,7 @@ class Identity(NamedTuple):
     instance_id: str | None = None
 
 
-ANYBODY = Identity(UNKNOWN_MEMBER_ID, NO_GENERATION)
+ANYBODY = CallerIdentity(UNKNOWN_MEMBER_ID, NO_GENERATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class SyncRequest:
     """Only the leader's `assignments` (by member id) count. Type and name are None before
     SyncGroup 5; where given, they have to be the group's."""
 
-    identity: Identity
+    identity: CallerIdentity
     assignments: tuple[tuple[str, bytes], ...] = ()
     protocol_type: str | None = None
     protocol_name: str | None = None
@@ -109,7 +109,7 @@ class SyncResponse:
 Response: TypeAlias = JoinResponse | SyncResponse
 
 
-class Answer(NamedTuple):
+class GroupResponse(NamedTuple):
     """The answer to the request that came with `token`: there is exactly one."""
 
     token: Token
@@ -123,7 +123,7 @@ class LeavingMember(NamedTuple):
     instance_id: str | None = None
 
 
-class LeftMember(NamedTuple):
+class MemberLeaveResult(NamedTuple):
     member_id: str
     instance_id: str | None
     error: ErrorCode
@@ -133,8 +133,8 @@ class LeaveOutcome(NamedTuple):
     """`members` in the request's order; `answers` are to others, who waited for those that left."""
 
     error: ErrorCode
-    members: tuple[LeftMember, ...]
-    answers: list[Answer]
+    members: tuple[MemberLeaveResult, ...]
+    answers: list[GroupResponse]
 
 
 class DescribedMember(NamedTuple):

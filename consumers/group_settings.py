@@ -7,7 +7,7 @@ than `snapshot_bytes_max`.
 
 from dataclasses import dataclass, fields
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 _HEADER_IDS = 4  # group, protocol type, protocol, leader
 _HEADER_BYTES = 1024

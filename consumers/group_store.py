@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple, Protocol
 
-from bucketlog.errors import SequencerUnavailableError
-from consumers.group_messages import GroupState
-from metadata.sequencer.requests import GroupRow, Position, TakenGroup
+from bucketlog.consumers.group_messages import GroupState
+from bucketlog.log_format.errors import SequencerUnavailableError
+from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover, Position
 
 
 class GroupStore(Protocol):
     """The sequencer's verbs for groups (metadata/sequencer/group_verbs.py), and what is open."""
 
-    async def take_group(self, epoch: int, group: str, incarnation: str) -> TakenGroup: ...
+    async def take_group(self, epoch: int, group: str, incarnation: str) -> GroupTakeover: ...
 
     async def store_group(
         self,
@@ -33,7 +33,7 @@ class GroupStore(Protocol):
     async def position(self, epoch: int) -> Position: ...
 
 
-class ListedGroup(NamedTuple):
+class GroupSummary(NamedTuple):
     """`protocol_type` is '' for a group that only keeps offsets."""
 
     group_id: str
@@ -65,7 +65,7 @@ class BoundedStore:
         finally:
             self._turns.release()
 
-    async def take_group(self, epoch: int, group: str, incarnation: str) -> TakenGroup:
+    async def take_group(self, epoch: int, group: str, incarnation: str) -> GroupTakeover:
         async with self._turn():
             return await self._store.take_group(epoch, group, incarnation)
 

@@ -10,26 +10,26 @@ from dataclasses import replace
 
 from kio.schema.errors import ErrorCode
 
-from consumers.group_messages import (
+from bucketlog.consumers.group_messages import (
     NO_GENERATION,
     UNKNOWN_MEMBER_ID,
+    CallerIdentity,
     GroupState,
-    Identity,
     JoinRequest,
     JoinResponse,
     SyncResponse,
     Token,
 )
-from consumers.group_settings import MEMBER_ID_SUFFIX_BYTES
-from consumers.rebalance import PendingMember, Rebalancing, expect
-from consumers.roster import Member, member_bytes, text_bytes
+from bucketlog.consumers.group_settings import MEMBER_ID_SUFFIX_BYTES
+from bucketlog.consumers.rebalance import PendingMember, Rebalance, expect
+from bucketlog.consumers.roster import GroupMember, member_bytes, text_bytes
 
 NewUuid = Callable[[], str]
 """A fresh random UUID as text: member ids end with it."""
 
 
 def join(
-    group: Rebalancing, request: JoinRequest, token: Token, now_ms: int, new_uuid: NewUuid
+    group: Rebalance, request: JoinRequest, token: Token, now_ms: int, new_uuid: NewUuid
 ) -> None:
     error = _refusal(group, request)
     if error is not None:
@@ -49,7 +49,7 @@ def join(
         _join_known(group, request, token, now_ms)
 
 
-def _refusal(group: Rebalancing, request: JoinRequest) -> ErrorCode | None:
+def _refusal(group: Rebalance, request: JoinRequest) -> ErrorCode | None:
     """What is wrong with the request, whatever the group is."""
     limits = group.settings
     if not limits.session_timeout_ms_min <= request.session_timeout_ms:
@@ -68,7 +68,7 @@ def _refusal(group: Rebalancing, request: JoinRequest) -> ErrorCode | None:
     return None
 
 
-def _has_room(group: Rebalancing, request: JoinRequest) -> bool:
+def _has_room(group: Rebalance, request: JoinRequest) -> bool:
     """Counted as Kafka counts: while a rebalance is prepared, by those who have joined, so that the
     last to rejoin are turned away where there are too many."""
     roster, limit = group.roster, group.settings.members_max
@@ -91,7 +91,7 @@ def _cost_bytes(request: JoinRequest) -> int:
     return member_bytes(ids, request.protocols) + prefix_bytes + MEMBER_ID_SUFFIX_BYTES
 
 
-def _turn_away(group: Rebalancing, member_id: str, now_ms: int) -> None:
+def _turn_away(group: Rebalance, member_id: str, now_ms: int) -> None:
     group.pending_joins.pop(member_id, None)
     if member_id in group.roster:
         group.remove(member_id)
@@ -100,7 +100,7 @@ def _turn_away(group: Rebalancing, member_id: str, now_ms: int) -> None:
         group.complete_if_all_joined(now_ms)
 
 
-def _supports(group: Rebalancing, request: JoinRequest) -> bool:
+def _supports(group: Rebalance, request: JoinRequest) -> bool:
     if group.state is GroupState.EMPTY:
         return bool(request.protocol_type and request.protocols)
     same_type = request.protocol_type == group.protocol_type
@@ -111,7 +111,7 @@ def _supports(group: Rebalancing, request: JoinRequest) -> bool:
 
 
 def _join_new(
-    group: Rebalancing, request: JoinRequest, token: Token, now_ms: int, new_uuid: NewUuid
+    group: Rebalance, request: JoinRequest, token: Token, now_ms: int, new_uuid: NewUuid
 ) -> None:
     prefix = request.client_id if request.instance_id is None else request.instance_id
     member_id = f"{prefix}-{new_uuid()}"
@@ -132,7 +132,7 @@ def _join_new(
         group.answer(token, JoinResponse(ErrorCode.member_id_required, member_id))
 
 
-def _add(group: Rebalancing, request: JoinRequest, token: Token, now_ms: int) -> None:
+def _add(group: Rebalance, request: JoinRequest, token: Token, now_ms: int) -> None:
     """A new member cannot send heartbeats yet: its join expires instead, that one who gave up and
     came back under another id is not waited for without end."""
     group.pending_joins.pop(request.member_id, None)
@@ -140,7 +140,7 @@ def _add(group: Rebalancing, request: JoinRequest, token: Token, now_ms: int) ->
         group.protocol_type = request.protocol_type
     if group.initial is not None:
         group.initial = group.initial._replace(somebody_came=True)
-    member = Member(
+    member = GroupMember(
         request.member_id,
         request.instance_id,
         request.client_id,
@@ -157,7 +157,7 @@ def _add(group: Rebalancing, request: JoinRequest, token: Token, now_ms: int) ->
 
 
 def _return_static(
-    group: Rebalancing, request: JoinRequest, token: Token, now_ms: int, ids: tuple[str, str]
+    group: Rebalance, request: JoinRequest, token: Token, now_ms: int, ids: tuple[str, str]
 ) -> None:
     """A static member was started anew (KIP-345): the same place, another member id. Its former
     self is fenced. In a stable group nothing else happens as long as the protocol stays."""
@@ -179,7 +179,7 @@ def _return_static(
 
 
 def _resumed(
-    group: Rebalancing, member: Member, request: JoinRequest, old_leader: str | None
+    group: Rebalance, member: GroupMember, request: JoinRequest, old_leader: str | None
 ) -> JoinResponse:
     """A leader that cannot be told to skip the assignment is told that its former self leads."""
     response = group.joined(member)
@@ -192,14 +192,14 @@ def _resumed(
 # a member with an id
 
 
-def _join_known(group: Rebalancing, request: JoinRequest, token: Token, now_ms: int) -> None:
+def _join_known(group: Rebalance, request: JoinRequest, token: Token, now_ms: int) -> None:
     if request.member_id in group.pending_joins:
         if request.instance_id is None:
             _add(group, request, token, now_ms)
         else:  # a pending member is dynamic
             group.answer(token, JoinResponse(ErrorCode.invalid_request, request.member_id))
         return
-    identity = Identity(request.member_id, NO_GENERATION, request.instance_id)
+    identity = CallerIdentity(request.member_id, NO_GENERATION, request.instance_id)
     error = group.roster.refusal(identity)
     if error is not None:
         group.answer(token, JoinResponse(error, request.member_id))
@@ -221,17 +221,17 @@ def _join_known(group: Rebalancing, request: JoinRequest, token: Token, now_ms: 
     group.prepare_or_complete(now_ms)
 
 
-def _update(group: Rebalancing, member: Member, request: JoinRequest) -> None:
+def _update(group: Rebalance, member: GroupMember, request: JoinRequest) -> None:
     group.roster.set_protocols(member, request.protocols)
     member.session_timeout_ms = request.session_timeout_ms
     member.rebalance_timeout_ms = _rebalance_timeout_ms(group, request)
 
 
-def _rebalance_timeout_ms(group: Rebalancing, request: JoinRequest) -> int:
+def _rebalance_timeout_ms(group: Rebalance, request: JoinRequest) -> int:
     return max(request.rebalance_timeout_ms, group.settings.rebalance_timeout_ms_min)
 
 
-def supersede_sync(group: Rebalancing, member: Member, token: Token) -> None:
+def supersede_sync(group: Rebalance, member: GroupMember, token: Token) -> None:
     """The member asks again for its assignment; the former request is let go."""
     group.answer_sync(member, SyncResponse(ErrorCode.rebalance_in_progress))
     member.sync_token = token

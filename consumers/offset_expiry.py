@@ -6,12 +6,12 @@ but for this: an offset that is committed to an empty group is kept for its full
 
 from collections.abc import Callable, Mapping
 
-from bucketlog.model import TopicId, TopicPartition
-from consumers.group import Group
-from consumers.group_messages import CONSUMER_PROTOCOL_TYPE, GroupState
-from metadata.fold import CommittedOffset
+from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_messages import CONSUMER_PROTOCOL_TYPE, GroupState
+from bucketlog.log_format.model import TopicId, TopicIdPartition
+from bucketlog.metadata.fold import CommittedOffset
 
-Offsets = Mapping[TopicPartition, CommittedOffset]
+Offsets = Mapping[TopicIdPartition, CommittedOffset]
 
 
 def may_expire(offsets: Offsets, now_ms: int, retention_ms: int) -> bool:
@@ -27,7 +27,7 @@ def expired_offsets(
     retention_ms: int,
     *,
     known_since_ms: int,
-) -> list[TopicPartition]:
+) -> list[TopicIdPartition]:
     """`now_ms` is the time of day. Nothing expires of a topic that a member subscribes to, and
     nothing at all while a group rebalances or is not a consumer group. Who was a member before
     `known_since_ms` nobody knows: offsets are kept for their full time from then on, at least."""

@@ -15,15 +15,22 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import SequencerError
-from bucketlog.model import TopicId, TopicPartition, WallClock
-from consumers.coordinator import GroupCoordinator, Spawn
-from consumers.group_messages import GroupState, Identity
-from consumers.held_group import HeldGroup
-from consumers.offset_expiry import expired_offsets, may_expire
-from metadata.facts import GroupFact, OffsetRow, OffsetsCommitted, OffsetsForgotten, PartitionRow
-from metadata.fold import CommittedOffset
-from metadata.sequencer.requests import ControlStatus, Position, WantedGroupEntry
+from bucketlog.consumers.coordinated_group import CoordinatedGroup
+from bucketlog.consumers.coordinator import GroupCoordinator, Spawn
+from bucketlog.consumers.group_messages import CallerIdentity, GroupState
+from bucketlog.consumers.offset_expiry import expired_offsets, may_expire
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.model import TopicId, TopicIdPartition, WallClock
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.metadata.facts import (
+    GroupFact,
+    OffsetRow,
+    OffsetsCommitted,
+    OffsetsForgotten,
+    PartitionRow,
+)
+from bucketlog.metadata.fold import CommittedOffset
+from bucketlog.metadata.sequencer.requests import FactStatus, Position, WantedGroupEntry
 
 logger = logging.getLogger(__name__)
 
@@ -37,15 +44,15 @@ class OffsetView(Protocol):
 
     def groups(self) -> list[str]: ...
 
-    def offsets(self, group: str) -> Mapping[TopicPartition, CommittedOffset]: ...
+    def offsets(self, group: str) -> Mapping[TopicIdPartition, CommittedOffset]: ...
 
     def topic_name(self, topic_id: TopicId) -> str | None: ...
 
 
-class FactCommitter(Protocol):
+class GroupFactCommitter(Protocol):
     async def commit_fact(
         self, fact: GroupFact, wanted: WantedGroupEntry, *, when_reserved: bool = False
-    ) -> ControlStatus: ...
+    ) -> FactStatus: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,7 @@ class GroupOffsets:
         *,
         coordinator: GroupCoordinator,
         view: OffsetView,
-        log: FactCommitter,
+        log: GroupFactCommitter,
         position: Callable[[], Awaitable[Position]],
         catch_up: Callable[[], Awaitable[bool]],
         settings: OffsetSettings,
@@ -100,7 +107,7 @@ class GroupOffsets:
     async def commit(
         self,
         group_id: str,
-        identity: Identity,
+        identity: CallerIdentity,
         rows: Sequence[OffsetRow],
         *,
         retention_ms: int | None = None,
@@ -128,7 +135,7 @@ class GroupOffsets:
 
     async def fetch(
         self, group_id: str, *, require_stable: bool
-    ) -> Mapping[TopicPartition, CommittedOffset] | ErrorCode:
+    ) -> Mapping[TopicIdPartition, CommittedOffset] | ErrorCode:
         """All of the group's; empty where there is no such group."""
         if not require_stable:
             error = self._coordinator.refusal(group_id)
@@ -143,11 +150,11 @@ class GroupOffsets:
             error = await self._settle(held)
             return error if error is not ErrorCode.none else self._shown(group_id)
 
-    def _shown(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+    def _shown(self, group_id: str) -> Mapping[TopicIdPartition, CommittedOffset]:
         offsets, held = self._view.offsets(group_id), self._coordinator.find(group_id)
         return dict(offsets if held is None else held.show_promised(offsets))
 
-    async def _settle(self, held: HeldGroup) -> ErrorCode:
+    async def _settle(self, held: CoordinatedGroup) -> ErrorCode:
         """Until the view has all that was let in so far."""
         try:
             async with asyncio.timeout(self._settings.commit_timeout_ms / 1000):
@@ -157,17 +164,15 @@ class GroupOffsets:
                     held.unsettled &= (await self._position()).open_tickets
                     if held.unsettled:
                         await asyncio.sleep(LOOK_AGAIN_S)
-        except TimeoutError:
-            return ErrorCode.unstable_offset_commit
-        except SequencerError:
-            return ErrorCode.coordinator_load_in_progress
+        except (TimeoutError, SequencerError) as error:
+            return kafka_code(error, ApiFamily.COMMITTED_OFFSETS)
         if held.lost:
             return ErrorCode.not_coordinator
         if not await self._catch_up():
             return ErrorCode.coordinator_load_in_progress
         return ErrorCode.none
 
-    async def _settle_known(self, held: HeldGroup) -> ErrorCode:
+    async def _settle_known(self, held: CoordinatedGroup) -> ErrorCode:
         """As `_settle`; GROUP_ID_NOT_FOUND where there is then no such group."""
         error = await self._settle(held)
         if error is ErrorCode.none and not self._coordinator.exists(held):
@@ -177,7 +182,7 @@ class GroupOffsets:
     # Deleting --------------------------------------------------------------------------------
 
     async def delete(
-        self, group_id: str, partitions: Sequence[TopicPartition]
+        self, group_id: str, partitions: Sequence[TopicIdPartition]
     ) -> Sequence[ErrorCode] | ErrorCode:
         """An answer for each, or one for all."""
         async with self._coordinator.holding(group_id) as held:
@@ -213,7 +218,7 @@ class GroupOffsets:
             error = await self._settle_known(held)
             return error if error is not ErrorCode.none else await self._end(held)
 
-    async def _end(self, held: HeldGroup) -> ErrorCode:
+    async def _end(self, held: CoordinatedGroup) -> ErrorCode:
         error = held.group.delete()
         if error is not ErrorCode.none:
             return error
@@ -281,13 +286,15 @@ class GroupOffsets:
 
     # Into the log ----------------------------------------------------------------------------
 
-    async def _forget(self, held: HeldGroup, partitions: Iterable[TopicPartition]) -> ErrorCode:
+    async def _forget(
+        self, held: CoordinatedGroup, partitions: Iterable[TopicIdPartition]
+    ) -> ErrorCode:
         rows = tuple(PartitionRow(UUID(bytes=each.topic_id), each.partition) for each in partitions)
         if not rows:
             return ErrorCode.none
         return await self._write(held, OffsetsForgotten(group=held.group_id, partitions=rows))
 
-    async def _write(self, held: HeldGroup, fact: GroupFact) -> ErrorCode:
+    async def _write(self, held: CoordinatedGroup, fact: GroupFact) -> ErrorCode:
         """COORDINATOR_NOT_AVAILABLE where nobody knows: it may still come into the log, and what
         is committed later comes after it."""
         outcome: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
@@ -299,7 +306,7 @@ class GroupOffsets:
         return outcome.result() if outcome.done() else ErrorCode.coordinator_not_available
 
     async def _bring(
-        self, held: HeldGroup, fact: GroupFact, outcome: asyncio.Future[ErrorCode]
+        self, held: CoordinatedGroup, fact: GroupFact, outcome: asyncio.Future[ErrorCode]
     ) -> None:
         early = self._settings.ack_when_reserved and isinstance(fact, OffsetsCommitted)
         error = ErrorCode.coordinator_not_available
@@ -309,7 +316,7 @@ class GroupOffsets:
                 held.promised.pop(each, None)
         try:
             status = await self._log.commit_fact(fact, wanted, when_reserved=early)
-            is_in = status is ControlStatus.OK
+            is_in = status is FactStatus.OK
             error = ErrorCode.none if is_in else ErrorCode.not_coordinator
             if is_in and isinstance(fact, OffsetsCommitted) and early:
                 held.promised |= _rows(fact)
@@ -328,15 +335,15 @@ def _rows_in_memory(rows: Sequence[OffsetRow]) -> int:
     return sum(1 + len(row.metadata) // METADATA_BYTES_A_ROW for row in rows)
 
 
-def _partitions(fact: OffsetsForgotten) -> list[TopicPartition]:
+def _partitions(fact: OffsetsForgotten) -> list[TopicIdPartition]:
     rows = fact.partitions or ()
-    return [TopicPartition(TopicId(row.topic_id.bytes), row.partition) for row in rows]
+    return [TopicIdPartition(TopicId(row.topic_id.bytes), row.partition) for row in rows]
 
 
-def _rows(fact: OffsetsCommitted) -> dict[TopicPartition, CommittedOffset]:
+def _rows(fact: OffsetsCommitted) -> dict[TopicIdPartition, CommittedOffset]:
     """As the fold makes them."""
     return {
-        TopicPartition(TopicId(row.topic_id.bytes), row.partition): CommittedOffset(
+        TopicIdPartition(TopicId(row.topic_id.bytes), row.partition): CommittedOffset(
             row.offset, row.leader_epoch, row.metadata, fact.committed_ms, fact.expires_ms
         )
         for row in fact.offsets

@@ -19,20 +19,20 @@ from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import InvalidDataError
-from consumers.group_messages import (
+from bucketlog.consumers.group_messages import (
     CONSUMER_PROTOCOL_TYPE,
     UNKNOWN_MEMBER_ID,
-    Answer,
+    GroupResponse,
     GroupState,
     JoinResponse,
     Response,
     SyncResponse,
     Token,
 )
-from consumers.group_settings import GroupSettings
-from consumers.roster import ENTRY_BYTES, Member, Roster, text_bytes
-from consumers.subscription import subscribed_topics
+from bucketlog.consumers.group_settings import GroupSettings
+from bucketlog.consumers.roster import ENTRY_BYTES, GroupMember, Roster, text_bytes
+from bucketlog.consumers.subscription import subscribed_topics
+from bucketlog.log_format.errors import InvalidDataError
 
 
 class PendingMember(NamedTuple):
@@ -52,7 +52,7 @@ class InitialDelay(NamedTuple):
 
 
 @dataclass(slots=True)
-class Rebalancing:
+class Rebalance:
     settings: GroupSettings
     state: GroupState = GroupState.EMPTY
     generation: int = 0
@@ -68,7 +68,7 @@ class Rebalancing:
     topics: frozenset[str] | None = None
     empty_since_ms: int | None = None
     """Of the wall clock, which the machine does not know: whoever stores it keeps this."""
-    _answers: list[Answer] = field(default_factory=list)
+    _answers: list[GroupResponse] = field(default_factory=list)
 
     @property
     def size_bytes(self) -> int:
@@ -77,29 +77,29 @@ class Rebalancing:
 
     # answers
 
-    def drain(self) -> list[Answer]:
+    def drain(self) -> list[GroupResponse]:
         due, self._answers = self._answers, []
         return due
 
     def answer(self, token: Token, response: Response) -> None:
-        self._answers.append(Answer(token, response))
+        self._answers.append(GroupResponse(token, response))
 
-    def answer_join(self, member: Member, response: JoinResponse) -> None:
+    def answer_join(self, member: GroupMember, response: JoinResponse) -> None:
         if member.join_token is not None:
             self.answer(member.join_token, response)
             member.join_token = None
 
-    def answer_sync(self, member: Member, response: SyncResponse) -> None:
+    def answer_sync(self, member: GroupMember, response: SyncResponse) -> None:
         if member.sync_token is not None:
             self.answer(member.sync_token, response)
             member.sync_token = None
 
-    def refuse(self, member: Member, error: ErrorCode, member_id: str) -> None:
+    def refuse(self, member: GroupMember, error: ErrorCode, member_id: str) -> None:
         """Whatever it waits for is over."""
         self.answer_join(member, JoinResponse(error, member_id))
         self.answer_sync(member, SyncResponse(error))
 
-    def joined(self, member: Member) -> JoinResponse:
+    def joined(self, member: GroupMember) -> JoinResponse:
         """This generation, as the member is told of it."""
         leads = member.member_id == self.roster.leader_id
         return JoinResponse(
@@ -112,7 +112,7 @@ class Rebalancing:
             members=self.roster.listing(self.protocol_name or "") if leads else (),
         )
 
-    def assigned(self, member: Member) -> SyncResponse:
+    def assigned(self, member: GroupMember) -> SyncResponse:
         return SyncResponse(
             ErrorCode.none, member.assignment, self.protocol_type, self.protocol_name
         )
@@ -287,7 +287,7 @@ class Rebalancing:
         self.note_change()
 
 
-def expect(member: Member, now_ms: int) -> None:
+def expect(member: GroupMember, now_ms: int) -> None:
     """From now on it has a session timeout to be heard of."""
     member.deadline_ms = now_ms + member.session_timeout_ms
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kio.schema.errors import ErrorCode
 
-from consumers.group_messages import Identity, JoinedMember, Protocol, Token
+from bucketlog.consumers.group_messages import CallerIdentity, GroupProtocol, JoinedMember, Token
 
 ENTRY_BYTES = 128
 """More than a member or a pending member costs in a snapshot beside its own bytes."""
@@ -20,7 +20,7 @@ _PROTOCOL_BYTES = 16
 
 
 @dataclass(slots=True)
-class Member:
+class GroupMember:
     """`deadline_ms`: when it is taken for dead; None while nothing is expected of it.
     `is_new`: it has not been in a generation yet, and its first join can expire."""
 
@@ -30,7 +30,7 @@ class Member:
     client_host: str
     session_timeout_ms: int
     rebalance_timeout_ms: int
-    protocols: tuple[Protocol, ...]
+    protocols: tuple[GroupProtocol, ...]
     assignment: bytes = b""
     is_new: bool = False
     deadline_ms: int | None = None
@@ -55,7 +55,7 @@ def text_bytes(texts: Iterable[str | None]) -> int:
     return sum(len(text.encode()) for text in texts if text is not None)
 
 
-def member_bytes(ids: Iterable[str | None], protocols: Sequence[Protocol]) -> int:
+def member_bytes(ids: Iterable[str | None], protocols: Sequence[GroupProtocol]) -> int:
     return (
         ENTRY_BYTES
         + text_bytes(ids)
@@ -67,21 +67,21 @@ def member_bytes(ids: Iterable[str | None], protocols: Sequence[Protocol]) -> in
 class Roster:
     leader_id: str | None = None
     size_bytes: int = 0
-    _members: dict[str, Member] = field(default_factory=dict)
+    _members: dict[str, GroupMember] = field(default_factory=dict)
     _static_ids: dict[str, str] = field(default_factory=dict)
     _supporters: Counter[str] = field(default_factory=Counter)
 
     def __len__(self) -> int:
         return len(self._members)
 
-    def __iter__(self) -> Iterator[Member]:
+    def __iter__(self) -> Iterator[GroupMember]:
         """Whoever removes members meanwhile iterates over a list of them."""
         return iter(self._members.values())
 
     def __contains__(self, member_id: str) -> bool:
         return member_id in self._members
 
-    def __getitem__(self, member_id: str) -> Member:
+    def __getitem__(self, member_id: str) -> GroupMember:
         return self._members[member_id]
 
     def static_member_id(self, instance_id: str) -> str | None:
@@ -95,7 +95,7 @@ class Roster:
     def rebalance_timeout_ms(self) -> int:
         return max((member.rebalance_timeout_ms for member in self), default=0)
 
-    def refusal(self, identity: Identity) -> ErrorCode | None:
+    def refusal(self, identity: CallerIdentity) -> ErrorCode | None:
         """Why the bearer is not this member; its generation is not looked at."""
         if identity.instance_id is not None:
             holder = self.static_member_id(identity.instance_id)
@@ -105,7 +105,7 @@ class Roster:
                 return ErrorCode.fenced_instance_id
         return None if identity.member_id in self else ErrorCode.unknown_member_id
 
-    def find(self, member_id: str, instance_id: str | None) -> Member | None:
+    def find(self, member_id: str, instance_id: str | None) -> GroupMember | None:
         """The member of that id, or else the one who holds that instance id."""
         if member_id not in self._members and instance_id is not None:
             member_id = self._static_ids.get(instance_id, member_id)
@@ -114,10 +114,10 @@ class Roster:
     def all_support(self, protocol_name: str) -> bool:
         return self._supporters[protocol_name] == len(self)
 
-    def supports(self, protocols: Sequence[Protocol]) -> bool:
+    def supports(self, protocols: Sequence[GroupProtocol]) -> bool:
         return any(self.all_support(each.name) for each in protocols)
 
-    def add(self, member: Member) -> None:
+    def add(self, member: GroupMember) -> None:
         if member.member_id in self or member.instance_id in self._static_ids:
             raise ValueError(f"{member.member_id} or its instance id is a member already")
         self._members[member.member_id] = member
@@ -127,7 +127,7 @@ class Roster:
         if self.leader_id is None:
             self.leader_id = member.member_id
 
-    def remove(self, member_id: str) -> Member:
+    def remove(self, member_id: str) -> GroupMember:
         member = self._members.pop(member_id)
         if member.instance_id is not None:
             del self._static_ids[member.instance_id]
@@ -136,7 +136,7 @@ class Roster:
             self.leader_id = next(iter(self._members), None)
         return member
 
-    def rename(self, old_id: str, new_id: str) -> Member:
+    def rename(self, old_id: str, new_id: str) -> GroupMember:
         """A static member is back under a new id: place, leadership and assignment stay."""
         member = self._members[old_id]
         if new_id in self or member.instance_id is None:
@@ -150,12 +150,12 @@ class Roster:
             self.leader_id = new_id
         return member
 
-    def set_protocols(self, member: Member, protocols: tuple[Protocol, ...]) -> None:
+    def set_protocols(self, member: GroupMember, protocols: tuple[GroupProtocol, ...]) -> None:
         self._count(member, -1)
         member.protocols = protocols
         self._count(member, 1)
 
-    def _count(self, member: Member, sign: int) -> None:
+    def _count(self, member: GroupMember, sign: int) -> None:
         self.size_bytes += sign * member.size_bytes
         for name in {each.name for each in member.protocols}:
             self._supporters[name] += sign
@@ -187,5 +187,5 @@ class Roster:
         )
 
 
-def _preferred(member: Member, shared: Collection[str]) -> str:
+def _preferred(member: GroupMember, shared: Collection[str]) -> str:
     return next(each.name for each in member.protocols if each.name in shared)

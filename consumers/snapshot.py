@@ -1,10 +1,10 @@
 """A group as another coordinator needs it: versioned, bounded, the same bytes for the same group.
 
-A snapshot is one msgpack array (see `_Stored`): identity, state, generation, members in order with
-metadata and assignments, ids given out. What does not outlive a coordinator is left out: requests
-that wait (their connections go with it) and deadlines. `restore` gives every member a full session
-timeout to say that it lives, and every phase its full time; a stable group goes on without a
-rebalance, and members that have not asked for their assignment by then are not waited for.
+A snapshot is one msgpack array (see `_StoredGroup`): identity, state, generation, members in order
+with metadata and assignments, ids given out. What does not outlive a coordinator is left out:
+requests that wait (their connections go with it) and deadlines. `restore` gives every member a full
+session timeout to say that it lives, and every phase its full time; a stable group goes on without
+a rebalance, and members that have not asked for their assignment by then are not waited for.
 
 A `revision` stands in it, so that a store can refuse an older snapshot for a newer one.
 """
@@ -14,13 +14,13 @@ from typing import Annotated, NamedTuple
 import ormsgpack
 from pydantic import Field, TypeAdapter, ValidationError
 
-from bucketlog.errors import InvalidDataError
-from consumers.group import Group
-from consumers.group_messages import GroupState, Protocol
-from consumers.group_settings import GroupSettings
-from consumers.join import NewUuid
-from consumers.rebalance import PendingMember, Rebalancing, expect
-from consumers.roster import Member, Roster
+from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_messages import GroupProtocol, GroupState
+from bucketlog.consumers.group_settings import GroupSettings
+from bucketlog.consumers.join import NewUuid
+from bucketlog.consumers.rebalance import PendingMember, Rebalance, expect
+from bucketlog.consumers.roster import GroupMember, Roster
+from bucketlog.log_format.errors import InvalidDataError
 
 VERSION = 1
 
@@ -38,7 +38,7 @@ class _StoredMember(NamedTuple):
     assignment: bytes
 
 
-class _Stored(NamedTuple):
+class _StoredGroup(NamedTuple):
     version: int
     group_id: str
     revision: _NotNegative
@@ -53,7 +53,7 @@ class _Stored(NamedTuple):
     pending_joins: list[tuple[str, _NotNegative]]
 
 
-_STORED = TypeAdapter(_Stored)
+_STORED = TypeAdapter(_StoredGroup)
 
 
 def snapshot(group: Group) -> bytes:
@@ -74,7 +74,7 @@ def snapshot(group: Group) -> bytes:
         )
         for each in machine.roster
     ]
-    stored = _Stored(
+    stored = _StoredGroup(
         VERSION,
         group.group_id,
         machine.revision,
@@ -94,7 +94,7 @@ def snapshot(group: Group) -> bytes:
 def restore(blob: bytes, settings: GroupSettings, new_uuid: NewUuid, now_ms: int) -> Group:
     """Raises InvalidDataError for bytes that are no snapshot of a possible group."""
     stored = _decode(blob, settings)
-    machine = Rebalancing(
+    machine = Rebalance(
         settings,
         state=stored.state,
         generation=stored.generation,
@@ -129,7 +129,7 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no place in a snapshot")
 
 
-def _decode(blob: bytes, settings: GroupSettings) -> _Stored:
+def _decode(blob: bytes, settings: GroupSettings) -> _StoredGroup:
     if len(blob) > settings.snapshot_bytes_max:
         raise InvalidDataError(
             f"a group's snapshot of {len(blob)} bytes",
@@ -146,12 +146,12 @@ def _decode(blob: bytes, settings: GroupSettings) -> _Stored:
         raise InvalidDataError(f"not a group's snapshot: {error}") from error
 
 
-def _roster(stored: _Stored) -> Roster:
+def _roster(stored: _StoredGroup) -> Roster:
     roster = Roster()
     for each in stored.members:
-        protocols = tuple(Protocol(*protocol) for protocol in each.protocols)
+        protocols = tuple(GroupProtocol(*protocol) for protocol in each.protocols)
         try:
-            roster.add(Member(*each[:6], protocols, each.assignment))
+            roster.add(GroupMember(*each[:6], protocols, each.assignment))
         except ValueError as error:
             raise InvalidDataError(f"group {stored.group_id!r}: {error}") from error
     if stored.leader_id is not None and stored.leader_id not in roster:
@@ -162,7 +162,7 @@ def _roster(stored: _Stored) -> Roster:
     return roster
 
 
-def _check(machine: Rebalancing) -> None:
+def _check(machine: Rebalance) -> None:
     """What every group of its state has: later code relies on it."""
     named = machine.protocol_name
     match machine.state:

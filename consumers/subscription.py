@@ -6,7 +6,7 @@ clients need nothing here: version (int16), then topics (int32 count, each int16
 
 import struct
 
-from bucketlog.errors import InvalidDataError
+from bucketlog.log_format.errors import InvalidDataError
 
 _VERSION_AND_COUNT = struct.Struct(">hi")
 _LENGTH = struct.Struct(">h")

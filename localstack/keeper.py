@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bucketlog.cli.signals import sigterm_interrupts
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.embedded_folder import holder_of, lock_folder
-from bucketlog.errors import BucketlogError, InvalidDataError
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.embedded.folder import holder_of, lock_folder
+from bucketlog.log_format.errors import BucketlogError, InvalidDataError
 from localstack.provision import provision
 from localstack.servers import StoreName, running
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bucketlog.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError
 from localstack.servers import StoreName, running
 
 BUCKET = "bucketlog"

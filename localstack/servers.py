@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from bucketlog.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

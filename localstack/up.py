@@ -18,8 +18,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from bucketlog.embedded_folder import holder_of, is_alive
-from bucketlog.errors import BucketlogError, ConfigurationError
+from bucketlog.embedded.folder import holder_of, is_alive
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from localstack.keeper import FILE, STORES, Deployment, keeper_of
 
 DATA = Path(".bucketlog")

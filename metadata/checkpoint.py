@@ -9,9 +9,15 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from bucketlog.checkpoint import BatchColumns, Checkpoint, CoveredPartition, CoveredWriter, Place
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import (
+from bucketlog.log_format.checkpoint import (
+    BatchColumns,
+    Checkpoint,
+    CoveredPartition,
+    CoveredWriter,
+    Place,
+)
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import (
     BatchIndex,
     Buffer,
     SegmentIndex,
@@ -19,11 +25,17 @@ from bucketlog.model import (
     TierObject,
     TierRow,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
     WriterId,
 )
-from metadata.fold import CommittedOffset, LogState, PartitionState, ProducedBatch, Topic
-from metadata.tier import Dropped, Tier
+from bucketlog.metadata.fold import (
+    CommittedOffset,
+    LogState,
+    PartitionState,
+    ProducedBatch,
+    TopicState,
+)
+from bucketlog.metadata.tier import DroppedObject, Tier
 
 _HEAD = struct.Struct(">IIIIIQQ")
 _TOPIC = struct.Struct(">16sII")
@@ -61,7 +73,7 @@ def encode_state(state: LogState) -> bytes:
         pieces.append(_text(topic.name))
         pieces += [_text(text) for item in topic.configs.items() for text in item]
         for number in range(topic.partitions):
-            pieces += _partition(state.partitions[TopicPartition(topic.topic_id, number)])
+            pieces += _partition(state.partitions[TopicIdPartition(topic.topic_id, number)])
     pieces += produced
     for group, committed in state.groups.items():
         pieces.append(_text(group))
@@ -163,10 +175,10 @@ def decode_state(
     reader.expect(topics, _TOPIC)
     listed = [_take_topic(reader, state) for _ in range(topics)]
 
-    def partition_at(row: int, number: int) -> TopicPartition:
+    def partition_at(row: int, number: int) -> TopicIdPartition:
         if row >= len(listed) or number >= listed[row].partitions:
             raise reader.wrong(f"it has no partition {number} of topic row {row}")
-        return TopicPartition(listed[row].topic_id, number)
+        return TopicIdPartition(listed[row].topic_id, number)
 
     reader.expect(produced, _PRODUCED)
     for _ in range(produced):
@@ -190,21 +202,21 @@ def decode_state(
     return state
 
 
-def _take_topic(reader: _Reader, state: LogState) -> Topic:
+def _take_topic(reader: _Reader, state: LogState) -> TopicState:
     topic_id, partitions, configs = reader.take(_TOPIC)
     name = reader.text()
     pairs = []
     for _ in range(configs):
         key = reader.text()
         pairs.append((key, reader.text()))
-    topic = Topic(TopicId(topic_id), name, partitions, dict(pairs))
+    topic = TopicState(TopicId(topic_id), name, partitions, dict(pairs))
     if topic_id in state.topics or name in state.names:
         raise reader.wrong(f"topic {name!r} stands in it twice")
     state.topics[topic.topic_id] = topic
     state.names[name] = topic.topic_id
     reader.expect(partitions, _PARTITION)
     for number in range(partitions):
-        state.partitions[TopicPartition(topic.topic_id, number)] = _take_partition(reader)
+        state.partitions[TopicIdPartition(topic.topic_id, number)] = _take_partition(reader)
     return topic
 
 
@@ -234,17 +246,17 @@ def _take_tier_row(reader: _Reader) -> TierRow:
     )
 
 
-def _take_dropped(reader: _Reader) -> Dropped:
+def _take_dropped(reader: _Reader) -> DroppedObject:
     epoch, number, topic_id, partition, start, manifest, contents = reader.take(_DROPPED)
     there = TierObject(
-        TopicPartition(TopicId(topic_id), partition), start, reader.text(), bool(manifest)
+        TopicIdPartition(TopicId(topic_id), partition), start, reader.text(), bool(manifest)
     )
-    return Dropped(Ticket(epoch, number), there, bool(contents))
+    return DroppedObject(Ticket(epoch, number), there, bool(contents))
 
 
 def _take_group(
-    reader: _Reader, partition_at: Callable[[int, int], TopicPartition]
-) -> tuple[str, dict[TopicPartition, CommittedOffset]]:
+    reader: _Reader, partition_at: Callable[[int, int], TopicIdPartition]
+) -> tuple[str, dict[TopicIdPartition, CommittedOffset]]:
     group = reader.text()
     (count,) = reader.take(_COUNT)
     reader.expect(count, _OFFSET)
@@ -284,7 +296,7 @@ def extended(
     known = {row.writer: row for row in base.writers} if base is not None else {}
     known |= {row.writer: row for row in writers}
     order = {writer: at for at, writer in enumerate(known)}
-    grown: dict[TopicPartition, list[tuple[BatchIndex, Place]]] = {}
+    grown: dict[TopicIdPartition, list[tuple[BatchIndex, Place]]] = {}
     for index in covered:
         if not lowest <= index.ticket < ticket:
             raise InvalidDataError(
@@ -312,9 +324,9 @@ def extended(
 
 def _grown_partitions(
     base: Checkpoint | None,
-    grown: Mapping[TopicPartition, Sequence[tuple[BatchIndex, Place]]],
+    grown: Mapping[TopicIdPartition, Sequence[tuple[BatchIndex, Place]]],
     state: LogState,
-) -> dict[TopicPartition, CoveredPartition]:
+) -> dict[TopicIdPartition, CoveredPartition]:
     before = base.partitions if base is not None else {}
     found = {}
     for partition, entry in state.partitions.items():
@@ -329,10 +341,10 @@ def _grown_partitions(
 
 
 def _renumbered(
-    partitions: Mapping[TopicPartition, CoveredPartition],
+    partitions: Mapping[TopicIdPartition, CoveredPartition],
     order: Mapping[WriterId, int],
     rows: Sequence[CoveredWriter],
-) -> dict[TopicPartition, CoveredPartition]:
+) -> dict[TopicIdPartition, CoveredPartition]:
     """Batches name their writers by rows of a list that has just lost some."""
     moved = {order[row.writer]: at for at, row in enumerate(rows)}
     if all(before == after for before, after in moved.items()):

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import ControlEntry, TopicId, TopicPartition
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import FactEntry, TopicId, TopicIdPartition
 
 SKIP_BIT = 0x8000
 VERSION = 1
@@ -109,7 +109,7 @@ class OffsetsForgotten(_Fact):
     partitions: tuple[PartitionRow, ...] | None = None
 
 
-class TierRowOf(NamedTuple):
+class TierRowPayload(NamedTuple):
     """An object of a partition: `TierRow`, in its order."""
 
     start: Annotated[int, Field(ge=0)]
@@ -122,7 +122,7 @@ class TierRowOf(NamedTuple):
     segments: Annotated[int, Field(ge=1)]
 
 
-class SwapOf(NamedTuple):
+class SwapPayload(NamedTuple):
     """A partition's part of a job: what stands in its tier from now on (`metadata.tier.Swap`).
     `removed` are segments, by start and name, which a replaced manifest listed and nothing lists
     any more."""
@@ -132,19 +132,19 @@ class SwapOf(NamedTuple):
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(ge=0)]
     replaced: tuple[str, ...]
-    added: tuple[TierRowOf, ...]
+    added: tuple[TierRowPayload, ...]
     removed: tuple[tuple[int, str], ...] = ()
     cleaned_to: int = -1
 
 
-class LogStartOf(NamedTuple):
+class LogStartPayload(NamedTuple):
     topic_id: UUID
     partition: Annotated[int, Field(ge=0)]
     log_start: Annotated[int, Field(ge=0)]
 
 
-def partition_of(row: OffsetRow | PartitionRow | SwapOf | LogStartOf) -> TopicPartition:
-    return TopicPartition(TopicId(row.topic_id.bytes), row.partition)
+def partition_of(row: OffsetRow | PartitionRow | SwapPayload | LogStartPayload) -> TopicIdPartition:
+    return TopicIdPartition(TopicId(row.topic_id.bytes), row.partition)
 
 
 class TiersSwapped(_Fact):
@@ -155,7 +155,7 @@ class TiersSwapped(_Fact):
 
     kind: Literal[FactKind.TIERS_SWAPPED] = Field(FactKind.TIERS_SWAPPED, exclude=True)
     planned: tuple[int, int]
-    swaps: tuple[SwapOf, ...]
+    swaps: tuple[SwapPayload, ...]
 
 
 class LogStartsMoved(_Fact):
@@ -163,7 +163,7 @@ class LogStartsMoved(_Fact):
     whoever moved it."""
 
     kind: Literal[FactKind.LOG_STARTS_MOVED] = Field(FactKind.LOG_STARTS_MOVED, exclude=True)
-    partitions: tuple[LogStartOf, ...]
+    partitions: tuple[LogStartPayload, ...]
 
 
 class TiersSwept(_Fact):
@@ -192,11 +192,11 @@ _MODELS: dict[int, type[TopicFact] | type[GroupFact] | type[TierFact]] = {
 }
 
 
-def encode_fact(fact: Fact) -> ControlEntry:
-    return ControlEntry(fact.kind, VERSION, fact.model_dump_json().encode())
+def encode_fact(fact: Fact) -> FactEntry:
+    return FactEntry(fact.kind, VERSION, fact.model_dump_json().encode())
 
 
-def decode_fact(entry: ControlEntry) -> Fact | None:
+def decode_fact(entry: FactEntry) -> Fact | None:
     """None for a kind that may be skipped. Raises `InvalidDataError`."""
     model = _MODELS.get(entry.kind)
     if model is None and entry.kind & SKIP_BIT:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import (
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import (
     BatchIndex,
     PartitionIndex,
     SegmentId,
@@ -23,9 +23,9 @@ from bucketlog.model import (
     TierObject,
     TierRow,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
 )
-from metadata.facts import (
+from bucketlog.metadata.facts import (
     GROUP_KINDS,
     Fact,
     GroupFact,
@@ -33,7 +33,7 @@ from metadata.facts import (
     OffsetsCommitted,
     OffsetsForgotten,
     PartitionsAdded,
-    SwapOf,
+    SwapPayload,
     TierFact,
     TiersSwapped,
     TiersSwept,
@@ -45,14 +45,14 @@ from metadata.facts import (
     partition_of,
     topic_id_of,
 )
-from metadata.tier import Dropped, Swap, Tier
+from bucketlog.metadata.tier import DroppedObject, Swap, Tier
 
 PRODUCER_BATCHES_KEPT = 5
 """As Kafka keeps: the batches of a producer in which a duplicate is recognised."""
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class TopicState:
     topic_id: TopicId
     name: str
     partitions: int
@@ -117,19 +117,19 @@ class LogState:
     def __init__(self, *, keep_producers: bool = True, keep_groups: bool = True) -> None:
         self._keep_producers = keep_producers
         self._keep_groups = keep_groups
-        self.topics: dict[TopicId, Topic] = {}
+        self.topics: dict[TopicId, TopicState] = {}
         self.names: dict[str, TopicId] = {}
-        self.partitions: dict[TopicPartition, PartitionState] = {}
-        self.groups: dict[str, dict[TopicPartition, CommittedOffset]] = {}
+        self.partitions: dict[TopicIdPartition, PartitionState] = {}
+        self.groups: dict[str, dict[TopicIdPartition, CommittedOffset]] = {}
         """Committed offsets by group; a group without any is not here."""
-        self.dropped: list[Dropped] = []
+        self.dropped: list[DroppedObject] = []
         """Objects that left a tier and may still be there, in the order of the entries."""
         self.swept_below = Ticket(0, 0)
         """Jobs that were planned below it are over."""
 
     def apply(self, index: SegmentIndex) -> list[Fact]:
         """Fold one segment; returns the facts that are kept. Raises `InvalidDataError`."""
-        entries = index.control
+        entries = index.facts
         if not self._keep_groups:
             entries = tuple(entry for entry in entries if entry.kind not in GROUP_KINDS)
         facts = [fact for fact in map(decode_fact, entries) if fact is not None]
@@ -151,7 +151,9 @@ class LogState:
             case TopicCreated():
                 if known is not None or fact.name in self.names:
                     raise InvalidDataError(f"{segment} creates topic {fact.name!r}, which exists")
-                self.topics[topic_id] = Topic(topic_id, fact.name, fact.partitions, fact.configs)
+                self.topics[topic_id] = TopicState(
+                    topic_id, fact.name, fact.partitions, fact.configs
+                )
                 self.names[fact.name] = topic_id
                 self._add_partitions(topic_id, 0, fact.partitions)
             case TopicDeleted():
@@ -159,13 +161,15 @@ class LogState:
                     raise InvalidDataError(f"{segment} deletes topic {fact.name!r}, which is not")
                 del self.topics[topic_id], self.names[known.name]
                 for number in range(known.partitions):
-                    partition = TopicPartition(topic_id, number)
+                    partition = TopicIdPartition(topic_id, number)
                     self._drop(ticket, partition, self.partitions.pop(partition).tier.rows)
                 self._forget_offsets_of(topic_id)
             case PartitionsAdded():
                 if known is None or fact.partitions <= known.partitions:
                     raise InvalidDataError(f"{segment} adds partitions to {fact.name!r} wrongly")
-                self.topics[topic_id] = Topic(topic_id, known.name, fact.partitions, known.configs)
+                self.topics[topic_id] = TopicState(
+                    topic_id, known.name, fact.partitions, known.configs
+                )
                 self._add_partitions(topic_id, known.partitions, fact.partitions)
             case TopicConfigured():
                 if known is None:
@@ -173,11 +177,11 @@ class LogState:
                         f"{segment} configures topic {fact.name!r}, which is not"
                     )
                 configs = changed_configs(known.configs, fact)
-                self.topics[topic_id] = Topic(topic_id, known.name, known.partitions, configs)
+                self.topics[topic_id] = TopicState(topic_id, known.name, known.partitions, configs)
 
     def _add_partitions(self, topic_id: TopicId, start: int, end: int) -> None:
         for partition in range(start, end):
-            self.partitions[TopicPartition(topic_id, partition)] = PartitionState()
+            self.partitions[TopicIdPartition(topic_id, partition)] = PartitionState()
 
     def _apply_tier_fact(self, ticket: Ticket, fact: TierFact) -> None:
         match fact:
@@ -197,7 +201,7 @@ class LogState:
                 self.dropped = [row for row in self.dropped if row.ticket >= below]
                 self.swept_below = max(self.swept_below, below)
 
-    def _apply_swap(self, ticket: Ticket, part: SwapOf) -> None:
+    def _apply_swap(self, ticket: Ticket, part: SwapPayload) -> None:
         partition = partition_of(part)
         state = self.partitions.get(partition)
         added = tuple(TierRow(*row) for row in part.added)
@@ -207,19 +211,19 @@ class LogState:
             return
         self._drop(ticket, partition, gone, contents=False)
         for start, name in part.removed:
-            self.dropped.append(Dropped(ticket, TierObject(partition, start, name), False))
+            self.dropped.append(DroppedObject(ticket, TierObject(partition, start, name), False))
         self._drop(ticket, partition, state.tier.begin_at(state.log_start))
 
     def _drop(
         self,
         ticket: Ticket,
-        partition: TopicPartition,
+        partition: TopicIdPartition,
         rows: Iterable[TierRow],
         *,
         contents: bool = True,
     ) -> None:
         self.dropped += [
-            Dropped(ticket, TierObject.of(partition, row), contents and row.manifest)
+            DroppedObject(ticket, TierObject.of(partition, row), contents and row.manifest)
             for row in rows
         ]
 

@@ -10,9 +10,15 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.model import NO_TIMESTAMP, BatchIndex, SegmentId, StoredObject, TopicPartition
-from metadata.tier import Tier
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.model import (
+    NO_TIMESTAMP,
+    BatchIndex,
+    SegmentId,
+    StoredObject,
+    TopicIdPartition,
+)
+from bucketlog.metadata.tier import Tier
 
 COMPARED_AT_ONCE = 2_000
 """Batches: half a millisecond."""
@@ -107,7 +113,7 @@ class PartitionLog:
 
     @classmethod
     def of_checkpoint(
-        cls, checkpoint: Checkpoint, partition: TopicPartition, tier: Tier, begin: int
+        cls, checkpoint: Checkpoint, partition: TopicIdPartition, tier: Tier, begin: int
     ) -> "PartitionLog":
         """The checkpoint has no batches that end at or before `begin`."""
         log = cls(tier)

@@ -1,10 +1,10 @@
 """What the fold says to those who read the bucket: where each partition's batches stand. Pure."""
 
-from bucketlog.model import PartitionTier, TopicPartition
-from metadata.fold import LogState
+from bucketlog.log_format.model import PartitionTier, TopicIdPartition
+from bucketlog.metadata.fold import LogState
 
 
-def partition_tiers(state: LogState) -> dict[TopicPartition, PartitionTier]:
+def partition_tiers(state: LogState) -> dict[TopicIdPartition, PartitionTier]:
     """Of every partition that exists; later changes of `state` do not show."""
     return {
         partition: PartitionTier(entry.log_start, entry.tier.end, tuple(entry.tier.rows))

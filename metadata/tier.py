@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bucketlog.model import Ticket, TierObject, TierRow
+from bucketlog.log_format.model import Ticket, TierObject, TierRow
 
 
 class Swap(NamedTuple):
@@ -26,7 +26,7 @@ class Swap(NamedTuple):
     cleaned_to: int = -1
 
 
-class Dropped(NamedTuple):
+class DroppedObject(NamedTuple):
     """An object that left the tier by an entry of that ticket, to be deleted once nobody reads it.
 
     `contents`: with a manifest, all segments that it lists, too."""

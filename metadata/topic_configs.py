@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from bucketlog.errors import InvalidDataError
+from bucketlog.log_format.errors import InvalidConfigError, InvalidTopicNameError
 
 NAME_LENGTH_MAX = 249
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -63,12 +63,13 @@ def _one_of(*words: str) -> Callable[[str], bool]:
     return lambda text: text in words
 
 
-def _words(text: str) -> frozenset[str]:
+def list_words(text: str) -> frozenset[str]:
+    """Of a config that is a list, as `cleanup.policy`."""
     return frozenset(word.strip() for word in text.split(","))
 
 
 def _policies(text: str) -> bool:
-    return _words(text) <= {"delete", "compact"}
+    return list_words(text) <= {"delete", "compact"}
 
 
 _INT_MAX = 2**31 - 1
@@ -173,13 +174,13 @@ TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
 
 
 def check_topic_name(name: str) -> None:
-    """Raises `InvalidDataError` (Kafka's INVALID_TOPIC_EXCEPTION)."""
+    """Raises `InvalidTopicNameError`."""
     if name in ("", ".", "..") or not _NAME.fullmatch(name):
-        raise InvalidDataError(
+        raise InvalidTopicNameError(
             f"topic name {name!r} is not valid", remedy="use letters, digits, '.', '_' and '-'"
         )
     if len(name) > NAME_LENGTH_MAX:
-        raise InvalidDataError(
+        raise InvalidTopicNameError(
             f"a topic name of {len(name)} characters is too long",
             remedy=f"use at most {NAME_LENGTH_MAX}",
         )
@@ -194,35 +195,21 @@ def colliding_name(name: str, existing: Mapping[str, object]) -> str | None:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raises `InvalidDataError` (Kafka's INVALID_CONFIG) for a config that there is not."""
+    """Raises `InvalidConfigError` for a config that there is not."""
     for name in names:
         if name not in TOPIC_CONFIGS:
-            raise InvalidDataError(f"Unknown topic config name: {name}")
+            raise InvalidConfigError(f"Unknown topic config name: {name}")
 
 
 def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """The configs to store. Raises `InvalidDataError` (Kafka's INVALID_CONFIG)."""
+    """The configs to store. Raises `InvalidConfigError`."""
     accepted = {}
     for name, value in configs.items():
         check_names([name])
         definition = TOPIC_CONFIGS[name]
         if value is None:
-            raise InvalidDataError(f"null value not supported for topic config: {name}")
+            raise InvalidConfigError(f"null value not supported for topic config: {name}")
         if not definition.accepts(value):
-            raise InvalidDataError(f"invalid value {value!r} for configuration {name}")
+            raise InvalidConfigError(f"invalid value {value!r} for configuration {name}")
         accepted[name] = value
     return accepted
-
-
-def effective_config(
-    configs: Mapping[str, str], name: str, defaults: Mapping[str, str] | None = None
-) -> str:
-    """`defaults` are the brokers' own, where they differ from Kafka's."""
-    if name in configs:
-        return configs[name]
-    return (defaults or {}).get(name, TOPIC_CONFIGS[name].default)
-
-
-def has_policy(configs: Mapping[str, str], word: str) -> bool:
-    """Whether `cleanup.policy` has the word: delete or compact."""
-    return word in _words(effective_config(configs, CLEANUP_POLICY))

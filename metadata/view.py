@@ -9,35 +9,35 @@ end at or before its log start, have no rows.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import (
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import (
     SegmentIndex,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
     WaitingSegment,
 )
-from metadata.checkpoint import restored
-from metadata.facts import (
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.facts import (
     Fact,
-    LogStartOf,
+    LogStartPayload,
     LogStartsMoved,
-    SwapOf,
+    SwapPayload,
     TiersSwapped,
     TopicDeleted,
     partition_of,
     topic_id_of,
 )
-from metadata.fold import CommittedOffset, LogState, Topic
-from metadata.partition_log import PartitionLog
-from metadata.waiting import WaitingSegments
+from bucketlog.metadata.fold import CommittedOffset, LogState, TopicState
+from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.waiting import WaitingSegments
 
 
-class Change(NamedTuple):
+class ViewChange(NamedTuple):
     """What one segment changed."""
 
     facts: list[Fact]
-    partitions: list[TopicPartition]
+    partitions: list[TopicIdPartition]
 
 
 class View:
@@ -45,10 +45,10 @@ class View:
 
     def __init__(self) -> None:
         self._state = LogState(keep_producers=False)
-        self._logs: dict[TopicPartition, PartitionLog] = {}
+        self._logs: dict[TopicIdPartition, PartitionLog] = {}
         self.waiting = WaitingSegments()
 
-    def apply(self, index: SegmentIndex) -> Change:
+    def apply(self, index: SegmentIndex) -> ViewChange:
         """Fold one visible segment. Raises `InvalidDataError`."""
         facts = self._state.apply(index)
         for fact in facts:
@@ -70,19 +70,19 @@ class View:
                 touched.append(part.partition)
         if touched:
             self.waiting.append(WaitingSegment(index.segment, size, index.created_ms))
-        return Change(facts, touched)
+        return ViewChange(facts, touched)
 
-    def logs(self) -> Mapping[TopicPartition, PartitionLog]:
+    def logs(self) -> Mapping[TopicIdPartition, PartitionLog]:
         """Of partitions that have or had batches: not to be held over an await."""
         return self._logs
 
-    def _new_log(self, partition: TopicPartition) -> PartitionLog:
+    def _new_log(self, partition: TopicIdPartition) -> PartitionLog:
         state = self._state.partitions[partition]
         log = self._logs[partition] = PartitionLog(state.tier)
         log.begin_at(state.batches_from)
         return log
 
-    def _begin(self, named: Iterable[SwapOf | LogStartOf]) -> None:
+    def _begin(self, named: Iterable[SwapPayload | LogStartPayload]) -> None:
         """An entry about these partitions was folded."""
         for partition in map(partition_of, named):
             log = self._logs.get(partition)
@@ -131,10 +131,10 @@ class View:
         for partition in [key for key in self._logs if key.topic_id == topic_id]:
             del self._logs[partition]
 
-    def topics(self) -> list[Topic]:
+    def topics(self) -> list[TopicState]:
         return list(self._state.topics.values())
 
-    def topic(self, name: str) -> Topic | None:
+    def topic(self, name: str) -> TopicState | None:
         topic_id = self._state.names.get(name)
         return None if topic_id is None else self._state.topics[topic_id]
 
@@ -142,23 +142,23 @@ class View:
         topic = self._state.topics.get(topic_id)
         return None if topic is None else topic.name
 
-    def topic_by_id(self, topic_id: TopicId) -> Topic | None:
+    def topic_by_id(self, topic_id: TopicId) -> TopicState | None:
         return self._state.topics.get(topic_id)
 
-    def log(self, partition: TopicPartition) -> PartitionLog | None:
+    def log(self, partition: TopicIdPartition) -> PartitionLog | None:
         """None where the partition does not exist; its log may be empty."""
         topic = self._state.topics.get(partition.topic_id)
         if topic is None or not 0 <= partition.partition < topic.partitions:
             return None
         return self._logs.get(partition) or self._new_log(partition)
 
-    def log_start(self, partition: TopicPartition) -> int:
+    def log_start(self, partition: TopicIdPartition) -> int:
         return self._state.partitions[partition].log_start
 
     def groups(self) -> list[str]:
         """The groups that have committed offsets."""
         return list(self._state.groups)
 
-    def offsets(self, group: str) -> Mapping[TopicPartition, CommittedOffset]:
+    def offsets(self, group: str) -> Mapping[TopicIdPartition, CommittedOffset]:
         """A group's committed offsets as they are now: not to be held over an await."""
         return self._state.groups.get(group, {})

@@ -8,10 +8,10 @@ same in both, or named.
 
 from collections.abc import Iterable, Iterator
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.model import SegmentId, SegmentIndex, TopicId, TopicPartition
-from metadata.checkpoint import restored
-from metadata.facts import (
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.model import SegmentId, SegmentIndex, TopicId, TopicIdPartition
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.facts import (
     LogStartsMoved,
     OffsetsCommitted,
     OffsetsForgotten,
@@ -21,8 +21,8 @@ from metadata.facts import (
     partition_of,
     topic_id_of,
 )
-from metadata.partition_log import PartitionLog
-from metadata.view import View
+from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.view import View
 
 SHOWN_MAX = 5
 """So many differences are named."""
@@ -42,12 +42,12 @@ class ViewComparison:
             for partition, state in self._state.partitions.items()
         }
         self._topics: set[TopicId] = set()
-        self._groups: dict[str, set[TopicPartition]] = {}
+        self._groups: dict[str, set[TopicIdPartition]] = {}
         """Committed offsets that differ, by group."""
-        self._partitions: list[TopicPartition] = []
-        self._tiers: set[TopicPartition] = set()
+        self._partitions: list[TopicIdPartition] = []
+        self._tiers: set[TopicIdPartition] = set()
         """Whose tier or log start differs."""
-        self._beyond: dict[SegmentId, TopicPartition] = {}
+        self._beyond: dict[SegmentId, TopicIdPartition] = {}
 
     def steps(self) -> Iterator[None]:
         """Little work each; others may have their turn in between."""
@@ -65,7 +65,7 @@ class ViewComparison:
                 self._groups[group] = differing
             yield
 
-    def _compare_partition(self, partition: TopicPartition) -> Iterator[None]:
+    def _compare_partition(self, partition: TopicIdPartition) -> Iterator[None]:
         shown = self._view.log(partition)
         if shown is None:
             self._topics.add(partition.topic_id)
@@ -91,11 +91,11 @@ class ViewComparison:
         """What differs though nothing in the segments after the checkpoint says so."""
         topics: set[TopicId] = set()
         groups: set[str] = set()
-        tiers: set[TopicPartition] = set()
+        tiers: set[TopicIdPartition] = set()
         segments: set[SegmentId] = set()
         for index in after:
             segments.add(index.segment)
-            for fact in map(decode_fact, index.control):
+            for fact in map(decode_fact, index.facts):
                 if isinstance(fact, OffsetsCommitted | OffsetsForgotten):
                     groups.add(fact.group)
                 elif isinstance(fact, TiersSwapped | LogStartsMoved):

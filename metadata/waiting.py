@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Iterator, Set
 from typing import Self
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.model import SegmentId, WaitingSegment
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.model import SegmentId, WaitingSegment
 
 
 class WaitingSegments:

@@ -9,14 +9,14 @@ from pathlib import Path
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
-from stateless_broker.settings import BrokerSettings
-from tiered_storage.backends.s3_options import S3Options
+from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.tiered_storage.backends.s3_options import S3Options
 
 TARGET = Path(__file__).parents[1] / "docs" / "configuration.md"
 HEAD = """\
 # Configuration of a broker
 
-`bucketlog broker` (or `python -m stateless_broker`) reads its settings from the environment.
+`bucketlog broker` reads its settings from the environment.
 Buckets on S3 also take the standard `AWS_*` variables, and those [below](#a-bucket-on-s3).
 `BUCKETLOG_LOG_LEVEL` is DEBUG, INFO, WARNING or ERROR, `BUCKETLOG_LOG_FORMAT` text
 or json. Written by `scripts/configuration.py`.

@@ -2,25 +2,27 @@
 
     python scripts/spark_package.py [dist/bucketlog-spark.zip]
 
-It holds our packages alone. What they need besides (docs/spark.md) must be in the executors' own
+The archive holds the package `bucketlog` alone, with the folders that it links to. What they need
+besides (docs/spark.md) must be in the executors' own
 Python, or come as an archive of a venv. The same sources give the same bytes.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("bucketlog", "tiered_storage", "metadata", "spark_jobs")
+PACKAGE = "bucketlog"
 DEFAULT = Path("dist") / "bucketlog-spark.zip"
 
 
 def sources() -> Iterator[Path]:
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                yield path
+    for folder, folders, names in os.walk(ROOT / PACKAGE, followlinks=True):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(names):
+            yield Path(folder) / name
 
 
 def write(target: Path) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 OLDEST, NEWEST = 17, 23
 _MISSING_MODULE = "--add-modules=jdk.incubator.vector"

@@ -5,7 +5,7 @@
 No record crosses into the JVM: a task turns byte ranges of the log into Arrow and Arrow into files
 of its own, and gives Spark a row for each. Only `range` and `mapInArrow` are used, which Spark
 Connect has, too. Invariant: `_SUCCESS` stands where the files hold what the plan promised, no
-matter which tasks ran again or twice (`spark_jobs.parquet_target`).
+matter which tasks ran again or twice (`log_reader.parquet_target`).
 """
 
 import time
@@ -17,18 +17,24 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from spark_jobs.packing import packed, unpacked
-from spark_jobs.parquet_target import ReplayReport, Target, parse_target, replacing, report_of
-from spark_jobs.parquet_writing import (
+from bucketlog.log_reader.packing import packed, unpacked
+from bucketlog.log_reader.parquet_target import (
+    ReplayReport,
+    ReplayTarget,
+    parse_target,
+    replacing,
+    report_of,
+)
+from bucketlog.log_reader.parquet_writing import (
+    FileRecords,
     ParquetSettings,
     TaskName,
-    Written,
     chosen_columns,
     write_task,
 )
-from spark_jobs.replay_plan import ReplayPlan, plan_replay, replay_options
-from spark_jobs.reused_worker import ease_next_task
-from tiered_storage.location import S3Options
+from bucketlog.log_reader.replay_plan import ReplayPlan, plan_replay, replay_options
+from bucketlog.spark_jobs.reused_worker import ease_next_task
+from bucketlog.tiered_storage.backends.location import S3Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,7 +107,7 @@ class _WriteTasks:
 
     plan: ReplayPlan
     packed: tuple[bytes, ...]
-    target: Target
+    target: ReplayTarget
     job: str
     columns: tuple[str, ...]
     settings: ParquetSettings
@@ -116,7 +122,7 @@ class _WriteTasks:
                         dict(zip(_WRITTEN_SCHEMA.names, columns, strict=True)), _WRITTEN_SCHEMA
                     )
 
-    def _write(self, task: int) -> list[Written]:
+    def _write(self, task: int) -> list[FileRecords]:
         with closing(self.plan.open_source()) as source, closing(self.target.open()) as target:
             written = write_task(
                 source,
@@ -134,11 +140,11 @@ class _WriteTasks:
 def _run(
     spark: "SparkSession",
     plan: ReplayPlan,
-    target: Target,
+    target: ReplayTarget,
     job: str,
     columns: tuple[str, ...],
     settings: ParquetSettings,
-) -> list[Written]:
+) -> list[FileRecords]:
     count = len(plan.tasks)
     if not count:
         return []
@@ -151,4 +157,4 @@ def _run(
         settings,
     )
     rows = spark.range(0, count, 1, count).mapInArrow(work, _WRITTEN_DDL).collect()
-    return [Written(*row) for row in rows]
+    return [FileRecords(*row) for row in rows]

@@ -13,10 +13,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
-from bucketlog.errors import ConfigurationError
-from bucketlog.model import TopicId, TopicPartition
-from spark_jobs.ranges import OffsetRange, Selected
-from tiered_storage.log_cut import ReadablePartition
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.model import TopicId, TopicIdPartition
+from bucketlog.log_reader.ranges import OffsetRange, SelectedPartition
+from bucketlog.tiered_storage.log_cut import ReadablePartition
 
 FORMAT_VERSION = 1
 
@@ -36,14 +36,14 @@ class _StoredTopic(BaseModel):
     offsets: dict[NonNegativeInt, NonNegativeInt]
 
 
-class _Stored(BaseModel):
+class _StoredProgress(BaseModel):
     version: Literal[1]
     topics: dict[str, _StoredTopic]
     began: dict[str, _StoredTopic] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StreamProgress:
     """By topic name. Two that are equal have equal JSON: Spark compares the text.
 
     `began`: of the end of a query's first batch, where that batch begins. Spark keeps ends alone,
@@ -54,7 +54,7 @@ class Progress:
     began: Mapping[str, TopicProgress] | None = None
 
     @classmethod
-    def at(cls, places: Iterable[tuple[Selected, int]]) -> "Progress":
+    def at(cls, places: Iterable[tuple[SelectedPartition, int]]) -> "StreamProgress":
         topics: dict[str, TopicProgress] = {}
         offsets: dict[str, dict[int, int]] = {}
         for (topic, partition), offset in places:
@@ -62,7 +62,7 @@ class Progress:
             topics[topic] = TopicProgress(partition.topic_id, offsets[topic])
         return cls(topics)
 
-    def of(self, selected: Selected) -> int | None:
+    def of(self, selected: SelectedPartition) -> int | None:
         """None for a partition that this does not know, or knows of another topic of that name."""
         topic, partition = selected
         known = self.topics.get(topic)
@@ -70,7 +70,7 @@ class Progress:
             return None
         return known.offsets.get(partition.partition)
 
-    def is_within(self, selected: Sequence[Selected], parts: "Parts") -> bool:
+    def is_within(self, selected: Sequence[SelectedPartition], parts: "Parts") -> bool:
         """Whether the log was as far as this when it was looked at."""
         known = set(selected)
         return all(
@@ -78,29 +78,31 @@ class Progress:
             for each, offset in self.places()
         )
 
-    def capped(self, other: "Progress") -> "Progress":
+    def capped(self, other: "StreamProgress") -> "StreamProgress":
         """`other`, as far as this goes."""
-        found = Progress.at(
+        found = StreamProgress.at(
             (each, min(offset, last))
             for each, offset in other.places()
             if (last := self.of(each)) is not None
         )
         return other if found.topics == other.topics else found
 
-    def places(self) -> Iterator[tuple[Selected, int]]:
+    def places(self) -> Iterator[tuple[SelectedPartition, int]]:
         for name, topic in self.topics.items():
             for number, offset in topic.offsets.items():
-                yield Selected(name, TopicPartition(topic.topic_id, number)), offset
+                yield SelectedPartition(name, TopicIdPartition(topic.topic_id, number)), offset
 
     def to_json(self) -> dict[str, Any]:
         found = {"version": FORMAT_VERSION, "topics": _to_json(self.topics)}
         return found if self.began is None else {**found, "began": _to_json(self.began)}
 
     @classmethod
-    def from_json(cls, found: Any) -> "Progress":
+    def from_json(cls, found: Any) -> "StreamProgress":
         """Raises `ConfigurationError`."""
         try:
-            stored = _Stored.model_validate(json.loads(found) if isinstance(found, str) else found)
+            stored = _StoredProgress.model_validate(
+                json.loads(found) if isinstance(found, str) else found
+            )
         except (ValueError, ValidationError) as error:
             raise ConfigurationError(
                 f"{found!r} is no progress of this source: {error}",
@@ -130,7 +132,7 @@ def _from_stored(topics: Mapping[str, _StoredTopic]) -> dict[str, TopicProgress]
     }
 
 
-Parts: TypeAlias = Mapping[TopicPartition, ReadablePartition]
+Parts: TypeAlias = Mapping[TopicIdPartition, ReadablePartition]
 
 
 def end_of(part: ReadablePartition) -> int:
@@ -138,8 +140,11 @@ def end_of(part: ReadablePartition) -> int:
 
 
 def advanced(
-    current: Progress, selected: Sequence[Selected], parts: Parts, most_offsets: int | None
-) -> Progress:
+    current: StreamProgress,
+    selected: Sequence[SelectedPartition],
+    parts: Parts,
+    most_offsets: int | None,
+) -> StreamProgress:
     """To the end of the log, or by `most_offsets`, shared among partitions by what they hold (as
     Spark's Kafka source does). Partitions that are gone are left out, new ones are begun."""
     begins = {each: current.of(each) for each in selected}
@@ -154,12 +159,16 @@ def advanced(
             share = most_offsets * (ends[each] - starts[each]) / waiting
             whole = max(int(share), 1)  # small partitions are not starved
             ends[each] = min(ends[each], starts[each] + whole)
-    found = Progress.at(ends.items())
+    found = StreamProgress.at(ends.items())
     return current if found.topics == current.topics else found
 
 
 def between(
-    start: Progress, end: Progress, selected: Sequence[Selected], parts: Parts, report: Report
+    start: StreamProgress,
+    end: StreamProgress,
+    selected: Sequence[SelectedPartition],
+    parts: Parts,
+    report: Report,
 ) -> list[OffsetRange]:
     """What a micro-batch from `start` to `end` reads of the log as it is now."""
     known = set(selected)
@@ -182,7 +191,7 @@ def between(
 
 
 def _clamped(
-    each: Selected, first: int, last: int, part: ReadablePartition, report: Report
+    each: SelectedPartition, first: int, last: int, part: ReadablePartition, report: Report
 ) -> OffsetRange:
     name = f"{each.topic}-{each.partition.partition}"
     if first < part.log_start:

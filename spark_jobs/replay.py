@@ -1,6 +1,6 @@
 """The replay job: topics from the bucket into partitioned Parquet, read without a broker.
 
-    python -m spark_jobs.replay --bucket s3://logs/prod --topics orders --target s3a://lake/orders
+    bucketlog spark replay --bucket s3://logs/prod --topics orders --target s3a://lake/orders
     spark-submit …/spark_jobs/replay.py --bucket …      (with PYSPARK_PYTHON set to this Python)
 
 Tasks write the files themselves (`spark_jobs.parquet_lane`); only where values are read as JSON, or
@@ -11,21 +11,23 @@ exactly the records that the footers promise.
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from bucketlog.errors import BucketlogError, ConfigurationError, CorruptObjectError
+from pyspark.sql import DataFrame, SparkSession, functions
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from spark_jobs.parquet_target import ReplayedPartition, ReplayReport
-    from spark_jobs.parquet_writing import ParquetSettings
-    from spark_jobs.replay_plan import ReplayPlan
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError, CorruptObjectError
+from bucketlog.log_reader.bounds import ENDING, STARTING, STRATEGY
+from bucketlog.log_reader.parquet_target import ReplayedPartition, ReplayReport, is_target
+from bucketlog.log_reader.parquet_writing import ParquetSettings
+from bucketlog.log_reader.replay_plan import ReplayPlan, plan_replay, replay_options
+from bucketlog.spark_jobs.parquet_lane import write_parquet
+from bucketlog.spark_jobs.session import local_session
+from bucketlog.spark_jobs.source import FORMAT, register
+from bucketlog.spark_jobs.submitting import is_submitted, run_as_module
 
 EXIT_FAILED = 1
 DERIVED = ("day", "hour")
@@ -33,7 +35,7 @@ DERIVED = ("day", "hour")
 
 
 def replay_to_parquet(
-    spark: "SparkSession",
+    spark: SparkSession,
     source_url: str,
     topics: Sequence[str],
     target: str,
@@ -42,9 +44,9 @@ def replay_to_parquet(
     json_schema: str | None = None,
     mode: Literal["errorifexists", "overwrite"] = "errorifexists",
     options: Mapping[str, str] | None = None,
-    settings: "ParquetSettings | None" = None,
-    plan: "ReplayPlan | None" = None,
-) -> "ReplayReport":
+    settings: ParquetSettings | None = None,
+    plan: ReplayPlan | None = None,
+) -> ReplayReport:
     """Write all records of `topics` at `source_url` as Parquet under `target`.
 
     `partition_by` names `topic`, `partition`, `day` and `hour`, and of `json_schema` any column.
@@ -59,10 +61,6 @@ def replay_to_parquet(
         raise ConfigurationError(f"mode {mode!r}", remedy="use errorifexists or overwrite")
     if not topics:
         raise ConfigurationError("no topics to replay", remedy="name at least one")
-    from spark_jobs.parquet_lane import write_parquet
-    from spark_jobs.parquet_target import is_target
-    from spark_jobs.parquet_writing import ParquetSettings
-
     wanted = _source_options(source_url, topics, options or {})
     if json_schema is None and is_target(target):
         return write_parquet(
@@ -77,19 +75,14 @@ def replay_to_parquet(
 
 
 def _through_spark(
-    spark: "SparkSession",
+    spark: SparkSession,
     options: Mapping[str, str],
     target: str,
     partition_by: Sequence[str],
     json_schema: str | None,
     mode: str,
-    plan: "ReplayPlan | None",
-) -> "ReplayReport":
-    from spark_jobs.bounds import ENDING, STARTING, STRATEGY
-    from spark_jobs.parquet_target import ReplayReport
-    from spark_jobs.replay_plan import plan_replay, replay_options
-    from spark_jobs.source import FORMAT, register
-
+    plan: ReplayPlan | None,
+) -> ReplayReport:
     start = time.monotonic()
     plan = plan or plan_replay(replay_options(options))
     register(spark)
@@ -119,9 +112,7 @@ def _source_options(url: str, topics: Sequence[str], more: Mapping[str, str]) ->
     return {**more, "subscribe": ",".join(topics), "path": url}
 
 
-def _shape(log: "DataFrame", partition_by: Sequence[str], json_schema: str | None) -> "DataFrame":
-    from pyspark.sql import functions
-
+def _shape(log: DataFrame, partition_by: Sequence[str], json_schema: str | None) -> DataFrame:
     frame = log
     if json_schema is not None:
         parsed = functions.from_json(
@@ -152,12 +143,8 @@ def _shape(log: "DataFrame", partition_by: Sequence[str], json_schema: str | Non
 
 
 def _count(
-    written: "DataFrame", expected: Sequence[tuple[str, int]]
-) -> "tuple[ReplayedPartition, ...]":
-    from pyspark.sql import functions
-
-    from spark_jobs.parquet_target import ReplayedPartition
-
+    written: DataFrame, expected: Sequence[tuple[str, int]]
+) -> tuple[ReplayedPartition, ...]:
     rows = (
         written.groupBy("topic", "partition")
         .agg(
@@ -181,9 +168,9 @@ def _count(
     return tuple(partitions)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m spark_jobs.replay",
+        prog=program,
         description="Write topics from the bucket as partitioned Parquet; prints a JSON report.",
     )
     parser.add_argument("--bucket", required=True, help="s3://bucket/prefix or file:///folder")
@@ -207,9 +194,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str], *, program: str) -> None:
     """The command line. Under spark-submit it uses that session; else it makes a local one."""
-    parser = _parser()
+    parser = _parser(program)
     given = parser.parse_args(arguments)
     options = {}
     for item in given.option:
@@ -217,7 +204,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not separator:
             parser.error(f"--option {item}: NAME=VALUE is expected")
         options[name] = value
-    from spark_jobs.replay_plan import plan_replay, replay_options
 
     topics = _names(given.topics)
     try:  # what is wrong with the source is said before Spark starts
@@ -251,15 +237,11 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _session(cores: int) -> "SparkSession":
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit started us
-        from pyspark.sql import SparkSession
-
+def _session(cores: int) -> SparkSession:
+    if is_submitted():
         return SparkSession.builder.appName("bucketlog replay").getOrCreate()
-    from spark_jobs.session import local_session
-
     return local_session(cores=cores, name="bucketlog replay")
 
 
 if __name__ == "__main__":
-    main()
+    run_as_module(main, module="bucketlog.spark_jobs.replay", verb="bucketlog spark replay")

@@ -1,6 +1,6 @@
 """The schema of the `bucketlog` source: the columns of Spark's Kafka source.
 
-Apart from `spark_jobs.columns`, so that planning a query does not import the decoder.
+Apart from `log_reader.columns`, so that planning a query does not import the decoder.
 """
 
 from pyspark.sql.types import (
@@ -14,7 +14,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 _HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 _COLUMNS = StructType(

@@ -4,10 +4,15 @@ import os
 import sys
 from collections.abc import Mapping
 
-from pyspark.sql import SparkSession
+from bucketlog.log_format.extras import explained
+from bucketlog.spark_jobs.java import find_java
 
-from spark_jobs.java import find_java
-from spark_jobs.source import register
+try:
+    from pyspark.sql import SparkSession
+
+    from bucketlog.spark_jobs.source import register
+except ModuleNotFoundError as error:
+    raise explained(error) or error from error
 
 
 def local_session(

@@ -1,10 +1,10 @@
 """`format("bucketlog")`: the log as a table, or as a stream, read from the bucket alone.
 
-    spark_jobs.source.register(spark)
+    bucketlog.spark_jobs.source.register(spark)
     spark.read.format("bucketlog").option("subscribe", "orders").load("s3://bucket/prefix")
     spark.readStream.format("bucketlog").option("subscribe", "orders").load("s3://bucket/prefix")
 
-Columns are those of Spark's Kafka source; options are in `spark_jobs.options`. The driver reads the
+Columns are those of Spark's Kafka source; options are in `log_reader.options`. The driver reads the
 log once per query (a checkpoint, two listings, footers; of the tiers that are wanted the manifests,
 and the indexes of objects to cut) and hands byte ranges to tasks, which read objects and nothing
 else. A schema given by `.schema(...)` chooses columns: what is not asked for is not decoded.
@@ -18,13 +18,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from spark_jobs.options import ReadOptions, check_batch, open_log, parse_options
-from spark_jobs.planning import no_collection, planned_tasks
-from spark_jobs.requests import told_planning
-from spark_jobs.reused_worker import ease_next_task
-from spark_jobs.schema import check_schema, source_schema
-from spark_jobs.stream import BucketlogStreamReader
-from spark_jobs.task import Task, read_task
+from bucketlog.log_reader.options import ReadOptions, check_batch, open_log, parse_options
+from bucketlog.log_reader.planning import no_collection, planned_tasks
+from bucketlog.log_reader.requests import report_planning
+from bucketlog.spark_jobs.reused_worker import ease_next_task
+from bucketlog.spark_jobs.schema import check_schema, source_schema
+from bucketlog.spark_jobs.stream import BucketlogStreamReader
+from bucketlog.spark_jobs.task import Task, read_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +73,7 @@ class BucketlogReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         options = self.options
-        with no_collection(), told_planning(open_log(options), options.url) as planning:
+        with no_collection(), report_planning(open_log(options), options.url) as planning:
             planning.tasks = planned_tasks(planning.bucket, options)
             tasks = [Task.of(pieces) for pieces in planning.tasks] or [Task.of(())]
         ease_next_task()

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from bucketlog.errors import DataLossError
-from spark_jobs.options import ReadOptions, check_stream, open_log
-from spark_jobs.planning import (
+from bucketlog.log_format.errors import DataLossError
+from bucketlog.log_reader.options import ReadOptions, check_stream, open_log
+from bucketlog.log_reader.planning import (
     LogFollower,
     SelectedLog,
     look_up_times,
@@ -32,11 +32,11 @@ from spark_jobs.planning import (
     tasks_of,
     with_segments,
 )
-from spark_jobs.progress import Progress, Report, advanced, between
-from spark_jobs.ranges import resolve_starts
-from spark_jobs.schema import check_schema
-from spark_jobs.task import Task, read_task
-from tiered_storage.bucket import SyncBucket
+from bucketlog.log_reader.ranges import resolve_starts
+from bucketlog.spark_jobs.progress import Report, StreamProgress, advanced, between
+from bucketlog.spark_jobs.schema import check_schema
+from bucketlog.spark_jobs.task import Task, read_task
+from bucketlog.tiered_storage.bucket import SyncBucket
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,9 +91,9 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
         self._clock = clock
         self._sleep = sleep
         self._opened: _Source | None = None
-        self._initial: Progress | None = None
-        self._reached: Progress | None = None
-        self._target: Progress | None = None
+        self._initial: StreamProgress | None = None
+        self._reached: StreamProgress | None = None
+        self._target: StreamProgress | None = None
 
     @property
     def _source(self) -> _Source:
@@ -107,7 +107,7 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return self._begin().to_json()
 
-    def _begin(self) -> Progress:
+    def _begin(self) -> StreamProgress:
         """Where a new query begins; decided once."""
         if self._initial is None:
             options, source = self._options, self._source
@@ -115,12 +115,12 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
             starting = options.starting or "latest"
             times = look_up_times(source.bucket, options, log, [starting])
             starts = resolve_starts(starting, log.selected, log.parts, times, self._report)
-            self._initial = Progress.at(starts)
+            self._initial = StreamProgress.at(starts)
         return self._initial
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 - Spark's name
         if start is not None:
-            self._reached = Progress.from_json(start)
+            self._reached = StreamProgress.from_json(start)
         current = self._reached if self._reached is not None else self._begin()
         most = self._options.max_offsets_per_trigger
         if _limits is not None:
@@ -130,7 +130,7 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
             latest = replace(latest, began=current.topics)
         return latest.to_json()
 
-    def _latest(self, current: Progress, most: int | None) -> Progress:
+    def _latest(self, current: StreamProgress, most: int | None) -> StreamProgress:
         source = self._source
         if self._target is not None:
             seen = source.seen or source.look()
@@ -151,22 +151,22 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Spark 4.2 and later: what is there now is all that the query reads."""
         log = self._source.look()
-        self._target = advanced(Progress({}), log.selected, log.parts, None)
+        self._target = advanced(StreamProgress({}), log.selected, log.parts, None)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
         """Spark 4.2 and later: the end of the log, for the query's progress."""
         seen = self._source.seen
         if seen is None:
             return None
-        return advanced(Progress({}), seen.selected, seen.parts, None).to_json()
+        return advanced(StreamProgress({}), seen.selected, seen.parts, None).to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        first, last = Progress.from_json(start), Progress.from_json(end)
+        first, last = StreamProgress.from_json(start), StreamProgress.from_json(end)
         self._reached = last
         if first == last:
             return []
         if last.began is not None:
-            first = Progress(last.began)
+            first = StreamProgress(last.began)
         source = self._source
         with no_collection():
             log = source.seen

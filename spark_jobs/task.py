@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql.datasource import InputPartition
 
-from spark_jobs.options import ReadOptions, open_log
-from spark_jobs.packing import packed, unpacked
-from spark_jobs.plan import TaskPiece
-from spark_jobs.requests import told_reading
-from spark_jobs.reused_worker import ease_next_task
-from tiered_storage.counting import CountingSyncBucket
+from bucketlog.log_reader.options import ReadOptions, open_log
+from bucketlog.log_reader.packing import packed, unpacked
+from bucketlog.log_reader.plan import TaskPiece
+from bucketlog.log_reader.requests import report_reading
+from bucketlog.spark_jobs.reused_worker import ease_next_task
+from bucketlog.tiered_storage.counting import CountingSyncBucket
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterato
     pieces = unpacked(task.packed)
     if not pieces:
         return
-    from spark_jobs.fetch import read_pieces  # only tasks pay for importing the decoder
+    from bucketlog.log_reader.fetch import read_pieces  # only tasks pay for importing the decoder
 
     with closing(CountingSyncBucket(open_log(options))) as bucket:
         batches = read_pieces(
@@ -47,5 +47,5 @@ def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterato
             max_decompressed_bytes=options.max_decompressed_bytes,
             isolation=options.isolation,
         )
-        yield from told_reading(bucket, options.url, batches)
+        yield from report_reading(bucket, options.url, batches)
     ease_next_task()

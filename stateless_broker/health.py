@@ -7,8 +7,46 @@ on from the view.
 
 import logging
 from collections.abc import Callable
+from enum import Enum, StrEnum, auto
 
 logger = logging.getLogger(__name__)
+
+
+class Lifetime(Enum):
+    """How long a part may stay degraded if nothing recovers it."""
+
+    PROCESS = auto()
+    """Until it works again, across epochs."""
+    EPOCH = auto()
+    """Until the work of the epoch has ended: the next epoch has a new one."""
+    DUTY = auto()
+    """Until the duty runs again, in the next epoch at the latest."""
+
+
+class BrokerPart(StrEnum):
+    """A part of the broker that can be degraded; `/readyz` and the metrics show its value."""
+
+    lifetime: Lifetime
+
+    def __new__(cls, name: str, lifetime: Lifetime) -> "BrokerPart":
+        part = str.__new__(cls, name)
+        part._value_ = name
+        part.lifetime = lifetime
+        return part
+
+    HEARTBEAT = "heartbeat", Lifetime.PROCESS
+    JOINING = "joining", Lifetime.PROCESS
+    READING = "reading", Lifetime.PROCESS
+    BUCKET = "bucket", Lifetime.EPOCH
+    REDIS = "redis", Lifetime.EPOCH
+    SEALING = "sealing", Lifetime.EPOCH
+    SEQUENCER = "sequencer", Lifetime.EPOCH
+    STREAM = "stream", Lifetime.EPOCH
+    WRITER = "writer", Lifetime.EPOCH
+    CHECKPOINTS = "checkpoints", Lifetime.DUTY
+    COMPACTION = "compaction", Lifetime.DUTY
+    DELETION = "deletion", Lifetime.DUTY
+    RETENTION = "retention", Lifetime.DUTY
 
 
 class Health:
@@ -21,7 +59,7 @@ class Health:
         """The one that this broker is in, or was in last."""
         self.epochs_ended = 0
         self._between_epochs: str | None = None
-        self._degraded: dict[str, str] = {}
+        self._degraded: dict[BrokerPart, str] = {}
         self._on_stop: list[Callable[[], None]] = []
 
     def on_stop(self, callback: Callable[[], None]) -> None:
@@ -42,20 +80,26 @@ class Health:
         self.epochs_ended += 1
         self._between_epochs = f"epoch {self.epoch} is over: {reason}; joining the next one"
 
-    def degrade(self, part: str, reason: str) -> None:
+    def degrade(self, part: BrokerPart, reason: str) -> None:
         if part not in self._degraded:
             logger.warning("%s is degraded: %s", part, reason)
         self._degraded[part] = reason
 
-    def recover(self, part: str) -> None:
+    def recover(self, part: BrokerPart) -> None:
         if self._degraded.pop(part, None) is not None:
             logger.info("%s works again", part)
 
-    def is_degraded(self, part: str) -> bool:
+    def recover_all(self, lifetime: Lifetime) -> None:
+        """What is degraded for that long is not asked about any more."""
+        for part in BrokerPart:
+            if part.lifetime is lifetime:
+                self.recover(part)
+
+    def is_degraded(self, part: BrokerPart) -> bool:
         return part in self._degraded
 
     @property
-    def degraded(self) -> frozenset[str]:
+    def degraded(self) -> frozenset[BrokerPart]:
         return frozenset(self._degraded)
 
     @property
@@ -64,7 +108,7 @@ class Health:
 
     def report(self) -> dict[str, str]:
         """What keeps the broker from being ready, by part."""
-        report = dict(self._degraded)
+        report = {str(part): reason for part, reason in self._degraded.items()}
         writing = self.stopped or self._between_epochs
         if writing is not None:
             report["writing"] = writing

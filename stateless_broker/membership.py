@@ -10,16 +10,15 @@ import logging
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
-from bucketlog.errors import ClusterInUseError, SequencerError
-from bucketlog.model import WriterId
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.requests import BrokerAddress, Member, NodeIdTaken
-from stateless_broker.health import Health
+from bucketlog.log_format.errors import ClusterInUseError, SequencerError
+from bucketlog.log_format.model import WriterId
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import BrokerAddress, LiveBroker, NodeIdConflict
+from bucketlog.stateless_broker.health import BrokerPart, Health
 
 logger = logging.getLogger(__name__)
 
 JOIN_PAUSE_S = 0.25
-HEARTBEAT = "heartbeat"
 LEADERS_KEPT = 100_000
 NAME_CHARS_KEPT = 256
 """Clients say which zone they are in and which group they ask for: longer names are not kept."""
@@ -36,7 +35,7 @@ def zone_of_client(client_id: str) -> str:
     return rest
 
 
-def by_preference(members: Sequence[Member], what: bytes) -> list[Member]:
+def by_preference(members: Sequence[LiveBroker], what: bytes) -> list[LiveBroker]:
     """Members in the order in which they are to have `what` (rendezvous hashing): where one goes,
     only what it had moves; where one comes, it takes its share of all others."""
     return sorted(members, key=lambda member: _weight(member.node_id, what), reverse=True)
@@ -71,20 +70,20 @@ class Membership:
         self._session_timeout_ms = session_timeout_ms
         self._role_timeout_ms = role_timeout_ms
         self._health = health
-        self._me: Member | None = None
+        self._me: LiveBroker | None = None
         self._serves = False
         self.has_handed_over = False
         """The others know that clients are theirs: what is asked here is answered with that."""
-        self._members: tuple[Member, ...] = ()
-        self._leaders: dict[tuple[bytes, int, str], Member] = {}
-        self._coordinators: dict[str, Member] = {}
+        self._members: tuple[LiveBroker, ...] = ()
+        self._leaders: dict[tuple[bytes, int, str], LiveBroker] = {}
+        self._coordinators: dict[str, LiveBroker] = {}
         self._heard_at = float("-inf")
         self._clock = (0, 0.0)
         """The sequencer's time of day (ms) when the event loop's was that."""
         self._on_change: list[Callable[[], None]] = []
 
     @property
-    def me(self) -> Member:
+    def me(self) -> LiveBroker:
         assert self._me is not None, "not joined yet"
         return self._me
 
@@ -93,19 +92,19 @@ class Membership:
         return self._me is not None
 
     @property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[LiveBroker, ...]:
         return self._members
 
     @property
-    def serving(self) -> tuple[Member, ...]:
+    def serving(self) -> tuple[LiveBroker, ...]:
         """Those to whom clients are sent; whoever is asked for them serves."""
         return tuple(member for member in self._members if member.serves) or (self.me,)
 
     @property
-    def controller(self) -> Member:
+    def controller(self) -> LiveBroker:
         return by_preference(self.serving, b"controller")[0]
 
-    def leader(self, topic_id: bytes, partition: int, zone: str = "") -> Member:
+    def leader(self, topic_id: bytes, partition: int, zone: str = "") -> LiveBroker:
         """A broker that serves, in the client's zone if one is there."""
         found = self._leaders.get((topic_id, partition, zone))
         if found is None:
@@ -116,7 +115,7 @@ class Membership:
                 self._leaders[topic_id, partition, zone] = found
         return found
 
-    def coordinator_of(self, group: str) -> Member:
+    def coordinator_of(self, group: str) -> LiveBroker:
         """The broker that is to coordinate the consumer group."""
         found = self._coordinators.get(group)
         if found is None:
@@ -127,7 +126,7 @@ class Membership:
         return found
 
     @property
-    def is_heard(self) -> bool:
+    def is_session_live(self) -> bool:
         """Whether the others leave this broker its roles: it was heard lately."""
         silent_s = asyncio.get_running_loop().time() - self._heard_at
         return silent_s < self._role_timeout_ms / 1000
@@ -140,7 +139,7 @@ class Membership:
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Called when roles may have moved: other members, or this broker was not heard for too
-        long (`is_heard` is False in the call). Returns what ends that."""
+        long (`is_session_live` is False in the call). Returns what ends that."""
         self._on_change.append(callback)
         return lambda: self._on_change.remove(callback)
 
@@ -197,27 +196,31 @@ class Membership:
             try:
                 taken = await self.heartbeat()
             except SequencerError as error:
-                self._health.degrade(HEARTBEAT, str(error))
-                if not self.is_heard:
+                self._health.degrade(BrokerPart.HEARTBEAT, str(error))
+                if not self.is_session_live:
                     self._notify()
                 continue
             if taken is not None:
-                self._health.degrade(HEARTBEAT, f"node id {taken.node_id} is another broker's")
-                if not self.is_heard:
+                self._health.degrade(
+                    BrokerPart.HEARTBEAT, f"node id {taken.node_id} belongs to another broker"
+                )
+                if not self.is_session_live:
                     self._notify()
                 continue
-            self._health.recover(HEARTBEAT)
+            self._health.recover(BrokerPart.HEARTBEAT)
 
-    async def heartbeat(self) -> NodeIdTaken | None:
+    async def heartbeat(self) -> NodeIdConflict | None:
         """Join or stay. A node id that was given is asked for again, in case Redis was wiped, as
         long as nobody else has it."""
         given = self._me.node_id if self._me is not None else None
-        taken = await self._say(self._wanted_node_id if self._wanted_node_id is not None else given)
+        taken = await self._send_heartbeat(
+            self._wanted_node_id if self._wanted_node_id is not None else given
+        )
         if taken is not None and self._wanted_node_id is None:
-            taken = await self._say(None)
+            taken = await self._send_heartbeat(None)
         return taken
 
-    async def _say(self, node_id: int | None) -> NodeIdTaken | None:
+    async def _send_heartbeat(self, node_id: int | None) -> NodeIdConflict | None:
         asked_at = asyncio.get_running_loop().time()
         answer = await self._sequencer.heartbeat(
             self.incarnation,
@@ -228,9 +231,9 @@ class Membership:
             role_timeout_ms=self._role_timeout_ms,
             serves=self._serves,
         )
-        if isinstance(answer, NodeIdTaken):
+        if isinstance(answer, NodeIdConflict):
             return answer
-        if not self.is_heard:  # others may have had its roles meanwhile
+        if not self.is_session_live:  # others may have had its roles meanwhile
             self._notify()
         self._heard_at = asked_at
         self._clock = answer.now_ms, asyncio.get_running_loop().time()

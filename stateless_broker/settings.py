@@ -10,8 +10,9 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bucketlog.wire.frames import ITEMS_MAX
-from metadata.topic_configs import RETENTION_BYTES, RETENTION_MS, TOPIC_CONFIGS
+from bucketlog.log_format.wire.frames import ITEMS_MAX
+from bucketlog.metadata.topic_configs import MAX_MESSAGE_BYTES, RETENTION_BYTES, RETENTION_MS
+from bucketlog.metadata.topic_defaults import TopicDefaults
 
 MIB = 1024 * 1024
 
@@ -20,6 +21,14 @@ Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
 AtLeastMinusOne = Annotated[int, Field(ge=-1)]
 Quantile = Annotated[float, Field(ge=0, lt=1)]
+
+
+TOPIC_DEFAULTS = {
+    MAX_MESSAGE_BYTES: "message_max_bytes",
+    RETENTION_BYTES: "log_retention_bytes",
+    RETENTION_MS: "log_retention_ms",
+}
+"""Settings that are brokers' defaults of topic configs."""
 
 
 class OffsetCommitAck(StrEnum):
@@ -131,11 +140,14 @@ class BrokerSettings(BaseSettings):
     cluster_partitions_max: Positive = Field(
         50_000, description="The most partitions that all topics have together."
     )
+    message_max_bytes: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
+        1_048_588, description="message.max.bytes: for topics without max.message.bytes."
+    )
     log_retention_ms: AtLeastMinusOne = Field(
-        604_800_000, description="log.retention.ms: of topics without retention.ms; -1: for ever."
+        604_800_000, description="log.retention.ms: for topics without retention.ms; -1: forever."
     )
     log_retention_bytes: AtLeastMinusOne = Field(
-        -1, description="log.retention.bytes: of topics without retention.bytes; -1: no bound."
+        -1, description="log.retention.bytes: for topics without retention.bytes; -1: no limit."
     )
     log_retention_check_interval_ms: NotNegative = Field(
         300_000, description="log.retention.check.interval.ms; 0: this broker never looks."
@@ -296,14 +308,10 @@ class BrokerSettings(BaseSettings):
         return self
 
     @property
-    def topic_defaults(self) -> dict[str, str]:
-        """Of topics' configs, as far as they are set for this broker."""
-        own = {RETENTION_MS: self.log_retention_ms, RETENTION_BYTES: self.log_retention_bytes}
-        return {
-            name: str(value)
-            for name, value in own.items()
-            if str(value) != TOPIC_CONFIGS[name].default
-        }
+    def topic_defaults(self) -> TopicDefaults:
+        return TopicDefaults(
+            {config: str(getattr(self, name)) for config, name in TOPIC_DEFAULTS.items()}
+        )
 
     @property
     def role_timeout_effective_ms(self) -> int:

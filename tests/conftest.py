@@ -5,23 +5,52 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
-from bucketlog.embedded import EmbeddedCluster
+from bucketlog.embedded.cluster import EmbeddedCluster
 
+ROOT = Path(__file__).parent
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no profile of whoever runs the tests counts
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # of a job in the background: the programs that tests start and stop would ignore it, too
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if TYPE_CHECKING:  # pytest must be the first to import its plugin
-    from tests.components import Components
+    from tests.servers.components import Components
 
-pytest_plugins = ["pytester", "tests.components", "tests.s3_stores", "tests.sequencing"]
+pytest_plugins = [
+    "pytester",
+    "tests.servers.components",
+    "tests.servers.s3_stores",
+    "tests.servers.sequencing",
+]
 collect_ignore = ["sample_project"]
+LONGEST_FIRST = ("spark", "compat", "integration", "contract", "property", "unit", "architecture")
+
+
+class OneSparkSession(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist is not typed
+    """Files are shared out to workers, the files of `tests/spark` as one: a JVM for all."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folder = "tests/spark/"
+        return folder if nodeid.startswith(folder) else str(super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneSparkSession | None:
+    return OneSparkSession(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Folders whose tests take long go first, so that no worker is left with them at the end."""
+    rank = {ROOT / folder: number for number, folder in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: min((rank.get(at, 99) for at in item.path.parents), default=99))
 
 
 def version_of_process(pid: int) -> str:

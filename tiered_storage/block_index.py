@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from bucketlog.model import NO_TIMESTAMP, Buffer
+from bucketlog.log_format.model import NO_TIMESTAMP, Buffer
 
 BLOCK_BYTES = 64 * 1024
 """Two rows are at least so far apart."""

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from bucketlog.errors import BucketRefusedError
-from bucketlog.model import Buffer
+from bucketlog.log_format.errors import BucketRefusedError
+from bucketlog.log_format.model import Buffer
 
 MAX_KEY_LENGTH_BYTES = 512
 """S3 allows 1,024 bytes; the rest is the prefix's."""

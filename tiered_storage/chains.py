@@ -7,11 +7,11 @@ after a seal is void. Invariant: no order of a listing is trusted; a chain's den
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bucketlog.errors import CorruptObjectError
-from bucketlog.model import WriterId
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.segment import MIN_SEGMENT_LENGTH, is_seal
+from bucketlog.log_format.errors import CorruptObjectError
+from bucketlog.log_format.model import WriterId
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.segment import MIN_SEGMENT_LENGTH, is_seal
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,19 @@ from uuid import UUID
 
 from crc32c import crc32c
 
-from bucketlog.checkpoint import (
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.checkpoint import (
     COLUMN_TYPES,
     BatchColumns,
     Checkpoint,
     CoveredPartition,
     CoveredWriter,
 )
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import Buffer, Ticket, TopicId, TopicPartition, WriterId
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.compression import compress, decompress
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo
+from bucketlog.log_format.compression import compress, decompress
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import Buffer, Ticket, TopicId, TopicIdPartition, WriterId
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo
 
 FORMAT_VERSION = 2
 MAGIC = b"bktlogcp"
@@ -157,7 +157,7 @@ class _Reader:
 
 def _decode_body(
     reader: _Reader,
-) -> tuple[tuple[CoveredWriter, ...], dict[TopicPartition, CoveredPartition], bytes]:
+) -> tuple[tuple[CoveredWriter, ...], dict[TopicIdPartition, CoveredPartition], bytes]:
     ((writers, topics, partitions, batches, state),) = reader.rows(_HEAD, 1)
     listed = tuple(
         CoveredWriter(WriterId(writer.hex()), epoch, end, bool(closed))
@@ -170,10 +170,12 @@ def _decode_body(
     columns = _decode_columns(reader, batches)
     if max(columns[-3], default=-1) >= writers:
         raise reader.wrong("a batch names a writer that is not listed")
-    found: dict[TopicPartition, CoveredPartition] = {}
+    found: dict[TopicIdPartition, CoveredPartition] = {}
     start = 0
     for topic, number, high_watermark, count in rows:
-        partition = TopicPartition(TopicId(bytes(topic_ids[16 * topic : 16 * topic + 16])), number)
+        partition = TopicIdPartition(
+            TopicId(bytes(topic_ids[16 * topic : 16 * topic + 16])), number
+        )
         mine = tuple(column[start : start + count] for column in columns)
         start += count
         if partition in found:

@@ -13,11 +13,11 @@ Tickets ascend along a chain, so that what is covered of one is its beginning.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from bucketlog.checkpoint import CoveredWriter
-from bucketlog.errors import CorruptObjectError
-from bucketlog.model import SegmentId, SegmentIndex, Ticket, WriterId
-from tiered_storage import keys
-from tiered_storage.tails import Tail
+from bucketlog.log_format.checkpoint import CoveredWriter
+from bucketlog.log_format.errors import CorruptObjectError
+from bucketlog.log_format.model import SegmentId, SegmentIndex, Ticket, WriterId
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.tails import Tail
 
 
 class Prefix(NamedTuple):

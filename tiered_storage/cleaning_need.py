@@ -11,7 +11,7 @@ and LogToClean; KIP-58 (min.compaction.lag.ms), KIP-354 (max.compaction.lag.ms).
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bucketlog.model import TierRow
+from bucketlog.log_format.model import TierRow
 
 MAX_COMPACTION_LAG_MS = 2**63 - 1
 """Kafka's default of `max.compaction.lag.ms`: no bound."""
@@ -25,7 +25,7 @@ class CleaningRules(NamedTuple):
     max_compaction_lag_ms: int = MAX_COMPACTION_LAG_MS
 
 
-class Cleanable(NamedTuple):
+class CleanablePart(NamedTuple):
     """The dirty part that may be cleaned: offsets from `start` on and before `end`, its bytes of
     batches, and those of the clean part before it. `overdue_ms`: how much longer than
     `max.compaction.lag.ms` its oldest row has waited."""
@@ -51,7 +51,7 @@ def cleanable(
     last_stable_offset: int,
     rules: CleaningRules,
     now_ms: int,
-) -> Cleanable:
+) -> CleanablePart:
     """`rows` are a partition's tier. A row that ends above `cleaned_to` is dirty as a whole.
 
     A `cleaned_to` that is not in the tier (DeleteRecords has passed it) counts as the log's start.
@@ -75,10 +75,10 @@ def cleanable(
             oldest_ms = min(row.max_timestamp_ms, oldest_ms or row.max_timestamp_ms)
     clean_until_ms = now_ms - max(rules.max_compaction_lag_ms, 0)
     overdue_ms = max(0, clean_until_ms - oldest_ms) if oldest_ms is not None else 0
-    return Cleanable(start, end, dirty_bytes, clean_bytes, overdue_ms)
+    return CleanablePart(start, end, dirty_bytes, clean_bytes, overdue_ms)
 
 
-def needs_cleaning(part: Cleanable, rules: CleaningRules) -> bool:
+def needs_cleaning(part: CleanablePart, rules: CleaningRules) -> bool:
     """As Kafka: dirtier than the ratio, or anything that has waited for too long."""
     if part.end <= part.start or not part.dirty_bytes:
         return False

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bucketlog.wire import key_scan, scan
-from bucketlog.wire.batch import LOG_APPEND_TIME
-from bucketlog.wire.records import decode_payload
-from tiered_storage.offset_map import Added, OpenBatch, Verdict, capacity
+from bucketlog.log_format import key_scan, scan
+from bucketlog.log_format.batch import LOG_APPEND_TIME
+from bucketlog.log_format.records import decode_payload
+from bucketlog.tiered_storage.offset_map import AddResult, OpenBatch, Verdict, capacity
 
 
 class CompiledOffsetMap:
@@ -25,9 +25,9 @@ class CompiledOffsetMap:
         self._hashes = np.empty((slots, 2), np.uint64)
         self._lasts = np.full(slots, -1, np.int64)
 
-    def add(self, batches: Sequence[OpenBatch], start: int, *, split_first: bool) -> Added:
+    def add(self, batches: Sequence[OpenBatch], start: int, *, split_first: bool) -> AddResult:
         if not batches:
-            return Added(0, None)
+            return AddResult(0, None)
         source = _Source(batches)
         whole, new, full_at = key_scan.put_keys(
             source.data,
@@ -43,11 +43,11 @@ class CompiledOffsetMap:
             split_first,
         )
         self.entries += new
-        return Added(whole, full_at if full_at >= 0 else None)
+        return AddResult(whole, full_at if full_at >= 0 else None)
 
     def judge(
         self, batches: Sequence[OpenBatch], end: int, drops_tombstones: Sequence[bool]
-    ) -> "_Judged":
+    ) -> "_CompiledVerdicts":
         source = _Source(batches)
         found = source.found
         keep = np.empty(len(found.offsets), np.bool_)
@@ -68,7 +68,7 @@ class CompiledOffsetMap:
             keep,
             verdicts,
         )
-        return _Judged(source, keep, verdicts)
+        return _CompiledVerdicts(source, keep, verdicts)
 
 
 class _Source:
@@ -92,14 +92,14 @@ class _Source:
         joined = batches[0].records if len(batches) == 1 else b"".join(b.records for b in batches)
         self.data = np.frombuffer(joined, np.uint8)
         self.counts = self.table[:, scan.COUNT].copy()
-        self.found = scan.Found.allocate(int(self.counts.sum()))
+        self.found = scan.RecordScan.allocate(int(self.counts.sum()))
         bad = scan.find_records(self.data, self.table, *self.found)
         if bad >= 0:
             decode_payload(batches[bad].records, batches[bad].header)
             raise AssertionError("the two decoders disagree")  # a defect, never data
 
 
-class _Judged:
+class _CompiledVerdicts:
     def __init__(
         self, source: _Source, keep: NDArray[np.bool_], verdicts: NDArray[np.int64]
     ) -> None:

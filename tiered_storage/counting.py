@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from bucketlog.model import Buffer
-from tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix, SyncBucket
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix, SyncBucket
 
 Clock = Callable[[], float]
 KEYS_PER_REQUEST = 1_000
@@ -19,7 +19,7 @@ KEYS_PER_REQUEST = 1_000
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-class Histogram:
+class DurationHistogram:
     """Of seconds. `counts`: by the first of `BUCKETS_S` that is no less, and those beyond."""
 
     __slots__ = ("counts", "total_s")
@@ -68,7 +68,7 @@ class CountingBucket:
         self._inner = inner
         self._monotonic = monotonic
         self._counts = BucketCounts()
-        self.create_seconds = Histogram()
+        self.create_seconds = DurationHistogram()
         """Of each create that came to an end, refused ones and failures, too."""
 
     def beside(self, inner: Bucket) -> "CountingBucket":

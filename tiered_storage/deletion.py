@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from bucketlog.model import Ticket, WriterId
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.chains import read_chain
-from tiered_storage.floors import Floor
-from tiered_storage.segment import is_seal
+from bucketlog.log_format.model import Ticket, WriterId
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.chains import read_chain
+from bucketlog.tiered_storage.floors import Floor
+from bucketlog.tiered_storage.segment import is_seal
 
 
-class Kind(StrEnum):
+class GarbageKind(StrEnum):
     """What is deleted, as logs and figures name it."""
 
     CHECKPOINTS = "checkpoints"
@@ -40,14 +40,14 @@ class Kind(StrEnum):
 
 
 _REASONS = {
-    Kind.CHECKPOINTS: "superseded",
-    Kind.FLOORS: "superseded",
-    Kind.SEALS: "closed",
-    Kind.VOID_SEGMENTS: "void",
-    Kind.SEGMENTS: "unreadable",
-    Kind.REGISTRATIONS: "over",
-    Kind.TIER_OBJECTS: "dropped",
-    Kind.ORPHANS: "unnamed",
+    GarbageKind.CHECKPOINTS: "superseded",
+    GarbageKind.FLOORS: "superseded",
+    GarbageKind.SEALS: "closed",
+    GarbageKind.VOID_SEGMENTS: "void",
+    GarbageKind.SEGMENTS: "unreadable",
+    GarbageKind.REGISTRATIONS: "over",
+    GarbageKind.TIER_OBJECTS: "dropped",
+    GarbageKind.ORPHANS: "unnamed",
 }
 
 
@@ -64,10 +64,10 @@ class ChainPlan(NamedTuple):
     def keys(self) -> list[str]:
         return self.seals + self.void + self.dead
 
-    def by_kind(self) -> Iterator[tuple[Kind, list[str]]]:
-        yield Kind.SEALS, self.seals
-        yield Kind.VOID_SEGMENTS, self.void
-        yield Kind.SEGMENTS, self.dead
+    def by_kind(self) -> Iterator[tuple[GarbageKind, list[str]]]:
+        yield GarbageKind.SEALS, self.seals
+        yield GarbageKind.VOID_SEGMENTS, self.void
+        yield GarbageKind.SEGMENTS, self.dead
 
 
 def plan_chain(

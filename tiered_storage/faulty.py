@@ -13,14 +13,14 @@ from functools import partial
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from bucketlog.errors import BucketlogError, BucketUnavailableError
-from bucketlog.model import Buffer
-from tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
+from bucketlog.log_format.errors import BucketlogError, BucketUnavailableError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
 
 Result = TypeVar("Result")
 
 
-class Verb(Enum):
+class BucketVerb(Enum):
     CREATE = auto()
     GET = auto()
     LIST = auto()
@@ -51,17 +51,17 @@ class Fault:
     later_ms: float = 0
 
 
-FaultPlan: TypeAlias = Callable[[Verb, str], Fault | None]
+FaultPlan: TypeAlias = Callable[[BucketVerb, str], Fault | None]
 """Asked once for each request, with its verb and key (or prefix); None: it goes well."""
 
 
-class Script:
+class ScriptedFaults:
     """A plan that was written down: the faults of each verb's first requests, in order."""
 
-    def __init__(self, steps: dict[Verb, Sequence[Fault | None]]) -> None:
+    def __init__(self, steps: dict[BucketVerb, Sequence[Fault | None]]) -> None:
         self._steps = {verb: deque(faults) for verb, faults in steps.items()}
 
-    def __call__(self, verb: Verb, key: str) -> Fault | None:
+    def __call__(self, verb: BucketVerb, key: str) -> Fault | None:
         steps = self._steps.get(verb)
         return steps.popleft() if steps else None
 
@@ -71,7 +71,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Odds:
+class RandomFaults:
     """A plan by chance: `failures` of all requests fail, their effects in equal shares; every
     request takes up to `longest_delay_ms` longer."""
 
@@ -79,7 +79,7 @@ class Odds:
     failures: float
     longest_delay_ms: float = 0
 
-    def __call__(self, verb: Verb, key: str) -> Fault | None:
+    def __call__(self, verb: BucketVerb, key: str) -> Fault | None:
         delay_ms = self.random.random() * self.longest_delay_ms
         if self.random.random() >= self.failures:
             return Fault(error=None, delay_ms=delay_ms)
@@ -105,10 +105,10 @@ class FaultyBucket:
     async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         body = b"".join(parts)  # a request under way has left the caller's buffers behind
         call = partial(self._inner.create, key, [body], crc32c=crc32c)
-        return await self._run(Verb.CREATE, key, call)
+        return await self._run(BucketVerb.CREATE, key, call)
 
     async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
-        return await self._run(Verb.GET, key, partial(self._inner.get, key, span))
+        return await self._run(BucketVerb.GET, key, partial(self._inner.get, key, span))
 
     async def list(self, prefix: str, *, start_after: str = "") -> AsyncIterator[ObjectInfo]:
         """A fault with an effect comes in the middle: after half of the objects."""
@@ -116,7 +116,7 @@ class FaultyBucket:
         async def read() -> list[ObjectInfo]:
             return [info async for info in self._inner.list(prefix, start_after=start_after)]
 
-        fault = self.plan(Verb.LIST, prefix) or Fault(error=None)
+        fault = self.plan(BucketVerb.LIST, prefix) or Fault(error=None)
         await self._sleep(fault.delay_ms / 1_000)
         if fault.error is not None and fault.effect is Effect.NONE:
             raise fault.error
@@ -128,11 +128,11 @@ class FaultyBucket:
 
     async def delete(self, keys: Sequence[str]) -> None:
         await self._run(
-            Verb.DELETE, keys[0] if keys else "", partial(self._inner.delete, list(keys))
+            BucketVerb.DELETE, keys[0] if keys else "", partial(self._inner.delete, list(keys))
         )
 
     async def head(self, key: str) -> ObjectInfo | None:
-        return await self._run(Verb.HEAD, key, partial(self._inner.head, key))
+        return await self._run(BucketVerb.HEAD, key, partial(self._inner.head, key))
 
     async def settle(self) -> None:
         """Wait until every request that was under way has happened."""
@@ -143,7 +143,9 @@ class FaultyBucket:
         await self.settle()
         await self._inner.close()
 
-    async def _run(self, verb: Verb, key: str, call: Callable[[], Awaitable[Result]]) -> Result:
+    async def _run(
+        self, verb: BucketVerb, key: str, call: Callable[[], Awaitable[Result]]
+    ) -> Result:
         fault = self.plan(verb, key)
         if fault is None:
             return await call()

@@ -14,11 +14,11 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import CorruptObjectError, StaleCheckpointError
-from bucketlog.model import Buffer, Ticket, WriterId
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import CorruptObjectError, StaleCheckpointError
+from bucketlog.log_format.model import Buffer, Ticket, WriterId
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Seqs from the first to before the second, ascending."""

@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bucketlog.model import Buffer
-from tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
 
 
 @dataclass(frozen=True, slots=True)

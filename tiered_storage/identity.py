@@ -7,15 +7,15 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     ConfigurationError,
     CorruptObjectError,
     InvalidDataError,
     ObjectNotFoundError,
 )
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket, SyncBucket
-from tiered_storage.segment import body_crc32c
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, SyncBucket
+from bucketlog.tiered_storage.segment import body_crc32c
 
 FORMAT_VERSION = 1
 """Of everything under the prefix: keys, segments, checkpoints."""
@@ -31,7 +31,7 @@ class ClusterIdentity(BaseModel):
     created_ms: int
 
 
-class _Versioned(BaseModel):
+class _FormatVersion(BaseModel):
     """What every version of the file has."""
 
     format_version: int
@@ -62,7 +62,7 @@ def read_cluster_sync(bucket: SyncBucket, place: str = "this bucket") -> Cluster
 
 def _parsed(data: bytes) -> ClusterIdentity:
     try:
-        version = _Versioned.model_validate_json(data).format_version
+        version = _FormatVersion.model_validate_json(data).format_version
         if version == FORMAT_VERSION:
             return ClusterIdentity.model_validate_json(data)
     except ValidationError as error:

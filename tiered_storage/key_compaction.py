@@ -31,18 +31,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bucketlog.model import Buffer
-from bucketlog.wire.batch import HEADER_LENGTH, BatchHeader
-from bucketlog.wire.batch_stream import BatchStream, check_crc
-from bucketlog.wire.rewriting import (
+from bucketlog.log_format.batch import HEADER_LENGTH, BatchHeader
+from bucketlog.log_format.batch_stream import BatchStream, check_crc
+from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.rewriting import (
     copy_records,
     delete_horizon,
     empty_batch,
     rewritten_batch,
     timestamp_shift,
 )
-from tiered_storage.offset_map import Judged, OffsetMap, OpenBatch, open_batch
-from tiered_storage.transaction_outcomes import Markers, Outcomes, marker_kind
+from bucketlog.tiered_storage.offset_map import CleaningVerdicts, OffsetMap, OpenBatch, open_batch
+from bucketlog.tiered_storage.transaction_outcomes import (
+    MarkerRetention,
+    TransactionOutcomes,
+    marker_kind,
+)
 
 GROUP_BYTES = 4 * 1024 * 1024
 """How many bytes of records, decompressed, are worked on at once."""
@@ -61,7 +65,7 @@ class DirtyPart:
     def __init__(
         self,
         offsets: OffsetMap,
-        outcomes: Outcomes,
+        outcomes: TransactionOutcomes,
         start: int,
         *,
         group_bytes: int = GROUP_BYTES,
@@ -162,7 +166,7 @@ class Cleaner:
     def __init__(
         self,
         offsets: OffsetMap,
-        outcomes: Outcomes,
+        outcomes: TransactionOutcomes,
         cleaning: CleaningRound,
         *,
         group_bytes: int = GROUP_BYTES,
@@ -173,7 +177,7 @@ class Cleaner:
         self._round = cleaning
         self._group_bytes_max = group_bytes
         self._horizon = min(cleaning.now_ms + cleaning.delete_retention_ms, _LATEST_MS)
-        self._markers = Markers()
+        self._markers = MarkerRetention()
         self._stream = BatchStream()
         self._pending: list[Buffer | OpenBatch] = []
         """In order: batches as they go out, and batches to be judged."""
@@ -259,7 +263,7 @@ class Cleaner:
                 ready.append(settled)
         return ready
 
-    def _settled(self, opened: OpenBatch, judged: Judged, index: int) -> Buffer | None:
+    def _settled(self, opened: OpenBatch, judged: CleaningVerdicts, index: int) -> Buffer | None:
         header, verdict = opened.header, judged.verdicts[index]
         self.stats.keyless_records += verdict.keyless
         self.stats.tombstones += verdict.tombstones

@@ -4,14 +4,14 @@ All are relative to the shard's root `<prefix>/<shard>/`. Numbers have 20 zero-p
 that the order of the text is the order of the numbers. No order of a *listing* is trusted.
 """
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import (
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import (
     SegmentId,
     StoredObject,
     Ticket,
     TierObject,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
     WriterId,
 )
 
@@ -82,7 +82,7 @@ def object_key(there: StoredObject) -> str:
     return segment(there) if isinstance(there, SegmentId) else tier_object(there)
 
 
-def tier_of(kind: str, partition: TopicPartition) -> str:
+def tier_of(kind: str, partition: TopicIdPartition) -> str:
     """The prefix of a partition's segments or manifests."""
     return f"{kind}{partition.topic_id.hex()}/{number(partition.partition)}/"
 
@@ -98,7 +98,7 @@ def parse_tier_object(key: str) -> TierObject:
             "digits",
             remedy="keep other objects out of the log",
         )
-    there = TopicPartition(TopicId(bytes.fromhex(topic_id)), _number(partition, key))
+    there = TopicIdPartition(TopicId(bytes.fromhex(topic_id)), _number(partition, key))
     return TierObject(there, _number(start, key), rest, kind == MANIFESTS)
 
 

@@ -56,20 +56,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bucketlog.checkpoint import Checkpoint, StoredBatch
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import (
+from bucketlog.log_format.checkpoint import Checkpoint, StoredBatch
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import (
     PartitionTier,
     SegmentId,
     SegmentIndex,
     Ticket,
     TierRow,
-    TopicPartition,
+    TopicIdPartition,
     WriterId,
 )
-from tiered_storage import keys
-from tiered_storage.chains import Chain
-from tiered_storage.segment import is_seal
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.chains import Chain
+from bucketlog.tiered_storage.segment import is_seal
 
 _RESTORE = "restore it from a version or a copy of the bucket; nothing may delete objects of a log"
 
@@ -83,7 +83,7 @@ class LogSnapshot:
     checkpoint: Checkpoint | None
     cut: Ticket | None
     segments: tuple[SegmentIndex, ...]
-    hw_stamps: Mapping[TopicPartition, int]
+    hw_stamps: Mapping[TopicIdPartition, int]
 
     @property
     def is_empty(self) -> bool:
@@ -99,7 +99,7 @@ class ReadablePartition:
     that are committed behind a gap that may still be filled.
     """
 
-    partition: TopicPartition
+    partition: TopicIdPartition
     log_start: int
     rows: tuple[TierRow, ...]
     batches: tuple[StoredBatch, ...]
@@ -198,15 +198,15 @@ def _check_tickets(ordered: Iterable[SegmentIndex]) -> None:
         last = index
 
 
-def _highest_stamps(vouching: Iterable[SegmentIndex]) -> dict[TopicPartition, int]:
-    stamps: dict[TopicPartition, int] = {}
+def _highest_stamps(vouching: Iterable[SegmentIndex]) -> dict[TopicIdPartition, int]:
+    stamps: dict[TopicIdPartition, int] = {}
     for index in vouching:
         for part in index.partitions:
             stamps[part.partition] = max(stamps.get(part.partition, 0), part.hw_stamp)
     return stamps
 
 
-class _Walked(NamedTuple):
+class _ReadableBatches(NamedTuple):
     """What may be read of a partition after the checkpoint; `end` is that of the last batch."""
 
     batches: list[StoredBatch]
@@ -218,8 +218,8 @@ _NO_TIER = PartitionTier(0, 0, ())
 
 
 def readable(
-    snapshot: LogSnapshot, tiers: Mapping[TopicPartition, PartitionTier]
-) -> dict[TopicPartition, ReadablePartition]:
+    snapshot: LogSnapshot, tiers: Mapping[TopicIdPartition, PartitionTier]
+) -> dict[TopicIdPartition, ReadablePartition]:
     """What may be read of each partition that exists. `tiers` are those of the snapshot's fold
     (`metadata.partition_tiers`), of all these partitions.
 
@@ -234,9 +234,9 @@ def readable(
 
 def _joined(
     checkpoint: Checkpoint | None,
-    partition: TopicPartition,
+    partition: TopicIdPartition,
     tier: PartitionTier,
-    tail: _Walked | None,
+    tail: _ReadableBatches | None,
 ) -> ReadablePartition:
     batches = list(checkpoint.batches(partition)) if checkpoint is not None else []
     end, withheld = _high_watermark(checkpoint, partition), 0
@@ -254,16 +254,16 @@ def _joined(
     )
 
 
-def _high_watermark(checkpoint: Checkpoint | None, partition: TopicPartition) -> int:
+def _high_watermark(checkpoint: Checkpoint | None, partition: TopicIdPartition) -> int:
     covered = checkpoint.partitions.get(partition) if checkpoint is not None else None
     return covered.high_watermark if covered is not None else 0
 
 
 def _walk_tails(
-    snapshot: LogSnapshot, tiers: Mapping[TopicPartition, PartitionTier]
-) -> dict[TopicPartition, _Walked]:
+    snapshot: LogSnapshot, tiers: Mapping[TopicIdPartition, PartitionTier]
+) -> dict[TopicIdPartition, _ReadableBatches]:
     """Of the partitions that have batches after the checkpoint, and those alone."""
-    stored: dict[TopicPartition, list[StoredBatch]] = {}
+    stored: dict[TopicIdPartition, list[StoredBatch]] = {}
     for index in snapshot.segments:
         for part in index.partitions:
             if part.batches:
@@ -283,7 +283,7 @@ def _walk_tails(
 
 def stalled_partitions(
     segments: Sequence[SegmentIndex], checkpoint: Checkpoint | None = None
-) -> list[TopicPartition]:
+) -> list[TopicIdPartition]:
     """Where readers of the bucket alone would stop before the end although nothing is in flight:
     behind a void reservation that no stamp reaches past. `segments` are all committed ones after
     `checkpoint`."""
@@ -291,7 +291,9 @@ def stalled_partitions(
     return [partition for partition, part in _walk_tails(log, {}).items() if part.withheld]
 
 
-def _walk(partition: TopicPartition, batches: list[StoredBatch], end: int, stamp: int) -> _Walked:
+def _walk(
+    partition: TopicIdPartition, batches: list[StoredBatch], end: int, stamp: int
+) -> _ReadableBatches:
     """`batches` from offset `end` on, in ticket order, which is offset order."""
     count = 0
     for batch in batches:
@@ -305,4 +307,4 @@ def _walk(partition: TopicPartition, batches: list[StoredBatch], end: int, stamp
             break
         end = batch.row.next_offset
         count += 1
-    return _Walked(batches[:count], end, len(batches) - count)
+    return _ReadableBatches(batches[:count], end, len(batches) - count)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import MAX_OFFSET, Buffer, TierObject, TierRow, TopicPartition
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.compression import compress, decompress
-from tiered_storage import keys
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.compression import compress, decompress
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import MAX_OFFSET, Buffer, TierObject, TierRow, TopicIdPartition
+from bucketlog.tiered_storage import keys
 
 FORMAT_VERSION = 1
 MAGIC = b"bktlogmf"
@@ -37,7 +37,7 @@ class FinishedManifest(NamedTuple):
 
 
 def encode_manifest(
-    partition: TopicPartition, rows: Sequence[TierRow], name: str
+    partition: TopicIdPartition, rows: Sequence[TierRow], name: str
 ) -> FinishedManifest:
     """Raises `InvalidDataError` for rows that no manifest may have, or too many of them."""
     if not rows:

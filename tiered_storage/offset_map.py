@@ -19,12 +19,12 @@ from array import array
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from bucketlog.errors import ConfigurationError
-from bucketlog.model import NO_TIMESTAMP, Buffer
-from bucketlog.wire.batch import BatchHeader, InvalidBatchError
-from bucketlog.wire.batch_stream import check_crc
-from bucketlog.wire.records import Record, decode_payload, records_payload
-from bucketlog.wire.rewriting import copy_records
+from bucketlog.log_format.batch import BatchHeader, InvalidBatchError
+from bucketlog.log_format.batch_stream import check_crc
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.model import NO_TIMESTAMP, Buffer
+from bucketlog.log_format.records import DecodedRecord, decode_payload, records_payload
+from bucketlog.log_format.rewriting import copy_records
 
 ENTRY_BYTES = 24
 SECRET_BYTES = 16
@@ -55,7 +55,7 @@ def open_batch(batch: memoryview, header: BatchHeader) -> OpenBatch:
         ) from error
 
 
-class Added(NamedTuple):
+class AddResult(NamedTuple):
     """How many batches are in the map whole, and if it is full, the first offset that is not."""
 
     batches: int
@@ -72,7 +72,7 @@ class Verdict(NamedTuple):
     keyless: int
 
 
-class Judged(Protocol):
+class CleaningVerdicts(Protocol):
     @property
     def verdicts(self) -> Sequence[Verdict]:
         """One for each batch that was judged, in order."""
@@ -86,13 +86,13 @@ class OffsetMap(Protocol):
     capacity: int
     entries: int
 
-    def add(self, batches: Sequence[OpenBatch], start: int, *, split_first: bool) -> Added:
+    def add(self, batches: Sequence[OpenBatch], start: int, *, split_first: bool) -> AddResult:
         """Put in the keys of records from offset `start` on. A batch whose keys do not all fit
         leaves nothing behind; the first one does if `split_first`: the map then ends inside it."""
 
     def judge(
         self, batches: Sequence[OpenBatch], end: int, drops_tombstones: Sequence[bool]
-    ) -> Judged:
+    ) -> CleaningVerdicts:
         """Records below `end` stay if they have a key, no higher offset of it is in the map, and
         they are no tombstones or these may stay (a word for each batch). All others stay."""
 
@@ -115,7 +115,7 @@ def offset_map(
     if compiled is None:
         compiled = all(importlib.util.find_spec(name) for name in ("numba", "numpy"))
     if compiled:
-        module = importlib.import_module("tiered_storage.compiled_offset_map")
+        module = importlib.import_module("bucketlog.tiered_storage.compiled_offset_map")
         made: OffsetMap = module.CompiledOffsetMap(slots, secret)
         return made
     return PlainOffsetMap(slots, secret)
@@ -138,7 +138,7 @@ class PlainOffsetMap:
         self._second = array("Q", bytes(8 * slots))
         self._last = array("q", b"\xff" * (8 * slots))
 
-    def add(self, batches: Sequence[OpenBatch], start: int, *, split_first: bool) -> Added:
+    def add(self, batches: Sequence[OpenBatch], start: int, *, split_first: bool) -> AddResult:
         for index, (_, header, payload) in enumerate(batches):
             undo: list[tuple[int, int]] = []
             for record in decode_payload(payload, header):
@@ -149,16 +149,16 @@ class PlainOffsetMap:
                 if before < 0 and self.entries == self.capacity:
                     if index or not split_first:
                         self._undo(undo)
-                    return Added(index, record.offset)
+                    return AddResult(index, record.offset)
                 self._first[row], self._second[row] = first, second
                 self._last[row] = record.offset
                 self.entries += before < 0
                 undo.append((row, before))
-        return Added(len(batches), None)
+        return AddResult(len(batches), None)
 
     def judge(
         self, batches: Sequence[OpenBatch], end: int, drops_tombstones: Sequence[bool]
-    ) -> "_PlainlyJudged":
+    ) -> "_PlainVerdicts":
         keeps, verdicts = [], []
         for (_, header, payload), drops in zip(batches, drops_tombstones, strict=True):
             records = decode_payload(payload, header)
@@ -173,9 +173,9 @@ class PlainOffsetMap:
                     sum(record.key is None and record.offset < end for record in records),
                 )
             )
-        return _PlainlyJudged(batches, keeps, verdicts)
+        return _PlainVerdicts(batches, keeps, verdicts)
 
-    def _stays(self, record: Record, drops_tombstones: bool) -> bool:
+    def _stays(self, record: DecodedRecord, drops_tombstones: bool) -> bool:
         if record.key is None or (record.value is None and drops_tombstones):
             return False
         return record.offset >= self._last[self._row(record.key)[0]]
@@ -195,7 +195,7 @@ class PlainOffsetMap:
             self.entries -= before < 0
 
 
-class _PlainlyJudged:
+class _PlainVerdicts:
     def __init__(
         self,
         batches: Sequence[OpenBatch],

@@ -12,20 +12,20 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import (
+from bucketlog.log_format.batch import HEADER_LENGTH, LENGTH_OVERHEAD, MAGIC, crc_holds, read_header
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import (
     MAX_OFFSET,
     NO_TIMESTAMP,
     Buffer,
     TierObject,
     TierRow,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
 )
-from bucketlog.wire.batch import HEADER_LENGTH, LENGTH_OVERHEAD, MAGIC, crc_holds, read_header
-from tiered_storage import keys
-from tiered_storage.block_index import ROW_BYTES, BlockIndex
-from tiered_storage.bucket import Span
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.block_index import ROW_BYTES, BlockIndex
+from bucketlog.tiered_storage.bucket import Span
 
 FORMAT_VERSION = 1
 HEADER = b"bktlogps\x00\x01" + bytes(6)
@@ -53,7 +53,7 @@ class PartitionSegmentIndex(NamedTuple):
     """What the index of a partition segment says. Batches stand in it from offset `start` on and
     before `end`; `max_timestamp` is -1 where no batch has one."""
 
-    partition: TopicPartition
+    partition: TopicIdPartition
     start: int
     end: int
     batch_bytes: int
@@ -97,7 +97,7 @@ class FinishedSegment(NamedTuple):
 class PartitionSegmentWriter:
     """Collects the batches of one partition segment in offset order, from `start` on."""
 
-    def __init__(self, partition: TopicPartition, start: int) -> None:
+    def __init__(self, partition: TopicIdPartition, start: int) -> None:
         self._partition = partition
         self._start = start
         self._next_offset = start
@@ -272,7 +272,7 @@ def _decode_body(key: str, there: TierObject, body: memoryview, at: int) -> Part
             f"{key!r} is a partition segment of version {version}",
             remedy="a newer bucketlog wrote it: upgrade this one",
         )
-    if (TopicPartition(TopicId(topic_id), partition), start) != (there.partition, there.start):
+    if (TopicIdPartition(TopicId(topic_id), partition), start) != (there.partition, there.start):
         raise CorruptObjectError(key, at, "it is another partition's, or begins elsewhere")
     if len(body) != _HEAD.size + ROW_BYTES * row_count:
         raise CorruptObjectError(key, at, f"{row_count} rows do not fit {len(body)} bytes")

@@ -4,10 +4,10 @@ Invariant: a store that lets a second create of one key succeed, or that changes
 by it, is refused; nothing of the log is touched.
 """
 
-from bucketlog.errors import BucketError, BucketRefusedError, ObjectNotFoundError
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket, Suffix
-from tiered_storage.segment import body_crc32c
+from bucketlog.log_format.errors import BucketError, BucketRefusedError, ObjectNotFoundError
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, Suffix
+from bucketlog.tiered_storage.segment import body_crc32c
 
 _FIRST = b"bucketlog probe: the first create must stay"
 _SECOND = b"bucketlog probe: the second create must be refused"

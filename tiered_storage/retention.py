@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from bucketlog.model import NO_TIMESTAMP, TierRow
+from bucketlog.log_format.model import NO_TIMESTAMP, TierRow
 
 
 class RetentionLimits(NamedTuple):

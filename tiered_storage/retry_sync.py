@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from random import Random
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from bucketlog.errors import BucketUnavailableError
-from bucketlog.model import Buffer
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, SyncBucket
-from tiered_storage.retry import Patience, RetryPolicy, gone, is_made_of
+from bucketlog.log_format.backoff import Backoff, Retries
+from bucketlog.log_format.errors import BucketUnavailableError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage import retry_steps
+from bucketlog.tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, SyncBucket
 
 Result = TypeVar("Result")
 
@@ -20,75 +20,65 @@ class RetrySyncBucket:
     def __init__(
         self,
         inner: SyncBucket,
-        policy: RetryPolicy,
+        backoff: Backoff,
         *,
         random: Random,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._inner = inner
-        self._policy = policy
+        self._backoff = backoff
         self._random = random
         self._monotonic = monotonic
         self._sleep = sleep
 
-    def _patience(self) -> Patience:
-        return Patience(self._policy, self._random, self._monotonic)
+    def _retries(self) -> Retries:
+        return Retries(self._backoff, random=self._random, monotonic=self._monotonic)
 
     def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
-        patience = self._patience()
-        ambiguous = False
-        while True:
-            try:
-                created = self._inner.create(key, parts, crc32c=crc32c)
-            except BucketUnavailableError as error:
-                ambiguous = True
-                self._sleep(patience.delay_s(error))
-                continue
-            if created or not ambiguous:
-                return created
-            return self._holds(key, parts)
+        return self._run(retry_steps.create(self._retries, key, parts, crc32c))
 
     def get(self, key: str, span: Span | Suffix | None = None) -> Body:
-        return self._again(partial(self._inner.get, key, span))
+        return self._request(lambda bucket: bucket.get(key, span))
 
     def list(self, prefix: str, *, start_after: str = "") -> Iterator[ObjectInfo]:
-        """Begins again after a failure; what was given out is not given out again."""
-        patience = self._patience()
-        given: set[str] = set()
+        listing = retry_steps.Listing(self._retries)
         while True:
             try:
                 for info in self._inner.list(prefix, start_after=start_after):
-                    if info.key not in given:
-                        given.add(info.key)
-                        patience = self._patience()  # it goes on
+                    if listing.is_new(info):
                         yield info
                 return
             except BucketUnavailableError as error:
-                self._sleep(patience.delay_s(error))
+                pause_s = listing.pause_s(error)
+            self._sleep(pause_s)
 
     def delete(self, keys: Sequence[str]) -> None:
-        self._again(partial(self._inner.delete, keys))
+        self._request(lambda bucket: bucket.delete(keys))
 
     def head(self, key: str) -> ObjectInfo | None:
-        return self._again(partial(self._inner.head, key))
+        return self._request(lambda bucket: bucket.head(key))
 
     def close(self) -> None:
         self._inner.close()
 
-    def _again(self, call: Callable[[], Result]) -> Result:
-        patience = self._patience()
-        while True:
-            try:
-                return call()
-            except BucketUnavailableError as error:
-                self._sleep(patience.delay_s(error))
+    def _request(self, call: Callable[[SyncBucket], Result]) -> Result:
+        answer: Result = self._run(retry_steps.request(self._retries(), call))
+        return answer
 
-    def _holds(self, key: str, parts: Sequence[Buffer]) -> bool:
-        """Whether the object that refused a create is the one that was to be created."""
-        info = self.head(key)
-        if info is None:
-            raise gone(key)
-        if info.size_bytes != sum(map(len, parts)):
-            return False
-        return is_made_of(self.get(key).data, parts)
+    def _run(self, steps: retry_steps.Steps[Result]) -> Result:
+        try:
+            step = next(steps)
+            while True:
+                if isinstance(step, float):
+                    self._sleep(step)
+                    step = next(steps)
+                    continue
+                try:
+                    answer = step(self._inner)
+                except BucketUnavailableError as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as end:
+            return cast(Result, end.value)

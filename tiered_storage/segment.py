@@ -16,20 +16,20 @@ from uuid import UUID
 
 from crc32c import crc32c
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import (
+from bucketlog.log_format.batch import LEADER_EPOCH, BatchHeader, crc_holds, read_header
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import (
     BatchIndex,
     Buffer,
-    ControlEntry,
+    FactEntry,
     PartitionIndex,
     SegmentId,
     SegmentIndex,
     Ticket,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
     WriterId,
 )
-from bucketlog.wire.batch import LEADER_EPOCH, BatchHeader, crc_holds, read_header
 
 FORMAT_VERSION = 1
 HEADER = b"bktlog\x00\x01" + bytes(8)
@@ -122,7 +122,7 @@ def encode_footer(index: SegmentIndex) -> bytes:
             len(topics),
             len(index.partitions),
             batch_count,
-            len(index.control),
+            len(index.facts),
         ),
         *topics,
     ]
@@ -136,7 +136,7 @@ def encode_footer(index: SegmentIndex) -> bytes:
         for part in index.partitions
     ]
     pieces += [_BATCH.pack(*row) for part in index.partitions for row in part.batches]
-    for entry in index.control:
+    for entry in index.facts:
         pieces.append(_CONTROL.pack(entry.kind, entry.version, len(entry.payload)))
         pieces.append(entry.payload)
     body = b"".join(pieces)
@@ -219,7 +219,7 @@ def _decode_body(key: str, body: memoryview, start: int) -> SegmentIndex:
         low_ticket=low_ticket,
         created_ms=created_ms,
         partitions=tuple(partitions),
-        control=_decode_control(key, body, control_at, control_count, start),
+        facts=_decode_control(key, body, control_at, control_count, start),
     )
 
 
@@ -248,7 +248,7 @@ def _decode_partitions(
         if len(mine) != count:
             raise CorruptObjectError(key, end, "batch rows and partition rows do not agree")
         partitions.append(
-            PartitionIndex(TopicPartition(topics[topic], partition), hw_stamp, tuple(mine))
+            PartitionIndex(TopicIdPartition(topics[topic], partition), hw_stamp, tuple(mine))
         )
     if position != end:
         raise CorruptObjectError(key, position, "bytes between the last batch and the footer")
@@ -257,7 +257,7 @@ def _decode_partitions(
 
 def _decode_control(
     key: str, body: memoryview, at: int, count: int, start: int
-) -> tuple[ControlEntry, ...]:
+) -> tuple[FactEntry, ...]:
     entries = []
     for _ in range(count):
         if at + _CONTROL.size > len(body):
@@ -266,7 +266,7 @@ def _decode_control(
         at += _CONTROL.size
         if at + length > len(body):
             raise CorruptObjectError(key, start + at, "a control entry is cut short")
-        entries.append(ControlEntry(kind, version, bytes(body[at : at + length])))
+        entries.append(FactEntry(kind, version, bytes(body[at : at + length])))
         at += length
     if at != len(body):
         raise CorruptObjectError(key, start + at, "bytes after the last control entry")

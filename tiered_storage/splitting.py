@@ -9,26 +9,26 @@ else be held in memory for each small batch in it; memory is bounded by the plan
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import (
+from bucketlog.log_format.batch import CONTROL
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import (
     BatchIndex,
     Buffer,
     SegmentId,
     TierObject,
     TierRow,
-    TopicPartition,
+    TopicIdPartition,
 )
-from bucketlog.wire.batch import CONTROL
-from tiered_storage import keys
-from tiered_storage.partition_segment import (
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.partition_segment import (
     HEADER,
     FinishedSegment,
     PartitionSegmentWriter,
     decode_index,
 )
-from tiered_storage.segment import HEADER as LOG_SEGMENT_HEADER
-from tiered_storage.segment import check_batch, decode_footer
-from tiered_storage.tier_plan import PartitionRange, SplitPlan
+from bucketlog.tiered_storage.segment import HEADER as LOG_SEGMENT_HEADER
+from bucketlog.tiered_storage.segment import check_batch, decode_footer
+from bucketlog.tiered_storage.tier_plan import PartitionRange, SplitPlan
 
 BATCHES_AT_ONCE = 500
 """Checked and copied in about two milliseconds."""
@@ -37,7 +37,7 @@ BATCHES_AT_ONCE = 500
 class SplitPartition(NamedTuple):
     """What a split has of a partition: objects that hold offsets from `start` on, before `end`."""
 
-    partition: TopicPartition
+    partition: TopicIdPartition
     start: int
     end: int
     segments: list[FinishedSegment]
@@ -104,7 +104,7 @@ class _Part:
 
     def __init__(
         self,
-        partition: TopicPartition,
+        partition: TopicIdPartition,
         wanted: PartitionRange,
         new_name: Callable[[], str],
         segment_bytes_target: int,

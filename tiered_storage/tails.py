@@ -9,12 +9,12 @@ each open writer's chain from the checkpoint's position on.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import SegmentId, WriterId
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.chains import Chain, read_chain, read_chains
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import SegmentId, WriterId
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.chains import Chain, read_chain, read_chains
 
 
 class Tail(NamedTuple):

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bucketlog.model import Ticket, TierObject
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.deletion import Kind
+from bucketlog.log_format.model import Ticket, TierObject
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.deletion import GarbageKind
 
 
-class LeftTier(NamedTuple):
+class TierRemoval(NamedTuple):
     """An object that left its tier by an entry of that ticket; of a manifest also what `contents`
     left with it."""
 
@@ -32,7 +32,7 @@ class TierHoldings:
     list."""
 
     named: frozenset[str]
-    left: Sequence[LeftTier]
+    left: Sequence[TierRemoval]
     swept_below: Ticket
 
 
@@ -45,9 +45,9 @@ class TierPlan(NamedTuple):
     orphans: list[str]
     over: bool
 
-    def by_kind(self) -> Iterator[tuple[Kind, list[str]]]:
-        yield Kind.TIER_OBJECTS, self.left
-        yield Kind.ORPHANS, self.orphans
+    def by_kind(self) -> Iterator[tuple[GarbageKind, list[str]]]:
+        yield GarbageKind.TIER_OBJECTS, self.left
+        yield GarbageKind.ORPHANS, self.orphans
 
 
 def plan_tiers(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import dropwhile, islice
 from typing import NamedTuple, Protocol
 
-from bucketlog.model import SegmentId, TierRow, TopicPartition, WaitingSegment
+from bucketlog.log_format.model import SegmentId, TierRow, TopicIdPartition, WaitingSegment
 
 MIB = 1024 * 1024
 _TRIMMED_PART = 8
@@ -88,12 +88,12 @@ class SplitPlan(NamedTuple):
     """Log segments to read, in that order, and what of them is to be split off."""
 
     segments: tuple[WaitingSegment, ...]
-    ranges: dict[TopicPartition, PartitionRange]
+    ranges: dict[TopicIdPartition, PartitionRange]
 
 
 def plan_split(
     waiting: Iterable[WaitingSegment],
-    logs: Mapping[TopicPartition, LogBatches],
+    logs: Mapping[TopicIdPartition, LogBatches],
     *,
     settings: CompactionSettings,
     now_ms: int,

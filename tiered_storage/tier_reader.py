@@ -10,20 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
-from bucketlog.model import BatchIndex, Buffer, TierObject, TierRow, TopicPartition
-from bucketlog.wire.batch import LEADER_EPOCH, crc_holds, read_header
-from tiered_storage import keys
-from tiered_storage.bucket import Span, SyncBucket
-from tiered_storage.manifest import decode_manifest
-from tiered_storage.partition_segment import (
+from bucketlog.log_format.batch import LEADER_EPOCH, crc_holds, read_header
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
+from bucketlog.log_format.model import BatchIndex, Buffer, TierObject, TierRow, TopicIdPartition
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Span, SyncBucket
+from bucketlog.tiered_storage.manifest import decode_manifest
+from bucketlog.tiered_storage.partition_segment import (
     HEADER,
     PartitionSegmentIndex,
     decode_index,
     index_span,
     walk_batches,
 )
-from tiered_storage.segment import batch_row
+from bucketlog.tiered_storage.segment import batch_row
 
 GET_BYTES = 16 * 1024 * 1024
 REQUESTS_IN_FLIGHT = 16
@@ -60,10 +60,10 @@ def parts_of(span: Span, most_bytes: int = GET_BYTES) -> Iterator[Span]:
 
 def read_rows(
     bucket: SyncBucket,
-    tiers: Mapping[TopicPartition, Iterable[TierRow]],
+    tiers: Mapping[TopicIdPartition, Iterable[TierRow]],
     *,
     requests_in_flight: int = REQUESTS_IN_FLIGHT,
-) -> dict[TopicPartition, tuple[TierRow, ...]]:
+) -> dict[TopicIdPartition, tuple[TierRow, ...]]:
     """The rows of partition segments alone: each manifest's own in its place, one GET each."""
     wanted = [(partition, row) for partition, rows in tiers.items() for row in rows if row.manifest]
     listed: dict[TierObject, Sequence[TierRow]] = {}
@@ -80,7 +80,7 @@ def read_rows(
     }
 
 
-def _read_manifest(bucket: SyncBucket, partition: TopicPartition, row: TierRow) -> list[TierRow]:
+def _read_manifest(bucket: SyncBucket, partition: TopicIdPartition, row: TierRow) -> list[TierRow]:
     there = TierObject.of(partition, row)
     key = keys.tier_object(there)
     rows = decode_manifest(there, get_part(bucket, key, Span(0, row.size_bytes)))
@@ -91,7 +91,7 @@ def _read_manifest(bucket: SyncBucket, partition: TopicPartition, row: TierRow) 
 
 def read_indexes(
     bucket: SyncBucket,
-    wanted: Iterable[tuple[TopicPartition, TierRow]],
+    wanted: Iterable[tuple[TopicIdPartition, TierRow]],
     *,
     requests_in_flight: int = REQUESTS_IN_FLIGHT,
 ) -> dict[TierObject, PartitionSegmentIndex]:
@@ -105,14 +105,14 @@ def read_indexes(
 
 
 def _read_index(
-    bucket: SyncBucket, partition: TopicPartition, row: TierRow
+    bucket: SyncBucket, partition: TopicIdPartition, row: TierRow
 ) -> PartitionSegmentIndex:
     there = TierObject.of(partition, row)
     tail = get_part(bucket, keys.tier_object(there), index_span(row))
     return decode_index(there, tail, row.size_bytes)
 
 
-class Walked(NamedTuple):
+class BatchSpan(NamedTuple):
     """Whole batches; `data` begins at byte `position` of the object, as positions in `rows` do."""
 
     data: Buffer
@@ -130,7 +130,7 @@ class BatchWalk:
     """The batches of a part of a partition segment, out of ranges of it that come one after
     another. `span` is the whole part, which begins and ends with a batch."""
 
-    def __init__(self, partition: TopicPartition, row: TierRow, span: Span) -> None:
+    def __init__(self, partition: TopicIdPartition, row: TierRow, span: Span) -> None:
         self.key = keys.tier_object(TierObject.of(partition, row))
         self._row = row
         self._position = span.start
@@ -138,7 +138,7 @@ class BatchWalk:
         self._expected = row.start
         self._rest: Buffer = b""
 
-    def feed(self, data: Buffer) -> Walked:
+    def feed(self, data: Buffer) -> BatchSpan:
         """The batches that end in `data`, the next range. Raises `CorruptObjectError`."""
         if len(self._rest):
             data = b"".join((self._rest, data))
@@ -149,7 +149,7 @@ class BatchWalk:
             rows.append(self._checked(batch, placed.position))
             self._position = placed.position + placed.length
         self._rest = bytes(view[self._position - start :])
-        return Walked(data, start, tuple(rows))
+        return BatchSpan(data, start, tuple(rows))
 
     def _checked(self, batch: memoryview, position: int) -> BatchIndex:
         try:
@@ -181,7 +181,9 @@ class BatchWalk:
             )
 
 
-def read_batches(bucket: SyncBucket, partition: TopicPartition, row: TierRow) -> Iterator[Walked]:
+def read_batches(
+    bucket: SyncBucket, partition: TopicIdPartition, row: TierRow
+) -> Iterator[BatchSpan]:
     """All batches of a partition segment, by ranges of at most `GET_BYTES`."""
     walk = BatchWalk(partition, row, batches_span(row))
     for span in parts_of(batches_span(row)):

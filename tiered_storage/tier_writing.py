@@ -11,22 +11,29 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from contextlib import aclosing
 from typing import NamedTuple
 
-from bucketlog.errors import BucketRefusedError, CorruptObjectError, ObjectNotFoundError
-from bucketlog.model import Buffer, Ticket, TierObject, TierRow, TopicPartition, WallClock
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket
-from tiered_storage.manifest import decode_manifest, encode_manifest
-from tiered_storage.partition_segment import PartitionSegmentWriter
-from tiered_storage.segment import body_crc32c
-from tiered_storage.splitting import Split, SplitPartition, StoredSegment, join_segments
-from tiered_storage.tier_plan import ManifestPlan, ManifestTrim, SplitPlan
+from bucketlog.log_format.errors import BucketRefusedError, CorruptObjectError, ObjectNotFoundError
+from bucketlog.log_format.model import (
+    Buffer,
+    Ticket,
+    TierObject,
+    TierRow,
+    TopicIdPartition,
+    WallClock,
+)
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket
+from bucketlog.tiered_storage.manifest import decode_manifest, encode_manifest
+from bucketlog.tiered_storage.partition_segment import PartitionSegmentWriter
+from bucketlog.tiered_storage.segment import body_crc32c
+from bucketlog.tiered_storage.splitting import Split, SplitPartition, StoredSegment, join_segments
+from bucketlog.tiered_storage.tier_plan import ManifestPlan, ManifestTrim, SplitPlan
 
 
 class TierChange(NamedTuple):
     """A partition's part of a job, with the fields of a swap in docs/format/segment.md, fact 7.
     `removed` are segments that a replaced manifest listed and nothing lists any more."""
 
-    partition: TopicPartition
+    partition: TopicIdPartition
     start: int
     end: int
     replaced: tuple[str, ...]
@@ -97,7 +104,7 @@ class TierWriter:
             changes.append(TierChange(part.partition, part.start, part.end, (), rows))
         return changes
 
-    async def join(self, partition: TopicPartition, rows: Sequence[TierRow]) -> TierChange:
+    async def join(self, partition: TopicIdPartition, rows: Sequence[TierRow]) -> TierChange:
         """Neighbours become one."""
         places = [TierObject.of(partition, row) for row in rows]
         wanted = [
@@ -117,7 +124,7 @@ class TierWriter:
         await self._create(finished.there, finished.parts)
         return finished.row
 
-    async def list_rows(self, partition: TopicPartition, plan: ManifestPlan) -> TierChange:
+    async def list_rows(self, partition: TopicIdPartition, plan: ManifestPlan) -> TierChange:
         """Old rows go into a manifest."""
         listed: list[TierRow] = []
         if plan.joined is not None:
@@ -126,21 +133,23 @@ class TierWriter:
         return _replacing(partition, plan.replaced, row)
 
     async def trim(
-        self, partition: TopicPartition, manifest: TierRow, trim: ManifestTrim
+        self, partition: TopicIdPartition, manifest: TierRow, trim: ManifestTrim
     ) -> TierChange:
         """A manifest lets go what is below the log start."""
         row = await self._create_manifest(partition, trim.kept)
         removed = tuple((each.start, each.name) for each in trim.removed)
         return _replacing(partition, [manifest], row)._replace(removed=removed)
 
-    async def read_manifest(self, partition: TopicPartition, row: TierRow) -> list[TierRow]:
+    async def read_manifest(self, partition: TopicIdPartition, row: TierRow) -> list[TierRow]:
         there = TierObject.of(partition, row)
         async with aclosing(self._read([(keys.tier_object(there), row.size_bytes)])) as objects:
             async for data in objects:
                 return decode_manifest(there, data)
         raise AssertionError("one object was asked for")
 
-    async def _create_manifest(self, partition: TopicPartition, rows: Sequence[TierRow]) -> TierRow:
+    async def _create_manifest(
+        self, partition: TopicIdPartition, rows: Sequence[TierRow]
+    ) -> TierRow:
         manifest = encode_manifest(partition, rows, self._new_name())
         await self._create(manifest.there, [manifest.data])
         return manifest.row
@@ -181,7 +190,7 @@ class TierWriter:
             )
 
 
-def _replacing(partition: TopicPartition, rows: Sequence[TierRow], row: TierRow) -> TierChange:
+def _replacing(partition: TopicIdPartition, rows: Sequence[TierRow], row: TierRow) -> TierChange:
     return TierChange(
         partition, rows[0].start, rows[-1].end, tuple(each.name for each in rows), (row,)
     )

@@ -7,16 +7,22 @@ own highest timestamp is high enough are opened, found by rows, then by a sparse
 
 from collections.abc import Iterator
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import Buffer, TierRow, TopicPartition
-from bucketlog.wire.batch import BatchHeader, read_header
-from bucketlog.wire.compression import MAX_DECOMPRESSED_BYTES
-from bucketlog.wire.records import decode_records
-from tiered_storage import keys
-from tiered_storage.bucket import Span, SyncBucket
-from tiered_storage.log_cut import ReadablePartition
-from tiered_storage.segment import check_batch
-from tiered_storage.tier_reader import BatchWalk, batches_span, get_part, read_indexes, read_rows
+from bucketlog.log_format.batch import BatchHeader, read_header
+from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import Buffer, TierRow, TopicIdPartition
+from bucketlog.log_format.records import decode_records
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Span, SyncBucket
+from bucketlog.tiered_storage.log_cut import ReadablePartition
+from bucketlog.tiered_storage.segment import check_batch
+from bucketlog.tiered_storage.tier_reader import (
+    BatchWalk,
+    batches_span,
+    get_part,
+    read_indexes,
+    read_rows,
+)
 
 SCAN_BYTES_MAX = 4 * 1024 * 1024
 """Of an object that is read at once where an index cannot say which batch it is."""
@@ -64,7 +70,7 @@ def _candidates(
 
 
 def _in_object(
-    bucket: SyncBucket, partition: TopicPartition, row: TierRow, timestamp_ms: int
+    bucket: SyncBucket, partition: TopicIdPartition, row: TierRow, timestamp_ms: int
 ) -> Iterator[tuple[str, int, Buffer, BatchHeader]]:
     (index,) = read_indexes(bucket, [(partition, row)]).values()
     position = index.begin_since(timestamp_ms)

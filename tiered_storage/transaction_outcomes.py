@@ -1,9 +1,10 @@
 """How transactions of a partition ended, from its own batches: what key compaction must know.
 
-Invariant: nothing of a transaction without an end is cleaned (`Outcomes.stable_end` stands before
-its first batch), and a marker may go only when no batch of its transaction is met any more. Kafka
-keeps an index of aborted transactions; here a first pass over the headers of the dirty part finds
-them, which suffices: what an earlier round has cleaned holds no record of an aborted one.
+Invariant: nothing of a transaction without an end is cleaned (`TransactionOutcomes.stable_end`
+stands before its first batch), and a marker may go only when no batch of its transaction is met any
+more. Kafka keeps an index of aborted transactions; here a first pass over the headers of the dirty
+part finds them, which suffices: what an earlier round has cleaned holds no record of an aborted
+one.
 
 Sources: KIP-98 (control batches), Kafka's CleanedTransactionMetadata and ControlRecordType.
 """
@@ -14,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from bucketlog.model import BatchIndex, Buffer
-from bucketlog.wire.batch import TRANSACTIONAL, BatchHeader, InvalidBatchError
-from bucketlog.wire.batch_stream import BatchStream, check_crc
-from bucketlog.wire.records import decode_records
+from bucketlog.log_format.batch import TRANSACTIONAL, BatchHeader, InvalidBatchError
+from bucketlog.log_format.batch_stream import BatchStream, check_crc
+from bucketlog.log_format.model import BatchIndex, Buffer
+from bucketlog.log_format.records import decode_records
 
 _MARKER = struct.Struct(">hh")
 """The key of a control record: version, kind."""
@@ -49,7 +50,7 @@ def marker_kind(batch: Buffer, header: BatchHeader) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class TransactionOutcomes:
     """`aborted`: by producer id, (first offset, offset of the marker), ascending. `stable_end`: the
     first offset of a transaction whose end was not met, or where the reading ended."""
 
@@ -83,9 +84,9 @@ class Transactions:
         if first is not None and kind == Marker.ABORT:
             self._aborted.setdefault(producer_id, []).append((first, base_offset))
 
-    def outcomes(self, end: int) -> Outcomes:
+    def outcomes(self, end: int) -> TransactionOutcomes:
         """After the last batch before `end`."""
-        return Outcomes(self._aborted, min([end, *self._open.values()]))
+        return TransactionOutcomes(self._aborted, min([end, *self._open.values()]))
 
 
 class TransactionScan:
@@ -112,14 +113,14 @@ class TransactionScan:
                 check_crc(batch, header)
                 self._transactions.on_batch(header.producer_id, header.base_offset)
 
-    def finish(self) -> Outcomes:
+    def finish(self) -> TransactionOutcomes:
         """Raises `InvalidDataError` where the last batch is cut short."""
         self._stream.finish()
         return self._transactions.outcomes(self._end)
 
 
 @dataclass(slots=True)
-class Markers:
+class MarkerRetention:
     """While batches are cleaned: may this marker go? Feed it all batches, in order."""
 
     _open: set[int] = field(default_factory=set)
@@ -140,6 +141,6 @@ class Markers:
         return True
 
 
-def no_transactions(end: int) -> Outcomes:
+def no_transactions(end: int) -> TransactionOutcomes:
     """Where it is known that no batch before `end` is transactional."""
-    return Outcomes({}, end)
+    return TransactionOutcomes({}, end)

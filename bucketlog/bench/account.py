@@ -8,10 +8,10 @@ from confluent_kafka import KafkaError, Message
 
 from bucketlog.bench.histogram import Histogram, Latency
 from bucketlog.client.kafka_errors import log_error
-from bucketlog.errors import LogError
+from bucketlog.log_format.errors import LogError
 
 
-class Measured:
+class LatencyRecorder:
     """Latencies in microseconds: of all, and of what came since the last look. For two threads: one
     that adds, one that looks."""
 
@@ -43,7 +43,7 @@ class Account:
     def __init__(self) -> None:
         self.is_open = True
         """What fails after that was given up."""
-        self.acknowledgements = Measured()
+        self.acknowledgements = LatencyRecorder()
         self.lateness = Histogram()
         """How late steps were sent, in microseconds: the load's own delay."""
         self.failed: Counter[str] = Counter()

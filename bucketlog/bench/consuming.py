@@ -14,10 +14,10 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from bucketlog.bench.account import Second, Summary
 from bucketlog.bench.histogram import Histogram, latency_of
-from bucketlog.bench.producing import Clock, Watching
+from bucketlog.bench.producing import Clock, RunObserver
 from bucketlog.bench.schedule import NS_PER_S
 from bucketlog.client.kafka_errors import log_error
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 BATCH = 10_000
 WAIT_S = 0.05
@@ -42,7 +42,7 @@ def open_consumer(config: Mapping[str, Any], topic: str, begin: Mapping[int, int
     return consumer
 
 
-class Consuming:
+class ConsumerRun:
     """One run. `ends` are the offsets that end it by partition, None: they do not."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Consuming:
         consumer: KafkaConsumer,
         ends: Mapping[int, int] | None,
         clock: Clock,
-        watching: Watching,
+        watching: RunObserver,
         *,
         records: int | None,
         duration_ns: int | None,

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from bucketlog.bench.account import Measured, Summary
+from bucketlog.bench.account import LatencyRecorder, Summary
 from bucketlog.bench.consuming import BATCH, PASSING, WAIT_S
 from bucketlog.bench.histogram import latency_of
-from bucketlog.bench.producing import Clock, Producing
+from bucketlog.bench.producing import Clock, ProducerRun
 from bucketlog.bench.schedule import NS_PER_S
 from bucketlog.client.kafka_errors import log_error
-from bucketlog.errors import LogError
+from bucketlog.log_format.errors import LogError
 
 RUN_BYTES = 8
 STAMP_BYTES = 8
@@ -33,7 +33,7 @@ class Receiver:
     """Measures the records of a run, if they were due from `measured_from_ns` on."""
 
     def __init__(
-        self, consumer: KafkaConsumer, run_id: bytes, clock: Clock, measured: Measured
+        self, consumer: KafkaConsumer, run_id: bytes, clock: Clock, measured: LatencyRecorder
     ) -> None:
         self.received = 0
         self.failure: LogError | None = None
@@ -76,10 +76,10 @@ class Receiver:
                 self.received += 1
 
 
-class EndToEnd:
-    """One run, as `Producing`."""
+class EndToEndRun:
+    """One run, as `ProducerRun`."""
 
-    def __init__(self, producing: Producing, receiver: Receiver, clock: Clock) -> None:
+    def __init__(self, producing: ProducerRun, receiver: Receiver, clock: Clock) -> None:
         self._producing = producing
         self._receiver = receiver
         self._clock = clock
@@ -90,7 +90,7 @@ class EndToEnd:
         return self._producing.failure or self._receiver.failure
 
     def run(self) -> None:
-        """As `Producing.run`; a receiver that fails ends it, too."""
+        """As `ProducerRun.run`; a receiver that fails ends it, too."""
         self._receiver.measured_from_ns = self._clock.now_ns() + self._producing.warm_up_ns
         self._thread.start()
         self._producing.run()

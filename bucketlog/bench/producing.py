@@ -15,12 +15,12 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from bucketlog.bench.account import Account, Measured, Second, Summary
+from bucketlog.bench.account import Account, LatencyRecorder, Second, Summary
 from bucketlog.bench.histogram import Histogram, latency_of
 from bucketlog.bench.payload import Payload
-from bucketlog.bench.schedule import NS_PER_S, Paced, Schedule, Step, Unpaced
+from bucketlog.bench.schedule import NS_PER_S, DueRecords, PacedSchedule, Schedule, UnpacedSchedule
 from bucketlog.client.sending import Outbox
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 CHUNK = 1000
 """Records handed to librdkafka by one call."""
@@ -57,19 +57,19 @@ class Load:
         if self.records_per_s:
             early = int(self.records_per_s * self.warm_up_ns / NS_PER_S)
             records = None if self.records is None else self.records + early
-            return Paced(self.records_per_s, records=records, duration_ns=duration_ns)
-        return Unpaced(
+            return PacedSchedule(self.records_per_s, records=records, duration_ns=duration_ns)
+        return UnpacedSchedule(
             CHUNK, records=self.records, duration_ns=duration_ns, free_ns=self.warm_up_ns
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
+class RunObserver:
     """Who looks on: `is_stopped` is asked all the time, `on_second` told once a second."""
 
     is_stopped: Callable[[], bool]
     on_second: Callable[[Second], None] | None = None
-    measured: Measured | None = None
+    measured: LatencyRecorder | None = None
     """Whose latencies it is told; None: those of acknowledgements."""
 
 
@@ -90,7 +90,7 @@ def check_client_config(config: Mapping[str, str]) -> None:
             outbox.kafka.close()
 
 
-class Producing:
+class ProducerRun:
     """One run. `run` may be cut short by `is_stopped`; `settle` always comes after it."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Producing:
         outboxes: Sequence[Outbox],
         payload: Payload,
         clock: Clock,
-        watching: Watching,
+        watching: RunObserver,
         stamp: Callable[[int], bytes] = lambda due_ns: b"",
     ) -> None:
         """`stamp` makes the header of the records that are due then, by the clock."""
@@ -192,7 +192,7 @@ class Producing:
     def _elapsed_ns(self) -> int:
         return self._clock.now_ns() - self._begun_ns
 
-    def _send(self, step: Step) -> None:
+    def _send(self, step: DueRecords) -> None:
         account = self.account if step.due_ns >= self._load.warm_up_ns else self._warm_up
         header = self._stamp(self._begun_ns + step.due_ns)
         for first in range(0, step.records, CHUNK):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 NS_PER_S = 1_000_000_000
 STEP_NS = 1_000_000
@@ -19,7 +19,7 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([KMG])B)?(?:/s)?", re.ASCII | re.IGNOR
 _BYTES = {"K": 1e3, "M": 1e6, "G": 1e9}
 
 
-class Step(NamedTuple):
+class DueRecords(NamedTuple):
     """So many records, due at that time."""
 
     due_ns: int
@@ -31,11 +31,11 @@ class Schedule(Protocol):
     def next_ns(self) -> int | None:
         """When the next records are due; None: there are no more."""
 
-    def due(self, elapsed_ns: int) -> Iterator[Step]:
+    def due(self, elapsed_ns: int) -> Iterator[DueRecords]:
         """What has become due and was not given yet, in order; all counts as given."""
 
 
-class Paced:
+class PacedSchedule:
     """`records_per_s` from the begin on, evenly; `records` or `duration_ns` ends it, None: not."""
 
     def __init__(
@@ -56,15 +56,15 @@ class Paced:
             return None
         return int(self._given / self._rate * NS_PER_S) // STEP_NS * STEP_NS
 
-    def due(self, elapsed_ns: int) -> Iterator[Step]:
+    def due(self, elapsed_ns: int) -> Iterator[DueRecords]:
         while (at_ns := self.next_ns) is not None and at_ns <= elapsed_ns:
             end = min(self._before(at_ns + STEP_NS), self._total)
             count = max(1, int(end) - self._given)
             self._given += count
-            yield Step(at_ns, count)
+            yield DueRecords(at_ns, count)
 
 
-class Unpaced:
+class UnpacedSchedule:
     """As fast as somebody takes them: always `chunk` more. Those before `free_ns` are not counted
     among `records`."""
 
@@ -81,13 +81,13 @@ class Unpaced:
     def next_ns(self) -> int | None:
         return self._now_ns if self._left > 0 and self._now_ns < self._end_ns else None
 
-    def due(self, elapsed_ns: int) -> Iterator[Step]:
+    def due(self, elapsed_ns: int) -> Iterator[DueRecords]:
         self._now_ns = elapsed_ns
         if self.next_ns is not None:
             count = int(min(self._chunk, self._left))
             if elapsed_ns >= self._free_ns:
                 self._left -= count
-            yield Step(elapsed_ns, count)
+            yield DueRecords(elapsed_ns, count)
 
 
 def parse_rate(text: str, record_bytes: int) -> float:

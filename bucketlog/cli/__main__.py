@@ -1,5 +1,5 @@
 """`python -m bucketlog.cli` is `bucketlog`."""
 
-from bucketlog.cli.main import run
+from bucketlog.cli.entry import run
 
 run()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
-from bucketlog.cli.output import (
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError, LogError
+from bucketlog.terminal import (
     EXIT_CHANGES,
     EXIT_FAILED,
     EXIT_OK,
@@ -17,10 +18,9 @@ from bucketlog.cli.output import (
     note,
     print_rows,
 )
-from bucketlog.errors import BucketlogError, ConfigurationError, LogError
 
 if TYPE_CHECKING:
-    from bucketlog.cli.topic_plan import Step
+    from bucketlog.cli.topic_plan import TopicPlanStep
     from bucketlog.client.log import Log
 
 
@@ -72,7 +72,7 @@ def apply(
     return EXIT_OK
 
 
-def _checked(log: "Log", step: "Step") -> "Step":
+def _checked(log: "Log", step: "TopicPlanStep") -> "TopicPlanStep":
     """Refused if the broker would not do it: it knows the rules of names, configs and limits."""
     try:
         _do(log, step, dry_run=True)
@@ -83,7 +83,7 @@ def _checked(log: "Log", step: "Step") -> "Step":
     return step
 
 
-def _carry_out(log: "Log", steps: "list[Step]") -> None:
+def _carry_out(log: "Log", steps: "list[TopicPlanStep]") -> None:
     for done, step in enumerate(steps):
         try:
             _do(log, step, dry_run=False)
@@ -96,7 +96,7 @@ def _carry_out(log: "Log", steps: "list[Step]") -> None:
         note(f"{step.action.sign} {step.topic}: done")
 
 
-def _do(log: "Log", step: "Step", *, dry_run: bool) -> None:
+def _do(log: "Log", step: "TopicPlanStep", *, dry_run: bool) -> None:
     match step.action:
         case "create":
             log.topics.create(
@@ -111,7 +111,7 @@ def _do(log: "Log", step: "Step", *, dry_run: bool) -> None:
             log.topics.delete(step.topic)
 
 
-def _print(steps: "list[Step]", output: Output) -> None:
+def _print(steps: "list[TopicPlanStep]", output: Output) -> None:
     if output is not Output.TABLE:
         print_rows([step.row() for step in steps], (), output)
         return

@@ -13,17 +13,17 @@ import typer
 
 from bucketlog.cli.bench_topic import LoadTopic
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
-from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, note, print_rows
-from bucketlog.cli.signals import StopAsked, stop_asked
+from bucketlog.cli.signals import StopRequest, stop_asked
 from bucketlog.cli.topic_names import known_topic
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
+from bucketlog.terminal import EXIT_FAILED, EXIT_OK, Output, note, print_rows
 
 if TYPE_CHECKING:
     from random import Random
 
     from bucketlog.bench.account import Second, Summary
     from bucketlog.bench.histogram import Latency
-    from bucketlog.bench.producing import Clock, Load, Producing, Watching
+    from bucketlog.bench.producing import Clock, Load, ProducerRun, RunObserver
     from bucketlog.client.log import Log
     from bucketlog.client.sending import Outbox
 
@@ -108,14 +108,16 @@ def produce(
 
     made = LoadTopic(topic, create=create, partitions=partitions, delete=delete)
     load = _load(topic, record_bytes, rate, records, seconds, warm_up_seconds)
-    sending = _Sending(compression, batch_bytes, linger_ms, acks, timeout_seconds, producers)
+    sending = _ProducerSettings(
+        compression, batch_bytes, linger_ms, acks, timeout_seconds, producers
+    )
     with _connected(bootstrap, client_config) as (log, extra), made.on(log):
         payload = Payload(record_bytes, key_cardinality=key_cardinality, random=_random())
 
-        def make(clock: "Clock", watching: "Watching") -> "Producing":
-            from bucketlog.bench.producing import Producing
+        def make(clock: "Clock", watching: "RunObserver") -> "ProducerRun":
+            from bucketlog.bench.producing import ProducerRun
 
-            return Producing(load, sending.open(log, extra), payload, clock, watching)
+            return ProducerRun(load, sending.open(log, extra), payload, clock, watching)
 
         return _run(make, timeout_seconds, output)
 
@@ -155,10 +157,10 @@ def consume(
             ends = {part: end for part, end in ends.items() if begin[part] < end}
             begin = {part: begin[part] for part in ends}
 
-        def make(clock: "Clock", watching: "Watching") -> "_Bench":
-            from bucketlog.bench.consuming import Consuming, open_consumer
+        def make(clock: "Clock", watching: "RunObserver") -> "_Bench":
+            from bucketlog.bench.consuming import ConsumerRun, open_consumer
 
-            return Consuming(
+            return ConsumerRun(
                 topic,
                 open_consumer({**log.consumer_config({}), **extra}, topic, begin),
                 ends if is_bounded else None,
@@ -197,7 +199,7 @@ def end_to_end(
 ) -> int:
     made = LoadTopic(topic, create=create, partitions=partitions, delete=delete)
     load = _load(topic, record_bytes, rate, records, seconds, warm_up_seconds)
-    sending = _Sending(compression, batch_bytes, linger_ms, "all", timeout_seconds, 1)
+    sending = _ProducerSettings(compression, batch_bytes, linger_ms, "all", timeout_seconds, 1)
     with _connected(bootstrap, client_config) as (log, extra), made.on(log):
         return _run(
             lambda clock, watching: _ends(
@@ -211,20 +213,20 @@ def end_to_end(
 def _ends(
     log: "Log",
     load: "Load",
-    sending: "_Sending",
+    sending: "_ProducerSettings",
     extra: Mapping[str, str],
     key_cardinality: int,
     clock: "Clock",
-    watching: "Watching",
+    watching: "RunObserver",
 ) -> "_Bench":
     from dataclasses import replace
     from functools import partial
 
-    from bucketlog.bench.account import Measured
+    from bucketlog.bench.account import LatencyRecorder
     from bucketlog.bench.consuming import open_consumer
-    from bucketlog.bench.end_to_end import HEADER_BYTES, RUN_BYTES, EndToEnd, Receiver, stamp
+    from bucketlog.bench.end_to_end import HEADER_BYTES, RUN_BYTES, EndToEndRun, Receiver, stamp
     from bucketlog.bench.payload import Payload
-    from bucketlog.bench.producing import Producing
+    from bucketlog.bench.producing import ProducerRun
 
     if load.record_bytes < HEADER_BYTES:
         raise ConfigurationError(
@@ -233,14 +235,14 @@ def _ends(
         )
     begin = {part.partition: part.latest for part in log.topics.describe(load.topic).partitions}
     consumer = open_consumer({**log.consumer_config({}), **extra}, load.topic, begin)
-    run_id, measured = os.urandom(RUN_BYTES), Measured()
+    run_id, measured = os.urandom(RUN_BYTES), LatencyRecorder()
     payload = Payload(
         load.record_bytes,
         key_cardinality=key_cardinality,
         random=_random(),
         header_bytes=HEADER_BYTES,
     )
-    producing = Producing(
+    producing = ProducerRun(
         load,
         sending.open(log, extra),
         payload,
@@ -248,11 +250,11 @@ def _ends(
         replace(watching, measured=measured),
         partial(stamp, run_id),
     )
-    return EndToEnd(producing, Receiver(consumer, run_id, clock, measured), clock)
+    return EndToEndRun(producing, Receiver(consumer, run_id, clock, measured), clock)
 
 
 class _Bench(Protocol):
-    """What is run, until it is done or its `Watching` stops it."""
+    """What is run, until it is done or its `RunObserver` stops it."""
 
     @property
     def failure(self) -> LogError | None: ...
@@ -264,13 +266,13 @@ class _Bench(Protocol):
     def summary(self, *, is_interrupted: bool) -> "Summary": ...
 
 
-def _run(make: "Callable[[Clock, Watching], _Bench]", timeout_s: float, output: Output) -> int:
+def _run(make: "Callable[[Clock, RunObserver], _Bench]", timeout_s: float, output: Output) -> int:
     """The summary is printed however it ends, and then told how."""
-    from bucketlog.bench.producing import Clock, Watching
+    from bucketlog.bench.producing import Clock, RunObserver
 
     on_second = _show_second if sys.stderr.isatty() else None
     with stop_asked() as asked:
-        bench = make(Clock(time.monotonic_ns, time.sleep), Watching(asked, on_second))
+        bench = make(Clock(time.monotonic_ns, time.sleep), RunObserver(asked, on_second))
         try:
             bench.run()
         finally:
@@ -284,10 +286,10 @@ def _run(make: "Callable[[Clock, Watching], _Bench]", timeout_s: float, output: 
     return EXIT_FAILED if summary.lost else EXIT_OK
 
 
-def _raise(bench: _Bench, asked: StopAsked) -> None:
+def _raise(bench: _Bench, asked: StopRequest) -> None:
     if bench.failure is not None:
         raise bench.failure
-    asked.raise_it()
+    asked.raise_signal()
 
 
 def _print(summary: "Summary", output: Output) -> None:
@@ -348,7 +350,7 @@ def _load(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sending:
+class _ProducerSettings:
     """The producers' settings."""
 
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"]

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bucketlog.cli.topic_names import known_topic
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 if TYPE_CHECKING:
     from bucketlog.client.log import Log

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from bucketlog.log_format.extras import check_installed
+
 
 def broker(
     workers: Annotated[
@@ -18,6 +20,8 @@ def broker(
     ] = 1,
 ) -> None:
     """Run a broker in this process, configured by BUCKETLOG_* in the environment."""
-    module = ["stateless_broker"] if workers == 1 else ["stateless_broker.workers", str(workers)]
+    check_installed("broker")
+    package = "bucketlog.stateless_broker"
+    module = [package] if workers == 1 else [f"{package}.process.workers", str(workers)]
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", *module])
+    os.execv(sys.executable, [sys.executable, "-P", "-m", *module])

@@ -7,7 +7,6 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
-from bucketlog.cli.output import Output, note, print_rows
 from bucketlog.cli.profiles import (
     CHOICE,
     PREFIX,
@@ -19,6 +18,7 @@ from bucketlog.cli.profiles import (
     shown,
     variable,
 )
+from bucketlog.terminal import Output, note, print_rows
 
 app = typer.Typer(
     help="Profiles, and where each setting comes from.", no_args_is_help=True, rich_markup_mode=None
@@ -28,7 +28,7 @@ FIRST_PROFILE = "default"
 SETTING_COLUMNS = ("setting", "value", "source", "variable")
 
 
-class InUse(NamedTuple):
+class ProfileChoice(NamedTuple):
     """The profile, None without one; `source` is what chose it; `variables` are those that it sets,
     for the environment does not have them."""
 
@@ -64,7 +64,7 @@ def flags_of(
         yield from flags_of(below, whole, f"{prefix}_{name}".upper().replace("-", "_"))
 
 
-def use_profile(wanted: str | None, source: str, command: Any, *, is_strict: bool) -> InUse:
+def use_profile(wanted: str | None, source: str, command: Any, *, is_strict: bool) -> ProfileChoice:
     """Put the profile's settings into the environment of this process, beside what is there.
 
     `command` is the root, which knows every flag. Raises `ConfigurationError`; for a profile that
@@ -72,8 +72,8 @@ def use_profile(wanted: str | None, source: str, command: Any, *, is_strict: boo
     profiles = read_profiles(config_path(os.environ))
     name = wanted or profiles.chosen
     if name is None:
-        return InUse()
-    found = InUse(name, source if wanted else "file")
+        return ProfileChoice()
+    found = ProfileChoice(name, source if wanted else "file")
     if name not in profiles.settings and not is_strict:
         return found
     settings = profiles.named(name)
@@ -88,8 +88,8 @@ def use_profile(wanted: str | None, source: str, command: Any, *, is_strict: boo
 
 def broker_variables() -> frozenset[str]:
     """What brokers, and whoever opens a bucket on S3, take from the environment."""
-    from stateless_broker.settings import BrokerSettings
-    from tiered_storage.backends.s3_options import S3Options
+    from bucketlog.stateless_broker.settings import BrokerSettings
+    from bucketlog.tiered_storage.backends.s3_options import S3Options
 
     return frozenset(
         [
@@ -112,7 +112,7 @@ def show(
     output: OutputFormat = Output.TABLE,
 ) -> None:
     """Show what is in effect: each setting's value and what gave it."""
-    in_use: InUse = context.obj
+    in_use: ProfileChoice = context.obj
     if in_use.name is not None:
         read_profiles(config_path(os.environ)).named(in_use.name)
     flags = {flag.variable: flag for flag in flags_of(context.find_root().command) if flag.variable}

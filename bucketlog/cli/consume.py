@@ -3,16 +3,17 @@
 import select
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, position
-from bucketlog.cli.signals import sigterm_interrupts
+from bucketlog.cli.signals import sigterm_interrupts, stops
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.client.lines import to_json_line
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from bucketlog.client.topic import Record, Topic
 
 BATCH_RECORDS = 1000
+PIPE_BUF_LEAST = 512
+"""Bytes that every system of POSIX writes to a pipe at once."""
 
 
 class RecordOutput(StrEnum):
@@ -106,7 +109,9 @@ def consume(
                 shown, group=group, start=cast("GroupStart", where), until=until
             )
         with consumer:
-            _print(consumer, show, count)
+            stopped = _print(consumer, show, count)
+        if stopped is not None:
+            raise stopped
 
 
 def _shown(topic: str, registry_url: str | None) -> "Topic[bytes, bytes]":
@@ -115,10 +120,10 @@ def _shown(topic: str, registry_url: str | None) -> "Topic[bytes, bytes]":
 
     if registry_url is None:
         return Topic(topic)
+    from bucketlog.client.schemas.display import DisplayFormat
     from bucketlog.client.schemas.registry import SchemaRegistry
-    from bucketlog.client.schemas.shown import Shown
 
-    shown = Shown(SchemaRegistry(registry_url))
+    shown = DisplayFormat(SchemaRegistry(registry_url))
     return Topic(topic, value=shown, key=shown)
 
 
@@ -145,29 +150,60 @@ def _print(
     consumer: "Consumer[bytes, bytes]",
     show: "Callable[[Record[bytes, bytes]], bytes]",
     count: int | None,
-) -> None:
+) -> KeyboardInterrupt | None:
+    """Print records until there is no more to print, or a signal comes.
+
+    A signal is returned where all that was polled is printed, so that a group's member commits it.
+    It is raised where records are not printed yet: these are not committed.
+    """
     out = sys.stdout.buffer
-    while not consumer.finished and count != 0:
-        wanted = BATCH_RECORDS if count is None else min(count, BATCH_RECORDS)
-        records = consumer.poll(wanted, 0.25)
-        if records:
-            out.write(b"".join(map(show, records)))
-            out.flush()
-        elif _reader_is_gone():
-            raise BrokenPipeError
-        if count is not None:
-            count -= len(records)
+    is_printed = True
+    try:
+        with stops() as signals:
+            while not consumer.finished and count != 0:
+                wanted = BATCH_RECORDS if count is None else min(count, BATCH_RECORDS)
+                with signals.held():
+                    records = consumer.poll(wanted, 0.25)
+                    is_printed = not records
+                if records:
+                    lines = b"".join(map(show, records))
+                    # what cannot block is written without a signal between it and its account
+                    with signals.held() if _is_taken_at_once(lines) else nullcontext():
+                        out.write(lines)
+                        out.flush()
+                        is_printed = True
+                elif _reader_is_gone():
+                    raise BrokenPipeError
+                if count is not None:
+                    count -= len(records)
+    except KeyboardInterrupt as signal:
+        if is_printed:
+            return signal
+        raise
+    return None
 
 
 def _reader_is_gone() -> bool:
     """Whether standard output is a pipe that nobody reads: as in `consume | head`, while no record
     comes whose writing would tell."""
+    return bool(_stdout_events() & {"POLLERR", "POLLHUP"})
+
+
+def _is_taken_at_once(lines: bytes) -> bool:
+    """Whether standard output takes `lines` without blocking."""
+    at_most = getattr(select, "PIPE_BUF", PIPE_BUF_LEAST)
+    return len(lines) <= at_most and "POLLOUT" in _stdout_events()
+
+
+def _stdout_events() -> set[str]:
+    """Names of the events of poll(2) that standard output has now."""
     try:
         watched = select.poll()
-        watched.register(sys.stdout.fileno(), 0)
+        watched.register(sys.stdout.fileno(), select.POLLOUT)
     except (AttributeError, OSError, ValueError):
-        return False  # no poll(2) on this system, or no file behind it
-    return any(event & (select.POLLERR | select.POLLHUP) for _, event in watched.poll(0))
+        return set()  # no poll(2) on this system, or no file behind it
+    names = ("POLLOUT", "POLLERR", "POLLHUP")
+    return {name for _, event in watched.poll(0) for name in names if event & getattr(select, name)}
 
 
 def _json(record: "Record[bytes, bytes]") -> bytes:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bucketlog.cli.options import BucketUrl, OutputFormat
-from bucketlog.cli.output import Output, counted, print_rows
+from bucketlog.terminal import Output, counted, print_rows
 
 if TYPE_CHECKING:
     from bucketlog.cost.assumptions import Assumptions
     from bucketlog.cost.of_bucket import Usage
-    from bucketlog.cost.pricing import Priced, Rates
+    from bucketlog.cost.pricing import PricedDay, Rates
 
 CLUSTER_NAME = "(cluster)"
 ROW_COLUMNS = (
@@ -51,7 +51,7 @@ def cost(
     from bucketlog.cost.assumptions import assumptions
     from bucketlog.cost.of_bucket import usage_of
     from bucketlog.cost.pricing import Rates, price
-    from tiered_storage.location import open_patient_bucket
+    from bucketlog.tiered_storage.backends.location import open_patient_bucket
 
     given = assumptions(prices.read_text() if prices is not None else "", settings or ())
     rates = Rates.assumed(given)
@@ -68,7 +68,7 @@ def cost(
         print(json.dumps(_whole(rows, usage, rates, given)))
 
 
-def _shown(rows: "list[Priced]") -> list[dict[str, Any]]:
+def _shown(rows: "list[PricedDay]") -> list[dict[str, Any]]:
     from bucketlog.cost.pricing import System
 
     return [
@@ -87,7 +87,7 @@ def _shown(rows: "list[Priced]") -> list[dict[str, Any]]:
 
 
 def _whole(
-    rows: "list[Priced]", usage: "Usage", rates: "Rates", given: "Assumptions"
+    rows: "list[PricedDay]", usage: "Usage", rates: "Rates", given: "Assumptions"
 ) -> dict[str, Any]:
     from bucketlog.cost.assumptions import PRICES_OF, REGION
     from bucketlog.cost.pricing import totals
@@ -105,7 +105,7 @@ def _whole(
     }
 
 
-def _print(rows: "list[Priced]", usage: "Usage", rates: "Rates", given: "Assumptions") -> None:
+def _print(rows: "list[PricedDay]", usage: "Usage", rates: "Rates", given: "Assumptions") -> None:
     from bucketlog.cost.assumptions import PRICES_OF, REGION
 
     shown = [
@@ -145,7 +145,7 @@ def _print(rows: "list[Priced]", usage: "Usage", rates: "Rates", given: "Assumpt
     )
 
 
-def _parts(rows: "list[Priced]") -> list[dict[str, str]]:
+def _parts(rows: "list[PricedDay]") -> list[dict[str, str]]:
     from bucketlog.cost.pricing import totals
 
     by_system = totals(rows)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bucketlog.cli.output import counted, note
 from bucketlog.cli.profiles import shown
 from bucketlog.cli.signals import sigterm_interrupts
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.terminal import counted, note
 
 if TYPE_CHECKING:
-    from bucketlog.embedded import ClusterStartError, EmbeddedCluster
+    from bucketlog.embedded.cluster import ClusterStartError, EmbeddedCluster
 
 FLAGS = frozenset({"BUCKETLOG_PORT"})
 """Settings that a flag of `dev` is for: a flag goes before the environment, as everywhere."""
@@ -87,7 +87,7 @@ def dev(
     _check(seed, seed_records, s3, s3_endpoint)
     if s3_endpoint is not None:
         os.environ[S3_ENDPOINT] = s3_endpoint  # `main` restores the environment
-    from bucketlog.embedded import ClusterStartError, EmbeddedCluster
+    from bucketlog.embedded.cluster import ClusterStartError, EmbeddedCluster
 
     def cluster_in(folder: str | Path) -> EmbeddedCluster:
         return EmbeddedCluster(
@@ -143,18 +143,18 @@ def _serve(cluster: "EmbeddedCluster", introduce: "Callable[[EmbeddedCluster], N
     try:
         with cluster:
             introduce(cluster)
-            cluster.wait(_tell_loss)
+            cluster.wait(_report_exit)
     except KeyboardInterrupt:
         note("stopped")
 
 
-def _tell_loss(loss: str) -> None:
+def _report_exit(loss: str) -> None:
     note(f"bucketlog dev: {loss}")
 
 
 def warnings(cluster: "EmbeddedCluster", environment: Mapping[str, str]) -> list[str]:
     """What is set for brokers and not heard here."""
-    from stateless_broker.start_up import misspelt
+    from bucketlog.stateless_broker.process.start_up import misspelt
 
     wrong = [
         f"{name} is no setting: is {meant} meant? (docs/configuration.md)"
@@ -213,7 +213,7 @@ Ctrl-C stops {"it" if len(members) == 1 else "all"}.""",
 def _seed(cluster: "EmbeddedCluster", records: int) -> None:
     from bucketlog.demo.seeding import seed_flights
 
-    seeded = seed_flights(cluster.bootstrap, records, lambda: cluster.check(_tell_loss))
+    seeded = seed_flights(cluster.bootstrap, records, lambda: cluster.check(_report_exit))
     state = "loaded" if seeded.is_new else "there already, left as they are"
     print(
         f"""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bucketlog.cli.options import OutputFormat
-from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, counted, note, print_rows
-from bucketlog.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.terminal import EXIT_FAILED, EXIT_OK, Output, counted, note, print_rows
 
 if TYPE_CHECKING:
-    from bucketlog.doctor.digest import LogDigest
+    from bucketlog.inspect.doctor.digest import LogDigest
 
 PARTITION_COLUMNS = ("topic", "partition", "earliest", "latest", "records", "digest")
 GROUP_COLUMNS = ("group", "topic", "partition", "committed", "leader_epoch", "metadata")
@@ -33,7 +33,7 @@ def doctor(
     if other is None:
         _print(ours, output)
         return EXIT_OK
-    from bucketlog.doctor.digest import differences
+    from bucketlog.inspect.doctor.digest import differences
 
     theirs = _digest(other, is_compared=True)
     found = list(differences(ours, theirs))
@@ -48,11 +48,11 @@ def doctor(
 
 def _digest(place: str, *, is_compared: bool) -> "LogDigest":
     if _ADDRESSES.fullmatch(place) and "://" not in place:
-        from bucketlog.doctor.of_cluster import digest_of_cluster
+        from bucketlog.inspect.doctor.of_cluster import digest_of_cluster
 
         return digest_of_cluster(place)
-    from bucketlog.doctor.of_bucket import digest_of_bucket
-    from tiered_storage.location import open_patient_bucket
+    from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
+    from bucketlog.tiered_storage.backends.location import open_patient_bucket
 
     with closing(open_patient_bucket(place)) as bucket:
         try:

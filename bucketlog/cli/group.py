@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat, position
-from bucketlog.cli.output import Output, confirm, counted, note, print_rows
 from bucketlog.cli.topic_names import known_topic
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
+from bucketlog.terminal import Output, confirm, counted, note, print_rows
 
 if TYPE_CHECKING:
     from bucketlog.client.groups import GroupDetails, MemberInfo

@@ -18,7 +18,16 @@ from bucketlog.cli.demo import demo
 from bucketlog.cli.dev import dev
 from bucketlog.cli.doctor import doctor
 from bucketlog.cli.group import app as group_app
-from bucketlog.cli.output import (
+from bucketlog.cli.produce import produce
+from bucketlog.cli.profiles import CHOICE, PREFIX, restored
+from bucketlog.cli.replay import replay
+from bucketlog.cli.segment import app as segment_app
+from bucketlog.cli.signals import TerminationSignal
+from bucketlog.cli.spark import app as spark_app
+from bucketlog.cli.topic import app as topic_app
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.extras import explained
+from bucketlog.terminal import (
     EXIT_BROKEN_PIPE,
     EXIT_CODES,
     EXIT_FAILED,
@@ -27,13 +36,6 @@ from bucketlog.cli.output import (
     EXIT_TERMINATED,
     EXIT_USAGE,
 )
-from bucketlog.cli.produce import produce
-from bucketlog.cli.profiles import CHOICE, PREFIX, restored
-from bucketlog.cli.replay import replay
-from bucketlog.cli.segment import app as segment_app
-from bucketlog.cli.signals import Terminated
-from bucketlog.cli.topic import app as topic_app
-from bucketlog.errors import BucketlogError, ConfigurationError
 
 app = typer.Typer(
     name="bucketlog",
@@ -55,6 +57,7 @@ app.command("apply")(apply)
 app.command("produce")(produce)
 app.command("consume")(consume)
 app.command("replay")(replay)
+app.add_typer(spark_app, name="spark")
 app.add_typer(group_app, name="group")
 app.add_typer(segment_app, name="segment")
 app.command("doctor")(doctor)
@@ -67,9 +70,9 @@ app.command("completion")(completion)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from bucketlog import __version__
 
-        print(version("bucketlog"))
+        print(__version__)
         raise typer.Exit(EXIT_OK)
 
 
@@ -136,12 +139,17 @@ def main(arguments: list[str]) -> int:
         # The reader went away: nothing more can be said there, not even by the exit's flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return EXIT_BROKEN_PIPE
-    except Terminated:
+    except TerminationSignal:
         return EXIT_TERMINATED
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except (_ClickError, BucketlogError, OSError) as error:
         return _explain(error)
+    except ModuleNotFoundError as error:
+        missing = explained(error)
+        if missing is None:
+            raise
+        return _explain(missing)
 
 
 def _explain(error: Exception) -> int:
@@ -155,15 +163,17 @@ def _explain(error: Exception) -> int:
         command = context.command_path if context else "bucketlog"
         if origin := _variable_at_fault(error):
             message = f"{origin}: {message}"
-        _say(f"{message} (see `{command} --help`)" if isinstance(error, _UsageError) else message)
+        _print_error(
+            f"{message} (see `{command} --help`)" if isinstance(error, _UsageError) else message
+        )
         return EXIT_USAGE
     if isinstance(error, BucketlogError):
-        _say(str(error))
+        _print_error(str(error))
         for remark in getattr(error, "__notes__", ()):
             print(remark, file=sys.stderr)
         return EXIT_USAGE if isinstance(error, ConfigurationError) else EXIT_FAILED
     name = getattr(error, "filename", None)
-    _say(f"{name}: {getattr(error, 'strerror', error)}" if name else str(error))
+    _print_error(f"{name}: {getattr(error, 'strerror', error)}" if name else str(error))
     return EXIT_FAILED
 
 
@@ -179,5 +189,5 @@ def _variable_at_fault(error: Exception) -> str | None:
     return str(given)
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
     print(f"bucketlog: {message}", file=sys.stderr)

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from bucketlog.cli.output import Output
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.terminal import Output
 
 Bootstrap = Annotated[
     str,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
-from bucketlog.cli.output import counted, note, progress
 from bucketlog.cli.sent_lines import SentLines
-from bucketlog.cli.signals import Stops, stops
+from bucketlog.cli.signals import StopSignals, stops
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.client.lines import Line, json_line, plain_line
-from bucketlog.errors import ConfigurationError, InvalidDataError, LogError
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError, LogError
+from bucketlog.terminal import counted, note, progress
 
 if TYPE_CHECKING:
     from bucketlog.client.log import Log
@@ -74,9 +74,9 @@ def produce(
             path=source if file else None,
             wait=lambda: _wait(producer, stopping),
         )
-        reading = _Reading(texts, separator, stopping, jsonl=jsonl)
+        reading = _LineReader(texts, separator, stopping, jsonl=jsonl)
         with (
-            _told(lines, reading, log, topic),
+            _reporting_progress(lines, reading, log, topic),
             _finishing(producer),
             stopping.held(),  # else what was handed over, or its outcome, could go uncounted
             progress(topic, None, is_shown=not is_typed) as bar,
@@ -99,14 +99,16 @@ def produce(
 
 
 @contextmanager
-def _told(lines: SentLines, reading: "_Reading", log: "Log", topic: str) -> Iterator[None]:
+def _reporting_progress(
+    lines: SentLines, reading: "_LineReader", log: "Log", topic: str
+) -> Iterator[None]:
     """However the block ends, it is told what is acknowledged and how to go on."""
     try:
         yield
     except KeyboardInterrupt:
         lines.settle()
         at = reading.number
-        note(f"stopped at line {at}: {lines.told()}; to go on, {lines.way_on(at)}")
+        note(f"stopped at line {at}: {lines.summary()}; to go on, {lines.resume_command(at)}")
         raise
     except (InvalidDataError, LogError) as error:
         needs_keys = partial(_is_compacted, log, topic)
@@ -120,12 +122,12 @@ def _is_compacted(log: "Log", topic: str) -> bool:
     return False
 
 
-def _wait(producer: "Producer", stopping: Stops) -> None:
+def _wait(producer: "Producer", stopping: StopSignals) -> None:
     producer.poll(POLL_S)
     stopping.look()
 
 
-def _flush(producer: "Producer", stopping: Stops) -> None:
+def _flush(producer: "Producer", stopping: StopSignals) -> None:
     while True:
         try:
             return producer.flush(POLL_S)
@@ -145,11 +147,11 @@ def _finishing(producer: "Producer") -> Iterator[None]:
             raise
 
 
-class _Reading:
+class _LineReader:
     """The input's lines as records. Raises `InvalidDataError` at one that is none."""
 
     def __init__(
-        self, texts: Iterable[bytes], separator: bytes | None, stopping: Stops, *, jsonl: bool
+        self, texts: Iterable[bytes], separator: bytes | None, stopping: StopSignals, *, jsonl: bool
     ) -> None:
         self.number = 0
         """Of the line that was read last, from 1."""

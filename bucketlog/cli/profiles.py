@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 CHOICE = "BUCKETLOG_PROFILE"
 PREFIX = "BUCKETLOG_"
@@ -164,7 +164,7 @@ def change(path: Path, profile: str | None, key: str, value: str) -> None:
     table = wanted if profile is None else wanted.setdefault("profiles", {}).setdefault(profile, {})
     table[key] = value
     after = edited(before, profile, key, value)
-    if after is None or not _says(after, wanted):
+    if after is None or not _parses_to(after, wanted):
         raise ConfigurationError(
             f"{path} is written in a way that only its writer can change",
             remedy=f"set {key} = {json.dumps(value)} there"
@@ -173,7 +173,7 @@ def change(path: Path, profile: str | None, key: str, value: str) -> None:
     _replace(path, after)
 
 
-def _says(text: str, wanted: Mapping[str, Any]) -> bool:
+def _parses_to(text: str, wanted: Mapping[str, Any]) -> bool:
     import tomllib
 
     try:

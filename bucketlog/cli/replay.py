@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, BucketUrl
-from bucketlog.cli.output import amounts, counted, note
 from bucketlog.cli.signals import sigterm_interrupts
-from bucketlog.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.extras import check_installed
+from bucketlog.terminal import amounts, counted, note
 
 if TYPE_CHECKING:
+    from bucketlog.log_reader.parquet_target import ReplayReport
+    from bucketlog.log_reader.parquet_writing import ParquetSettings
     from bucketlog.replaying.replay import Replay, Rows
-    from spark_jobs.parquet_target import ReplayReport
-    from spark_jobs.parquet_writing import ParquetSettings
 
 LOCAL_BYTES_MAX = 8 * 1024 * 1024 * 1024
 MIB = 1024 * 1024
@@ -33,7 +34,7 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
-class Format(StrEnum):
+class ReplayFormat(StrEnum):
     PARQUET = "parquet"
     JSONL = "jsonl"
 
@@ -56,7 +57,7 @@ To = Annotated[
     str | None, typer.Option(metavar="TARGET", help="A folder or s3://… (parquet), a file (jsonl).")
 ]
 FileFormat = Annotated[
-    Format | None, typer.Option(help="Default: parquet with --to, else jsonl on stdout.")
+    ReplayFormat | None, typer.Option(help="Default: parquet with --to, else jsonl on stdout.")
 ]
 ToTopic = Annotated[
     str | None, typer.Option(metavar="TOPIC", help="Send the records to it, by a broker (-b).")
@@ -103,7 +104,7 @@ def replay(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Read a topic from the bucket, without a broker, and print, write or send what it holds."""
-    shape = format or (Format.PARQUET if to is not None else Format.JSONL)
+    shape = format or (ReplayFormat.PARQUET if to is not None else ReplayFormat.JSONL)
     _check(to, to_topic, shape, engine, by_key=by_key, given=format)
     _check_reach(
         to,
@@ -132,12 +133,12 @@ def replay(
         elif to is None:
             with _progress(made) as passed:
                 made.to_jsonl(sys.stdout.buffer, on_rows=passed)
-        elif shape is Format.JSONL:
+        elif shape is ReplayFormat.JSONL:
             with _progress(made) as passed:
                 count = made.to_jsonl(to, overwrite=overwrite, on_rows=passed)
             note(f"{counted(count, 'record')} written to {to}")
         else:
-            from spark_jobs.parquet_writing import ParquetSettings
+            from bucketlog.log_reader.parquet_writing import ParquetSettings
 
             settings = ParquetSettings(
                 tuple(_names(partition_by or PARTITION_BY)), compression or "snappy"
@@ -151,11 +152,11 @@ def replay(
 def _check(
     to: str | None,
     to_topic: str | None,
-    shape: Format,
+    shape: ReplayFormat,
     engine: Engine,
     *,
     by_key: bool,
-    given: Format | None,
+    given: ReplayFormat | None,
 ) -> None:
     if to is not None and to_topic is not None:
         raise ConfigurationError("--to and --to-topic", remedy="give one of them")
@@ -163,13 +164,13 @@ def _check(
         raise ConfigurationError("--format with --to-topic", remedy="leave it out")
     if by_key and to_topic is None:
         raise ConfigurationError("--by-key without --to-topic", remedy="leave it out")
-    if to is None and shape is Format.PARQUET:
+    if to is None and shape is ReplayFormat.PARQUET:
         raise ConfigurationError("--format parquet without --to", remedy="name a folder with --to")
-    if engine is Engine.SPARK and (to is None or shape is not Format.PARQUET):
+    if engine is Engine.SPARK and (to is None or shape is not ReplayFormat.PARQUET):
         raise ConfigurationError(
             "--engine spark writes Parquet alone", remedy="add --to, or leave --engine out"
         )
-    if shape is Format.JSONL and to is not None and "://" in to:
+    if shape is ReplayFormat.JSONL and to is not None and "://" in to:
         raise ConfigurationError(
             f"--to {to} with --format jsonl", remedy="name a file of this machine, or use parquet"
         )
@@ -177,7 +178,7 @@ def _check(
 
 def _check_reach(
     to: str | None,
-    shape: Format,
+    shape: ReplayFormat,
     of_parquet: Mapping[str, str | None],
     *,
     compression: str | None,
@@ -186,7 +187,7 @@ def _check_reach(
     """A flag that would do nothing is refused."""
     if overwrite and to is None:
         raise ConfigurationError("--overwrite without --to", remedy="leave it out, or add --to")
-    if to is not None and shape is Format.PARQUET:
+    if to is not None and shape is ReplayFormat.PARQUET:
         return
     alien = {**of_parquet, "--compression": compression}
     for flag in (flag for flag, given in alien.items() if given is not None):
@@ -231,11 +232,10 @@ def _locally(
 def _on_spark(
     made: "Replay[bytes, bytes]", target: str, settings: "ParquetSettings", overwrite: bool
 ) -> "ReplayReport":
-    if find_spec("pyspark") is None:
-        raise ConfigurationError("Spark is not installed", remedy="pip install 'bucketlog[spark]'")
+    check_installed("spark")
     from bucketlog.demo.replay import QUIET
-    from spark_jobs.parquet_lane import write_parquet
-    from spark_jobs.session import local_session
+    from bucketlog.spark_jobs.parquet_lane import write_parquet
+    from bucketlog.spark_jobs.session import local_session
 
     quiet = f"-Dlog4j2.configurationFile={QUIET.as_uri()}"
     plan = made.plan  # what is wrong with the source is said before Spark starts

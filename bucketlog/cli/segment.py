@@ -10,7 +10,8 @@ from uuid import UUID
 import typer
 
 from bucketlog.cli.options import BucketUrl, OutputFormat
-from bucketlog.cli.output import (
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.terminal import (
     EXIT_FAILED,
     EXIT_OK,
     Output,
@@ -19,12 +20,11 @@ from bucketlog.cli.output import (
     print_rows,
     progress,
 )
-from bucketlog.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from bucketlog.garbage import Garbage
-    from bucketlog.model import SegmentIndex
-    from bucketlog.verify_report import Report
+    from bucketlog.inspect.garbage import GarbageObject
+    from bucketlog.inspect.verify_report import VerifyReport
+    from bucketlog.log_format.model import SegmentIndex
 
 app = typer.Typer(
     help="Look into a bucket without a broker.", no_args_is_help=True, rich_markup_mode=None
@@ -37,11 +37,11 @@ LS_COLUMNS = ("key", "kind", "size", "created", "ticket", "batches", "records")
 @app.command("ls")
 def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> None:
     """List segments and seals, by writer and position."""
-    from tiered_storage import keys
-    from tiered_storage.identity import NoLogError
-    from tiered_storage.location import open_patient_bucket
-    from tiered_storage.log_reader import read_checkpoint, read_footers, read_tails
-    from tiered_storage.segment import is_seal
+    from bucketlog.tiered_storage import keys
+    from bucketlog.tiered_storage.backends.location import open_patient_bucket
+    from bucketlog.tiered_storage.identity import NoLogError
+    from bucketlog.tiered_storage.log_cut_reading import read_checkpoint, read_footers, read_tails
+    from bucketlog.tiered_storage.segment import is_seal
 
     with closing(open_patient_bucket(bucket)) as store:
         objects = sorted(store.list(keys.LOG))
@@ -84,8 +84,8 @@ def inspect(
     output: OutputFormat = Output.TABLE,
 ) -> None:
     """Show one segment's footer, or a seal."""
-    from tiered_storage.location import open_patient_bucket
-    from tiered_storage.segment import check_segment, decode_seal, is_seal
+    from bucketlog.tiered_storage.backends.location import open_patient_bucket
+    from bucketlog.tiered_storage.segment import check_segment, decode_seal, is_seal
 
     with closing(open_patient_bucket(bucket)) as store:
         data = store.get(key).data
@@ -108,7 +108,7 @@ def inspect(
             "ticket": index.ticket.number,
             "low_ticket": index.low_ticket,
             "created": _time(index.created_ms),
-            "facts": [entry.payload.decode(errors="replace") for entry in index.control],
+            "facts": [entry.payload.decode(errors="replace") for entry in index.facts],
         }
         rows = [
             {
@@ -134,8 +134,8 @@ def inspect(
 @app.command("verify")
 def verify(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> int:
     """Check every byte: footers, CRCs, offsets, chains, tiers. Exit code 1 on damage."""
-    from bucketlog.verify import verify_log
-    from tiered_storage.location import open_patient_bucket
+    from bucketlog.inspect.verify import verify_log
+    from bucketlog.tiered_storage.backends.location import open_patient_bucket
 
     with closing(open_patient_bucket(bucket)) as store, ExitStack() as stack:
 
@@ -147,7 +147,7 @@ def verify(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> int:
     return EXIT_FAILED if report.damage else EXIT_OK
 
 
-def _print_report(report: "Report", output: Output) -> None:
+def _print_report(report: "VerifyReport", output: Output) -> None:
     from dataclasses import asdict
 
     if output is not Output.TABLE:
@@ -194,9 +194,9 @@ def collect_garbage(
             "brokers alone delete: they keep the safety age, and say in the log what is gone",
             remedy="add --dry-run to see what they would; they need no command",
         )
-    from bucketlog.garbage import find_garbage
-    from stateless_broker.settings import BrokerSettings
-    from tiered_storage.location import open_patient_bucket
+    from bucketlog.inspect.garbage import find_garbage
+    from bucketlog.stateless_broker.settings import BrokerSettings
+    from bucketlog.tiered_storage.backends.location import open_patient_bucket
 
     if safety_age_ms is None:
         safety_age_ms = int(BrokerSettings.model_fields["deletion_safety_age_ms"].default)
@@ -220,7 +220,7 @@ def collect_garbage(
         note("no floor is old enough: now nothing below one is deleted")
 
 
-def _by_kind(garbage: "Iterable[Garbage]") -> list[dict[str, Any]]:
+def _by_kind(garbage: "Iterable[GarbageObject]") -> list[dict[str, Any]]:
     sums: dict[tuple[str, str], dict[str, Any]] = {}
     for one in garbage:
         row = sums.setdefault(

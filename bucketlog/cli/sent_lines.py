@@ -11,7 +11,7 @@ from shlex import quote
 from tempfile import NamedTemporaryFile
 from typing import Protocol
 
-from bucketlog.errors import BucketlogError, InvalidDataError, LogError
+from bucketlog.log_format.errors import BucketlogError, InvalidDataError, LogError
 
 OPEN_LINES_MAX = 50_000
 OPEN_BYTES_MAX = 32 * 1024 * 1024
@@ -19,7 +19,7 @@ RANGES_MAX = 20
 """More become a file: as a command nobody would read them."""
 
 
-class Outcome(Protocol):
+class SendOutcome(Protocol):
     """Of one record, as `Delivery` of the SDK."""
 
     @property
@@ -42,13 +42,13 @@ class SentLines:
         self._topic = topic
         self._path = path
         self._wait = wait
-        self._open: deque[tuple[int, Outcome, int]] = deque()
+        self._open: deque[tuple[int, SendOutcome, int]] = deque()
         self._open_bytes = 0
         self._refused: list[tuple[int, BucketlogError]] = []
         self._keyless: set[int] = set()
         """Lines without a key, of those that are open or refused."""
 
-    def add(self, number: int, outcome: Outcome, sent_bytes: int, *, has_key: bool) -> bool:
+    def add(self, number: int, outcome: SendOutcome, sent_bytes: int, *, has_key: bool) -> bool:
         """Whether to go on: no line is known to be refused."""
         self._open.append((number, outcome, sent_bytes))
         self._open_bytes += sent_bytes
@@ -82,8 +82,10 @@ class SentLines:
         what is acknowledged, and how to go on. `needs_keys`: whether the topic does."""
         self.settle()
         place, cause = self._culprit(needs_keys) or (f"line {number}", error)
-        message = f"{self._source}, {place}: {cause.message}; {self.told()}"
-        remedy = "; then ".join(filter(None, (cause.remedy, self.way_on(max(number, self.last)))))
+        message = f"{self._source}, {place}: {cause.message}; {self.summary()}"
+        remedy = "; then ".join(
+            filter(None, (cause.remedy, self.resume_command(max(number, self.last))))
+        )
         if not isinstance(cause, LogError):
             return InvalidDataError(message, remedy=remedy)
         return LogError(
@@ -112,11 +114,11 @@ class SentLines:
                 return f"line {at} (without a key, for a compacted topic)", one
         return f"line {number} or another of its batch", error
 
-    def told(self) -> str:
+    def summary(self) -> str:
         one = self.acknowledged == 1
         return f"{self.acknowledged:,} {'record is' if one else 'records are'} acknowledged"
 
-    def way_on(self, last: int) -> str:
+    def resume_command(self, last: int) -> str:
         """A command that sends exactly the lines that are not acknowledged; `last` is the last one
         that was read."""
         lost = {number for number, _ in self._refused} | {number for number, _, _ in self._open}

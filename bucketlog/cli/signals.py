@@ -12,17 +12,18 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Terminated(KeyboardInterrupt):
+class TerminationSignal(KeyboardInterrupt):
     """SIGTERM came."""
 
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Within the block SIGTERM raises `Terminated`, once: a second one ends the process at once."""
+    """Within the block SIGTERM raises `TerminationSignal`, once: a second one ends the process at
+    once."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        raise Terminated
+        raise TerminationSignal
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
@@ -31,7 +32,7 @@ def sigterm_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class Stops:
+class StopSignals:
     """Where SIGINT and SIGTERM may raise: anywhere, but for `held` blocks. There the first one is
     kept until `look` or `next_of` is called; a second one does not wait."""
 
@@ -42,7 +43,7 @@ class Stops:
     def arrived(self, number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        self._kept = Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        self._kept = TerminationSignal if number == signal.SIGTERM else KeyboardInterrupt
         if self._may_raise:
             self.look()
 
@@ -72,10 +73,10 @@ class Stops:
 
 
 @contextmanager
-def stops() -> Iterator[Stops]:
-    """Within the block SIGINT and SIGTERM raise `KeyboardInterrupt` and `Terminated` as `Stops`
-    says. A SIGINT that is ignored (of a job in the background) stays so."""
-    taken = Stops()
+def stops() -> Iterator[StopSignals]:
+    """Within the block SIGINT and SIGTERM raise `KeyboardInterrupt` and `TerminationSignal` as
+    `StopSignals` says. A SIGINT that is ignored (of a job in the background) stays so."""
+    taken = StopSignals()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number, handler in before.items():
         if number == signal.SIGTERM or handler is not signal.SIG_IGN:
@@ -87,7 +88,7 @@ def stops() -> Iterator[Stops]:
             signal.signal(number, handler)
 
 
-class StopAsked:
+class StopRequest:
     """Whether Ctrl-C or SIGTERM came; called, it says so."""
 
     def __init__(self) -> None:
@@ -96,17 +97,17 @@ class StopAsked:
     def __call__(self) -> bool:
         return self.number != 0
 
-    def raise_it(self) -> None:
+    def raise_signal(self) -> None:
         """As it would have been raised without `stop_asked`."""
         if self.number:
-            raise Terminated if self.number == signal.SIGTERM else KeyboardInterrupt
+            raise TerminationSignal if self.number == signal.SIGTERM else KeyboardInterrupt
 
 
 @contextmanager
-def stop_asked() -> Iterator[StopAsked]:
+def stop_asked() -> Iterator[StopRequest]:
     """Within the block the first Ctrl-C or SIGTERM is noted and interrupts nothing; another one
     does as before the block. For the main thread."""
-    asked = StopAsked()
+    asked = StopRequest()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def note(number: int, frame: FrameType | None) -> None:

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
-from bucketlog.cli.output import Output, confirm, counted, note, print_rows
 from bucketlog.cli.topic_names import known_topic
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.terminal import Output, confirm, counted, note, print_rows
 
 app = typer.Typer(
     help="Create, list, describe and delete topics.", no_args_is_help=True, rich_markup_mode=None

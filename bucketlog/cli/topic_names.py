@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 if TYPE_CHECKING:
     from bucketlog.client.log import Log

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bucketlog.cli.topics_file import RETENTION, WantedTopic, shown_ms
+from bucketlog.cli.topics_file import RETENTION, WantedTopic
+from bucketlog.client.retention import format_retention
 
 if TYPE_CHECKING:
     from bucketlog.client.topics import TopicDetails
@@ -28,7 +29,7 @@ class Action(StrEnum):
         return {"create": "+", "change": "~", "same": "=", "refused": "!", "delete": "-"}[self]
 
 
-class Change(NamedTuple):
+class TopicSettingChange(NamedTuple):
     """Of the number of partitions or one config; `before` is None for a topic that is new."""
 
     what: str
@@ -44,24 +45,24 @@ class Change(NamedTuple):
         if self.what != RETENTION:
             return value
         try:
-            return f"{value} ({shown_ms(int(value))})"
+            return f"{value} ({format_retention(int(value))})"
         except ValueError:
             return value
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TopicPlanStep:
     """`partitions` is None where it stays or is the broker's to choose, `configs` are to be set.
     `remark` says why it is refused, or what else is to be known."""
 
     action: Action
     topic: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TopicSettingChange, ...] = ()
     partitions: int | None = None
     configs: Mapping[str, str] | None = None
     remark: str = ""
 
-    def refused(self, reason: str) -> "Step":
+    def refused(self, reason: str) -> "TopicPlanStep":
         return replace(self, action=Action.REFUSED, remark=reason)
 
     def row(self) -> dict[str, Any]:
@@ -71,36 +72,38 @@ class Step:
 
 def plan_of(
     wanted: Sequence[WantedTopic], there: Mapping[str, "TopicDetails"], unwanted: Iterable[str] = ()
-) -> list[Step]:
+) -> list[TopicPlanStep]:
     """In the order of the file; the deletions of what is `unwanted` come last."""
     return [
         *(_step(topic, there.get(topic.name)) for topic in wanted),
         *(
-            Step(Action.DELETE, name, remark="with all its records: the file does not name it")
+            TopicPlanStep(
+                Action.DELETE, name, remark="with all its records: the file does not name it"
+            )
             for name in unwanted
         ),
     ]
 
 
-def _step(topic: WantedTopic, found: "TopicDetails | None") -> Step:
+def _step(topic: WantedTopic, found: "TopicDetails | None") -> TopicPlanStep:
     configs = topic.all_configs()
     if found is None:
-        changes = [Change(name, None, value) for name, value in configs.items()]
+        changes = [TopicSettingChange(name, None, value) for name, value in configs.items()]
         if topic.partitions is not None:
-            changes.insert(0, Change("partitions", None, str(topic.partitions)))
-        return Step(Action.CREATE, topic.name, tuple(changes), topic.partitions, configs)
+            changes.insert(0, TopicSettingChange("partitions", None, str(topic.partitions)))
+        return TopicPlanStep(Action.CREATE, topic.name, tuple(changes), topic.partitions, configs)
     differing = {name: value for name, value in configs.items() if found.configs.get(name) != value}
     changes = [
-        Change(name, found.configs.get(name, "(unknown)"), value)
+        TopicSettingChange(name, found.configs.get(name, "(unknown)"), value)
         for name, value in differing.items()
     ]
     count = len(found.partitions)
     total = None if topic.partitions in (None, count) else topic.partitions
     if total is not None:
-        changes.insert(0, Change("partitions", str(count), str(total)))
+        changes.insert(0, TopicSettingChange("partitions", str(count), str(total)))
     if not changes:
-        return Step(Action.SAME, topic.name, remark=_unnamed(found, configs))
-    step = Step(Action.CHANGE, topic.name, tuple(changes), total, differing)
+        return TopicPlanStep(Action.SAME, topic.name, remark=_unnamed(found, configs))
+    step = TopicPlanStep(Action.CHANGE, topic.name, tuple(changes), total, differing)
     if total is not None and total < count:
         return step.refused(
             "partitions cannot become fewer: their records would go; "
@@ -117,7 +120,7 @@ def _unnamed(found: "TopicDetails", configs: Mapping[str, str]) -> str:
     return "also set, and left: " + ", ".join(f"{name}={found.configs[name]}" for name in others)
 
 
-def summary(steps: Sequence[Step]) -> str:
+def summary(steps: Sequence[TopicPlanStep]) -> str:
     words = {
         Action.CREATE: "to create",
         Action.CHANGE: "to change",

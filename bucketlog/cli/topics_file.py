@@ -5,15 +5,14 @@ as they are written: `on`, `010` and `1:30` are no surprises. Aliases are refuse
 with them may mean an enormous one.
 """
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from bucketlog.client.durations import FOREVER_MS, MS_BY_UNIT
-from bucketlog.errors import ConfigurationError
+from bucketlog.client.retention import retention_ms
+from bucketlog.log_format.errors import ConfigurationError
 
 FILE_BYTES_MAX = 4 * 1024 * 1024
 RETENTION = "retention.ms"
@@ -21,24 +20,12 @@ _NULL_TAG = "tag:yaml.org,2002:null"
 _REMEDY = "docs/cli.md shows what the file may hold"
 
 
-def duration_ms(text: object) -> int:
-    """As in "7d", "12h", "90s", "500ms", "forever"."""
-    if text == "forever":
-        return FOREVER_MS
-    found = re.fullmatch(r"([0-9]{1,12})(ms|s|m|h|d|w)", str(text))
-    if found is None:
-        raise ValueError(f"{text!r} is no time: write it as 7d, 12h, 30m, 90s, 500ms or forever")
-    return int(found[1]) * MS_BY_UNIT[found[2]]
-
-
-def shown_ms(milliseconds: int) -> str:
-    """The other way, in the largest unit that divides it."""
-    if milliseconds < 0:
-        return "forever"
-    for unit, size in sorted(MS_BY_UNIT.items(), key=lambda item: -item[1]):
-        if milliseconds and milliseconds % size == 0 and unit != "w":
-            return f"{milliseconds // size}{unit}"
-    return f"{milliseconds}ms"
+def _retention_ms(text: object) -> int:
+    """As pydantic wants a validator to fail: with a `ValueError`."""
+    try:
+        return retention_ms(str(text))
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
 
 
 class WantedTopic(BaseModel):
@@ -48,7 +35,7 @@ class WantedTopic(BaseModel):
 
     name: Annotated[str, Field(min_length=1)]
     partitions: Annotated[int, Field(ge=1)] | None = None
-    retention: Annotated[int, BeforeValidator(duration_ms)] | None = None
+    retention: Annotated[int, BeforeValidator(_retention_ms)] | None = None
     configs: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -139,7 +126,7 @@ def read_topics(source: str, data: bytes) -> list[WantedTopic]:
         topics = TopicsFile.model_validate(document.data).topics
     except ValidationError as error:
         first = error.errors()[0]
-        raise document.error(document.line(first["loc"]), _said(first)) from error
+        raise document.error(document.line(first["loc"]), _field_error(first)) from error
     names: dict[str, int] = {}
     for at, topic in enumerate(topics):
         line = document.line(("topics", at, "name"))
@@ -148,7 +135,7 @@ def read_topics(source: str, data: bytes) -> list[WantedTopic]:
     return topics
 
 
-def _said(error: Any) -> str:
+def _field_error(error: Any) -> str:
     where = ".".join(map(str, (part for part in error["loc"] if isinstance(part, str))))
     match error["type"]:
         case "extra_forbidden":

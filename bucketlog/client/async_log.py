@@ -21,7 +21,7 @@ from bucketlog.client.options import (
 )
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics
-from bucketlog.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -15,22 +15,22 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from confluent_kafka import KafkaError, Message
 
-from bucketlog.client.held_back import Given, HeldBack, prepare
+from bucketlog.client.deferred_sends import DeferredSends, SendArguments, prepare
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.patience import Patience
 from bucketlog.client.sending import (
     Delivered,
+    DeliveryState,
     Encoded,
-    Fate,
     Outbox,
     closed,
     encoded,
     encoded_chunks,
     given_up,
-    no_room,
+    queue_full,
 )
 from bucketlog.client.topic import Headers, Topic, check_topic
-from bucketlog.errors import BucketlogError, LogError
+from bucketlog.log_format.errors import BucketlogError, LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -42,7 +42,7 @@ _POLL_S = 0.1
 _IDLE_S = 1.0
 
 
-class AsyncDelivery(Fate):
+class AsyncDelivery(DeliveryState):
     """One sent record: `await` it for where it stands. Raises `LogError`.
 
     It may be awaited later, more than once, or never; to stop waiting does not take it back.
@@ -79,7 +79,7 @@ class AsyncDelivery(Fate):
                 waiter.set_result(None)
 
 
-class _Waiting(NamedTuple):
+class _WaitingRecord(NamedTuple):
     record: Encoded
     delivery: AsyncDelivery
     until_s: float
@@ -94,9 +94,9 @@ class AsyncProducer:
     def __init__(self, config: Mapping[str, Any], *, delivery_timeout_s: float) -> None:
         self._outbox = Outbox(config)
         self._delivery_timeout_s = delivery_timeout_s
-        self._line: deque[_Waiting] = deque()
+        self._line: deque[_WaitingRecord] = deque()
         self._loop = asyncio.get_running_loop()
-        self._held = HeldBack(self._queue, AsyncDelivery._refuse)
+        self._held = DeferredSends(self._queue, AsyncDelivery._refuse)
         self._reports = _Reports(self._outbox, self._loop, self._line, self._advance)
         self._closed = False
 
@@ -121,7 +121,7 @@ class AsyncProducer:
         check_topic(topic)
         delivery = AsyncDelivery(self)
         if self._held or topic.value_waits is not None or topic.key_waits is not None:
-            given = Given(topic, value, key, headers, partition, timestamp_ms)
+            given = SendArguments(topic, value, key, headers, partition, timestamp_ms)
             if self._held or not given.encodes_at_once():
                 if len(self._held) >= LINE_RECORDS_MAX:
                     raise _too_many()
@@ -136,7 +136,7 @@ class AsyncProducer:
             if len(self._line) >= LINE_RECORDS_MAX:
                 raise _too_many()
             until_s = self._loop.time() + self._delivery_timeout_s
-            self._line.append(_Waiting(record, delivery, until_s))
+            self._line.append(_WaitingRecord(record, delivery, until_s))
         self._reports.wake()
 
     async def send_many(
@@ -159,7 +159,7 @@ class AsyncProducer:
             until_s = self._loop.time() + self._delivery_timeout_s
             while messages := self._outbox.put_batch(topic.name, messages, tally.report):
                 if self._loop.time() > until_s:
-                    raise no_room(self._delivery_timeout_s)
+                    raise queue_full(self._delivery_timeout_s)
                 await self._reports.round()
             self._reports.wake()
             await asyncio.sleep(0)
@@ -226,6 +226,7 @@ class AsyncProducer:
             exc.add_note(f"and: {failure}")
 
     def _give_up(self, stop: BaseException) -> None:
+        self._outbox.serve_events()
         left = len(self)
         self._held.give_up(_given_up)
         while self._line:
@@ -242,7 +243,7 @@ class AsyncProducer:
                 if not self._outbox.put(record, delivery._report):
                     if self._loop.time() < until_s:
                         return
-                    delivery._refuse(no_room(self._delivery_timeout_s))
+                    delivery._refuse(queue_full(self._delivery_timeout_s))
             except LogError as error:
                 delivery._refuse(error)
             self._line.popleft()
@@ -289,7 +290,7 @@ class _Reports:
         self,
         outbox: Outbox,
         loop: asyncio.AbstractEventLoop,
-        line: "deque[_Waiting]",
+        line: "deque[_WaitingRecord]",
         advance: Callable[[], None],
     ) -> None:
         self.woken: list[Waiter] = []

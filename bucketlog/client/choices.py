@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 
 def no_choice(what: str, given: object, allowed: Sequence[str], *others: str) -> ConfigurationError:

@@ -30,7 +30,7 @@ from bucketlog.client.decoding import (
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.poison import Poison
 from bucketlog.client.topic import Record, Topic, check_topic
-from bucketlog.errors import LogError, SchemaRegistryError
+from bucketlog.log_format.errors import LogError, SchemaRegistryError
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeVar
 from confluent_kafka import Message
 
 from bucketlog.client.topic import Record, Topic
-from bucketlog.errors import InvalidDataError
+from bucketlog.log_format.errors import InvalidDataError
 
 K = TypeVar("K")
 V = TypeVar("V")

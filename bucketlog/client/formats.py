@@ -7,7 +7,7 @@ Invariant: `decode(encode(x)) == x`; a format never guesses: bytes it cannot rea
 from dataclasses import is_dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_checkable
 
-from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 
 T = TypeVar("T")
 
@@ -23,14 +23,14 @@ class Format(Protocol[T]):
 
 
 @runtime_checkable
-class Bindable(Protocol):
+class TopicBoundFormat(Protocol):
     """A format that is another one in each topic; the topic binds it when it is declared."""
 
     def bound(self, topic: str, part: Literal["key", "value"]) -> Any: ...
 
 
 @runtime_checkable
-class Waiting(Protocol):
+class BlockingFormat(Protocol):
     """A format that asks a server at times. Whoever must not wait (an event loop) looks first."""
 
     def encodes_at_once(self) -> bool: ...
@@ -100,7 +100,7 @@ class JsonFormat(Generic[T]):
 
     def encode(self, value: T) -> bytes:
         if not isinstance(value, self._accepts):
-            raise no_such_value(value, self._declared)
+            raise type_mismatch(value, self._declared)
         try:
             return self._dump(value, by_alias=True, warnings="error")
         except ValueError as error:  # pydantic's serialization errors are ValueErrors
@@ -129,7 +129,7 @@ def accepted_class(declared: Any) -> type:
     return object
 
 
-def no_such_value(value: object, declared: object) -> InvalidDataError:
+def type_mismatch(value: object, declared: object) -> InvalidDataError:
     return InvalidDataError(
         f"a {type(value).__name__} is no {type_name(declared)}",
         remedy="send what the topic was declared with",

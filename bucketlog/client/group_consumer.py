@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Mapping
 from datetime import datetime
+from random import Random
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -23,11 +24,12 @@ from bucketlog.client.bounded import bounded
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.decoding import spot_of
 from bucketlog.client.kafka_errors import log_error
-from bucketlog.client.membership import Membership
+from bucketlog.client.membership import GroupMembership
 from bucketlog.client.poison import Poison
-from bucketlog.client.settled import Settlement
+from bucketlog.client.settlement import Settlement
 from bucketlog.client.topic import Topic
-from bucketlog.errors import LogError
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.errors import LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -49,7 +51,8 @@ _LATER = frozenset(
         KafkaError.NOT_COORDINATOR,
     }
 )
-_COMMIT_PAUSE_S = 0.05
+_COMMIT_BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=400, jitter=1.0)
+"""A rebalance refuses the commits of all members at once."""
 
 _logger = logging.getLogger("bucketlog.kafka")
 
@@ -62,7 +65,7 @@ class GroupConsumer(Consumer[K, V]):
         config: Mapping[str, Any],
         topic: Topic[K, V],
         poison: Poison,
-        membership: Membership,
+        membership: GroupMembership,
         settlement: Settlement,
         *,
         until_end: bool,
@@ -111,7 +114,7 @@ class GroupConsumer(Consumer[K, V]):
             return False
         if self._owned or self._closed:
             return True
-        return self._settlement.gives_nothing_to(self._kafka.memberid() or "")
+        return self._settlement.has_no_partitions_for(self._kafka.memberid() or "")
 
     def commit(self) -> None:
         """Commit all records handed out so far, and wait for the broker's word.
@@ -220,10 +223,11 @@ class GroupConsumer(Consumer[K, V]):
         """A rebalance's end is waited for: the broker refuses commits shortly before it, and those
         of the generation before, until this member, which still has its partitions, knows."""
         deadline = time.monotonic() + self._timeout_s
+        pauses_s = _COMMIT_BACKOFF.pauses_s(Random())
         while (failure := self._try_commit()) is not None:
             if failure.code() not in _REBALANCING or time.monotonic() > deadline:
                 raise self._error(failure, "committing offsets")
-            time.sleep(_COMMIT_PAUSE_S)
+            time.sleep(next(pauses_s))
 
     def _try_commit(self) -> KafkaError | None:
         try:

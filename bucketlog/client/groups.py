@@ -16,7 +16,7 @@ from bucketlog.client.admin import EARLIEST, LATEST, Admin, at_time
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics, name_of
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 Position: TypeAlias = Literal["earliest", "latest"] | datetime | int | Mapping[int, int]
 """An end, the first record at or after a time, an offset, or offsets by partition."""

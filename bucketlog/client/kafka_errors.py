@@ -5,7 +5,7 @@ Names are those of Kafka's protocol guide; librdkafka's own (negative codes) sta
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from bucketlog.errors import LogError
+from bucketlog.log_format.errors import LogError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError

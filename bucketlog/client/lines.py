@@ -10,7 +10,7 @@ import binascii
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bucketlog.errors import InvalidDataError
+from bucketlog.log_format.errors import InvalidDataError
 
 if TYPE_CHECKING:
     from bucketlog.client.topic import Record

@@ -14,7 +14,7 @@ from bucketlog.client.consumer import Consumer
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.groups import Groups
 from bucketlog.client.kafka_errors import ADVICE, log_error
-from bucketlog.client.membership import Membership
+from bucketlog.client.membership import GroupMembership
 from bucketlog.client.options import (
     DELIVERY_TIMEOUT_S,
     GroupOptions,
@@ -28,10 +28,10 @@ from bucketlog.client.partition_consumer import PartitionConsumer
 from bucketlog.client.poison import DeadLetter, OnError, Poison
 from bucketlog.client.producer import Producer
 from bucketlog.client.repeated_lines import RepeatedLines
-from bucketlog.client.settled import Settlement
+from bucketlog.client.settlement import Settlement
 from bucketlog.client.topic import Topic, check_topic
 from bucketlog.client.topics import Topics
-from bucketlog.errors import BucketlogError, ConfigurationError, LogError
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError, LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -152,7 +152,7 @@ class Log:
                 config, topic, poison, start=start, partitions=chosen, **bounds
             )
         else:
-            member = Membership(group=group, **options)
+            member = GroupMembership(group=group, **options)
             count = self.topics.partition_count(topic)
             settlement = Settlement(self._admin, group, topic.name, partitions=count)
             consumer = GroupConsumer(config, topic, poison, member, settlement, **bounds)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias, get_args
 
 from bucketlog.client.choices import no_choice
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 GroupStart: TypeAlias = Literal["earliest", "latest"] | datetime
 """Where a group begins in a partition of which it has committed nothing."""
@@ -19,7 +19,7 @@ HEARTBEATS_IN_SESSION = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
+class GroupMembership:
     """How a consumer takes part in its group. Raises `ConfigurationError`."""
 
     group: str

@@ -1,6 +1,6 @@
 """What `producer()` and `consumer()` take, with and without `await`, and what librdkafka is told.
 
-The defaults stand in the field comments here and in `Membership`.
+The defaults stand in the field comments here and in `GroupMembership`.
 """
 
 import uuid
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, get_args
 from bucketlog.client.membership import Assignor, GroupStart, OnPartitions
 from bucketlog.client.partition_consumer import Start
 from bucketlog.client.poison import OnError
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 QUEUE_BYTES = 64 * 1024 * 1024
 """What a producer or a consumer keeps for its other side."""
@@ -46,7 +46,7 @@ class PartitionOptions(_ReadOptions, total=False):
 
 
 class GroupOptions(_ReadOptions, total=False):
-    """For a member of a group; see `Membership`."""
+    """For a member of a group; see `GroupMembership`."""
 
     start: GroupStart  # "latest"
     auto_commit: bool  # True

@@ -13,7 +13,7 @@ from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.membership import ENDS
 from bucketlog.client.poison import Poison
 from bucketlog.client.topic import Topic
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 K = TypeVar("K")
 V = TypeVar("V")

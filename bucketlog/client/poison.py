@@ -15,7 +15,7 @@ from confluent_kafka import Message
 
 from bucketlog.client.decoding import UnreadableRecordError, headers_of, spot_of
 from bucketlog.client.topic import HeaderValue, Topic
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.client.producer import Producer

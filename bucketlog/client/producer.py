@@ -16,16 +16,16 @@ from confluent_kafka import KafkaError, Message
 from bucketlog.client.patience import Patience
 from bucketlog.client.sending import (
     Delivered,
-    Fate,
+    DeliveryState,
     Outbox,
     closed,
     encoded,
     encoded_chunks,
     given_up,
-    no_room,
+    queue_full,
 )
 from bucketlog.client.topic import Headers, Topic
-from bucketlog.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -37,7 +37,7 @@ _POLL_EVERY = 256
 """Delivery reports are served at least once in so many sends."""
 
 
-class Delivery(Fate):
+class Delivery(DeliveryState):
     """The handle of one sent record. Its outcome is known once the producer was polled."""
 
     __slots__ = ()
@@ -178,7 +178,7 @@ class Producer:
             exc.add_note(f"and: {failure}")
 
     def _give_up(self, stop: BaseException) -> None:
-        self._outbox.poll(0)
+        self._outbox.serve_events()
         if left := len(self._outbox.kafka):
             self._outbox.kafka.purge()
             self._outbox.flush(_PURGE_S)
@@ -189,7 +189,7 @@ class Producer:
         if not deadline:
             deadline = now + self._delivery_timeout_s
         elif now > deadline:
-            raise no_room(self._delivery_timeout_s)
+            raise queue_full(self._delivery_timeout_s)
         self._outbox.poll(_POLL_S)
         return deadline
 

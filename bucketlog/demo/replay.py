@@ -1,10 +1,9 @@
 """The demo's last step: Spark reads the flights from the bucket, never through the broker."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 from bucketlog.demo.tally import CHECKSUM_DIGITS
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.extras import check_installed
 
 QUIET = Path(__file__).with_name("log4j2.properties")
 """Spark's logging is set up by it."""
@@ -15,12 +14,11 @@ def replay_flights(bucket_url: str, topic: str, target: Path) -> dict[str, tuple
 
     Raises `ConfigurationError` where pyspark or Java is missing.
     """
-    if find_spec("pyspark") is None:
-        raise ConfigurationError("Spark is not installed", remedy="pip install 'bucketlog[demo]'")
+    check_installed("spark", extra="demo")
     from pyspark.sql import functions
 
-    from spark_jobs.replay import replay_to_parquet
-    from spark_jobs.session import local_session
+    from bucketlog.spark_jobs.replay import replay_to_parquet
+    from bucketlog.spark_jobs.session import local_session
 
     quiet = f"-Dlog4j2.configurationFile={QUIET.as_uri()}"
     spark = local_session(name="bucketlog demo", config={"spark.driver.extraJavaOptions": quiet})

@@ -9,20 +9,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bucketlog.cli.output import EXIT_FAILED, EXIT_OK, Output, note, plainly, print_rows, progress
 from bucketlog.client.log import Log, connect
 from bucketlog.demo.flights import FLIGHTS, flights_topic, read_flights
 from bucketlog.demo.readers import GROUP, Readers, Share
 from bucketlog.demo.tally import Tally
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.errors import ConfigurationError
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.terminal import EXIT_FAILED, EXIT_OK, Output, note, plainly, print_rows, progress
 
 MISMATCHES_SHOWN = 10
 SHARE_COLUMNS = ("member", "partitions", "records")
 COLUMNS = ("carrier", "partition", "source", "consumed", "replayed", "checksum")
 
 
-class Report:
+class DemoReport:
     """What the last line will say."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ def run_demo(options: DemoOptions) -> int:
 
 
 def _run(data: Path, options: DemoOptions) -> int:
-    report, tally = Report(), Tally()
+    report, tally = DemoReport(), Tally()
     with _cluster(data, report, options) as (bootstrap, bucket_url):
         with connect(bootstrap) as log:
             _create_topic(log, options)
@@ -82,7 +82,7 @@ def _run(data: Path, options: DemoOptions) -> int:
 
 
 @contextmanager
-def _cluster(data: Path, report: Report, options: DemoOptions) -> Iterator[tuple[str, str]]:
+def _cluster(data: Path, report: DemoReport, options: DemoOptions) -> Iterator[tuple[str, str]]:
     """Where its brokers are and its bucket."""
     if options.bootstrap is not None:
         if options.bucket_url is None:
@@ -111,7 +111,7 @@ def _create_topic(log: Log, options: DemoOptions) -> None:
     log.topics.create(flights, partitions=options.partitions)
 
 
-def _produce(log: Log, report: Report, tally: Tally, options: DemoOptions) -> None:
+def _produce(log: Log, report: DemoReport, tally: Tally, options: DemoOptions) -> None:
     flights = flights_topic()
     expected = tally.expecting(read_flights(options.limit), flights.value_format.encode)
     with (
@@ -122,16 +122,16 @@ def _produce(log: Log, report: Report, tally: Tally, options: DemoOptions) -> No
         producer.send_many(flights, bar.over(expected), key=lambda flight: flight.carrier)
 
 
-def _measure(bucket_url: str, report: Report) -> None:
-    from tiered_storage import keys
-    from tiered_storage.location import open_sync_bucket
+def _measure(bucket_url: str, report: DemoReport) -> None:
+    from bucketlog.tiered_storage import keys
+    from bucketlog.tiered_storage.backends.location import open_sync_bucket
 
     with closing(open_sync_bucket(bucket_url)) as bucket:
         sizes = [info.size_bytes for info in bucket.list(keys.LOG)]
     report.objects, report.object_bytes = len(sizes), sum(sizes)
 
 
-def _replay(bucket_url: str, data: Path, report: Report) -> bool:
+def _replay(bucket_url: str, data: Path, report: DemoReport) -> bool:
     """False where Spark cannot run here, having said why."""
     from bucketlog.demo.replay import replay_flights
 
@@ -146,7 +146,7 @@ def _replay(bucket_url: str, data: Path, report: Report) -> bool:
     return True
 
 
-def _print(report: Report, tally: Tally, *, complete: bool, bucket_url: str) -> int:
+def _print(report: DemoReport, tally: Tally, *, complete: bool, bucket_url: str) -> int:
     replayed = None if report.replayed is None else tally.compare_replay(report.replayed)
     if tally.consumed != tally.produced:
         tally.mismatches.append(f"{tally.produced} produced, {tally.consumed} consumed")

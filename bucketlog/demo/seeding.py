@@ -7,10 +7,10 @@ from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
-from bucketlog.cli.output import progress
 from bucketlog.client.log import connect
 from bucketlog.client.producer import Producer
 from bucketlog.demo.flights import FLIGHTS, flights_path, flights_topic, read_flights
+from bucketlog.terminal import progress
 
 PARTITIONS = 4
 BURST = 5_000
@@ -19,7 +19,7 @@ DELIVERY_TIMEOUT_S = 10.0
 FLUSH_S = 0.5
 
 
-class Seeded(NamedTuple):
+class SeedResult(NamedTuple):
     """`is_new`: the records were loaded now."""
 
     topic: str
@@ -32,7 +32,7 @@ def check_seed() -> None:
     flights_path()
 
 
-def seed_flights(bootstrap: str, records: int, check: Callable[[], None]) -> Seeded:
+def seed_flights(bootstrap: str, records: int, check: Callable[[], None]) -> SeedResult:
     """The first `records` flights as topic `flights`: JSON values, keys are carriers. `check`
     raises where the cluster has ended. Raises `LogError`."""
     topic = flights_topic()
@@ -40,7 +40,7 @@ def seed_flights(bootstrap: str, records: int, check: Callable[[], None]) -> See
         if any(info.name == topic.name for info in log.topics.list()):
             parts = log.topics.describe(topic).partitions
             there = sum(part.latest - part.earliest for part in parts)
-            return Seeded(topic.name, there, is_new=False)
+            return SeedResult(topic.name, there, is_new=False)
         log.topics.create(topic, partitions=PARTITIONS)
         with (
             progress(f"seed {topic.name}", min(records, FLIGHTS)) as bar,
@@ -50,7 +50,7 @@ def seed_flights(bootstrap: str, records: int, check: Callable[[], None]) -> See
             while burst := list(islice(flights, BURST)):
                 loaded += producer.send_many(topic, burst, key=lambda flight: flight.carrier)
                 _settle(producer, check)
-        return Seeded(topic.name, loaded, is_new=True)
+        return SeedResult(topic.name, loaded, is_new=True)
 
 
 def _settle(producer: Producer, check: Callable[[], None]) -> None:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spark_jobs.options import ReadOptions
-    from spark_jobs.parquet_target import ReplayReport
-    from spark_jobs.parquet_writing import ParquetSettings, Written
-    from spark_jobs.replay_plan import ReplayPlan
-    from tiered_storage.location import S3Options
+    from bucketlog.log_reader.options import ReadOptions
+    from bucketlog.log_reader.parquet_target import ReplayReport
+    from bucketlog.log_reader.parquet_writing import FileRecords, ParquetSettings
+    from bucketlog.log_reader.replay_plan import ReplayPlan
+    from bucketlog.tiered_storage.backends.location import S3Options
 
 
 class _StoppedError(Exception):
@@ -35,8 +35,8 @@ def write_locally(
     on_rows: Callable[[int, int], None] | None,
 ) -> "ReplayReport":
     """As `spark_jobs.parquet_lane.write_parquet`, which see; the same files."""
-    from spark_jobs.parquet_target import parse_target, replacing, report_of
-    from spark_jobs.parquet_writing import (
+    from bucketlog.log_reader.parquet_target import parse_target, replacing, report_of
+    from bucketlog.log_reader.parquet_writing import (
         ParquetSettings,
         TaskName,
         chosen_columns,
@@ -62,7 +62,7 @@ def write_locally(
         closing(plan.open_source()) as source,
     ):
 
-        def write(task: int) -> "list[Written]":
+        def write(task: int) -> "list[FileRecords]":
             pieces = plan.tasks[task]
             bucket = replacement.bucket
             return write_task(

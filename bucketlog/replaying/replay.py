@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Literal, TypeAlias, TypeVar, overload
 
 from bucketlog.client.lines import to_json_line
 from bucketlog.client.topic import Record, Topic
-from bucketlog.errors import ConfigurationError
-from bucketlog.model import WallClock
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.extras import check_installed, needed
+from bucketlog.log_format.model import WallClock
 from bucketlog.replaying.selection import Moment, OffsetRange, Selection
 from bucketlog.replaying.streaming import in_order
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from spark_jobs.parquet_target import ReplayReport
-    from spark_jobs.parquet_writing import ParquetSettings
-    from spark_jobs.plan import TaskPiece
-    from spark_jobs.replay_plan import ReplayPlan
-    from tiered_storage.location import S3Options
+    from bucketlog.log_reader.parquet_target import ReplayReport
+    from bucketlog.log_reader.parquet_writing import ParquetSettings
+    from bucketlog.log_reader.plan import TaskPiece
+    from bucketlog.log_reader.replay_plan import ReplayPlan
+    from bucketlog.tiered_storage.backends.location import S3Options
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -111,7 +111,7 @@ def replay(
     of the Spark source, such as `failOnDataLoss`. Raises `ConfigurationError`.
     """
     named: Topic[Any, Any] = Topic(topic) if isinstance(topic, str) else topic
-    _needs("pyarrow", "arrow")
+    check_installed("replay")
     if threads < 1:
         raise ConfigurationError(f"threads {threads}", remedy="give 1 or more")
     for name in columns or ():
@@ -148,7 +148,7 @@ class Replay(Generic[K, V]):
         columns: tuple[str, ...],
         threads: int,
     ) -> None:
-        from spark_jobs.replay_plan import replay_options
+        from bucketlog.log_reader.replay_plan import replay_options
 
         self.topic = topic
         self._options = dict(options)
@@ -166,13 +166,13 @@ class Replay(Generic[K, V]):
         """What is to be read, as it was at the first use: `records` (None where a batch is cut),
         `stored_bytes`, `ranges` of offsets. Raises `ConfigurationError` where the log, the topic or
         an offset is not there, `CorruptObjectError`, and the bucket's errors."""
-        from spark_jobs.replay_plan import plan_replay
+        from bucketlog.log_reader.replay_plan import plan_replay
 
         return plan_replay(self._parsed, cores=lambda: self._threads)
 
     def cluster_id(self) -> str:
         """Whose bucket it is. Raises as `plan`."""
-        from tiered_storage.identity import read_cluster_sync
+        from bucketlog.tiered_storage.identity import read_cluster_sync
 
         with closing(self.plan.open_source()) as bucket:
             return str(read_cluster_sync(bucket).cluster_id)
@@ -185,19 +185,19 @@ class Replay(Generic[K, V]):
     def to_arrow(self) -> ArrowTable:
         import pyarrow as pa
 
-        from spark_jobs.columns import arrow_schema
+        from bucketlog.log_reader.columns import arrow_schema
 
         return pa.Table.from_batches(self.batches(), schema=arrow_schema(self._columns))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Raises `ConfigurationError` where pandas is missing."""
-        _needs("pandas", "pandas")
+        needed("pandas", "pandas")
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> "polars.DataFrame":
         """Raises `ConfigurationError` where polars is missing."""
-        _needs("polars", "polars")
+        needed("polars", "polars")
         import polars
 
         frame = polars.from_arrow(self.to_arrow())
@@ -283,8 +283,8 @@ class Replay(Generic[K, V]):
     def _batches(
         self, columns: Sequence[str], on_rows: Rows | None
     ) -> Generator[ArrowBatch, None, None]:
-        from spark_jobs.fetch import read_pieces
-        from spark_jobs.replay_plan import smaller_tasks
+        from bucketlog.log_reader.fetch import read_pieces
+        from bucketlog.log_reader.replay_plan import smaller_tasks
 
         plan = self.plan
         with closing(plan.open_source()) as bucket:
@@ -322,7 +322,7 @@ class Replay(Generic[K, V]):
 def as_s3_options(s3: "S3Options | Mapping[str, Any] | None") -> "S3Options | None":
     if s3 is None or not isinstance(s3, Mapping):
         return s3
-    from tiered_storage.location import parse_s3_options
+    from bucketlog.tiered_storage.backends.location import parse_s3_options
 
     return parse_s3_options(s3)
 
@@ -336,12 +336,3 @@ def _s3_options(s3: "S3Options | Mapping[str, Any] | None") -> dict[str, str]:
         for name, value in given.model_dump(exclude_unset=True).items()
         if value is not None
     }
-
-
-def _needs(module: str, extra: str) -> None:
-    try:
-        import_module(module)
-    except ImportError as error:
-        raise ConfigurationError(
-            f"{module} is not installed", remedy=f"pip install 'bucketlog[{extra}]'"
-        ) from error

@@ -7,19 +7,18 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import TypeAlias
 
-from bucketlog.client.durations import MS_BY_UNIT
-from bucketlog.errors import ConfigurationError
-from bucketlog.model import WallClock
+from bucketlog.log_format.durations import is_duration, parse_duration_ms
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.model import WallClock
 
 Moment: TypeAlias = datetime | date | str
 OffsetRange: TypeAlias = int | tuple[int | None, int | None]
 """The first offset, or the first one and the one after the last; None: as the log has it."""
 
 _EARLIEST, _LATEST = -2, -1
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 _REMEDY = (
     "a datetime, a date as 2026-01-31, a time as 2026-01-31T12:00Z, or so far back: 7d, 2h, 30m"
 )
@@ -89,10 +88,8 @@ def milliseconds(name: str, moment: Moment, clock: WallClock) -> int:
     Raises `ConfigurationError`.
     """
     if isinstance(moment, str):
-        length = _DURATION.fullmatch(moment.strip())
-        if length is not None:
-            back = float(length[1]) * timedelta(milliseconds=MS_BY_UNIT[length[2]])
-            return max(0, clock() - back // timedelta(milliseconds=1))
+        if is_duration(moment):
+            return max(0, clock() - parse_duration_ms(moment))
         try:
             moment = datetime.fromisoformat(moment.strip())
         except ValueError:

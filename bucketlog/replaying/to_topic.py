@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from bucketlog.client.topic import Topic
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.client.log import Log

@@ -8,7 +8,7 @@ SDK in production, or a service's other tests, pays nothing. Loading it imports 
 Under pytest-xdist all workers share one cluster, which costs 1 to 2 s and 100 MB once. It belongs
 to the process that runs the workers: that one outlives them all, so no worker has to be the last
 one, and a worker that crashes takes nothing with it. Tests stay apart by their topics, whose names
-no other test has, in any run. However pytest ends, its cluster does (`bucketlog.embedded_guard`).
+no other test has, in any run. However pytest ends, its cluster does (`bucketlog.embedded.guard`).
 
 PYTEST_DONT_REWRITE: there is no assertion here, and a conftest.py may import the types first.
 """
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bucketlog.errors import BucketlogError
-from bucketlog.testing.cluster import Cluster, PluginSettings, add_options, running, told
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.testing.cluster import Cluster, PluginSettings, add_options, error_text, running
 from bucketlog.testing.records import ConsumerFactory, RecordReader
 from bucketlog.testing.topics import TopicFactory, random_suffix
 
@@ -101,7 +101,7 @@ def bucketlog_cluster(
                 folder = settings.data_dir or tmp_path_factory.getbasetemp() / "bucketlog"
                 cluster = stack.enter_context(running(folder, keep=bool(settings.data_dir)))
         except BucketlogError as error:
-            pytest.fail(told(error), pytrace=False)
+            pytest.fail(error_text(error), pytrace=False)
         yield cluster
 
 

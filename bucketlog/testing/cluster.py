@@ -11,7 +11,7 @@ from typing import Self
 
 import pytest
 
-from bucketlog.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 
 BOOTSTRAP_VARIABLE = "BUCKETLOG_TEST_BOOTSTRAP"
 DEFAULT_PARTITIONS = 1
@@ -96,7 +96,7 @@ class PluginSettings:
 def running(data_dir: Path, *, keep: bool) -> Iterator[Cluster]:
     """A cluster on `data_dir`. Unless they are kept, the data go; the log stays for as long as
     pytest keeps its temporary folders. Raises `BucketlogError`."""
-    from bucketlog.embedded import EmbeddedCluster
+    from bucketlog.embedded.cluster import EmbeddedCluster
 
     with EmbeddedCluster(data_dir) as embedded:
         yield Cluster(
@@ -106,7 +106,7 @@ def running(data_dir: Path, *, keep: bool) -> Iterator[Cluster]:
         shutil.rmtree(data_dir / "bucket", ignore_errors=True)
 
 
-def told(error: BucketlogError) -> str:
+def error_text(error: BucketlogError) -> str:
     """With what the error knows of the broker's log."""
     return "\n".join([f"bucketlog: {error}", *getattr(error, "__notes__", ())])
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, TypeAlias
 
-from bucketlog.errors import BucketlogError
-from bucketlog.testing.cluster import Cluster, told
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.testing.cluster import Cluster, error_text
 
 Address: TypeAlias = tuple[str, int, bytes]
 """Host, port and key: other users of this machine are not answered."""
@@ -81,7 +81,7 @@ class SharedCluster:
                 try:
                     self._outcome = self._stack.enter_context(self._start(folder))
                 except BucketlogError as error:
-                    self._outcome = told(error)
+                    self._outcome = error_text(error)
             return self._outcome
 
 

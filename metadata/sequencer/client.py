@@ -12,43 +12,43 @@ from typing import Any, cast
 import ormsgpack
 from redis.asyncio import Redis
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     ConfigurationError,
     SequencerError,
     SequencerLostError,
     SequencerUnavailableError,
 )
-from bucketlog.model import SegmentId, Ticket, TopicId, WallClock, WriterId
-from metadata.sequencer.group_verbs import GroupVerbs
-from metadata.sequencer.redis_keys import STAGED
-from metadata.sequencer.requests import (
+from bucketlog.log_format.model import SegmentId, Ticket, TopicId, WallClock, WriterId
+from bucketlog.metadata.sequencer.group_verbs import GroupVerbs
+from bucketlog.metadata.sequencer.redis_keys import STAGED
+from bucketlog.metadata.sequencer.requests import (
     Activation,
     BatchAnswer,
     BatchStatus,
     BrokerAddress,
-    ControlStatus,
-    Fence,
+    FactStatus,
+    FenceResult,
     FenceStatus,
-    Identity,
-    Member,
-    Membership,
-    NodeIdTaken,
+    LiveBroker,
+    LiveBrokers,
+    NodeIdConflict,
     OverdueReason,
     OverdueWriter,
     Position,
-    Published,
+    PublishResult,
     PublishStatus,
     Reservation,
+    ServerIdentity,
     VisibleSegment,
-    WantedControl,
+    WantedFact,
     WantedPartition,
     WantedTierEntry,
     WantedTopicChange,
 )
-from metadata.sequencer.script_runner import LOST_REMEDY
-from metadata.sequencer.scripts import Verb
-from metadata.sequencer.server_clock import ServerClock
-from metadata.sequencer.staging import staged_records
+from bucketlog.metadata.sequencer.script_runner import LOST_REMEDY
+from bucketlog.metadata.sequencer.scripts import SequencerVerb
+from bucketlog.metadata.sequencer.server_clock import ServerClock
+from bucketlog.metadata.sequencer.staging import staged_records
 
 STAGE_CHUNK = 2000
 MASTER = "master"
@@ -84,7 +84,7 @@ class Sequencer(GroupVerbs):
     async def _clock_ms(self) -> int:
         return await self._server_clock.now_ms() if self._now_ms is None else self._now_ms()
 
-    async def check_server(self) -> Identity:
+    async def check_server(self) -> ServerIdentity:
         """Identity, after refusing a server that may evict (`ConfigurationError`), and one that is
         no primary now (`SequencerUnavailableError`)."""
         memory = cast(dict[str, Any], await self._guard(self._redis.info("memory")))
@@ -102,10 +102,10 @@ class Sequencer(GroupVerbs):
             )
         return identity
 
-    async def identity(self) -> Identity:
+    async def identity(self) -> ServerIdentity:
         server = cast(dict[str, Any], await self._guard(self._redis.info("server")))
         replication = cast(dict[str, Any], await self._guard(self._redis.info("replication")))
-        return Identity(
+        return ServerIdentity(
             str(server["run_id"]), str(replication["master_replid"]), str(replication["role"])
         )
 
@@ -119,12 +119,12 @@ class Sequencer(GroupVerbs):
         session_timeout_ms: int,
         role_timeout_ms: int,
         serves: bool,
-    ) -> Membership | NodeIdTaken:
+    ) -> LiveBrokers | NodeIdConflict:
         """Join or stay, and say that `writer` lives. Without a node id the lowest free one is given
         (one's own is kept). Works while no epoch is active."""
         now_ms = await self._asked_ms()
         status, *rest = await self._run(
-            Verb.HEARTBEAT,
+            SequencerVerb.HEARTBEAT,
             "" if node_id is None else node_id,
             incarnation,
             now_ms,
@@ -135,12 +135,12 @@ class Sequencer(GroupVerbs):
             role_timeout_ms,
         )
         if status == "taken":
-            return NodeIdTaken(*rest)
+            return NodeIdConflict(*rest)
         own, members, now_ms = rest
-        return Membership(
+        return LiveBrokers(
             own,
             tuple(
-                Member(node, broker, serves, BrokerAddress(host, port, zone))
+                LiveBroker(node, broker, serves, BrokerAddress(host, port, zone))
                 for node, broker, serves, host, port, zone in members
             ),
             now_ms,
@@ -148,22 +148,22 @@ class Sequencer(GroupVerbs):
 
     async def leave(self, node_id: int, incarnation: str) -> None:
         """From now on nobody has to wait for this broker."""
-        await self._run(Verb.LEAVE, node_id, incarnation)
+        await self._run(SequencerVerb.LEAVE, node_id, incarnation)
 
     async def check_state(self, epoch: int) -> None:
         """Raises `SequencerLostError` if the epoch's state is not there any more."""
-        status, *rest = await self._run(Verb.CHECK_STATE, epoch)
+        status, *rest = await self._run(SequencerVerb.CHECK_STATE, epoch)
         if status != "ok":
             self._raise_lost(status, rest)
 
     async def active_epoch(self) -> int | None:
         """The epoch whose state is whole on this very server."""
-        status, *rest = await self._run(Verb.ACTIVE_EPOCH)
+        status, *rest = await self._run(SequencerVerb.ACTIVE_EPOCH)
         return int(rest[0]) if status == "ok" else None
 
     async def position(self, epoch: int) -> Position:
         """Where the epoch is, at one moment: for a broker that joins."""
-        status, *rest = await self._run(Verb.POSITION, epoch)
+        status, *rest = await self._run(SequencerVerb.POSITION, epoch)
         if status != "ok":
             self._raise_lost(status, rest)
         visible, next_ticket, open_tickets = rest
@@ -171,7 +171,7 @@ class Sequencer(GroupVerbs):
 
     async def visible_number(self, epoch: int) -> int:
         """The number of the last visible segment of the stream."""
-        status, *rest = await self._run(Verb.VISIBLE_NUMBER, epoch)
+        status, *rest = await self._run(SequencerVerb.VISIBLE_NUMBER, epoch)
         if status != "ok":
             self._raise_lost(status, rest)
         return int(rest[0])
@@ -197,7 +197,7 @@ class Sequencer(GroupVerbs):
                 await self._guard(self._redis.hset(key, items=chunk))
         identity = activation.identity
         status, *rest = await self._run(
-            Verb.ACTIVATE,
+            SequencerVerb.ACTIVATE,
             activation.epoch,
             activation.nonce,
             identity.run_id,
@@ -212,13 +212,15 @@ class Sequencer(GroupVerbs):
         self._last_ticket = None
 
     async def register_writer(self, epoch: int, writer: WriterId) -> None:
-        status, *rest = await self._run(Verb.REGISTER_WRITER, epoch, writer, await self._asked_ms())
+        status, *rest = await self._run(
+            SequencerVerb.REGISTER_WRITER, epoch, writer, await self._asked_ms()
+        )
         if status != "ok":
             self._raise_lost(status, rest)
 
     async def producer_ids(self, epoch: int, count: int) -> int:
         """The first of `count` producer ids, unique for ever."""
-        status, *rest = await self._run(Verb.PRODUCER_IDS, epoch, count)
+        status, *rest = await self._run(SequencerVerb.PRODUCER_IDS, epoch, count)
         if status != "ok":
             self._raise_lost(status, rest)
         return epoch << 40 | int(rest[0])
@@ -230,16 +232,16 @@ class Sequencer(GroupVerbs):
         request_id: str,
         *,
         partitions: Sequence[WantedPartition],
-        control: Sequence[WantedControl] = (),
+        facts: Sequence[WantedFact] = (),
     ) -> Reservation:
         """Reserve offsets for a writer's next segment; repeatable with the same request id.
 
         Raises `WriterFencedError` where the writer was sealed."""
-        packed = _pack_request(partitions, control)
+        packed = _pack_request(partitions, facts)
         before = self._known_before(segment.writer, request_id)
         now_ms = await self._clock_ms()
         status, *rest = await self._run(
-            Verb.RESERVE, epoch, segment.writer, segment.seq, request_id, now_ms, packed
+            SequencerVerb.RESERVE, epoch, segment.writer, segment.seq, request_id, now_ms, packed
         )
         if status not in ("ok", "none"):
             self._raise_lost(status, rest)
@@ -261,7 +263,7 @@ class Sequencer(GroupVerbs):
                 [BatchAnswer(BatchStatus(word), offset) for word, offset in part]
                 for part in batches
             ],
-            control=[ControlStatus(word) for word in statuses],
+            fact_statuses=[FactStatus(word) for word in statuses],
         )
 
     def _known_before(self, writer: WriterId, request_id: str) -> Ticket | None:
@@ -274,11 +276,11 @@ class Sequencer(GroupVerbs):
 
     async def publish(
         self, epoch: int, segment: SegmentId, *, footer: bytes, object_size_bytes: int
-    ) -> Published:
+    ) -> PublishResult:
         """Tell that the segment's object is in the bucket, whoever wrote it; `footer` has the
         trailer."""
         status, *rest = await self._run(
-            Verb.PUBLISH,
+            SequencerVerb.PUBLISH,
             epoch,
             segment.writer,
             segment.seq,
@@ -287,30 +289,30 @@ class Sequencer(GroupVerbs):
             self._stream_segments_max,
         )
         if status == PublishStatus.VOID:
-            return Published(PublishStatus.VOID, rest[0])
+            return PublishResult(PublishStatus.VOID, rest[0])
         if rest:
             self._raise_lost(status, rest)
-        return Published(PublishStatus(status), -1)
+        return PublishResult(PublishStatus(status), -1)
 
-    async def fence(self, epoch: int, segment: SegmentId) -> Fence:
+    async def fence(self, epoch: int, segment: SegmentId) -> FenceResult:
         """A seal stands at the segment's key: its reservation and the later ones become void.
         REFUSED unless it is the writer's first pending one, or its next. May be repeated."""
         status, *rest = await self._run(
-            Verb.FENCE, epoch, segment.writer, segment.seq, self._stream_segments_max
+            SequencerVerb.FENCE, epoch, segment.writer, segment.seq, self._stream_segments_max
         )
         if status == FenceStatus.REFUSED:
-            return Fence(FenceStatus.REFUSED, rest[0], [])
+            return FenceResult(FenceStatus.REFUSED, rest[0], [])
         if len(rest) != 2:
             self._raise_lost(status, rest)
         fields = [field.split(":") for field in rest[1]]
         stamps_wanted = [(TopicId(bytes.fromhex(topic)), int(number)) for topic, number in fields]
-        return Fence(FenceStatus.FENCED, rest[0], sorted(stamps_wanted))
+        return FenceResult(FenceStatus.FENCED, rest[0], sorted(stamps_wanted))
 
     async def overdue(self, epoch: int, *, silent_ms: int, pending_ms: int) -> list[OverdueWriter]:
         """Unfenced writers without a heartbeat for more than `silent_ms`, or with a reservation
         that is pending for more than `pending_ms`."""
         now_ms = await self._asked_ms()
-        status, *rest = await self._run(Verb.OVERDUE, epoch, now_ms, silent_ms, pending_ms)
+        status, *rest = await self._run(SequencerVerb.OVERDUE, epoch, now_ms, silent_ms, pending_ms)
         if status != "ok":
             self._raise_lost(status, rest)
         return [
@@ -354,7 +356,7 @@ def _visible(stream_id: bytes, fields: dict[bytes, bytes]) -> VisibleSegment:
     return VisibleSegment(epoch, number, segment, ticket, fields[b"index"], size)
 
 
-def _pack_request(partitions: Sequence[WantedPartition], control: Sequence[WantedControl]) -> bytes:
+def _pack_request(partitions: Sequence[WantedPartition], control: Sequence[WantedFact]) -> bytes:
     rows: dict[tuple[str, bytes], int] = {}
     parts = []
     for part in partitions:

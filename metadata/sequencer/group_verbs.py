@@ -7,23 +7,23 @@ commits nothing any more. All is gone with the epoch: members join anew then.
 
 import ormsgpack
 
-from bucketlog.errors import SequencerError
-from metadata.sequencer.requests import GroupRow, TakenGroup
-from metadata.sequencer.script_runner import ScriptRunner
-from metadata.sequencer.scripts import Verb
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover
+from bucketlog.metadata.sequencer.script_runner import ScriptRunner
+from bucketlog.metadata.sequencer.scripts import SequencerVerb
 
 NO_TERM = 0
 """Of a group that was forgotten while entries of it were open."""
 
 
 class GroupVerbs(ScriptRunner):
-    async def take_group(self, epoch: int, group: str, incarnation: str) -> TakenGroup:
+    async def take_group(self, epoch: int, group: str, incarnation: str) -> GroupTakeover:
         """Become the group's coordinator. Asked again after a lost answer, it gives a new term."""
-        status, *rest = await self._run(Verb.TAKE_GROUP, epoch, group, incarnation)
+        status, *rest = await self._run(SequencerVerb.TAKE_GROUP, epoch, group, incarnation)
         if status != "ok":
             self._raise_lost(status, rest)
         term, revision, open_tickets, snapshot = rest
-        return TakenGroup(term, revision, snapshot, frozenset(open_tickets))
+        return GroupTakeover(term, revision, snapshot, frozenset(open_tickets))
 
     async def store_group(
         self,
@@ -39,7 +39,7 @@ class GroupVerbs(ScriptRunner):
 
         Raises `SequencerError` where a later revision is stored already."""
         status, *rest = await self._run(
-            Verb.STORE_GROUP,
+            SequencerVerb.STORE_GROUP,
             epoch,
             group,
             term,
@@ -52,22 +52,22 @@ class GroupVerbs(ScriptRunner):
             raise SequencerError(
                 f"revision {revision} of group {group!r} comes after revision {rest[0]}"
             )
-        return self._is_mine(status, rest)
+        return self._is_owned(status, rest)
 
     async def forget_group(self, epoch: int, group: str, term: int) -> bool:
         """Let go of all that is stored of the group, and of its term; may be repeated. False: it
         was taken since."""
-        status, *rest = await self._run(Verb.FORGET_GROUP, epoch, group, term)
-        return self._is_mine(status, rest)
+        status, *rest = await self._run(SequencerVerb.FORGET_GROUP, epoch, group, term)
+        return self._is_owned(status, rest)
 
-    def _is_mine(self, status: str, rest: list[str]) -> bool:
+    def _is_owned(self, status: str, rest: list[str]) -> bool:
         if status not in ("ok", "not_coordinator"):
             self._raise_lost(status, rest)
         return bool(status == "ok")
 
     async def list_groups(self, epoch: int) -> list[GroupRow]:
         """The groups that were taken and not forgotten, sorted by id."""
-        status, *rest = await self._run(Verb.LIST_GROUPS, epoch)
+        status, *rest = await self._run(SequencerVerb.LIST_GROUPS, epoch)
         if status != "ok":
             self._raise_lost(status, rest)
         (parts,) = rest

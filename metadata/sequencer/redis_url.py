@@ -17,8 +17,8 @@ from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection, Connection, parse_url
 from redis.exceptions import RedisError
 
-from bucketlog.errors import ConfigurationError
-from metadata.sequencer.redis_primary import (
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.metadata.sequencer.redis_primary import (
     Address,
     ClusterLocator,
     Locator,
@@ -46,7 +46,7 @@ def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Re
         "driver_info": None,
     }
     try:
-        server, locator = _understood(url, ours)
+        server, locator = _parse_locator(url, ours)
         pool = PrimaryPool(
             locator=locator, max_connections=max_connections, timeout=timeout_s, **server
         )
@@ -58,7 +58,7 @@ def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Re
     return Redis.from_pool(pool)
 
 
-def _understood(url: str, ours: dict[str, Any]) -> tuple[dict[str, Any], Locator | None]:
+def _parse_locator(url: str, ours: dict[str, Any]) -> tuple[dict[str, Any], Locator | None]:
     """What connections to the server are made of, and who says where it is."""
     parts = urlsplit(url)
     scheme, login = parts.scheme, parts.netloc.rpartition("@")[0]

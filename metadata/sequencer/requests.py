@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from bucketlog.model import SegmentId, Ticket, TopicId, WriterId
-from metadata.fold import LogState
+from bucketlog.log_format.model import SegmentId, Ticket, TopicId, WriterId
+from bucketlog.metadata.fold import LogState
 
 
 class BatchStatus(StrEnum):
@@ -24,7 +24,7 @@ class BatchStatus(StrEnum):
     OFFSET_LIMIT = "offset_limit"
 
 
-class ControlStatus(StrEnum):
+class FactStatus(StrEnum):
     """NOT_COORDINATOR: another broker has taken the group since."""
 
     OK = "ok"
@@ -42,7 +42,7 @@ class PublishStatus(StrEnum):
     VOID = "void"
 
 
-class Published(NamedTuple):
+class PublishResult(NamedTuple):
     """`fenced_seq` is where the writer was fenced, -1 unless the status is VOID."""
 
     status: PublishStatus
@@ -54,7 +54,7 @@ class FenceStatus(StrEnum):
     REFUSED = "refused"
 
 
-class Fence(NamedTuple):
+class FenceResult(NamedTuple):
     """`first`: where the writer is fenced; of a refusal the writer's first pending seq, or its next
     where none is pending. `stamps_wanted`: partitions of the voided reservations that still exist
     (topic id, partition), sorted; readers of the bucket alone need fresh stamps of them."""
@@ -128,7 +128,7 @@ class WantedTierEntry(NamedTuple):
     """An entry about tiers: in order with all others of its kind, and never refused."""
 
 
-WantedControl: TypeAlias = WantedTopicChange | WantedGroupEntry | WantedTierEntry
+WantedFact: TypeAlias = WantedTopicChange | WantedGroupEntry | WantedTierEntry
 
 
 class BatchAnswer(NamedTuple):
@@ -145,10 +145,10 @@ class Reservation:
     low_ticket: int
     hw_stamps: Sequence[int]
     batches: Sequence[Sequence[BatchAnswer]]
-    control: Sequence[ControlStatus]
+    fact_statuses: Sequence[FactStatus]
 
 
-class Identity(NamedTuple):
+class ServerIdentity(NamedTuple):
     """Which server, with which data. `run_id` alone is not enough (commit protocol, "Words")."""
 
     run_id: str
@@ -175,7 +175,7 @@ class BrokerAddress(NamedTuple):
     zone: str
 
 
-class Member(NamedTuple):
+class LiveBroker(NamedTuple):
     """A live broker. It `serves` once it listens, until it begins to leave or is silent for so
     long that clients had better go elsewhere."""
 
@@ -185,15 +185,15 @@ class Member(NamedTuple):
     address: BrokerAddress
 
 
-class Membership(NamedTuple):
+class LiveBrokers(NamedTuple):
     """Who lives, by node id; `node_id` is one's own. `now_ms` is the sequencer's time of day."""
 
     node_id: int
-    members: tuple[Member, ...]
+    members: tuple[LiveBroker, ...]
     now_ms: int
 
 
-class NodeIdTaken(NamedTuple):
+class NodeIdConflict(NamedTuple):
     """Another live incarnation has the node id; its last heartbeat was `age_ms` ago."""
 
     node_id: int
@@ -201,7 +201,7 @@ class NodeIdTaken(NamedTuple):
     age_ms: int
 
 
-class TakenGroup(NamedTuple):
+class GroupTakeover(NamedTuple):
     """A group is this broker's: under `term` alone it is stored and its offsets are committed.
 
     `revision` (0 at first) and `snapshot` are what was last stored. `open_tickets`: entries of
@@ -230,5 +230,5 @@ class Activation:
 
     epoch: int
     nonce: str
-    identity: Identity
+    identity: ServerIdentity
     state: LogState

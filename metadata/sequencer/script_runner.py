@@ -26,16 +26,16 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     ConfigurationError,
     SequencerError,
     SequencerLostError,
     SequencerUnavailableError,
     WriterFencedError,
 )
-from metadata.sequencer.redis_keys import KEYS, key_prefix
-from metadata.sequencer.redis_primary import PrimaryPool
-from metadata.sequencer.scripts import Verb, script_text
+from bucketlog.metadata.sequencer.redis_keys import KEYS, key_prefix
+from bucketlog.metadata.sequencer.redis_primary import PrimaryPool
+from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
 
 T = TypeVar("T")
 
@@ -68,19 +68,19 @@ class ScriptRunner:
         if self._pool is not None:
             self._pool.serve(self._prefix)
         self._keys = [self._prefix + key.name for key in KEYS]
-        self._is_let_in = False
+        self._is_start_complete = False
         self._shas = {
             verb: hashlib.sha1(script_text(verb).encode(), usedforsecurity=False).hexdigest()
-            for verb in Verb
+            for verb in SequencerVerb
         }
 
-    def is_let_in(self) -> None:
+    def note_start_complete(self) -> None:
         """Login and permissions were good for all that a start needs. What is refused from now on
         is waited for: somebody changes them, and will not have to restart brokers after it."""
-        self._is_let_in = True
+        self._is_start_complete = True
 
     def _refused(self, message: str, remedy: str) -> ConfigurationError | SequencerUnavailableError:
-        kind = SequencerUnavailableError if self._is_let_in else ConfigurationError
+        kind = SequencerUnavailableError if self._is_start_complete else ConfigurationError
         return kind(message, remedy=remedy)
 
     async def follow_primary(self, interval_ms: int) -> None:
@@ -141,7 +141,9 @@ class ScriptRunner:
                 f"Redis is unreachable: {error}", remedy="check that it runs; the call is repeated"
             ) from error
 
-    async def _run(self, verb: Verb, *args: str | bytes | int, extra: Sequence[str] = ()) -> Any:
+    async def _run(
+        self, verb: SequencerVerb, *args: str | bytes | int, extra: Sequence[str] = ()
+    ) -> Any:
         keys = [*self._keys, *extra]
         try:
             raw = await self._guard(

@@ -8,10 +8,10 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 
-from metadata.sequencer.redis_keys import lua_key_table
+from bucketlog.metadata.sequencer.redis_keys import lua_key_table
 
 
-class Verb(StrEnum):
+class SequencerVerb(StrEnum):
     RESERVE = "reserve"
     PUBLISH = "publish"
     FENCE = "fence"
@@ -31,31 +31,31 @@ class Verb(StrEnum):
     ACTIVATE = "activate"
 
 
-_PARTS: dict[Verb, tuple[str, ...]] = {
-    Verb.RESERVE: ("identity", "records", "open_lists", "group_records"),
-    Verb.PUBLISH: ("identity", "records", "open_lists", "group_records", "settle"),
-    Verb.FENCE: ("identity", "records", "open_lists", "group_records", "settle"),
-    Verb.REGISTER_WRITER: ("identity", "records"),
-    Verb.OVERDUE: ("identity", "records", "open_lists"),
-    Verb.PRODUCER_IDS: ("identity",),
-    Verb.POSITION: ("identity",),
-    Verb.VISIBLE_NUMBER: ("identity",),
-    Verb.TAKE_GROUP: ("identity", "records", "open_lists", "group_records"),
-    Verb.STORE_GROUP: ("identity", "records", "group_records"),
-    Verb.FORGET_GROUP: ("identity", "records", "group_records"),
-    Verb.LIST_GROUPS: ("identity", "group_records"),
-    Verb.HEARTBEAT: ("records",),
-    Verb.LEAVE: (),
-    Verb.CHECK_STATE: ("identity",),
-    Verb.ACTIVE_EPOCH: ("identity",),
-    Verb.ACTIVATE: ("identity",),
+_PARTS: dict[SequencerVerb, tuple[str, ...]] = {
+    SequencerVerb.RESERVE: ("identity", "records", "open_lists", "group_records"),
+    SequencerVerb.PUBLISH: ("identity", "records", "open_lists", "group_records", "settle"),
+    SequencerVerb.FENCE: ("identity", "records", "open_lists", "group_records", "settle"),
+    SequencerVerb.REGISTER_WRITER: ("identity", "records"),
+    SequencerVerb.OVERDUE: ("identity", "records", "open_lists"),
+    SequencerVerb.PRODUCER_IDS: ("identity",),
+    SequencerVerb.POSITION: ("identity",),
+    SequencerVerb.VISIBLE_NUMBER: ("identity",),
+    SequencerVerb.TAKE_GROUP: ("identity", "records", "open_lists", "group_records"),
+    SequencerVerb.STORE_GROUP: ("identity", "records", "group_records"),
+    SequencerVerb.FORGET_GROUP: ("identity", "records", "group_records"),
+    SequencerVerb.LIST_GROUPS: ("identity", "group_records"),
+    SequencerVerb.HEARTBEAT: ("records",),
+    SequencerVerb.LEAVE: (),
+    SequencerVerb.CHECK_STATE: ("identity",),
+    SequencerVerb.ACTIVE_EPOCH: ("identity",),
+    SequencerVerb.ACTIVATE: ("identity",),
 }
 
 
 def lua_source(name: str) -> str:
-    return (files("metadata.sequencer") / "lua" / f"{name}.lua").read_text()
+    return (files("bucketlog.metadata.sequencer") / "lua" / f"{name}.lua").read_text()
 
 
 @cache
-def script_text(verb: Verb) -> str:
+def script_text(verb: SequencerVerb) -> str:
     return lua_key_table() + "\n".join(map(lua_source, (*_PARTS[verb], verb.value)))

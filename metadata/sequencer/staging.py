@@ -8,8 +8,8 @@ from typing import Any
 
 import ormsgpack
 
-from bucketlog.model import TopicPartition
-from metadata.fold import LogState
+from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.metadata.fold import LogState
 
 VISIBLE = -1
 
@@ -18,7 +18,7 @@ def _pack(record: Any) -> bytes:
     return ormsgpack.packb(record, default=tuple)
 
 
-def _field(partition: TopicPartition) -> str:
+def _field(partition: TopicIdPartition) -> str:
     return f"{partition.topic_id.hex()}:{partition.partition}"
 
 

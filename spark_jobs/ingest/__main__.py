@@ -1,6 +1,6 @@
 """Ingest, from a command line.
 
-    python -m spark_jobs.ingest --bucket s3://logs/prod --topics orders \
+    bucketlog spark ingest --bucket s3://logs/prod --topics orders \
         --schema 'id string, amount double' --parquet s3a://lake/orders
     spark-submit …/spark_jobs/ingest/__main__.py --bucket … --iceberg lake.db.orders
 
@@ -13,7 +13,6 @@ before stays; 2, wrong usage.
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -22,14 +21,15 @@ from uuid import uuid4
 
 from py4j.protocol import Py4JError
 
-from bucketlog.errors import BucketlogError
-from spark_jobs.ingest.job import MAX_BATCH_LOG_OFFSETS, IngestReport, ingest
-from spark_jobs.ingest.moment import IngestedLog
-from spark_jobs.ingest.parquet import parse_folder
-from spark_jobs.ingest.rows import parse_shape
-from spark_jobs.ingest.spark_failure import in_a_line
-from spark_jobs.ingest.target import Target
-from tiered_storage.location import S3Options, parse_s3_options
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.spark_jobs.ingest.job import MAX_BATCH_LOG_OFFSETS, IngestReport, ingest
+from bucketlog.spark_jobs.ingest.moment import IngestedLog
+from bucketlog.spark_jobs.ingest.parquet import parse_folder
+from bucketlog.spark_jobs.ingest.rows import parse_shape
+from bucketlog.spark_jobs.ingest.spark_failure import in_a_line
+from bucketlog.spark_jobs.ingest.target import IngestTarget
+from bucketlog.spark_jobs.submitting import is_submitted, run_as_module
+from bucketlog.tiered_storage.backends.location import S3Options, parse_s3_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m spark_jobs.ingest",
+        prog=program,
         description="Ingest topics with JSON values into Parquet by day or an Iceberg table, each "
         "record exactly once; run it again to go on. Prints a JSON report.",
     )
@@ -74,10 +74,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str], *, program: str) -> None:
     from pyspark.errors import PySparkException
 
-    parser = _parser()
+    parser = _parser(program)
     given = parser.parse_args(arguments)
     options = _pairs(parser, "option", given.option)
     conf = _pairs(parser, "conf", given.conf)
@@ -113,12 +113,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.write(json.dumps(_as_json(report)) + "\n")
 
 
-def _target(spark: "SparkSession", given: argparse.Namespace, s3: S3Options) -> Target:
+def _target(spark: "SparkSession", given: argparse.Namespace, s3: S3Options) -> IngestTarget:
     if given.iceberg:
-        from spark_jobs.ingest.iceberg import IcebergTarget
+        from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
 
         return IcebergTarget(spark, given.iceberg, new_id=_new_id)
-    from spark_jobs.ingest.parquet import ParquetTarget
+    from bucketlog.spark_jobs.ingest.parquet import ParquetTarget
 
     return ParquetTarget(spark, given.parquet, source=given.bucket, new_id=_new_id, s3=s3)
 
@@ -144,14 +144,14 @@ def _pairs(parser: argparse.ArgumentParser, name: str, given: Sequence[str]) -> 
 
 
 def _session(cores: int, conf: Mapping[str, str]) -> "SparkSession":
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit started us
+    if is_submitted():
         from pyspark.sql import SparkSession
 
         return SparkSession.builder.appName("bucketlog ingest").getOrCreate()
-    from spark_jobs.session import local_session
+    from bucketlog.spark_jobs.session import local_session
 
     return local_session(cores=cores, name="bucketlog ingest", config=conf)
 
 
 if __name__ == "__main__":
-    main()
+    run_as_module(main, module="bucketlog.spark_jobs.ingest", verb="bucketlog spark ingest")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from py4j.protocol import Py4JJavaError
 
-from bucketlog.errors import ConfigurationError, CorruptObjectError
-from spark_jobs.ingest.progress import Commit, IngestConflictError, Standing, TopicEnds
-from spark_jobs.ingest.rows import BATCH, DAY
+from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
+from bucketlog.spark_jobs.ingest.progress import Commit, IngestConflictError, TargetState, TopicEnds
+from bucketlog.spark_jobs.ingest.rows import BATCH, DAY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,13 +42,13 @@ class IcebergTarget:
         self._new_id = new_id
         self._added = 0
         self._base: int | None = None
-        """The snapshot that `Standing` is about: the current one, or the commit's own."""
+        """The snapshot that `TargetState` is about: the current one, or the commit's own."""
 
     @property
     def name(self) -> str:
         return self._table
 
-    def prepare(self, columns: "StructType") -> Standing:
+    def prepare(self, columns: "StructType") -> TargetState:
         from pyspark.sql.types import LongType, StructField, StructType
 
         wanted = StructType([*columns, StructField(BATCH, LongType())])
@@ -64,8 +64,8 @@ class IcebergTarget:
         return self._standing()
 
     def write(
-        self, rows: "DataFrame", standing: Standing, topics: Mapping[str, TopicEnds]
-    ) -> tuple[Standing, int]:
+        self, rows: "DataFrame", standing: TargetState, topics: Mapping[str, TopicEnds]
+    ) -> tuple[TargetState, int]:
         from pyspark.errors import PySparkException
         from pyspark.sql import functions
 
@@ -115,7 +115,7 @@ class IcebergTarget:
                 remedy="give the schema that the table was made with, or another table",
             )
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> TargetState:
         current, snapshots = self._snapshots()
         self._base = current
         at = current
@@ -124,11 +124,11 @@ class IcebergTarget:
             if text is not None:
                 self._base = at
                 self._added = int(snapshots[at].summary.get("added-records", "0"))
-                return Standing(_parsed(self._table, text), "commit")
+                return TargetState(_parsed(self._table, text), "commit")
             at = snapshots[at].parent_id
         if current is None:
-            return Standing(None, "nothing")
-        return Standing(self._from_rows(current), "rows")
+            return TargetState(None, "nothing")
+        return TargetState(self._from_rows(current), "rows")
 
     def _snapshots(self) -> tuple[int | None, dict[int, _Snapshot]]:
         for _ in range(_READ_AGAIN):

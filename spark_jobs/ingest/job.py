@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Literal
 
 from py4j.protocol import Py4JJavaError
 
-from bucketlog.errors import ConfigurationError, InvalidDataError
-from spark_jobs.ingest.moment import IngestedLog, has_records
-from spark_jobs.ingest.progress import (
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.spark_jobs.ingest.moment import IngestedLog, has_records
+from bucketlog.spark_jobs.ingest.progress import (
     Gap,
     LogPartition,
     Offsets,
-    Standing,
+    TargetState,
     advanced,
     begin,
     next_ends,
 )
-from spark_jobs.ingest.rows import BAD_VALUE, RowShape, first_bad_record, to_rows
-from spark_jobs.ingest.target import Target
+from bucketlog.spark_jobs.ingest.rows import BAD_VALUE, RowShape, first_bad_record, to_rows
+from bucketlog.spark_jobs.ingest.target import IngestTarget
+from bucketlog.spark_jobs.source import FORMAT, register
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,8 +47,8 @@ class IngestedPartition:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """`went_on_from`: what told where to go on (see `Standing`). `gaps` and `recreated` are empty
-    unless losses were allowed. `last_batch` None: nothing was ever committed."""
+    """`went_on_from`: what told where to go on (see `TargetState`). `gaps` and `recreated` are
+    empty unless losses were allowed. `last_batch` None: nothing was ever committed."""
 
     target: str
     batches: int
@@ -64,7 +65,7 @@ class IngestReport:
 def ingest(
     spark: "SparkSession",
     log: IngestedLog,
-    target: Target,
+    target: IngestTarget,
     shape: RowShape,
     *,
     max_batch_offsets: int = MAX_BATCH_LOG_OFFSETS,
@@ -73,8 +74,6 @@ def ingest(
     """Ingest what the log holds now and the target does not. Raises `ConfigurationError`,
     `InvalidDataError` for the first value that does not parse, `IngestConflictError`; batches that
     were committed before stay."""
-    from spark_jobs.source import register
-
     if max_batch_offsets <= 0:
         raise ConfigurationError(
             f"max_batch_offsets is {max_batch_offsets}", remedy="give a number above 0"
@@ -121,7 +120,7 @@ class _Run:
         self,
         spark: "SparkSession",
         log: IngestedLog,
-        target: Target,
+        target: IngestTarget,
         shape: RowShape,
         parts: Sequence[LogPartition],
     ) -> None:
@@ -133,7 +132,7 @@ class _Run:
         self.batches = 0
         self.records = 0
 
-    def batch(self, standing: Standing, start: Offsets, end: Offsets) -> Standing:
+    def batch(self, standing: TargetState, start: Offsets, end: Offsets) -> TargetState:
         from pyspark.errors import PySparkException
 
         reading = self._log.reading(start, end)
@@ -162,8 +161,6 @@ class _Run:
 
 
 def _load(spark: "SparkSession", reading: Mapping[str, str]) -> "DataFrame":
-    from spark_jobs.source import FORMAT
-
     return spark.read.format(FORMAT).options(**reading).load()
 
 

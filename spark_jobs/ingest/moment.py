@@ -6,12 +6,18 @@ from contextlib import closing
 from dataclasses import replace
 from uuid import UUID
 
-from bucketlog.errors import ConfigurationError
-from spark_jobs.fetch import read_pieces
-from spark_jobs.ingest.progress import LogPartition, Offsets
-from spark_jobs.options import Subscribe, check_batch, check_stream, open_log, parse_options
-from spark_jobs.planning import LogFollower, look_up_times, planned_tasks
-from spark_jobs.ranges import resolve_ranges
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_reader.fetch import read_pieces
+from bucketlog.log_reader.options import (
+    Subscribe,
+    check_batch,
+    check_stream,
+    open_log,
+    parse_options,
+)
+from bucketlog.log_reader.planning import LogFollower, look_up_times, planned_tasks
+from bucketlog.log_reader.ranges import resolve_ranges
+from bucketlog.spark_jobs.ingest.progress import LogPartition, Offsets
 
 _STARTING = "starting"
 _OWN_OPTIONS = {

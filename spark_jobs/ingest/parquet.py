@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pydantic import BaseModel, ConfigDict
 
-from bucketlog.errors import ConfigurationError, CorruptObjectError
-from spark_jobs.ingest.hadoop_folder import HadoopFolder
-from spark_jobs.ingest.progress import Commit, IngestConflictError, Standing, TopicEnds
-from spark_jobs.ingest.rows import DAY
-from spark_jobs.parquet_target import parse_target
-from tiered_storage.bucket import SyncBucket
-from tiered_storage.location import Location, S3Options
+from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
+from bucketlog.log_reader.parquet_target import parse_target
+from bucketlog.spark_jobs.ingest.hadoop_folder import HadoopFolder
+from bucketlog.spark_jobs.ingest.progress import Commit, IngestConflictError, TargetState, TopicEnds
+from bucketlog.spark_jobs.ingest.rows import DAY
+from bucketlog.tiered_storage.backends.location import Location, S3Options
+from bucketlog.tiered_storage.bucket import SyncBucket
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,12 +97,12 @@ class ParquetTarget:
     def name(self) -> str:
         return self._folder.url
 
-    def prepare(self, columns: "StructType") -> Standing:
+    def prepare(self, columns: "StructType") -> TargetState:
         self._columns = columns.toDDL()
         with closing(self._own.open()) as bucket:
             return self._prepared(bucket)
 
-    def _prepared(self, bucket: SyncBucket) -> Standing:
+    def _prepared(self, bucket: SyncBucket) -> TargetState:
         last = self._last(bucket)
         if last is None:
             strange = [name for name in self._folder.names() if name[0] not in "_."]
@@ -112,7 +112,7 @@ class ParquetTarget:
                     remedy="give an empty folder; one that was ingested into needs its "
                     f"{FOLDER} back",
                 )
-            return Standing(None, "nothing")
+            return TargetState(None, "nothing")
         if last.columns != self._columns:
             raise ConfigurationError(
                 f"{self.name} has the columns {last.columns}, not {self._columns}",
@@ -121,11 +121,11 @@ class ParquetTarget:
         is_published = bucket.head(_marker(last.batch)) is not None
         resumed = 0 if is_published else self._publish(bucket, last)
         self._remove_staged(last.batch)
-        return Standing(last, "commit", resumed)
+        return TargetState(last, "commit", resumed)
 
     def write(
-        self, rows: "DataFrame", standing: Standing, topics: Mapping[str, TopicEnds]
-    ) -> tuple[Standing, int]:
+        self, rows: "DataFrame", standing: TargetState, topics: Mapping[str, TopicEnds]
+    ) -> tuple[TargetState, int]:
         from pyspark.errors import PySparkException
 
         with closing(self._own.open()) as bucket:
@@ -139,7 +139,7 @@ class ParquetTarget:
             self._decide(bucket, commit)
             self._publish(bucket, commit)
         self._folder.delete(commit.staged_in)
-        return Standing(commit, "commit"), commit.rows
+        return TargetState(commit, "commit"), commit.rows
 
     def _staged(
         self, rows: "DataFrame", batch: int, topics: Mapping[str, TopicEnds]

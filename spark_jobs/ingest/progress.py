@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from bucketlog.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 
 Place: TypeAlias = tuple[str, int]
 """A topic's name and a partition of it."""
@@ -53,7 +53,7 @@ class Commit(BaseModel):
     topics: dict[str, TopicEnds]
 
 
-class Standing(NamedTuple):
+class TargetState(NamedTuple):
     """Where a target stands. `found_in`: what says so; `rows` are the target's own, where no
     commit is left that says it. `resumed_files`: files of a committed batch that a run before left
     unpublished."""
@@ -95,7 +95,7 @@ class Gap(NamedTuple):
     end: int
 
 
-class Begin(NamedTuple):
+class IngestStart(NamedTuple):
     at: Offsets
     gaps: Sequence[Gap]
     recreated: Sequence[str]
@@ -104,7 +104,7 @@ class Begin(NamedTuple):
 
 def begin(
     topics: Mapping[str, TopicEnds], log: Iterable[LogPartition], *, fail_on_data_loss: bool
-) -> Begin:
+) -> IngestStart:
     """Where to go on. Raises `ConfigurationError` where the log is not the one that was ingested,
     and, with `fail_on_data_loss`, where records are gone that were not."""
     at: dict[Place, int] = {}
@@ -131,7 +131,7 @@ def begin(
         at[part.place] = max(end, part.start)
     if fail_on_data_loss:
         _refuse_losses(gaps, list(recreated))
-    return Begin(at, gaps, list(recreated))
+    return IngestStart(at, gaps, list(recreated))
 
 
 def _refuse_losses(gaps: Sequence[Gap], recreated: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ fails the batch. A null value (a tombstone) is a row without fields, told by `_l
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

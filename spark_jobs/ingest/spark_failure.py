@@ -3,7 +3,7 @@
 import re
 
 _LETTERS = 300
-_OWN_ERROR = re.compile(r"^bucketlog\.errors\.\w+: (.+)", re.MULTILINE)
+_OWN_ERROR = re.compile(r"^bucketlog(?:\.\w+)*\.\w+Error: (.+)", re.MULTILINE)
 """Raised in a Python worker: the end of the stack trace that Spark's text repeats."""
 _CAUSE = "Caused by: "
 _PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")

@@ -8,30 +8,28 @@ nothing: the chains are all there.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
-from bucketlog.model import SegmentIndex, Ticket, WallClock, WriterId
-from metadata.checkpoint import extended
-from metadata.view import View
-from metadata.view_comparison import ViewComparison
-from stateless_broker.duties.rounds import CATCH_UP_MS
-from stateless_broker.duties.upkeep import UpkeepCounts
-from stateless_broker.epochs.committed import CommittedLog
-from stateless_broker.health import Health
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket, listed
-from tiered_storage.checkpoint import encode_checkpoint, newest_first
-from tiered_storage.checkpoint_cut import cut_prefix, low_ticket
-from tiered_storage.deletion import Kind
-from tiered_storage.segment import body_crc32c
-from tiered_storage.tails import Tail
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import BucketError, CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import SegmentIndex, Ticket, WriterId
+from bucketlog.metadata.checkpoint import extended
+from bucketlog.metadata.view_comparison import ViewComparison
+from bucketlog.stateless_broker.duties.current_view import CurrentView
+from bucketlog.stateless_broker.duties.rounds import CATCH_UP_MS, DutyContext
+from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
+from bucketlog.stateless_broker.health import BrokerPart
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, listed
+from bucketlog.tiered_storage.checkpoint import encode_checkpoint, newest_first
+from bucketlog.tiered_storage.checkpoint_cut import cut_prefix, low_ticket
+from bucketlog.tiered_storage.deletion import GarbageKind
+from bucketlog.tiered_storage.segment import body_crc32c
+from bucketlog.tiered_storage.tails import Tail
 
 logger = logging.getLogger(__name__)
 
-DUTY = "checkpoints"
 SHARE_OF_TIME = 20
 """Writing one takes at most one part of so many of the time, however large it has become."""
 STEPS_AT_ONCE = 10
@@ -46,7 +44,7 @@ class CheckpointSettings:
     segments: int
 
 
-class Turns:
+class CheckpointTurns:
     """The broker that is first in line writes; the others step in where there has been no newer
     checkpoint for long: `ROUNDS_A_PLACE` rounds for each that is before them."""
 
@@ -62,40 +60,32 @@ class Turns:
 
 
 class Checkpointer:
-    """`catch_up` waits, for so many ms, until the view shows all that was visible when it is
-    called, and says whether it does; `visible` is the number of the last segment that it shows."""
-
     def __init__(
         self,
         *,
         epoch: int,
         bucket: Bucket,
         committed: CommittedLog,
-        view: View,
-        catch_up: Callable[[int], Awaitable[bool]],
-        visible: Callable[[], int],
-        place_in_line: Callable[[str], int],
-        health: Health,
-        counts: UpkeepCounts,
+        current: CurrentView,
+        context: DutyContext,
         settings: CheckpointSettings,
-        now_ms: WallClock,
     ) -> None:
         self._epoch = epoch
         self._bucket = bucket
         self._committed = committed
-        self._view = view
-        self._catch_up = catch_up
-        self._visible = visible
-        self._place_in_line = place_in_line
-        self._health = health
-        self._counts = counts
+        self._view = current.view
+        self._catch_up = current.catch_up
+        self._visible = current.visible
+        self._place_in_line = context.place_in_line
+        self._health = context.health
+        self._counts = context.counts
+        self._now_ms = context.now_ms
         self._settings = settings
-        self._now_ms = now_ms
-        self._turns = Turns()
+        self._turns = CheckpointTurns()
 
     async def run(self) -> None:
         """For the epoch's life; only where it is this broker's turn is one written."""
-        self._health.recover(DUTY)
+        self._health.recover(BrokerPart.CHECKPOINTS)
         loop = asyncio.get_running_loop()
         pause_s = 0.0
         while self._health.stopped is None:
@@ -107,7 +97,7 @@ class Checkpointer:
             except BucketError as error:
                 logger.warning("no checkpoint now: %s", error)
             except (CorruptObjectError, InvalidDataError) as error:
-                self._health.degrade(DUTY, str(error))
+                self._health.degrade(BrokerPart.CHECKPOINTS, str(error))
             pause_s = (loop.time() - began) * SHARE_OF_TIME
 
     async def _until_due(self, pause_s: float) -> None:
@@ -127,7 +117,7 @@ class Checkpointer:
         )
         if newest:
             self._committed.known.forget_below(keys.parse_checkpoint(newest))
-        return self._turns.is_next(newest, self._place_in_line(DUTY))
+        return self._turns.is_next(newest, self._place_in_line(BrokerPart.CHECKPOINTS))
 
     async def write(self) -> Checkpoint | None:
         """Write the next one, if there is anything to cover. Raises `BucketError`,
@@ -146,7 +136,7 @@ class Checkpointer:
         made = await asyncio.to_thread(
             extended, base, prefix.segments, low, prefix.writers, created_ms=self._now_ms()
         )
-        if not await self._is_what_the_view_shows(made, indexes):
+        if not await self._matches_view(made, indexes):
             return None
         data = await asyncio.to_thread(encode_checkpoint, made)
         key = keys.checkpoint(low)
@@ -154,7 +144,7 @@ class Checkpointer:
             took_ms = round((asyncio.get_running_loop().time() - began) * 1000)
             self._counts.count_checkpoint(made.segments, len(data), took_ms)
             logger.info("%s: %d segments, %d bytes, %d ms", key, made.segments, len(data), took_ms)
-        self._health.recover(DUTY)
+        self._health.recover(BrokerPart.CHECKPOINTS)
         if base is not None:
             await self._delete_before(base.ticket)
         return made
@@ -165,9 +155,7 @@ class Checkpointer:
         by_key = {keys.segment(index.segment): index for index in known}
         return await self._committed.segments((tail.chain for tail in tails.values()), known=by_key)
 
-    async def _is_what_the_view_shows(
-        self, made: Checkpoint, known: Iterable[SegmentIndex]
-    ) -> bool:
+    async def _matches_view(self, made: Checkpoint, known: Iterable[SegmentIndex]) -> bool:
         comparison = await asyncio.to_thread(ViewComparison, self._view, made)
         for step, _ in enumerate(comparison.steps()):
             if step % STEPS_AT_ONCE == 0:
@@ -177,7 +165,7 @@ class Checkpointer:
         if differing:
             reason = f"the view and the bucket differ: {', '.join(differing)}"
             logger.error("no checkpoint of %d/%d is written: %s", *made.ticket, reason)
-            self._health.degrade(DUTY, reason)
+            self._health.degrade(BrokerPart.CHECKPOINTS, reason)
         return not differing
 
     async def _delete_before(self, base: Ticket) -> None:
@@ -187,7 +175,7 @@ class Checkpointer:
         old = [key for key in newest_first(there) if keys.parse_checkpoint(key) < base]
         if old:
             await self._bucket.delete(old)
-            self._counts.count_deleted(Kind.CHECKPOINTS, len(old))
+            self._counts.count_deleted(GarbageKind.CHECKPOINTS, len(old))
             logger.info(
-                "deleted below %s: %d %s", keys.checkpoint(base), len(old), Kind.CHECKPOINTS
+                "deleted below %s: %d %s", keys.checkpoint(base), len(old), GarbageKind.CHECKPOINTS
             )

@@ -10,50 +10,47 @@ anywhere. What is damaged holds up its own partition, and of a log segment the s
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from bucketlog.model import Ticket, TierObject, TopicPartition, WallClock
-from metadata.facts import SwapOf, TierRowOf, TiersSwapped
-from metadata.fold import Topic
-from metadata.partition_log import PartitionLog
-from metadata.sequencer.requests import WantedTierEntry
-from metadata.topic_configs import has_policy
-from metadata.view import View
-from stateless_broker.duties.key_cleaning import KeyCleaning
-from stateless_broker.duties.manifests import Manifests
-from stateless_broker.duties.pace import Pace
-from stateless_broker.duties.partitions import each_partition
-from stateless_broker.duties.rounds import CATCH_UP_MS, run_rounds
-from stateless_broker.duties.set_aside import SetAside
-from stateless_broker.duties.upkeep import UpkeepCounts
-from stateless_broker.health import Health
-from stateless_broker.tier_committer import TierCommitter
-from tiered_storage.bucket import Bucket
-from tiered_storage.tier_plan import (
+from bucketlog.log_format.model import TierObject, TopicIdPartition
+from bucketlog.metadata.facts import SwapPayload, TierRowPayload, TiersSwapped
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.sequencer.requests import WantedTierEntry
+from bucketlog.stateless_broker.duties.current_view import CurrentView
+from bucketlog.stateless_broker.duties.damaged_work import DamagedWork
+from bucketlog.stateless_broker.duties.key_cleaning import KeyCleaner
+from bucketlog.stateless_broker.duties.manifests import Manifests
+from bucketlog.stateless_broker.duties.pace import Pace
+from bucketlog.stateless_broker.duties.partitions import each_partition
+from bucketlog.stateless_broker.duties.rounds import CATCH_UP_MS, DutyContext, run_rounds
+from bucketlog.stateless_broker.health import BrokerPart
+from bucketlog.stateless_broker.produce.tier_committer import TierCommitter
+from bucketlog.tiered_storage.bucket import Bucket
+from bucketlog.tiered_storage.tier_plan import (
     CompactionSettings,
     plan_manifest,
     plan_merge,
     plan_split,
     plan_trim,
 )
-from tiered_storage.tier_writing import TierChange, TierWriter
+from bucketlog.tiered_storage.tier_writing import TierChange, TierWriter
 
 logger = logging.getLogger(__name__)
 
-DUTY = "compaction"
 SPLIT = "split"
 SWAPS_AN_ENTRY = 500
 
 
-class _Of(NamedTuple):
+class _CompactionSubject(NamedTuple):
     """What a job is about."""
 
-    partition: TopicPartition
+    partition: TopicIdPartition
     log: PartitionLog
-    topic: Topic
+    topic: TopicState
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,51 +63,41 @@ class CompactionLimits:
 
 
 class Compactor:
-    """`catch_up` waits, for so many ms, until the view shows all that was visible before;
-    `newest_ticket` is the highest that it shows. `new_uuid` gives what names are made of."""
-
     def __init__(
         self,
         *,
         bucket: Bucket,
-        view: View,
+        current: CurrentView,
         manifests: Manifests,
-        cleaning: KeyCleaning,
+        cleaning: KeyCleaner,
         committer: TierCommitter,
-        newest_ticket: Callable[[], Ticket],
-        catch_up: Callable[[int], Awaitable[bool]],
-        place_in_line: Callable[[str], int],
-        health: Health,
-        counts: UpkeepCounts,
+        context: DutyContext,
         pace: Pace,
         limits: CompactionLimits,
-        now_ms: WallClock,
-        new_uuid: Callable[[], UUID],
     ) -> None:
         self._bucket = bucket
-        self._view = view
+        self._view = current.view
         self._manifests = manifests
         self._cleaning = cleaning
         self._committer = committer
-        self._newest_ticket = newest_ticket
-        self._catch_up = catch_up
-        self._place_in_line = place_in_line
-        self._health = health
-        self._counts = counts
+        self._newest_ticket = current.newest_ticket
+        self._catch_up = current.catch_up
+        self._context = context
+        self._counts = context.counts
+        self._now_ms = context.now_ms
+        self._new_uuid = context.new_uuid
+        self._topic_defaults = context.topic_defaults
         self._pace = pace
         self._limits = limits
-        self._now_ms = now_ms
-        self._new_uuid = new_uuid
-        self._aside = SetAside(lambda: asyncio.get_running_loop().time())
+        self._aside = DamagedWork(lambda: asyncio.get_running_loop().time())
 
     async def run(self) -> None:
         """For the epoch's life."""
         await run_rounds(
-            DUTY,
+            BrokerPart.COMPACTION,
             self.round,
             interval_ms=self._limits.interval_ms,
-            place_in_line=self._place_in_line,
-            health=self._health,
+            context=self._context,
         )
 
     async def round(self) -> int:
@@ -123,8 +110,11 @@ class Compactor:
             offered += await work()
         there = self._view.logs().keys()
         self._aside.forget(lambda work: isinstance(work, tuple) and work[1] not in there)
-        self._aside.tell()
+        self._aside.raise_if_any()
         return offered
+
+    def _is_compacted(self, topic: TopicState) -> bool:
+        return self._topic_defaults.has_policy(topic.configs, "compact")
 
     def _writer(self) -> TierWriter:
         return TierWriter(
@@ -172,11 +162,11 @@ class Compactor:
     async def _merge(self) -> int:
         """Of compacted topics, what is clean and what is dirty stay apart."""
 
-        async def merge(writer: TierWriter, of: _Of) -> AsyncIterator[TierChange]:
+        async def merge(writer: TierWriter, of: _CompactionSubject) -> AsyncIterator[TierChange]:
             tier = of.log.tier
             clean = (
                 sum(row.end <= tier.cleaned_to for row in tier.rows)
-                if has_policy(of.topic.configs, "compact")
+                if self._is_compacted(of.topic)
                 else 0
             )
             for rows in (tier.rows[:clean], tier.rows[clean:]):
@@ -190,8 +180,8 @@ class Compactor:
         return await self._rewrite("merge", merge)
 
     async def _clean(self) -> int:
-        async def clean(writer: TierWriter, of: _Of) -> AsyncIterator[TierChange]:
-            if has_policy(of.topic.configs, "compact"):
+        async def clean(writer: TierWriter, of: _CompactionSubject) -> AsyncIterator[TierChange]:
+            if self._is_compacted(of.topic):
                 change = await self._cleaning.clean(
                     of.partition, of.log, self._view, of.topic, writer
                 )
@@ -201,15 +191,17 @@ class Compactor:
         return await self._rewrite("clean", clean)
 
     async def _list(self) -> int:
-        async def list_rows(writer: TierWriter, of: _Of) -> AsyncIterator[TierChange]:
+        async def list_rows(
+            writer: TierWriter, of: _CompactionSubject
+        ) -> AsyncIterator[TierChange]:
             plan = plan_manifest(of.log.tier.rows, settings=self._limits.plan)
-            if plan is not None and not has_policy(of.topic.configs, "compact"):
+            if plan is not None and not self._is_compacted(of.topic):
                 yield await writer.list_rows(of.partition, plan)
 
         return await self._rewrite("list", list_rows)
 
     async def _trim(self) -> int:
-        async def trim(writer: TierWriter, of: _Of) -> AsyncIterator[TierChange]:
+        async def trim(writer: TierWriter, of: _CompactionSubject) -> AsyncIterator[TierChange]:
             first = next(iter(of.log.tier.rows), None)
             start = self._view.log_start(of.partition)
             if first is not None and first.manifest and first.start < start:
@@ -221,7 +213,9 @@ class Compactor:
         return await self._rewrite("trim", trim)
 
     async def _rewrite(
-        self, work: str, changes_of: Callable[[TierWriter, _Of], AsyncIterator[TierChange]]
+        self,
+        work: str,
+        changes_of: Callable[[TierWriter, _CompactionSubject], AsyncIterator[TierChange]],
     ) -> int:
         """One job over all partitions, but for those whose objects are damaged."""
         writer = self._writer()
@@ -233,9 +227,9 @@ class Compactor:
                         changes.append(change)  # noqa: PERF401 damage may follow
         return await self._commit(writer, changes)
 
-    async def _partitions(self) -> AsyncIterator[_Of]:
+    async def _partitions(self) -> AsyncIterator[_CompactionSubject]:
         async for each in each_partition(self._view, self._view.topics()):
-            yield _Of(*each)
+            yield _CompactionSubject(*each)
 
     async def _commit(self, writer: TierWriter, changes: Sequence[TierChange]) -> int:
         for some in _chunks(changes):
@@ -249,14 +243,14 @@ def _chunks(changes: Sequence[TierChange]) -> Iterator[Sequence[TierChange]]:
         yield changes[first : first + SWAPS_AN_ENTRY]
 
 
-def _swap(change: TierChange) -> SwapOf:
-    return SwapOf(
+def _swap(change: TierChange) -> SwapPayload:
+    return SwapPayload(
         UUID(bytes=change.partition.topic_id),
         change.partition.partition,
         change.start,
         change.end,
         change.replaced,
-        tuple(TierRowOf(*row) for row in change.added),
+        tuple(TierRowPayload(*row) for row in change.added),
         change.removed,
         change.cleaned_to,
     )

@@ -9,26 +9,24 @@ since registrations go last.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bucketlog.model import SegmentId, WriterId
-from metadata.checkpoint import restored
-from stateless_broker.duties.rounds import run_rounds
-from stateless_broker.duties.sweeping import TierSweeper
-from stateless_broker.duties.upkeep import UpkeepCounts
-from stateless_broker.epochs.committed import CommittedLog
-from stateless_broker.health import Health
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket, listed
-from tiered_storage.deletion import Kind, plan_chain, plan_floors
-from tiered_storage.floors import Floor, decode_floor, encode_floor
-from tiered_storage.segment import body_crc32c
+from bucketlog.log_format.model import SegmentId, WriterId
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.stateless_broker.duties.rounds import DutyContext, run_rounds
+from bucketlog.stateless_broker.duties.sweeping import TierSweeper
+from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
+from bucketlog.stateless_broker.health import BrokerPart
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, listed
+from bucketlog.tiered_storage.deletion import GarbageKind, plan_chain, plan_floors
+from bucketlog.tiered_storage.floors import Floor, decode_floor, encode_floor
+from bucketlog.tiered_storage.segment import body_crc32c
 
 logger = logging.getLogger(__name__)
 
-DUTY = "deletion"
 ROUNDS_PER_AGE = 24
 """A round and a floor in one part of so many of the safety age."""
 KEYS_AT_ONCE = 500
@@ -46,7 +44,7 @@ class DeletionSettings:
         return max(1, self.safety_age_ms // ROUNDS_PER_AGE)
 
 
-class _Done(NamedTuple):
+class _ListedChain(NamedTuple):
     """A chain that was gone through up to `end` (None: to its end), and what was readable of that:
     while it still is, that part is not listed again."""
 
@@ -60,31 +58,27 @@ class Deleter:
         *,
         bucket: Bucket,
         committed: CommittedLog,
-        place_in_line: Callable[[str], int],
-        health: Health,
-        counts: UpkeepCounts,
+        context: DutyContext,
         sweeper: TierSweeper,
         settings: DeletionSettings,
     ) -> None:
         self._bucket = bucket
         self._committed = committed
-        self._place_in_line = place_in_line
-        self._health = health
-        self._counts = counts
+        self._context = context
+        self._counts = context.counts
         self._sweeper = sweeper
         self._settings = settings
-        self._done: dict[WriterId, _Done] = {}
-        self._round: Counter[Kind] = Counter()
+        self._done: dict[WriterId, _ListedChain] = {}
+        self._round: Counter[GarbageKind] = Counter()
         """What the round under way has deleted."""
 
     async def run(self) -> None:
         """For the epoch's life."""
         await run_rounds(
-            DUTY,
+            BrokerPart.DELETION,
             self.round,
             interval_ms=self._settings.interval_ms,
-            place_in_line=self._place_in_line,
-            health=self._health,
+            context=self._context,
         )
 
     async def round(self) -> int:
@@ -115,7 +109,7 @@ class Deleter:
         floor = decode_floor(key, (await self._bucket.get(key)).data)
         self._round.clear()
         try:
-            await self._delete(Kind.FLOORS, plan.drop)
+            await self._delete(GarbageKind.FLOORS, plan.drop)
             sealed_before_ms = written.modified_ms - self._settings.safety_age_ms
             for info in await listed(self._bucket, keys.WRITERS):
                 if keys.parse_writer_registration(info.key)[0] <= floor.ticket.epoch:
@@ -147,9 +141,9 @@ class Deleter:
         for kind, going in plan.by_kind():
             await self._delete(kind, going)
         if plan.over:
-            await self._delete(Kind.REGISTRATIONS, [registration])
+            await self._delete(GarbageKind.REGISTRATIONS, [registration])
         below = kept if end is None else {seq for seq in kept if seq < end}
-        self._done[writer] = _Done(end, below)
+        self._done[writer] = _ListedChain(end, below)
 
     def _begin_at(self, writer: WriterId, kept: set[int], end: int | None) -> int | None:
         """Where to list the chain from; None: nothing of it can have become deletable."""
@@ -160,7 +154,7 @@ class Deleter:
             return None if kept == done.readable else 0
         return done.end if {seq for seq in kept if seq < done.end} == done.readable else 0
 
-    async def _delete(self, kind: Kind, wanted: Sequence[str]) -> None:
+    async def _delete(self, kind: GarbageKind, wanted: Sequence[str]) -> None:
         rate = self._settings.keys_per_s
         at_once = min(KEYS_AT_ONCE, rate)
         for start in range(0, len(wanted), at_once):

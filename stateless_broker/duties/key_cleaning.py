@@ -11,29 +11,29 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from bucketlog.errors import CorruptObjectError
-from bucketlog.model import Buffer, TierObject, TierRow, TopicPartition, WallClock
-from bucketlog.wire.batch import read_header
-from metadata.fold import Topic
-from metadata.partition_log import PartitionLog
-from metadata.topic_configs import (
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.errors import CorruptObjectError
+from bucketlog.log_format.model import Buffer, TierObject, TierRow, TopicIdPartition, WallClock
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.topic_configs import (
     DELETE_RETENTION_MS,
     MAX_COMPACTION_LAG_MS,
     MIN_CLEANABLE_DIRTY_RATIO,
     MIN_COMPACTION_LAG_MS,
-    effective_config,
 )
-from metadata.view import View
-from stateless_broker.duties.manifests import Manifests
-from stateless_broker.duties.upkeep import UpkeepCounts
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket, Span
-from tiered_storage.cleaning_need import CleaningRules, cleanable, needs_cleaning
-from tiered_storage.key_compaction import Cleaner, CleaningRound, DirtyPart
-from tiered_storage.offset_map import SECRET_BYTES, offset_map
-from tiered_storage.partition_segment import HEADER, PartitionSegmentWriter
-from tiered_storage.tier_writing import TierChange, TierWriter
-from tiered_storage.transaction_outcomes import Outcomes, TransactionScan
+from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.duties.manifests import Manifests
+from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, Span
+from bucketlog.tiered_storage.cleaning_need import CleaningRules, cleanable, needs_cleaning
+from bucketlog.tiered_storage.key_compaction import Cleaner, CleaningRound, DirtyPart
+from bucketlog.tiered_storage.offset_map import SECRET_BYTES, offset_map
+from bucketlog.tiered_storage.partition_segment import HEADER, PartitionSegmentWriter
+from bucketlog.tiered_storage.tier_writing import TierChange, TierWriter
+from bucketlog.tiered_storage.transaction_outcomes import TransactionOutcomes, TransactionScan
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class CleaningLimits:
     segment_bytes_target: int
 
 
-class KeyCleaning:
+class KeyCleaner:
     """`random_bytes` gives secrets. `spend` is awaited with the number of bytes before they are
     read."""
 
@@ -58,6 +58,7 @@ class KeyCleaning:
         bucket: Bucket,
         manifests: Manifests,
         counts: UpkeepCounts,
+        topic_defaults: TopicDefaults,
         spend: Callable[[int], Awaitable[None]],
         random_bytes: Callable[[int], bytes],
         limits: CleaningLimits,
@@ -66,6 +67,7 @@ class KeyCleaning:
         self._bucket = bucket
         self._manifests = manifests
         self._counts = counts
+        self._topic_defaults = topic_defaults
         self._spend = spend
         self._random_bytes = random_bytes
         self._limits = limits
@@ -73,17 +75,17 @@ class KeyCleaning:
 
     async def clean(
         self,
-        partition: TopicPartition,
+        partition: TopicIdPartition,
         log: PartitionLog,
         view: View,
-        topic: Topic,
+        topic: TopicState,
         writer: TierWriter,
     ) -> TierChange | None:
         """One round, if it is due; None where it is not, or there is nothing to clean yet. Raises
         `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
         now_ms, log_start = self._now_ms(), view.log_start(partition)
         named = tuple(log.tier.rows)
-        rules = _rules(topic)
+        rules = self._rules(topic)
         part = cleanable(
             named,
             cleaned_to=log.tier.cleaned_to,
@@ -105,9 +107,10 @@ class KeyCleaning:
         if end <= part.start:
             return None
         replaced = [row for row in named if row.start < end]
-        cleaning = CleaningRound(
-            part.start, end, now_ms, int(_config(topic, DELETE_RETENTION_MS)), log_start
+        delete_retention_ms = int(
+            self._topic_defaults.effective(topic.configs, DELETE_RETENTION_MS)
         )
+        cleaning = CleaningRound(part.start, end, now_ms, delete_retention_ms, log_start)
         cleaner = Cleaner(offsets, outcomes, cleaning)
         rows = [row for row in rows if row.start < replaced[-1].end]
         added = await self._rewritten(partition, rows, cleaner, writer)
@@ -132,7 +135,19 @@ class KeyCleaning:
             end,
         )
 
-    async def _segments(self, partition: TopicPartition, rows: Sequence[TierRow]) -> list[TierRow]:
+    def _rules(self, topic: TopicState) -> CleaningRules:
+        def config(name: str) -> str:
+            return self._topic_defaults.effective(topic.configs, name)
+
+        return CleaningRules(
+            float(config(MIN_CLEANABLE_DIRTY_RATIO)),
+            int(config(MIN_COMPACTION_LAG_MS)),
+            int(config(MAX_COMPACTION_LAG_MS)),
+        )
+
+    async def _segments(
+        self, partition: TopicIdPartition, rows: Sequence[TierRow]
+    ) -> list[TierRow]:
         """Partition segments alone: what manifests list stands in their place."""
         found: list[TierRow] = []
         for row in rows:
@@ -141,15 +156,15 @@ class KeyCleaning:
         return found
 
     async def _outcomes(
-        self, partition: TopicPartition, rows: Sequence[TierRow], start: int, end: int
-    ) -> Outcomes:
+        self, partition: TopicIdPartition, rows: Sequence[TierRow], start: int, end: int
+    ) -> TransactionOutcomes:
         scan = TransactionScan(start, end)
         async for piece in self._pieces(partition, rows, start):
             await asyncio.to_thread(scan.feed, piece)
         return scan.finish()
 
     async def _pieces(
-        self, partition: TopicPartition, rows: Sequence[TierRow], start: int
+        self, partition: TopicIdPartition, rows: Sequence[TierRow], start: int
     ) -> AsyncIterator[Buffer]:
         """The batches of rows that end above `start`."""
         for row in rows:
@@ -165,7 +180,7 @@ class KeyCleaning:
 
     async def _rewritten(
         self,
-        partition: TopicPartition,
+        partition: TopicIdPartition,
         rows: Sequence[TierRow],
         cleaner: Cleaner,
         writer: TierWriter,
@@ -190,7 +205,7 @@ class KeyCleaning:
 class _Output:
     """The partition segment that is being filled."""
 
-    def __init__(self, partition: TopicPartition, start: int) -> None:
+    def __init__(self, partition: TopicIdPartition, start: int) -> None:
         self._partition = partition
         self._filling = PartitionSegmentWriter(partition, start)
 
@@ -217,15 +232,3 @@ class _Output:
         row = await writer.write(self._filling, end)
         self._filling = PartitionSegmentWriter(self._partition, end)
         return row
-
-
-def _config(topic: Topic, name: str) -> str:
-    return effective_config(topic.configs, name)
-
-
-def _rules(topic: Topic) -> CleaningRules:
-    return CleaningRules(
-        float(_config(topic, MIN_CLEANABLE_DIRTY_RATIO)),
-        int(_config(topic, MIN_COMPACTION_LAG_MS)),
-        int(_config(topic, MAX_COMPACTION_LAG_MS)),
-    )

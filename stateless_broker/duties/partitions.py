@@ -3,23 +3,23 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 
-from bucketlog.model import TopicPartition
-from metadata.fold import Topic
-from metadata.partition_log import PartitionLog
-from metadata.view import View
+from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.view import View
 
 PARTITIONS_A_STEP = 100
 """So many are looked at before others have their turn."""
 
 
 async def each_partition(
-    view: View, topics: Iterable[Topic]
-) -> AsyncIterator[tuple[TopicPartition, PartitionLog, Topic]]:
+    view: View, topics: Iterable[TopicState]
+) -> AsyncIterator[tuple[TopicIdPartition, PartitionLog, TopicState]]:
     """Those of `topics` that are still there when their turn comes."""
     looked = 0
     for topic in topics:
         for number in range(topic.partitions):
-            partition = TopicPartition(topic.topic_id, number)
+            partition = TopicIdPartition(topic.topic_id, number)
             log = view.log(partition)
             if log is not None:
                 yield partition, log, topic

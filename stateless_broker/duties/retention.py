@@ -7,77 +7,65 @@ nothing; objects go later, below a floor (`stateless_broker.duties.deletion`).
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
-from bucketlog.model import TierObject, TierRow, TopicPartition, WallClock
-from metadata.fold import Topic
-from metadata.partition_log import PartitionLog
-from metadata.topic_configs import (
+from bucketlog.log_format.model import TierObject, TierRow, TopicIdPartition, WallClock
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.topic_configs import (
     RETENTION_BYTES,
     RETENTION_MS,
-    effective_config,
-    has_policy,
 )
-from metadata.view import View
-from stateless_broker.duties.manifests import Manifests
-from stateless_broker.duties.partitions import each_partition
-from stateless_broker.duties.rounds import CATCH_UP_MS, run_rounds
-from stateless_broker.duties.set_aside import SetAside
-from stateless_broker.health import Health
-from stateless_broker.log_starts import move_log_starts
-from stateless_broker.tier_committer import TierCommitter
-from tiered_storage.retention import RetentionLimits, UnmovedBatches, plan_retention
+from bucketlog.stateless_broker.duties.current_view import CurrentView
+from bucketlog.stateless_broker.duties.damaged_work import DamagedWork
+from bucketlog.stateless_broker.duties.manifests import Manifests
+from bucketlog.stateless_broker.duties.partitions import each_partition
+from bucketlog.stateless_broker.duties.rounds import CATCH_UP_MS, DutyContext, run_rounds
+from bucketlog.stateless_broker.health import BrokerPart
+from bucketlog.stateless_broker.produce.log_starts import move_log_starts
+from bucketlog.stateless_broker.produce.tier_committer import TierCommitter
+from bucketlog.tiered_storage.retention import RetentionLimits, UnmovedBatches, plan_retention
 
 logger = logging.getLogger(__name__)
 
-DUTY = "retention"
-
 
 class Retention:
-    """`catch_up` waits, for so many ms, until the view shows all that was visible before;
-    `topic_defaults` are what brokers were told of topics' configs."""
-
     def __init__(
         self,
         *,
-        view: View,
+        current: CurrentView,
         manifests: Manifests,
         committer: TierCommitter,
-        catch_up: Callable[[int], Awaitable[bool]],
-        place_in_line: Callable[[str], int],
-        health: Health,
-        topic_defaults: dict[str, str],
+        context: DutyContext,
         interval_ms: int,
         clocks: Sequence[WallClock],
     ) -> None:
-        self._view = view
+        self._view = current.view
         self._manifests = manifests
         self._committer = committer
-        self._catch_up = catch_up
-        self._place_in_line = place_in_line
-        self._health = health
-        self._topic_defaults = topic_defaults
+        self._catch_up = current.catch_up
+        self._context = context
+        self._topic_defaults = context.topic_defaults
         self._interval_ms = interval_ms
         self._clocks = clocks
-        self._aside = SetAside(lambda: asyncio.get_running_loop().time())
+        self._aside = DamagedWork(lambda: asyncio.get_running_loop().time())
 
     async def run(self) -> None:
         """For the epoch's life."""
         await run_rounds(
-            DUTY,
+            BrokerPart.RETENTION,
             self.round,
             interval_ms=self._interval_ms,
-            place_in_line=self._place_in_line,
-            health=self._health,
+            context=self._context,
         )
 
-    async def round(self) -> dict[TopicPartition, int]:
+    async def round(self) -> dict[TopicIdPartition, int]:
         """Move what is to be moved; says which log starts. Raises `BucketError`, `SequencerError`,
         `CorruptObjectError`, `InvalidDataError`."""
         if not await self._catch_up(CATCH_UP_MS):
             return {}
         now_ms = min(clock() for clock in self._clocks)
-        starts: dict[TopicPartition, int] = {}
+        starts: dict[TopicIdPartition, int] = {}
         limits = {
             topic.topic_id: found
             for topic in self._view.topics()
@@ -95,20 +83,20 @@ class Retention:
             logger.info("%d log starts were moved by retention", len(starts))
         there = self._view.logs().keys()
         self._aside.forget(lambda partition: partition not in there)
-        self._aside.tell()
+        self._aside.raise_if_any()
         return starts
 
-    def _limits(self, topic: Topic) -> RetentionLimits | None:
+    def _limits(self, topic: TopicState) -> RetentionLimits | None:
         def config(name: str) -> str:
-            return effective_config(topic.configs, name, self._topic_defaults)
+            return self._topic_defaults.effective(topic.configs, name)
 
-        if not has_policy(topic.configs, "delete"):
+        if not self._topic_defaults.has_policy(topic.configs, "delete"):
             return None
         limits = RetentionLimits(int(config(RETENTION_MS)), int(config(RETENTION_BYTES)))
         return None if limits == RetentionLimits(-1, -1) else limits
 
     async def _start(
-        self, partition: TopicPartition, limits: RetentionLimits, now_ms: int
+        self, partition: TopicIdPartition, limits: RetentionLimits, now_ms: int
     ) -> int | None:
         """None where it stays, or the partition is gone."""
         listed: dict[str, Sequence[TierRow]] = {}

@@ -3,9 +3,19 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from uuid import UUID
 
-from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError, SequencerError
-from stateless_broker.health import Health
+from bucketlog.log_format.errors import (
+    BucketError,
+    CorruptObjectError,
+    InvalidDataError,
+    SequencerError,
+)
+from bucketlog.log_format.model import WallClock
+from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
+from bucketlog.stateless_broker.health import BrokerPart, Health
 
 logger = logging.getLogger(__name__)
 
@@ -13,20 +23,33 @@ CATCH_UP_MS = 10_000
 """How long a round waits for the view to show all that was visible before."""
 
 
+@dataclass(frozen=True, slots=True)
+class DutyContext:
+    """What every duty gets from its broker. `place_in_line` is this broker's place for the duty of
+    that name, 0 for the broker whose turn it is. Duties count what they have done in `counts`."""
+
+    place_in_line: Callable[[str], int]
+    health: Health
+    counts: UpkeepCounts
+    now_ms: WallClock
+    new_uuid: Callable[[], UUID]
+    topic_defaults: TopicDefaults
+
+
 async def run_rounds(
-    duty: str,
+    duty: BrokerPart,
     go_round: Callable[[], Awaitable[object]],
     *,
     interval_ms: int,
-    place_in_line: Callable[[str], int],
-    health: Health,
+    context: DutyContext,
 ) -> None:
     """For the epoch's life, where it is this broker's turn. What may pass is logged; damage shows
     in the broker's health until a round goes well."""
+    health = context.health
     health.recover(duty)
     while health.stopped is None:
         await asyncio.sleep(interval_ms / 1000)
-        if place_in_line(duty):
+        if context.place_in_line(duty):
             continue
         try:
             await go_round()

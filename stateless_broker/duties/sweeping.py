@@ -7,21 +7,21 @@ entry says so, and again where that entry was not written; a manifest goes after
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import ObjectNotFoundError
-from bucketlog.model import Ticket
-from bucketlog.tier_holdings import dropped_manifests, holdings_of, named_manifests
-from metadata.checkpoint import restored
-from metadata.facts import TiersSwept
-from metadata.sequencer.requests import WantedTierEntry
-from stateless_broker.duties.manifests import Manifests
-from stateless_broker.tier_committer import TierCommitter
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket, ObjectInfo, listed
-from tiered_storage.deletion import Kind
-from tiered_storage.tier_deletion import TierHoldings, plan_tiers
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import ObjectNotFoundError
+from bucketlog.log_format.model import Ticket
+from bucketlog.log_reader.tier_holdings import dropped_manifests, holdings_of, named_manifests
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.facts import TiersSwept
+from bucketlog.metadata.sequencer.requests import WantedTierEntry
+from bucketlog.stateless_broker.duties.manifests import Manifests
+from bucketlog.stateless_broker.produce.tier_committer import TierCommitter
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, ObjectInfo, listed
+from bucketlog.tiered_storage.deletion import GarbageKind
+from bucketlog.tiered_storage.tier_deletion import TierHoldings, plan_tiers
 
-Delete = Callable[[Kind, Sequence[str]], Awaitable[None]]
+Delete = Callable[[GarbageKind, Sequence[str]], Awaitable[None]]
 """A kind of objects, and keys."""
 
 

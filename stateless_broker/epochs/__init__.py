@@ -1,1 +1,1 @@
-"""Epochs of the sequencer: joining, activating, working in one, and the way into the next."""
+"""The mechanics of the sequencer's epochs: joining, sealing, activating, and the end of one."""

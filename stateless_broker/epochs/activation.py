@@ -15,18 +15,18 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import BucketlogError, ClusterInUseError, SequencerLostError
-from bucketlog.model import SegmentId, SegmentIndex, WallClock, WriterId
-from metadata.checkpoint import restored
-from metadata.fold import LogState, fold
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.requests import Activation, Identity
-from stateless_broker.duties.sealing import segment_or_seal
-from stateless_broker.epochs.committed import CommittedLog
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket, listed
-from tiered_storage.chains import Chain
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import BucketlogError, ClusterInUseError, SequencerLostError
+from bucketlog.log_format.model import SegmentId, SegmentIndex, WallClock, WriterId
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import Activation, ServerIdentity
+from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
+from bucketlog.stateless_broker.epochs.sealing import segment_or_seal
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, listed
+from bucketlog.tiered_storage.chains import Chain
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Claim:
     master_replid: str = ""
     claimed_ms: int = 0
 
-    def is_for(self, identity: Identity) -> bool:
+    def is_for(self, identity: ServerIdentity) -> bool:
         return (self.run_id, self.master_replid) == (identity.run_id, identity.master_replid)
 
 
@@ -157,7 +157,7 @@ class EpochStarter:
             default=0,
         )
 
-    async def _claim(self, epoch: int, identity: Identity, nonce: str) -> bool:
+    async def _claim(self, epoch: int, identity: ServerIdentity, nonce: str) -> bool:
         content = json.dumps(
             {
                 "run_id": identity.run_id,

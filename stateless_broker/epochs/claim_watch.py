@@ -14,8 +14,8 @@ still there when the segment was written. Claims themselves are never deleted.
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from bucketlog.errors import SequencerLostError
-from bucketlog.model import WallClock
+from bucketlog.log_format.errors import SequencerLostError
+from bucketlog.log_format.model import WallClock
 
 FRESH_PARTS = 24
 """A look is fresh for one part of so many of the safety age."""

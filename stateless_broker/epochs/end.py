@@ -7,7 +7,7 @@ epoch asks before it changes anything, and only the next epoch's fold says what 
 import logging
 from collections.abc import Callable
 
-from bucketlog.errors import SequencerLostError
+from bucketlog.log_format.errors import SequencerLostError
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class EpochEnd:
     def on_end(self, callback: Callable[[], None]) -> None:
         self._on_end.append(callback)
 
-    def tell(self, reason: str) -> None:
+    def end(self, reason: str) -> None:
         """The sequencer lost its state, or another epoch has begun. The first reason stays."""
         if self.reason is None:
             self.reason = reason

@@ -9,25 +9,25 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import (
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import (
     ClusterInUseError,
     CorruptObjectError,
     SequencerLostError,
     StaleCheckpointError,
 )
-from bucketlog.model import SegmentId, SegmentIndex, Ticket, WallClock, WriterId
-from metadata.sequencer.client import Sequencer
-from stateless_broker.epochs.activation import Claim, EpochStarter
-from stateless_broker.epochs.committed import CommittedLog, told_index
-from stateless_broker.epochs.known_segments import KnownSegments
-from stateless_broker.membership import Membership
+from bucketlog.log_format.model import SegmentId, SegmentIndex, Ticket, WallClock, WriterId
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.stateless_broker.epochs.activation import Claim, EpochStarter
+from bucketlog.stateless_broker.epochs.committed_log import CommittedLog, decode_published_index
+from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
+from bucketlog.stateless_broker.membership import Membership
 
 logger = logging.getLogger(__name__)
 
-FIRST_POLL_S = 0.02
-POLL_S = 0.2
-LONGEST_PAUSE_S = 5.0
+BACKOFF = Backoff(first_pause_ms=200, longest_pause_ms=5000)
+CLAIM_POLLS = Backoff(first_pause_ms=20, longest_pause_ms=200)
 TRIES = 10
 STREAM_WAIT_MS = 1
 """What is wanted of the stream is there already."""
@@ -50,7 +50,7 @@ class VisibleLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedEpoch:
     epoch: int
     writer: WriterId
     log: VisibleLog
@@ -86,7 +86,7 @@ async def read_visible_log(
             and ticket.number not in position.open_tickets
         )
 
-    await _learn_what_is_told(epoch, position.visible, sequencer, committed.known)
+    await _read_published_indexes(epoch, position.visible, sequencer, committed.known)
     recalled = await committed.recall(checkpoint)
     segments = await committed.remembered(
         recalled, (tail.chain for tail in recalled.tails.values()), keep=was_visible
@@ -94,7 +94,7 @@ async def read_visible_log(
     return VisibleLog(position.visible, checkpoint, segments)
 
 
-async def _learn_what_is_told(
+async def _read_published_indexes(
     epoch: int, until: int, sequencer: Sequencer, known: KnownSegments
 ) -> None:
     """What the stream still says of segments up to number `until`: as good as it is to whoever
@@ -107,7 +107,7 @@ async def _learn_what_is_told(
         for entry in entries:
             if known.index(entry.segment) is None:
                 try:
-                    known.learn(told_index(entry))
+                    known.learn(decode_published_index(entry))
                 except CorruptObjectError as error:
                     logger.warning("the stream is damaged, the bucket is read instead: %s", error)
         last = entries[-1].number
@@ -135,13 +135,13 @@ class Joiner:
         self._tried = 0
         """The active epoch that was to be joined: where it is lost then, a higher one is needed."""
 
-    async def join(self, above: int = 0) -> Joined:
+    async def join(self, above: int = 0) -> JoinedEpoch:
         """An epoch higher than `above`. The membership has joined and keeps up its heartbeat.
 
         Raises `BucketlogError`.
         """
         last: Exception | None = None
-        pause_s = POLL_S
+        pauses_s = BACKOFF.pauses_s()
         for _ in range(TRIES):
             try:
                 joined = await self._try(above)
@@ -150,8 +150,7 @@ class Joiner:
                 if isinstance(error, SequencerLostError):
                     above = max(above, self._tried)
                 last = error
-                await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+                await asyncio.sleep(next(pauses_s))
                 continue
             if joined is not None:
                 return joined
@@ -160,7 +159,7 @@ class Joiner:
             remedy="see the other brokers' logs: do all use the same Redis?",
         )
 
-    async def _try(self, above: int) -> Joined | None:
+    async def _try(self, above: int) -> JoinedEpoch | None:
         await self._membership.heartbeat()  # a wiped Redis does not know who lives
         claim = await self._starter.highest_claim()
         epoch = await self._sequencer.active_epoch()
@@ -170,7 +169,7 @@ class Joiner:
             log = await read_visible_log(
                 epoch, sequencer=self._sequencer, committed=self._committed
             )
-            return Joined(epoch, writer, log, claimed_here=False, began_ms=claim.claimed_ms)
+            return JoinedEpoch(epoch, writer, log, claimed_here=False, began_ms=claim.claimed_ms)
         is_open = claim.epoch > max(epoch or 0, above)
         if is_open and await self._activated_by_its_claimant(claim, after_another=above > 0):
             return None
@@ -180,7 +179,7 @@ class Joiner:
             return None
         writer = await self._register_writer(started)
         log = VisibleLog(0, sealed.checkpoint, sealed.segments)
-        return Joined(started, writer, log, claimed_here=True, began_ms=self._now_ms())
+        return JoinedEpoch(started, writer, log, claimed_here=True, began_ms=self._now_ms())
 
     async def _register_writer(self, epoch: int) -> WriterId:
         """It has a heartbeat from now on, however long the view takes."""
@@ -192,7 +191,7 @@ class Joiner:
         """Wait for a live broker that has claimed to activate, here or a later epoch. False: go on
         without it."""
         deadline = asyncio.get_running_loop().time() + self._claim_wait_ms / 1000
-        pause_s = FIRST_POLL_S
+        polls_s = CLAIM_POLLS.pauses_s()
         while asyncio.get_running_loop().time() < deadline:
             await self._membership.heartbeat()
             if (await self._sequencer.active_epoch() or 0) >= claim.epoch:
@@ -200,13 +199,12 @@ class Joiner:
             if claim.claimed_by == self._membership.incarnation:
                 return False
             lives = self._membership.lives(claim.claimed_by)
-            if not lives and not (after_another and await self._is_young_elsewhere(claim)):
+            if not lives and not (after_another and await self._is_recent_claim_elsewhere(claim)):
                 return False
-            await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, POLL_S)
+            await asyncio.sleep(next(polls_s))
         return False
 
-    async def _is_young_elsewhere(self, claim: Claim) -> bool:
+    async def _is_recent_claim_elsewhere(self, claim: Claim) -> bool:
         """Claimed a moment ago for another server: its claimant is not seen to live here, and may
         well have been right to go there."""
         if self._now_ms() - claim.claimed_ms >= self._claim_wait_ms:

@@ -9,7 +9,7 @@ read.
 
 from collections.abc import Iterable
 
-from bucketlog.model import SegmentId, SegmentIndex, Ticket, WriterId
+from bucketlog.log_format.model import SegmentId, SegmentIndex, Ticket, WriterId
 
 
 class KnownSegments:
@@ -68,4 +68,4 @@ class KnownSegments:
 
 def _weight(index: SegmentIndex) -> int:
     """Its batches and control entries, and one for itself."""
-    return 1 + len(index.control) + sum(len(part.batches) for part in index.partitions)
+    return 1 + len(index.facts) + sum(len(part.batches) for part in index.partitions)

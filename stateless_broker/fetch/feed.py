@@ -7,43 +7,43 @@ wait on the view, so that a client that was told of a record can read it here.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     BucketError,
     CorruptObjectError,
     InvalidDataError,
     SequencerError,
     SequencerUnavailableError,
 )
-from bucketlog.model import Ticket, TopicPartition
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.requests import VisibleSegment
-from metadata.view import View
-from stateless_broker.epochs.committed import told_index
-from stateless_broker.epochs.end import EpochEnd
-from stateless_broker.epochs.joining import VisibleLog
-from stateless_broker.epochs.known_segments import KnownSegments
-from stateless_broker.fetch.segment_cache import SegmentCache
-from stateless_broker.health import Health
-from stateless_broker.produce.commit import Committer
+from bucketlog.log_format.model import Ticket, TopicIdPartition
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import VisibleSegment
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.epochs.committed_log import decode_published_index
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.epochs.joining import VisibleLog
+from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
+from bucketlog.stateless_broker.fetch.segment_cache import SegmentCache
+from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.produce.commit import Committer
 
 logger = logging.getLogger(__name__)
 
 PAUSE_S = 0.2
-PART = "stream"
 
 
 class Watchers:
     """Who waits for which partitions to grow. One event serves many partitions."""
 
     def __init__(self) -> None:
-        self._by_partition: dict[TopicPartition, set[asyncio.Event]] = {}
+        self._by_partition: dict[TopicIdPartition, set[asyncio.Event]] = {}
 
-    def add(self, partitions: Iterable[TopicPartition], event: asyncio.Event) -> None:
+    def add(self, partitions: Iterable[TopicIdPartition], event: asyncio.Event) -> None:
         for partition in partitions:
             self._by_partition.setdefault(partition, set()).add(event)
 
-    def remove(self, partitions: Iterable[TopicPartition], event: asyncio.Event) -> None:
+    def remove(self, partitions: Iterable[TopicIdPartition], event: asyncio.Event) -> None:
         for partition in partitions:
             events = self._by_partition.get(partition)
             if events is not None:
@@ -51,7 +51,7 @@ class Watchers:
                 if not events:
                     del self._by_partition[partition]
 
-    def notify(self, partitions: Iterable[TopicPartition]) -> None:
+    def notify(self, partitions: Iterable[TopicIdPartition]) -> None:
         for partition in partitions:
             for event in self._by_partition.get(partition, ()):
                 event.set()
@@ -60,18 +60,25 @@ class Watchers:
         self.notify(list(self._by_partition))
 
 
+@dataclass(frozen=True, slots=True)
+class FedParts:
+    """What learns of each segment that becomes visible."""
+
+    view: View
+    watchers: Watchers
+    known: KnownSegments
+    cache: SegmentCache
+
+
 class ViewFeed:
     def __init__(
         self,
         *,
         end: EpochEnd,
-        view: View,
         sequencer: Sequencer,
         committer: Committer,
         health: Health,
-        watchers: Watchers,
-        known: KnownSegments,
-        cache: SegmentCache,
+        fed: FedParts,
         last: int,
         block_ms: int,
         read_anew: Callable[[], Awaitable[VisibleLog]],
@@ -80,13 +87,13 @@ class ViewFeed:
         `block_ms` to answer."""
         self._end = end
         self._epoch = end.epoch
-        self._view = view
+        self._view = fed.view
         self._sequencer = sequencer
         self._committer = committer
         self._health = health
-        self._watchers = watchers
-        self._known = known
-        self._cache = cache
+        self._watchers = fed.watchers
+        self._known = fed.known
+        self._cache = fed.cache
         self._last = last
         self._block_ms = block_ms
         self._read_anew = read_anew
@@ -116,7 +123,7 @@ class ViewFeed:
         except (TimeoutError, SequencerUnavailableError):
             return False
         except SequencerError as error:
-            self._end.tell(str(error))
+            self._end.end(str(error))
         return self._end.reason is None
 
     async def run(self) -> None:
@@ -131,13 +138,13 @@ class ViewFeed:
                     entries = [entry for entry in entries if entry.number > self._last]
             except (SequencerUnavailableError, BucketError) as error:
                 self._is_silent = isinstance(error, SequencerUnavailableError)
-                self._health.degrade(PART, str(error))
+                self._health.degrade(BrokerPart.STREAM, str(error))
                 await asyncio.sleep(PAUSE_S)
                 continue
             except (SequencerError, CorruptObjectError, InvalidDataError) as error:
-                self._end.tell(str(error))
+                self._end.end(str(error))
                 return
-            self._health.recover(PART)
+            self._health.recover(BrokerPart.STREAM)
             for entry in entries:
                 if self._end.reason is not None or not self._applied(entry):
                     return
@@ -163,17 +170,17 @@ class ViewFeed:
         """False where the stream is not this epoch's next entry, or is damaged: the epoch is over,
         and the next one's view comes from the bucket."""
         if entry.epoch != self._epoch or entry.number != self._last + 1:
-            self._end.tell(
+            self._end.end(
                 f"the stream of visible segments jumps from {self._epoch}-{self._last} to "
                 f"{entry.epoch}-{entry.number}"
             )
             return False
         own = self._committer.shown(entry.segment)
         try:
-            index = own.index if own is not None else told_index(entry)
+            index = own.index if own is not None else decode_published_index(entry)
             change = self._view.apply(index)
         except (CorruptObjectError, InvalidDataError) as error:
-            self._end.tell(f"the stream of visible segments is damaged: {error}")
+            self._end.end(f"the stream of visible segments is damaged: {error}")
             return False
         self._last = entry.number
         self.newest_ticket = max(self.newest_ticket, entry.ticket)

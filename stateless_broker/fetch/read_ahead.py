@@ -15,9 +15,9 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bucketlog.model import StoredObject, TopicPartition
-from metadata.partition_log import PartitionLog, StoredRange
-from stateless_broker.fetch.reading import RangeReader
+from bucketlog.log_format.model import StoredObject, TopicIdPartition
+from bucketlog.metadata.partition_log import PartitionLog, StoredRange
+from bucketlog.stateless_broker.fetch.reading import RangeReader
 
 PARTITIONS_MAX = 1_000
 """Of which it is known how far they were asked for."""
@@ -31,7 +31,7 @@ quicker than another request."""
 
 
 @dataclass(slots=True)
-class _Behind:
+class _LaggingReader:
     """A partition that somebody catches up on: from `middle` on what comes after `end` is asked
     for."""
 
@@ -49,13 +49,13 @@ class ReadAhead:
         self._reader = reader
         self._cache = reader.cache
         self._bytes_ahead = min(bytes_ahead, reader.cache.history_bytes_max)
-        self._behind: OrderedDict[TopicPartition, _Behind] = OrderedDict()
+        self._behind: OrderedDict[TopicIdPartition, _LaggingReader] = OrderedDict()
         """Who fetched last comes last."""
-        self._due: set[TopicPartition] = set()
+        self._due: set[TopicIdPartition] = set()
 
     def note(
         self,
-        partition: TopicPartition,
+        partition: TopicIdPartition,
         log: PartitionLog,
         offset: int,
         wanted: list[StoredRange],
@@ -69,7 +69,7 @@ class ReadAhead:
         now_s = asyncio.get_running_loop().time()
         behind = self._behind.get(partition)
         if behind is None or not behind.start <= offset < behind.end:
-            behind = self._behind[partition] = _Behind(log, offset, offset, offset, now_s)
+            behind = self._behind[partition] = _LaggingReader(log, offset, offset, offset, now_s)
         behind.log, behind.noted_s = log, now_s
         self._behind.move_to_end(partition)
         if offset >= behind.middle:
@@ -118,7 +118,7 @@ class ReadAhead:
         self._reader.expect(joined(missing))
 
     @staticmethod
-    def _advance(behind: _Behind, max_bytes: int) -> list[StoredRange]:
+    def _advance(behind: _LaggingReader, max_bytes: int) -> list[StoredRange]:
         stretch = behind.log.stretch(behind.end, max_bytes)
         behind.middle, behind.end = stretch.middle, stretch.end
         return stretch.ranges

@@ -13,22 +13,21 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Self
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     BucketError,
     BucketUnavailableError,
     CorruptObjectError,
     ObjectNotFoundError,
 )
-from bucketlog.model import Buffer
-from metadata.partition_log import StoredRange
-from stateless_broker.fetch.places import Places
-from stateless_broker.fetch.segment_cache import SegmentCache
-from stateless_broker.health import Health
-from stateless_broker.settings import BrokerSettings
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket, Span
+from bucketlog.log_format.model import Buffer
+from bucketlog.metadata.partition_log import StoredRange
+from bucketlog.stateless_broker.fetch.range_set import RangeSet
+from bucketlog.stateless_broker.fetch.segment_cache import SegmentCache
+from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, Span
 
-PART = "reading"
 RANGES_AT_ONCE = 64
 """Of a fetch: so many requests at most it leaves behind when it is given up."""
 
@@ -70,11 +69,11 @@ class RangeReader:
         self._health = health
         self._read_ms_max = limits.read_ms_max
         self._running: dict[StoredRange, asyncio.Task[Buffer]] = {}
-        self._places = Places()
+        self._places = RangeSet()
         """What is being read."""
         self._expected: dict[StoredRange, None] = {}
         """What will be wanted soon and is not being read yet, in that order."""
-        self._expected_places = Places()
+        self._expected_places = RangeSet()
         self._recent_slots = asyncio.Semaphore(limits.recent_in_flight)
         self._history_slots = asyncio.Semaphore(limits.history_in_flight)
         self._history_in_flight = limits.history_in_flight
@@ -138,7 +137,7 @@ class RangeReader:
                     found.append(part)  # noqa: PERF401 what came before a failure counts
         except TimeoutError:
             reason = f"the bucket did not answer in {self._read_ms_max} ms"
-            self._health.degrade(PART, reason)
+            self._health.degrade(BrokerPart.READING, reason)
             if not (found or or_less):
                 raise BucketUnavailableError(reason) from None
         except (BucketError, CorruptObjectError):  # who wants the next one is told
@@ -257,12 +256,12 @@ class RangeReader:
                 span = Span(stored.position, stored.length)
                 body = await bucket.get(keys.object_key(stored.object), span)
             except ObjectNotFoundError:
-                self._health.recover(PART)  # it answers
+                self._health.recover(BrokerPart.READING)  # it answers
                 raise
             except BucketError as error:
-                self._health.degrade(PART, str(error))
+                self._health.degrade(BrokerPart.READING, str(error))
                 raise
-        self._health.recover(PART)
+        self._health.recover(BrokerPart.READING)
         self.counts.requests += 1
         self.counts.requested_bytes += len(body.data)
         if len(body.data) == stored.length:

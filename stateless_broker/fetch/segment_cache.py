@@ -10,12 +10,13 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bucketlog.model import Buffer, SegmentId, StoredObject
-from metadata.partition_log import StoredRange
-from stateless_broker.fetch.places import Places
+from bucketlog.log_format.lru import LruCache
+from bucketlog.log_format.model import Buffer, SegmentId, StoredObject
+from bucketlog.metadata.partition_log import StoredRange
+from bucketlog.stateless_broker.fetch.range_set import RangeSet
 
 
-class _Recent(NamedTuple):
+class _CachedObject(NamedTuple):
     """`size_bytes` is the object's; `parts` what is in memory of it, and where each begins."""
 
     size_bytes: int
@@ -27,13 +28,18 @@ class SegmentCache:
     def __init__(self, *, recent_bytes_max: int, history_bytes_max: int) -> None:
         self._recent_bytes_max = recent_bytes_max
         self.history_bytes_max = history_bytes_max
-        self._recent: OrderedDict[StoredObject, _Recent] = OrderedDict()
-        self._history: OrderedDict[StoredRange, Buffer] = OrderedDict()
-        self._places = Places()
+        self._recent: OrderedDict[StoredObject, _CachedObject] = OrderedDict()
+        self._places = RangeSet()
         """What history has."""
+        self._history: LruCache[StoredRange, Buffer] = LruCache(
+            history_bytes_max, on_evicted=self._places.remove
+        )
         self.recent_bytes = 0
         """Of the objects that are recent, in memory or not."""
-        self.history_bytes = 0
+
+    @property
+    def history_bytes(self) -> int:
+        return self._history.weight
 
     def became_visible(
         self, segment: SegmentId, size_bytes: int, parts: Sequence[Buffer] = ()
@@ -46,7 +52,7 @@ class SegmentCache:
         for part in parts:
             positions.append(at)
             at += len(part)
-        self._recent[segment] = _Recent(size_bytes, positions, list(parts))
+        self._recent[segment] = _CachedObject(size_bytes, positions, list(parts))
         self.recent_bytes += size_bytes
         while self.recent_bytes > self._recent_bytes_max:
             _, oldest = self._recent.popitem(last=False)
@@ -71,13 +77,8 @@ class SegmentCache:
     def _keep_history(self, stored: StoredRange, data: Buffer) -> None:
         if stored in self._history:
             return
-        self._history[stored] = data
         self._places.add(stored)
-        self.history_bytes += stored.length
-        while self.history_bytes > self.history_bytes_max:
-            oldest, _ = self._history.popitem(last=False)
-            self.history_bytes -= oldest.length
-            self._places.remove(oldest)
+        self._history.keep(stored, data, stored.length)
 
     def find(self, wanted: StoredRange) -> list[Buffer] | None:
         """Its bytes, one part after the other; None where not all of them are here."""
@@ -87,12 +88,13 @@ class SegmentCache:
         holder = self._places.covering(wanted)
         if holder is None:
             return None
-        self._history.move_to_end(holder)
+        data = self._history.find(holder)
+        assert data is not None  # places are those of what history keeps
         start = wanted.position - holder.position
-        return [memoryview(self._history[holder])[start : start + wanted.length]]
+        return [memoryview(data)[start : start + wanted.length]]
 
 
-def _cut(recent: _Recent, wanted: StoredRange) -> list[Buffer] | None:
+def _cut(recent: _CachedObject, wanted: StoredRange) -> list[Buffer] | None:
     at = bisect_right(recent.positions, wanted.position) - 1
     position, left = wanted.position, wanted.length
     found: list[Buffer] = []

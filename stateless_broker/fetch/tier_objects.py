@@ -8,13 +8,13 @@ Format: docs/format/tier.md.
 from bisect import bisect_right
 from typing import NamedTuple
 
-from bucketlog.model import TierObject, TierRow, TopicPartition
-from metadata.partition_log import PartitionLog, StoredRange
-from stateless_broker.fetch.least_recent import LeastRecent
-from stateless_broker.fetch.reading import RangeReader
-from tiered_storage.block_index import ROW_BYTES
-from tiered_storage.manifest import decode_manifest
-from tiered_storage.partition_segment import (
+from bucketlog.log_format.lru import LruCache
+from bucketlog.log_format.model import TierObject, TierRow, TopicIdPartition
+from bucketlog.metadata.partition_log import PartitionLog, StoredRange
+from bucketlog.stateless_broker.fetch.reading import RangeReader
+from bucketlog.tiered_storage.block_index import ROW_BYTES
+from bucketlog.tiered_storage.manifest import decode_manifest
+from bucketlog.tiered_storage.partition_segment import (
     HEADER,
     PartitionSegmentIndex,
     decode_index,
@@ -46,12 +46,12 @@ class SegmentRow(NamedTuple):
 class TierObjects:
     def __init__(self, reader: RangeReader, *, bytes_max: int) -> None:
         self._reader = reader
-        self._kept: LeastRecent[TierObject, list[TierRow] | PartitionSegmentIndex] = LeastRecent(
+        self._kept: LruCache[TierObject, list[TierRow] | PartitionSegmentIndex] = LruCache(
             bytes_max
         )
 
     async def segment_at(
-        self, partition: TopicPartition, log: PartitionLog, offset: int
+        self, partition: TopicIdPartition, log: PartitionLog, offset: int
     ) -> SegmentRow | None:
         """The partition segment that may hold `offset`, or the next one above it; None where
         batches from there on stand in log segments. Raises `BucketError`, `CorruptObjectError`,
@@ -71,7 +71,7 @@ class TierObjects:
             offset = row.end
         return None
 
-    async def listed(self, partition: TopicPartition, manifest: TierRow) -> list[TierRow]:
+    async def listed(self, partition: TopicIdPartition, manifest: TierRow) -> list[TierRow]:
         there = TierObject.of(partition, manifest)
         kept = self._kept.find(there)
         if not isinstance(kept, list):
@@ -92,7 +92,7 @@ class TierObjects:
         return kept
 
 
-def _segment_row(partition: TopicPartition, row: TierRow, above: TierRow | None) -> SegmentRow:
+def _segment_row(partition: TopicIdPartition, row: TierRow, above: TierRow | None) -> SegmentRow:
     following = None
     if above is not None and not above.manifest:
         following = SegmentRow(TierObject.of(partition, above), above)

@@ -10,21 +10,21 @@ object that was read so and dropped from memory before it was used is read as it
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bucketlog.errors import (
+from bucketlog.log_format.batch import HEADER_LENGTH
+from bucketlog.log_format.errors import (
     BucketError,
     CorruptObjectError,
     InvalidDataError,
     ObjectNotFoundError,
 )
-from bucketlog.model import Buffer, TierObject, TopicPartition
-from bucketlog.wire.batch import HEADER_LENGTH
-from metadata.partition_log import PartitionLog, StoredRange
-from stateless_broker.fetch.least_recent import LeastRecent
-from stateless_broker.fetch.reading import RangeReader
-from stateless_broker.fetch.tier_objects import SegmentRow, TierObjects
-from tiered_storage import keys
-from tiered_storage.block_index import BLOCK_BYTES
-from tiered_storage.partition_segment import HEADER, walk_headers
+from bucketlog.log_format.lru import LruCache
+from bucketlog.log_format.model import Buffer, TierObject, TopicIdPartition
+from bucketlog.metadata.partition_log import PartitionLog, StoredRange
+from bucketlog.stateless_broker.fetch.reading import RangeReader
+from bucketlog.stateless_broker.fetch.tier_objects import SegmentRow, TierObjects
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.block_index import BLOCK_BYTES
+from bucketlog.tiered_storage.partition_segment import HEADER, walk_headers
 
 PARTS_MAX = 1_000
 """Parts of objects of which it is known that they were asked for."""
@@ -40,7 +40,7 @@ class TierRead(NamedTuple):
     is_through: bool
 
 
-class _Place(NamedTuple):
+class _TierPosition(NamedTuple):
     """Where an answer has ended: batches from its next offset on begin there, or in the next
     object."""
 
@@ -48,7 +48,7 @@ class _Place(NamedTuple):
     position: int
 
 
-class _Wish(NamedTuple):
+class _ReadRequest(NamedTuple):
     """The first batch is wanted whatever its size where `at_least_one` (KIP-74)."""
 
     offset: int
@@ -57,7 +57,7 @@ class _Wish(NamedTuple):
     in_order: bool
 
 
-class _Step(NamedTuple):
+class _ReadStep(NamedTuple):
     """What comes next begins at `position`. `is_full`: it does not fit."""
 
     parts: list[Buffer]
@@ -67,7 +67,7 @@ class _Step(NamedTuple):
     is_full: bool = False
 
 
-class _Walked(NamedTuple):
+class _WholeBatches(NamedTuple):
     """Batches of `size` bytes from `first` on are wanted and there. The next one begins at
     `position`, and has `missing` bytes where it is wanted, too, but not all there."""
 
@@ -90,12 +90,12 @@ class TierReader:
         self._objects = objects
         bytes_ahead = min(bytes_ahead, reader.cache.history_bytes_max // 2)
         self._bytes_ahead = bytes_ahead if bytes_ahead >= BLOCK_BYTES else 0
-        self._places: LeastRecent[tuple[TopicPartition, int], _Place] = LeastRecent(places_max)
-        self._empty: LeastRecent[tuple[TopicPartition, int], int] = LeastRecent(places_max)
+        self._places: LruCache[tuple[TopicIdPartition, int], _TierPosition] = LruCache(places_max)
+        self._empty: LruCache[tuple[TopicIdPartition, int], int] = LruCache(places_max)
         """Offsets from which on a tier that ended there has had no batch."""
-        self._asked: LeastRecent[StoredRange, bool] = LeastRecent(PARTS_MAX)
+        self._asked: LruCache[StoredRange, bool] = LruCache(PARTS_MAX)
 
-    def holds(self, partition: TopicPartition, log: PartitionLog, offset: int) -> bool:
+    def holds(self, partition: TopicIdPartition, log: PartitionLog, offset: int) -> bool:
         """Batches at or above `offset` may stand in the tier."""
         return (
             offset < log.batches_from
@@ -104,7 +104,7 @@ class TierReader:
         )
 
     def available_bytes(
-        self, partition: TopicPartition, log: PartitionLog, offset: int, limit: int
+        self, partition: TopicIdPartition, log: PartitionLog, offset: int, limit: int
     ) -> int:
         """Of batches from `offset` on, counted up to `limit`; maybe more than there are, where it
         is not known where in an object they begin."""
@@ -122,7 +122,7 @@ class TierReader:
 
     async def read(
         self,
-        partition: TopicPartition,
+        partition: TopicIdPartition,
         log: PartitionLog,
         offset: int,
         max_bytes: int,
@@ -136,7 +136,7 @@ class TierReader:
         size, at = 0, offset
         in_order = self._places.find((partition, offset)) is not None
         while True:
-            wish = _Wish(at, max_bytes - size, at_least_one and not size, in_order)
+            wish = _ReadRequest(at, max_bytes - size, at_least_one and not size, in_order)
             if wish.max_bytes < HEADER_LENGTH and not wish.at_least_one:
                 return TierRead(parts, size, at, False)
             try:
@@ -155,8 +155,8 @@ class TierReader:
                 return TierRead(parts, size, at, False)
 
     async def _step(
-        self, partition: TopicPartition, log: PartitionLog, wish: _Wish
-    ) -> _Step | None:
+        self, partition: TopicIdPartition, log: PartitionLog, wish: _ReadRequest
+    ) -> _ReadStep | None:
         """None where the tier ends. An object may be gone because something else stands in its
         place by now."""
         try:
@@ -165,18 +165,20 @@ class TierReader:
             return await self._try_step(partition, log, wish)
 
     async def _try_step(
-        self, partition: TopicPartition, log: PartitionLog, wish: _Wish
-    ) -> _Step | None:
+        self, partition: TopicIdPartition, log: PartitionLog, wish: _ReadRequest
+    ) -> _ReadStep | None:
         segment = await self._objects.segment_at(partition, log, wish.offset)
         if segment is None:
             return None
         position = await self._position(partition, segment, wish.offset)
         step = await self._read_from(segment, position, wish)
         if step.size:
-            self._places.keep((partition, step.next_offset), _Place(segment.there, step.position))
+            self._places.keep(
+                (partition, step.next_offset), _TierPosition(segment.there, step.position)
+            )
         return step
 
-    async def _position(self, partition: TopicPartition, segment: SegmentRow, offset: int) -> int:
+    async def _position(self, partition: TopicIdPartition, segment: SegmentRow, offset: int) -> int:
         """Where to begin: a batch begins there, and none before it is wanted."""
         place = self._places.find((partition, offset))
         if place is not None and place.there == segment.there:
@@ -186,7 +188,7 @@ class TierReader:
         position = (await self._objects.index(segment)).begin_at(offset)
         return segment.end if position is None else position
 
-    async def _read_from(self, segment: SegmentRow, position: int, wish: _Wish) -> _Step:
+    async def _read_from(self, segment: SegmentRow, position: int, wish: _ReadRequest) -> _ReadStep:
         start = position
         length = wish.max_bytes if wish.in_order else wish.max_bytes + BLOCK_BYTES
         while position < segment.end:
@@ -197,7 +199,7 @@ class TierReader:
                 self._used(segment, start, walked.position)
                 first = walked.first - position
                 part = memoryview(data)[first : first + walked.size]
-                return _Step(
+                return _ReadStep(
                     [part] if walked.size else [],
                     walked.size,
                     walked.next_offset,
@@ -206,7 +208,7 @@ class TierReader:
                 )
             position, length = walked.position, max(walked.missing, wish.max_bytes)
         self._used(segment, start, segment.end)
-        return _Step([], 0, max(segment.row.end, wish.offset), segment.end)
+        return _ReadStep([], 0, max(segment.row.end, wish.offset), segment.end)
 
     async def _bytes(
         self, segment: SegmentRow, position: int, length: int, *, in_order: bool
@@ -260,7 +262,7 @@ def _overlap(part: StoredRange, position: int, end: int) -> StoredRange:
     return StoredRange(part.object, start, min(part.position + part.length, end) - start)
 
 
-def _walk(segment: SegmentRow, data: Buffer, position: int, wish: _Wish) -> _Walked:
+def _walk(segment: SegmentRow, data: Buffer, position: int, wish: _ReadRequest) -> _WholeBatches:
     """Through the batches in `data`, which begins at `position`. Raises `CorruptObjectError`."""
     key = keys.object_key(segment.there)
     first, size, next_offset, at = position, 0, wish.offset, position
@@ -271,12 +273,12 @@ def _walk(segment: SegmentRow, data: Buffer, position: int, wish: _Wish) -> _Wal
         if placed.next_offset > wish.offset:
             fits = size + placed.length <= wish.max_bytes
             if not fits and (size or not wish.at_least_one):
-                return _Walked(first, size, next_offset, at, 0, True)
+                return _WholeBatches(first, size, next_offset, at, 0, True)
             if end > position + len(data):
-                return _Walked(first, size, next_offset, at, placed.length, False)
+                return _WholeBatches(first, size, next_offset, at, placed.length, False)
             first = first if size else placed.position
             size, next_offset = size + placed.length, placed.next_offset
         at = end
     if at == position:
         raise CorruptObjectError(key, position, "no batch stands there")
-    return _Walked(first, size, next_offset, at, 0, False)
+    return _WholeBatches(first, size, next_offset, at, 0, False)

@@ -8,14 +8,14 @@ it, never lower.
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
-from bucketlog.errors import ObjectNotFoundError
-from bucketlog.model import NO_TIMESTAMP, TierObject, TierRow, TopicPartition
-from bucketlog.wire.batch import BatchHeader, read_header
-from metadata.partition_log import PartitionLog, StoredRange
-from stateless_broker.fetch.reading import RangeReader
-from stateless_broker.fetch.tier_objects import SegmentRow, TierObjects
-from tiered_storage import keys
-from tiered_storage.partition_segment import PartitionSegmentIndex, walk_batches
+from bucketlog.log_format.batch import BatchHeader, read_header
+from bucketlog.log_format.errors import ObjectNotFoundError
+from bucketlog.log_format.model import NO_TIMESTAMP, TierObject, TierRow, TopicIdPartition
+from bucketlog.metadata.partition_log import PartitionLog, StoredRange
+from bucketlog.stateless_broker.fetch.reading import RangeReader
+from bucketlog.stateless_broker.fetch.tier_objects import SegmentRow, TierObjects
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.partition_segment import PartitionSegmentIndex, walk_batches
 
 SCAN_BYTES_MAX = 4 * 1024 * 1024
 """Of an object that is read at once where an index cannot say which batch it is."""
@@ -38,21 +38,23 @@ class TierTimes:
         self._objects = objects
 
     async def first_since(
-        self, partition: TopicPartition, log: PartitionLog, timestamp_ms: int, offset: int
+        self, partition: TopicIdPartition, log: PartitionLog, timestamp_ms: int, offset: int
     ) -> TimedBatch | None:
         """The first batch with a timestamp of at least `timestamp_ms`, of those that hold `offset`
         or come after it. Raises `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
-        return await _again_if_gone(lambda: self._first_since(partition, log, timestamp_ms, offset))
+        return await _retry_if_missing(
+            lambda: self._first_since(partition, log, timestamp_ms, offset)
+        )
 
     async def highest(
-        self, partition: TopicPartition, log: PartitionLog, offset: int
+        self, partition: TopicIdPartition, log: PartitionLog, offset: int
     ) -> TimedBatch | None:
         """The first of those with the highest timestamp (KIP-734), of the batches that hold
         `offset` or come after it; None where none has a timestamp. Raises as `first_since`."""
-        return await _again_if_gone(lambda: self._highest(partition, log, offset))
+        return await _retry_if_missing(lambda: self._highest(partition, log, offset))
 
     async def _first_since(
-        self, partition: TopicPartition, log: PartitionLog, timestamp_ms: int, offset: int
+        self, partition: TopicIdPartition, log: PartitionLog, timestamp_ms: int, offset: int
     ) -> TimedBatch | None:
         for row in self._rows(log, offset):
             if row.max_timestamp_ms < timestamp_ms:
@@ -67,7 +69,7 @@ class TierTimes:
         return None
 
     async def _first_in(
-        self, partition: TopicPartition, row: TierRow, timestamp_ms: int, offset: int
+        self, partition: TopicIdPartition, row: TierRow, timestamp_ms: int, offset: int
     ) -> TimedBatch | None:
         segment = SegmentRow(TierObject.of(partition, row), row)
         index = await self._objects.index(segment)
@@ -80,7 +82,7 @@ class TierTimes:
         return None
 
     async def _highest(
-        self, partition: TopicPartition, log: PartitionLog, offset: int
+        self, partition: TopicIdPartition, log: PartitionLog, offset: int
     ) -> TimedBatch | None:
         left = self._rows(log, offset)
         best: TimedBatch | None = None
@@ -97,7 +99,7 @@ class TierTimes:
         return best
 
     async def _highest_in(
-        self, partition: TopicPartition, row: TierRow, offset: int
+        self, partition: TopicIdPartition, row: TierRow, offset: int
     ) -> TimedBatch | None:
         segment = SegmentRow(TierObject.of(partition, row), row)
         index = await self._objects.index(segment)
@@ -150,7 +152,7 @@ def _later(one: TimedBatch | None, other: TimedBatch | None) -> TimedBatch | Non
     return max(one, other, key=lambda batch: (batch.max_timestamp, -batch.base_offset))
 
 
-async def _again_if_gone(look_up: Callable[[], Awaitable[T]]) -> T:
+async def _retry_if_missing(look_up: Callable[[], Awaitable[T]]) -> T:
     """An object may be gone because something else stands in its place by now."""
     try:
         return await look_up()

@@ -7,18 +7,32 @@ changed; a broker's are its environment.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from metadata.fold import Topic
-from metadata.topic_configs import TOPIC_CONFIGS, ConfigType, effective_config
-from metadata.view import View
-from stateless_broker.network.dispatch import Request
-from stateless_broker.network.messages import Values
-from stateless_broker.topic_changes import Result, TopicChanges
+from bucketlog.log_format.wire.messages import incremental_alter_configs as incremental
+from bucketlog.log_format.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from bucketlog.log_format.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.topic_configs import TOPIC_CONFIGS, ConfigType
+from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
+from bucketlog.stateless_broker.network.dispatch import Request
 
 T = TypeVar("T", bound=Hashable)
 
@@ -29,7 +43,8 @@ SOURCE_BROKER = 4
 SOURCE_DEFAULT = 5
 
 
-Change: TypeAlias = Callable[[Topic, Any, float], Awaitable[Result]]
+ResourceT = TypeVar("ResourceT", AlterConfigsResource, incremental.AlterConfigsResource)
+Change: TypeAlias = Callable[[TopicState, ResourceT, float], Awaitable[TopicChangeResult]]
 """A topic, its resource in the request, and a deadline by the event loop's clock."""
 
 
@@ -41,8 +56,7 @@ class Operation(IntEnum):
 
 
 class ConfigsHandler:
-    """`topic_defaults` are what brokers were told of topics' configs. `change_ms_max`: how long a
-    change may take to be visible; its requests name no time."""
+    """`change_ms_max`: how long a change may take to be visible; its requests name no time."""
 
     def __init__(
         self,
@@ -50,7 +64,7 @@ class ConfigsHandler:
         view: View,
         changes: TopicChanges,
         broker_configs: dict[str, str],
-        topic_defaults: Mapping[str, str],
+        topic_defaults: TopicDefaults,
         change_ms_max: int,
     ) -> None:
         self._view = view
@@ -59,17 +73,21 @@ class ConfigsHandler:
         self._topic_defaults = topic_defaults
         self._change_ms_max = change_ms_max
 
-    async def describe_configs(self, request: Request, message: Any) -> Values:
+    async def describe_configs(
+        self, request: Request, message: DescribeConfigsRequest
+    ) -> DescribeConfigsResponse:
         return {
             "results": [
                 self._describe(resource, message.include_synonyms) for resource in message.resources
             ]
         }
 
-    def _describe(self, resource: Any, with_synonyms: bool) -> Values:
+    def _describe(
+        self, resource: DescribeConfigsResource, with_synonyms: bool
+    ) -> DescribeConfigsResult:
         error, text = ErrorCode.none, None
         keys = resource.configuration_keys
-        configs: list[Values] = []
+        configs: list[DescribeConfigsResourceResult] = []
         if resource.resource_type == TOPIC_RESOURCE:
             topic = self._view.topic(resource.resource_name)
             if topic is None:
@@ -85,7 +103,8 @@ class ConfigsHandler:
         else:
             error, text = ErrorCode.invalid_request, f"resource type {resource.resource_type}"
         if not with_synonyms:
-            configs = [{**config, "synonyms": []} for config in configs]
+            for config in configs:
+                config["synonyms"] = []
         return {
             "error_code": error,
             "error_message": text,
@@ -94,15 +113,19 @@ class ConfigsHandler:
             "configs": configs,
         }
 
-    async def alter_configs(self, request: Request, message: Any) -> Values:
+    async def alter_configs(
+        self, request: Request, message: AlterConfigsRequest
+    ) -> AlterConfigsResponse:
         """All of a topic's configs: what is not named takes its default again."""
 
-        async def change(topic: Topic, resource: Any, deadline: float) -> Result:
+        async def change(
+            topic: TopicState, resource: AlterConfigsResource, deadline: float
+        ) -> TopicChangeResult:
             configs = {entry.name: entry.value for entry in resource.configs}
             missing = [name for name, value in configs.items() if value is None]
             if missing:
                 text = f"Null value not supported for : {', '.join(missing)}"
-                return Result(ErrorCode.invalid_request, text, None)
+                return TopicChangeResult(ErrorCode.invalid_request, text, None)
             return await self._changes.configure(
                 topic,
                 configs,
@@ -111,27 +134,33 @@ class ConfigsHandler:
                 deadline=deadline,
             )
 
-        return await self._altered(message, change)
+        return {"responses": await self._altered(message.resources, change)}
 
-    async def incremental_alter_configs(self, request: Request, message: Any) -> Values:
-        async def change(topic: Topic, resource: Any, deadline: float) -> Result:
-            found = _changes(topic, resource.configs)
-            if isinstance(found, Result):
+    async def incremental_alter_configs(
+        self, request: Request, message: incremental.IncrementalAlterConfigsRequest
+    ) -> incremental.IncrementalAlterConfigsResponse:
+        async def change(
+            topic: TopicState, resource: incremental.AlterConfigsResource, deadline: float
+        ) -> TopicChangeResult:
+            found = _changes(topic, resource.configs, self._topic_defaults)
+            if isinstance(found, TopicChangeResult):
                 return found
             return await self._changes.configure(
                 topic, found, validate_only=message.validate_only, deadline=deadline
             )
 
-        return await self._altered(message, change)
+        return {"responses": await self._altered(message.resources, change)}
 
-    async def _altered(self, message: Any, change: Change) -> Values:
+    async def _altered(
+        self, resources: Sequence[ResourceT], change: Change[ResourceT]
+    ) -> list[AlterConfigsResourceResponse]:
         deadline = asyncio.get_running_loop().time() + self._change_ms_max / 1000
-        twice = named_twice((each.resource_type, each.resource_name) for each in message.resources)
-        responses = []
-        for resource in message.resources:
+        twice = named_twice((each.resource_type, each.resource_name) for each in resources)
+        responses: list[AlterConfigsResourceResponse] = []
+        for resource in resources:
             if (resource.resource_type, resource.resource_name) in twice:
                 text = "Each resource must appear at most once."
-                result = Result(ErrorCode.invalid_request, text, None)
+                result = TopicChangeResult(ErrorCode.invalid_request, text, None)
             else:
                 result = await self._alter(resource, change, deadline)
             responses.append(
@@ -142,26 +171,28 @@ class ConfigsHandler:
                     "resource_name": resource.resource_name,
                 }
             )
-        return {"responses": responses}
+        return responses
 
-    async def _alter(self, resource: Any, change: Change, deadline: float) -> Result:
+    async def _alter(
+        self, resource: ResourceT, change: Change[ResourceT], deadline: float
+    ) -> TopicChangeResult:
         if resource.resource_type == BROKER_RESOURCE:
             text = "A broker's configs are its environment: see docs/configuration.md."
-            return Result(ErrorCode.invalid_request, text, None)
+            return TopicChangeResult(ErrorCode.invalid_request, text, None)
         if resource.resource_type != TOPIC_RESOURCE:
             text = f"Unknown resource type {resource.resource_type}."
-            return Result(ErrorCode.invalid_request, text, None)
+            return TopicChangeResult(ErrorCode.invalid_request, text, None)
         if not resource.resource_name:
             text = "Default topic resources are not allowed."
-            return Result(ErrorCode.invalid_request, text, None)
+            return TopicChangeResult(ErrorCode.invalid_request, text, None)
         topic = self._view.topic(resource.resource_name)
         if topic is None:
             text = f"The topic '{resource.resource_name}' does not exist."
-            return Result(ErrorCode.unknown_topic_or_partition, text, None)
+            return TopicChangeResult(ErrorCode.unknown_topic_or_partition, text, None)
         twice = named_twice(each.name for each in resource.configs)
         if twice:
             text = f"Error due to duplicate config keys: {', '.join(sorted(twice))}"
-            return Result(ErrorCode.invalid_request, text, None)
+            return TopicChangeResult(ErrorCode.invalid_request, text, None)
         return await change(topic, resource, deadline)
 
 
@@ -169,7 +200,9 @@ def named_twice(names: Iterable[T]) -> set[T]:
     return {name for name, count in Counter(names).items() if count > 1}
 
 
-def _changes(topic: Topic, entries: Iterable[Any]) -> dict[str, str | None] | Result:
+def _changes(
+    topic: TopicState, entries: Iterable[incremental.AlterableConfig], defaults: TopicDefaults
+) -> dict[str, str | None] | TopicChangeResult:
     """What incremental operations come to, or why they are refused."""
     found: dict[str, str | None] = {}
     for entry in entries:
@@ -178,12 +211,12 @@ def _changes(topic: Topic, entries: Iterable[Any]) -> dict[str, str | None] | Re
             operation = Operation(entry.config_operation)
         except ValueError:
             text = f"Unknown operation type {entry.config_operation} for config {name}"
-            return Result(ErrorCode.invalid_request, text, None)
+            return TopicChangeResult(ErrorCode.invalid_request, text, None)
         if operation is Operation.DELETE:
             found[name] = None
         elif value is None:
             text = f"Null value not supported for : {name}"
-            return Result(ErrorCode.invalid_request, text, None)
+            return TopicChangeResult(ErrorCode.invalid_request, text, None)
         elif operation is Operation.SET:
             found[name] = value
         else:
@@ -192,16 +225,17 @@ def _changes(topic: Topic, entries: Iterable[Any]) -> dict[str, str | None] | Re
                 text = (
                     f"Config value {operation.name.lower()} is not allowed for config key: {name}"
                 )
-                return Result(ErrorCode.invalid_config, text, None)
-            found[name] = _list_after(topic.configs, name, operation, value)
+                return TopicChangeResult(ErrorCode.invalid_config, text, None)
+            found[name] = (
+                _list_after(defaults.effective(topic.configs, name), operation, value)
+                if name in TOPIC_CONFIGS
+                else value
+            )
     return found
 
 
-def _list_after(configs: Mapping[str, str], name: str, operation: Operation, value: str) -> str:
-    """A name that is none is refused with the rest, whatever its value."""
-    if name not in TOPIC_CONFIGS:
-        return value
-    words = _words(effective_config(configs, name))
+def _list_after(before: str, operation: Operation, value: str) -> str:
+    words = _words(before)
     given = _words(value)
     if operation is Operation.APPEND:
         words += [word for word in given if word not in words]
@@ -215,15 +249,18 @@ def _words(text: str) -> list[str]:
 
 
 def topic_configs(
-    topic: Topic, keys: Iterable[str] | None, defaults: Mapping[str, str]
-) -> list[Values]:
+    topic: TopicState, keys: Iterable[str] | None, defaults: TopicDefaults
+) -> list[DescribeConfigsResourceResult]:
     wanted = None if keys is None else set(keys)
     return [
         _config(
             name,
             {
                 source: values[name]
-                for source, values in ((SOURCE_TOPIC, topic.configs), (SOURCE_BROKER, defaults))
+                for source, values in (
+                    (SOURCE_TOPIC, topic.configs),
+                    (SOURCE_BROKER, defaults.own),
+                )
                 if name in values
             }
             | {SOURCE_DEFAULT: definition.default},
@@ -242,14 +279,13 @@ def _config(
     read_only: bool = False,
     config_type: int = 2,
     documentation: str | None = None,
-) -> Values:
+) -> DescribeConfigsResourceResult:
     """`values` by source, first the one that counts; all of them are its synonyms (KIP-226)."""
     source, value = next(iter(values.items()))
     return {
         "name": name,
         "value": value,
         "read_only": read_only,
-        "is_default": source == SOURCE_DEFAULT,
         "config_source": source,
         "is_sensitive": False,
         "synonyms": [

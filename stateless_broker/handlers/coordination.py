@@ -5,16 +5,24 @@ broker has transactions; a consumer group finds the broker that is first for it 
 """
 
 import asyncio
-from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import SequencerError
-from metadata.sequencer.client import Sequencer
-from stateless_broker.epochs.end import EpochEnd
-from stateless_broker.membership import Membership
-from stateless_broker.network.dispatch import Request
-from stateless_broker.network.messages import Values
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.log_format.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from bucketlog.log_format.wire.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.network.dispatch import Request
 
 GROUP = 0
 TRANSACTION = 1
@@ -22,9 +30,6 @@ MANY_KEYS_FROM = 4
 PRODUCER_IDS_BLOCK = 100
 NO_TRANSACTIONS = "this version of bucketlog has no transactions yet: leave out transactional.id"
 
-TRY_AGAIN = ErrorCode.coordinator_load_in_progress
-"""What Kafka answers, too, where no producer id is to be had now (RPCProducerIdManager): clients of
-every age try again, and none looks for a coordinator that an idempotent producer does not have."""
 NOT_HEARD = "this broker does not reach the sequencer, and cannot tell which brokers live"
 
 
@@ -41,45 +46,60 @@ class CoordinationHandler:
         self._producer_ids = iter(range(0))
         self._asking = asyncio.Lock()
 
-    async def find_coordinator(self, request: Request, message: Any) -> Values:
-        kind = getattr(message, "key_type", GROUP)
+    async def find_coordinator(
+        self, request: Request, message: FindCoordinatorRequest
+    ) -> FindCoordinatorResponse:
+        kind = message.key_type
         if request.header.api_version >= MANY_KEYS_FROM:
             return {
-                "coordinators": [
-                    {"key": key, **self._coordinator(kind, key)} for key in message.coordinator_keys
-                ]
+                "coordinators": [self._coordinator(kind, key) for key in message.coordinator_keys]
             }
-        return self._coordinator(kind, message.key)
+        found = self._coordinator(kind, message.key)
+        return {
+            "error_code": found["error_code"],
+            "error_message": found["error_message"],
+            "node_id": found["node_id"],
+            "host": found["host"],
+            "port": found["port"],
+        }
 
-    def _coordinator(self, kind: int, key: str) -> Values:
+    def _coordinator(self, kind: int, key: str) -> Coordinator:
         error, text = ErrorCode.invalid_request, f"key type {kind} is unknown"
         if kind == TRANSACTION:
             error, text = ErrorCode.transactional_id_authorization_failed, NO_TRANSACTIONS
-        elif kind == GROUP and not self._membership.is_heard:
+        elif kind == GROUP and not self._membership.is_session_live:
             error, text = ErrorCode.coordinator_not_available, NOT_HEARD
         elif kind == GROUP:
             node = self._membership.coordinator_of(key)
             return {
+                "key": key,
                 "error_code": ErrorCode.none,
                 "error_message": None,
                 "node_id": node.node_id,
                 "host": node.address.host,
                 "port": node.address.port,
             }
-        return {"error_code": error, "error_message": text, "node_id": -1, "host": "", "port": -1}
+        return {
+            "key": key,
+            "error_code": error,
+            "error_message": text,
+            "node_id": -1,
+            "host": "",
+            "port": -1,
+        }
 
-    async def init_producer_id(self, request: Request, message: Any) -> Values:
+    async def init_producer_id(
+        self, request: Request, message: InitProducerIdRequest
+    ) -> InitProducerIdResponse:
         if message.transactional_id is not None:
             return _no_producer(ErrorCode.transactional_id_authorization_failed)
         try:
             async with asyncio.timeout(self._wait_s):
                 producer_id = await self._next_producer_id()
-        except TimeoutError:
-            return _no_producer(TRY_AGAIN)
-        except SequencerError as error:
-            if not error.retriable:
-                self._end.tell(str(error))
-            return _no_producer(TRY_AGAIN)
+        except (TimeoutError, SequencerError) as error:
+            if isinstance(error, SequencerError) and not error.retriable:
+                self._end.end(str(error))
+            return _no_producer(kafka_code(error, ApiFamily.PRODUCER_IDS))
         return {"error_code": ErrorCode.none, "producer_id": producer_id, "producer_epoch": 0}
 
     async def _next_producer_id(self) -> int:
@@ -92,5 +112,5 @@ class CoordinationHandler:
             return first
 
 
-def _no_producer(error: ErrorCode) -> Values:
+def _no_producer(error: ErrorCode) -> InitProducerIdResponse:
     return {"error_code": error, "producer_id": -1, "producer_epoch": -1}

@@ -7,18 +7,23 @@ Partition.deleteRecordsOnLeader (which error for what).
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import SequencerError
-from bucketlog.model import TopicPartition
-from metadata.topic_configs import has_policy
-from metadata.view import View
-from stateless_broker.log_starts import move_log_starts
-from stateless_broker.network.dispatch import Request
-from stateless_broker.network.messages import Values
-from stateless_broker.tier_committer import TierCommitter
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.log_format.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+)
+from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.produce.log_starts import move_log_starts
+from bucketlog.stateless_broker.produce.tier_committer import TierCommitter
 
 TO_THE_END = -1
 INVALID_LOW_WATERMARK = -1
@@ -28,13 +33,21 @@ class DeleteRecordsHandler:
     """`catch_up` waits until the view shows all that is visible now."""
 
     def __init__(
-        self, *, view: View, committer: TierCommitter, catch_up: Callable[[], Awaitable[bool]]
+        self,
+        *,
+        view: View,
+        committer: TierCommitter,
+        topic_defaults: TopicDefaults,
+        catch_up: Callable[[], Awaitable[bool]],
     ) -> None:
         self._view = view
         self._committer = committer
+        self._topic_defaults = topic_defaults
         self._catch_up = catch_up
 
-    async def __call__(self, request: Request, message: Any) -> Values:
+    async def __call__(
+        self, request: Request, message: DeleteRecordsRequest
+    ) -> DeleteRecordsResponse:
         deadline = asyncio.get_running_loop().time() + max(message.timeout.total_seconds(), 0.0)
         asked = Counter(
             (topic.name, wanted.partition_index)
@@ -42,8 +55,8 @@ class DeleteRecordsHandler:
             for wanted in topic.partitions
         )
         await self._catch_up()
-        starts: dict[TopicPartition, int] = {}
-        answers: list[tuple[str, list[tuple[int, ErrorCode, TopicPartition | None]]]] = []
+        starts: dict[TopicIdPartition, int] = {}
+        answers: list[tuple[str, list[tuple[int, ErrorCode, TopicIdPartition | None]]]] = []
         for topic in message.topics:
             rows = []
             for wanted in topic.partitions:
@@ -65,37 +78,37 @@ class DeleteRecordsHandler:
             ]
         }
 
-    def _look_up(self, name: str, wanted: Any) -> tuple[ErrorCode, TopicPartition | None, int]:
+    def _look_up(
+        self, name: str, wanted: DeleteRecordsPartition
+    ) -> tuple[ErrorCode, TopicIdPartition | None, int]:
         topic = self._view.topic(name)
-        partition = TopicPartition(topic.topic_id, wanted.partition_index) if topic else None
+        partition = TopicIdPartition(topic.topic_id, wanted.partition_index) if topic else None
         log = self._view.log(partition) if partition else None
         if topic is None or log is None:
             return ErrorCode.unknown_topic_or_partition, None, 0
-        if not has_policy(topic.configs, "delete"):
+        if not self._topic_defaults.has_policy(topic.configs, "delete"):
             return ErrorCode.policy_violation, None, 0
         start = log.high_watermark if wanted.offset == TO_THE_END else wanted.offset
         if not 0 <= start <= log.high_watermark:
             return ErrorCode.offset_out_of_range, None, 0
         return ErrorCode.none, partition, start
 
-    async def _move(self, starts: dict[TopicPartition, int], deadline: float) -> ErrorCode:
+    async def _move(self, starts: dict[TopicIdPartition, int], deadline: float) -> ErrorCode:
         try:
             async with asyncio.timeout_at(deadline):
                 await move_log_starts(starts, view=self._view, committer=self._committer)
-        except TimeoutError:
-            return ErrorCode.request_timed_out
-        except SequencerError:
-            return ErrorCode.not_leader_or_follower
+        except (TimeoutError, SequencerError) as error:
+            return kafka_code(error, ApiFamily.DELETE_RECORDS)
         return ErrorCode.none
 
     def _answer(
         self,
         number: int,
         error: ErrorCode,
-        partition: TopicPartition | None,
-        starts: dict[TopicPartition, int],
+        partition: TopicIdPartition | None,
+        starts: dict[TopicIdPartition, int],
         failure: ErrorCode,
-    ) -> Values:
+    ) -> DeleteRecordsPartitionResult:
         low_watermark = INVALID_LOW_WATERMARK
         if error is ErrorCode.none and partition is not None:
             if self._view.log(partition) is None:

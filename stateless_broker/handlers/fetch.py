@@ -16,18 +16,19 @@ from typing import TypeAlias
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
-from bucketlog.model import Buffer, TopicPartition
-from bucketlog.wire import fetch
-from bucketlog.wire.batch import LEADER_EPOCH
-from metadata.fold import Topic
-from metadata.partition_log import PartitionLog
-from metadata.view import View
-from stateless_broker.fetch.feed import Watchers
-from stateless_broker.fetch.read_ahead import ReadAhead
-from stateless_broker.fetch.reading import RangeReader
-from stateless_broker.fetch.tier_reading import TierReader
-from stateless_broker.network.dispatch import Request
+from bucketlog.log_format.batch import LEADER_EPOCH
+from bucketlog.log_format.errors import BucketError, CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import Buffer, TopicIdPartition
+from bucketlog.log_format.wire import fetch
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.fetch.feed import Watchers
+from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
+from bucketlog.stateless_broker.fetch.reading import RangeReader
+from bucketlog.stateless_broker.fetch.tier_reading import TierReader
+from bucketlog.stateless_broker.network.dispatch import Request
 
 logger = logging.getLogger(__name__)
 
@@ -39,12 +40,12 @@ class FetchLimits:
 
 
 @dataclass(slots=True)
-class _Planned:
+class _PlannedPartition:
     """One partition of a request: an error, or what there is to read."""
 
-    wanted: fetch.WantedRange
+    wanted: fetch.FetchPartition
     error: ErrorCode
-    partition: TopicPartition | None
+    partition: TopicIdPartition | None
     log: PartitionLog | None
 
 
@@ -85,18 +86,18 @@ class FetchHandler:
         results = await self._read(message, planned)
         return fetch.write_response(version, ErrorCode.none, results)
 
-    def _look_up(self, wanted: fetch.WantedRange, version: int) -> _Planned:
-        topic: Topic | None
+    def _look_up(self, wanted: fetch.FetchPartition, version: int) -> _PlannedPartition:
+        topic: TopicState | None
         if version >= fetch.TOPIC_IDS_FROM:
             topic = self._view.topic_by_id(wanted.topic_id) if wanted.topic_id else None
             if topic is None:
-                return _Planned(wanted, ErrorCode.unknown_topic_id, None, None)
+                return _PlannedPartition(wanted, ErrorCode.unknown_topic_id, None, None)
         else:
             topic = self._view.topic(wanted.topic)
-        partition = TopicPartition(topic.topic_id, wanted.partition) if topic else None
+        partition = TopicIdPartition(topic.topic_id, wanted.partition) if topic else None
         log = self._view.log(partition) if partition else None
         if partition is None or log is None:
-            return _Planned(wanted, ErrorCode.unknown_topic_or_partition, None, None)
+            return _PlannedPartition(wanted, ErrorCode.unknown_topic_or_partition, None, None)
         error = ErrorCode.none
         if self._has_handed_over():
             error = ErrorCode.not_leader_or_follower
@@ -104,9 +105,11 @@ class FetchHandler:
             error = ErrorCode.unknown_leader_epoch
         elif not self._view.log_start(partition) <= wanted.fetch_offset <= log.high_watermark:
             error = ErrorCode.offset_out_of_range
-        return _Planned(wanted, error, partition, log)
+        return _PlannedPartition(wanted, error, partition, log)
 
-    async def _look_up_again(self, planned: list[_Planned], version: int) -> list[_Planned]:
+    async def _look_up_again(
+        self, planned: list[_PlannedPartition], version: int
+    ) -> list[_PlannedPartition]:
         """An offset beyond this view may be one that another broker has shown: out of range only
         once the view has caught up, else clients would reset."""
         caught_up = await self._catch_up()
@@ -116,7 +119,7 @@ class FetchHandler:
                 part.error = ErrorCode.offset_not_available
         return planned
 
-    async def _wait(self, message: fetch.FetchRequest, planned: list[_Planned]) -> None:
+    async def _wait(self, message: fetch.FetchRequest, planned: list[_PlannedPartition]) -> None:
         """Until there are `min_bytes`, or an error to tell, or the time is over."""
         wait_s = min(max(message.max_wait_ms, 0), self._limits.wait_ms_max) / 1000
         if wait_s <= 0 or any(part.error is not ErrorCode.none for part in planned):
@@ -140,7 +143,7 @@ class FetchHandler:
         finally:
             self._watchers.remove(partitions, grown)
 
-    def _enough(self, message: fetch.FetchRequest, planned: list[_Planned]) -> bool:
+    def _enough(self, message: fetch.FetchRequest, planned: list[_PlannedPartition]) -> bool:
         wanted = min(max(message.min_bytes, 0), self._limits.bytes_max)
         found = 0
         for part in planned:
@@ -150,7 +153,7 @@ class FetchHandler:
                 found += self._available_bytes(part, part.log, wanted - found)
         return found >= wanted
 
-    def _available_bytes(self, part: _Planned, log: PartitionLog, limit: int) -> int:
+    def _available_bytes(self, part: _PlannedPartition, log: PartitionLog, limit: int) -> int:
         """Counted up to `limit`, about."""
         offset, found = part.wanted.fetch_offset, 0
         if part.partition is not None:
@@ -158,8 +161,8 @@ class FetchHandler:
         return found + log.available_bytes(offset, limit - found)
 
     async def _read(
-        self, message: fetch.FetchRequest, planned: list[_Planned]
-    ) -> list[fetch.PartitionRecords]:
+        self, message: fetch.FetchRequest, planned: list[_PlannedPartition]
+    ) -> list[fetch.FetchPartitionData]:
         left = min(max(message.max_bytes, 0), self._limits.bytes_max)
         works: list[Awaitable[_Records]] = []
         any_yet = False
@@ -178,7 +181,7 @@ class FetchHandler:
             for part, (error, records) in zip(planned, found, strict=True)
         ]
 
-    async def _find_one(self, planned: list[_Planned]) -> list[_Records]:
+    async def _find_one(self, planned: list[_PlannedPartition]) -> list[_Records]:
         """What the tier was thought to have was not there: the first partition that has a batch
         answers with it."""
         found: list[_Records] = []
@@ -190,7 +193,7 @@ class FetchHandler:
         return found
 
     def _plan(
-        self, part: _Planned, max_bytes: int, partitions: int, *, at_least_one: bool
+        self, part: _PlannedPartition, max_bytes: int, partitions: int, *, at_least_one: bool
     ) -> tuple[int, Awaitable[_Records]]:
         """How many bytes it will have, in the tier at most; and the reading of them. It is one of
         so many `partitions`."""
@@ -213,7 +216,7 @@ class FetchHandler:
 
     async def _read_tier(
         self,
-        partition: TopicPartition,
+        partition: TopicIdPartition,
         log: PartitionLog,
         offset: int,
         max_bytes: int,
@@ -236,13 +239,13 @@ class FetchHandler:
     async def _told(reading: Awaitable[list[Buffer]]) -> _Records:
         try:
             return ErrorCode.none, await reading
-        except BucketError:  # the reader tells
-            return ErrorCode.kafka_storage_error, []
+        except BucketError as error:  # the reader tells
+            return kafka_code(error, ApiFamily.READ), []
         except (CorruptObjectError, InvalidDataError) as error:
             logger.error("a fetch cannot read the bucket: %s", error)
-            return ErrorCode.kafka_storage_error, []
+            return kafka_code(error, ApiFamily.READ), []
 
-    def _tail(self, part: _Planned) -> tuple[int, int]:
+    def _tail(self, part: _PlannedPartition) -> tuple[int, int]:
         """High watermark and log start, as they are once the records are read."""
         if part.log is None or part.partition is None or self._view.log(part.partition) is None:
             return -1, -1
@@ -253,20 +256,20 @@ async def _nothing() -> _Records:
     return ErrorCode.none, []
 
 
-def _beyond(part: _Planned) -> bool:
+def _beyond(part: _PlannedPartition) -> bool:
     return part.log is not None and part.wanted.fetch_offset > part.log.high_watermark
 
 
 def _result(
-    part: _Planned, error: ErrorCode, tail: tuple[int, int], records: list[Buffer]
-) -> fetch.PartitionRecords:
+    part: _PlannedPartition, error: ErrorCode, tail: tuple[int, int], records: list[Buffer]
+) -> fetch.FetchPartitionData:
     high_watermark, log_start = tail
     failed = part.error if part.error is not ErrorCode.none else error
     if failed is ErrorCode.none and high_watermark < 0:
         failed = ErrorCode.unknown_topic_or_partition  # deleted while the fetch waited
     elif failed in _OVERTAKEN and part.wanted.fetch_offset < log_start:
         failed = ErrorCode.offset_out_of_range  # the log start came by while the fetch waited
-    return fetch.PartitionRecords(
+    return fetch.FetchPartitionData(
         part.wanted.topic,
         part.wanted.topic_id,
         part.wanted.partition,

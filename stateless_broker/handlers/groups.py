@@ -7,29 +7,43 @@ KIP-518, KIP-848 (filters of listings), KIP-1043 (groups that are not found).
 """
 
 from datetime import timedelta
-from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.wire import list_groups
-from consumers.coordinator import GroupCoordinator
-from consumers.group_messages import (
+from bucketlog.consumers.coordinator import GroupCoordinator
+from bucketlog.consumers.group_messages import (
+    CallerIdentity,
     GroupDescription,
+    GroupProtocol,
     GroupState,
-    Identity,
     JoinRequest,
     JoinResponse,
     LeavingMember,
-    Protocol,
     SyncRequest,
 )
-from consumers.offsets import GroupOffsets
-from metadata.view import View
-from stateless_broker.network.dispatch import Request
-from stateless_broker.network.in_turn import each_in_turn
-from stateless_broker.network.messages import Values
+from bucketlog.consumers.offsets import GroupOffsets
+from bucketlog.log_format.wire import list_groups
+from bucketlog.log_format.wire.messages.delete_groups import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+from bucketlog.log_format.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from bucketlog.log_format.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from bucketlog.log_format.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from bucketlog.log_format.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from bucketlog.log_format.wire.messages.list_groups import ListGroupsRequest
+from bucketlog.log_format.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
+from bucketlog.stateless_broker.network.dispatch import Request
 
 CLASSIC = "Classic"
+REBALANCE_TIMEOUT_FROM = 1
 MEMBER_ID_FIRST_FROM = 4
 SKIPPED_ASSIGNMENT_FROM = 9
 PROTOCOL_TYPE_FROM = 7
@@ -47,13 +61,17 @@ class GroupsHandler:
 
     # Members ---------------------------------------------------------------------------------
 
-    async def join(self, request: Request, message: Any) -> Values:
+    async def join(self, request: Request, message: JoinGroupRequest) -> JoinGroupResponse:
         version = request.header.api_version
         if not message.group_id:
             refused = JoinResponse(ErrorCode.invalid_group_id, message.member_id)
             return _joined(refused, version)
         session_timeout_ms = _milliseconds(message.session_timeout)
-        rebalance_timeout = getattr(message, "rebalance_timeout", message.session_timeout)
+        rebalance_timeout = (
+            message.rebalance_timeout
+            if version >= REBALANCE_TIMEOUT_FROM
+            else message.session_timeout
+        )
         wanted = JoinRequest(
             member_id=message.member_id,
             client_id=request.header.client_id,
@@ -61,17 +79,17 @@ class GroupsHandler:
             session_timeout_ms=session_timeout_ms,
             rebalance_timeout_ms=_milliseconds(rebalance_timeout),
             protocol_type=message.protocol_type,
-            protocols=tuple(Protocol(each.name, each.metadata) for each in message.protocols),
-            instance_id=getattr(message, "group_instance_id", None),
+            protocols=tuple(GroupProtocol(each.name, each.metadata) for each in message.protocols),
+            instance_id=message.group_instance_id,
             member_id_required=version >= MEMBER_ID_FIRST_FROM,
             may_skip_assignment=version >= SKIPPED_ASSIGNMENT_FROM,
         )
         return _joined(await self._coordinator.join(message.group_id, wanted), version)
 
-    async def sync(self, request: Request, message: Any) -> Values:
+    async def sync(self, request: Request, message: SyncGroupRequest) -> SyncGroupResponse:
         if not message.group_id:
             return _synced(ErrorCode.invalid_group_id)
-        protocol = [getattr(message, name, None) for name in ("protocol_type", "protocol_name")]
+        protocol = message.protocol_type, message.protocol_name
         if request.header.api_version >= PROTOCOL_IN_SYNC_FROM and None in protocol:
             return _synced(ErrorCode.inconsistent_group_protocol)
         wanted = SyncRequest(
@@ -87,14 +105,14 @@ class GroupsHandler:
             "assignment": response.assignment,
         }
 
-    async def heartbeat(self, request: Request, message: Any) -> Values:
+    async def heartbeat(self, request: Request, message: HeartbeatRequest) -> HeartbeatResponse:
         if not message.group_id:
             return {"error_code": ErrorCode.invalid_group_id}
         return {
             "error_code": await self._coordinator.heartbeat(message.group_id, _identity(message))
         }
 
-    async def leave(self, request: Request, message: Any) -> Values:
+    async def leave(self, request: Request, message: LeaveGroupRequest) -> LeaveGroupResponse:
         if not message.group_id:
             return {"error_code": ErrorCode.invalid_group_id, "members": ()}
         many = request.header.api_version >= MANY_LEAVE_FROM
@@ -121,20 +139,22 @@ class GroupsHandler:
 
     # Administrators --------------------------------------------------------------------------
 
-    async def list(self, request: Request, message: Any) -> bytes:
+    async def list(self, request: Request, message: ListGroupsRequest) -> bytes:
         version = request.header.api_version
         listed = await self._coordinator.list(self._view.groups())
         if isinstance(listed, ErrorCode):
             return list_groups.write_response(version, listed.value, (), group_type=CLASSIC)
-        states = {each.lower() for each in getattr(message, "states_filter", ())}
-        kinds = {each.lower() for each in getattr(message, "types_filter", ())}
+        states = {each.lower() for each in message.states_filter}
+        kinds = {each.lower() for each in message.types_filter}
         if kinds and CLASSIC.lower() not in kinds:
             listed = ()
         if states:
             listed = [each for each in listed if each.state.lower() in states]
         return list_groups.write_response(version, ErrorCode.none.value, listed, group_type=CLASSIC)
 
-    async def describe(self, request: Request, message: Any) -> Values:
+    async def describe(
+        self, request: Request, message: DescribeGroupsRequest
+    ) -> DescribeGroupsResponse:
         names = list(dict.fromkeys(message.groups))  # each once: an answer can be large
         found = await each_in_turn(self._coordinator.describe, names)
         version = request.header.api_version
@@ -145,7 +165,7 @@ class GroupsHandler:
             ]
         }
 
-    async def delete(self, request: Request, message: Any) -> Values:
+    async def delete(self, request: Request, message: DeleteGroupsRequest) -> DeleteGroupsResponse:
         names = list(dict.fromkeys(message.groups_names))
         errors = await each_in_turn(self._offsets.delete_group, names)
         return {
@@ -160,12 +180,11 @@ def _milliseconds(span: timedelta) -> int:
     return round(span.total_seconds() * 1000)
 
 
-def _identity(message: Any) -> Identity:
-    instance_id = getattr(message, "group_instance_id", None)
-    return Identity(message.member_id, message.generation_id, instance_id)
+def _identity(message: SyncGroupRequest | HeartbeatRequest) -> CallerIdentity:
+    return CallerIdentity(message.member_id, message.generation_id, message.group_instance_id)
 
 
-def _joined(response: JoinResponse, version: int) -> Values:
+def _joined(response: JoinResponse, version: int) -> JoinGroupResponse:
     """Without a protocol its name is null from the version on that may say so."""
     no_name = None if version >= PROTOCOL_TYPE_FROM else ""
     return {
@@ -187,15 +206,15 @@ def _joined(response: JoinResponse, version: int) -> Values:
     }
 
 
-def _synced(error: ErrorCode) -> Values:
+def _synced(error: ErrorCode) -> SyncGroupResponse:
     return {"error_code": error, "assignment": b""}
 
 
-def _described(group_id: str, found: GroupDescription | ErrorCode, version: int) -> Values:
+def _described(group_id: str, found: GroupDescription | ErrorCode, version: int) -> DescribedGroup:
     """A group that does not exist is dead, before it could be said that it is not found."""
     error, text = ErrorCode.none, None
     state, protocol_type, protocol = "", "", ""
-    members: list[Values] = []
+    members: list[DescribedGroupMember] = []
     if isinstance(found, GroupDescription):
         state, protocol_type, protocol = str(found.state), found.protocol_type, found.protocol_name
         members = [

@@ -11,21 +11,26 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from itertools import islice
-from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import BucketError, CorruptObjectError, InvalidDataError
-from bucketlog.model import NO_TIMESTAMP, Buffer, TopicPartition
-from bucketlog.wire import batch as record_batch
-from bucketlog.wire.batch import LEADER_EPOCH, BatchHeader
-from bucketlog.wire.records import decode_records
-from metadata.partition_log import PartitionLog, StoredRange
-from metadata.view import View
-from stateless_broker.fetch.reading import RangeReader
-from stateless_broker.fetch.tier_times import TierTimes
-from stateless_broker.network.dispatch import Request
-from stateless_broker.network.messages import Values
+from bucketlog.log_format import batch as record_batch
+from bucketlog.log_format.batch import LEADER_EPOCH, BatchHeader
+from bucketlog.log_format.errors import BucketError, CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import NO_TIMESTAMP, Buffer, TopicIdPartition
+from bucketlog.log_format.records import decode_records
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.log_format.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+)
+from bucketlog.metadata.partition_log import PartitionLog, StoredRange
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.fetch.reading import RangeReader
+from bucketlog.stateless_broker.fetch.tier_times import TierTimes
+from bucketlog.stateless_broker.network.dispatch import Request
 
 LATEST = -1
 EARLIEST = -2
@@ -59,7 +64,7 @@ class ListOffsetsHandler:
         self._tier = tier
         self._catch_up = catch_up
 
-    async def __call__(self, request: Request, message: Any) -> Values:
+    async def __call__(self, request: Request, message: ListOffsetsRequest) -> ListOffsetsResponse:
         asked = Counter(
             (topic.name, wanted.partition_index)
             for topic in message.topics
@@ -68,7 +73,7 @@ class ListOffsetsHandler:
         await self._catch_up()
         turns = asyncio.Semaphore(LOOKUPS_AT_ONCE)
 
-        async def answer(name: str, wanted: Any) -> Values:
+        async def answer(name: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
             if asked[name, wanted.partition_index] > 1:
                 return _row(wanted.partition_index, ErrorCode.invalid_request)
             async with turns:
@@ -90,9 +95,11 @@ class ListOffsetsHandler:
             ]
         }
 
-    async def _answer(self, name: str, wanted: Any, version: int) -> Values:
+    async def _answer(
+        self, name: str, wanted: ListOffsetsPartition, version: int
+    ) -> ListOffsetsPartitionResponse:
         topic = self._view.topic(name)
-        partition = TopicPartition(topic.topic_id, wanted.partition_index) if topic else None
+        partition = TopicIdPartition(topic.topic_id, wanted.partition_index) if topic else None
         log = self._view.log(partition) if partition else None
         error, timestamp, offset = ErrorCode.unknown_topic_or_partition, -1, -1
         if partition is not None and log is not None:
@@ -104,12 +111,12 @@ class ListOffsetsHandler:
                 try:
                     timestamp, offset = await self._find(partition, log, wanted.timestamp)
                     error = ErrorCode.none
-                except (BucketError, CorruptObjectError, InvalidDataError):
-                    error = ErrorCode.kafka_storage_error
+                except (BucketError, CorruptObjectError, InvalidDataError) as reason:
+                    error = kafka_code(reason, ApiFamily.READ)
         return _row(wanted.partition_index, error, timestamp, offset)
 
     async def _find(
-        self, partition: TopicPartition, log: PartitionLog, timestamp: int
+        self, partition: TopicIdPartition, log: PartitionLog, timestamp: int
     ) -> tuple[int, int]:
         """Timestamp and offset, -1 and -1 where there is no such record."""
         match timestamp:
@@ -123,7 +130,7 @@ class ListOffsetsHandler:
                 return await self._first_since(partition, log, timestamp)
 
     async def _first_since(
-        self, partition: TopicPartition, log: PartitionLog, timestamp: int
+        self, partition: TopicIdPartition, log: PartitionLog, timestamp: int
     ) -> tuple[int, int]:
         offset = log_start = self._view.log_start(partition)
         while True:
@@ -141,7 +148,7 @@ class ListOffsetsHandler:
             offset = header.next_offset
 
     async def _with_max_timestamp(
-        self, partition: TopicPartition, log: PartitionLog
+        self, partition: TopicIdPartition, log: PartitionLog
     ) -> tuple[int, int]:
         log_start = self._view.log_start(partition)
         while True:
@@ -187,7 +194,9 @@ def _first_in_batch(
     return header.max_timestamp, max(header.base_offset, log_start)
 
 
-def _row(partition: int, error: ErrorCode, timestamp: int = -1, offset: int = -1) -> Values:
+def _row(
+    partition: int, error: ErrorCode, timestamp: int = -1, offset: int = -1
+) -> ListOffsetsPartitionResponse:
     return {
         "partition_index": partition,
         "error_code": error,

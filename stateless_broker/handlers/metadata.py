@@ -12,21 +12,26 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import TopicId
-from bucketlog.wire.batch import LEADER_EPOCH
-from metadata.fold import Topic
-from metadata.topic_configs import check_topic_name, colliding_name
-from metadata.view import View
-from stateless_broker.membership import Membership, zone_of_client
-from stateless_broker.network.dispatch import Request
-from stateless_broker.network.messages import Values
-from stateless_broker.topic_changes import TopicChanges
+from bucketlog.log_format.batch import LEADER_EPOCH
+from bucketlog.log_format.errors import InvalidTopicNameError
+from bucketlog.log_format.model import TopicId
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.log_format.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.topic_configs import check_topic_name, colliding_name
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
+from bucketlog.stateless_broker.membership import Membership, zone_of_client
+from bucketlog.stateless_broker.network.dispatch import Request
 
 logger = logging.getLogger(__name__)
 
 ALL_IF_EMPTY_UNTIL = 0
-AUTO_CREATE_FLAG_FROM = 4
 NO_OPERATIONS_KNOWN = -(2**31)
 CREATED_AT_ONCE = 100
 """Topics that are being created because they were asked for; whoever wants more asks again."""
@@ -51,16 +56,14 @@ class MetadataHandler:
         self._spawn = spawn
         self._creating: dict[str, asyncio.Task[None]] = {}
 
-    async def __call__(self, request: Request, message: Any) -> Values:
+    async def __call__(self, request: Request, message: MetadataRequest) -> MetadataResponse:
         version = request.header.api_version
         wanted = message.topics
         zone = zone_of_client(request.header.client_id)
         if wanted is None or (version == ALL_IF_EMPTY_UNTIL and not wanted):
             topics = [self._describe(topic, zone) for topic in self._view.topics()]
         else:
-            may_create = self._auto_create_topics and (
-                version < AUTO_CREATE_FLAG_FROM or message.allow_auto_topic_creation
-            )
+            may_create = self._auto_create_topics and message.allow_auto_topic_creation
             tries = iter(range(CREATED_AT_ONCE)) if may_create else None
             topics = [self._answer(entry, tries, zone) for entry in wanted]
         return {
@@ -79,15 +82,16 @@ class MetadataHandler:
             "cluster_authorized_operations": NO_OPERATIONS_KNOWN,
         }
 
-    def _answer(self, entry: Any, tries: Iterator[int] | None, zone: str) -> Values:
+    def _answer(
+        self, entry: MetadataRequestTopic, tries: Iterator[int] | None, zone: str
+    ) -> MetadataResponseTopic:
         """`tries`: so many topics may be created for the request; None: no topic may."""
-        topic_id: UUID | None = getattr(entry, "topic_id", None)
-        if entry.name is None or (topic_id is not None and topic_id.int):
+        topic_id, name = entry.topic_id, entry.name
+        if name is None or topic_id is not None:
             found = self._view.topic_by_id(TopicId(topic_id.bytes)) if topic_id else None
             if found is None:
-                return _failed(entry.name, topic_id, ErrorCode.unknown_topic_id)
+                return _failed(name, topic_id, ErrorCode.unknown_topic_id)
             return self._describe(found, zone)
-        name = str(entry.name)
         topic = self._view.topic(name)
         if topic is not None:
             return self._describe(topic, zone)
@@ -99,15 +103,15 @@ class MetadataHandler:
     def _why_missing(name: str) -> ErrorCode:
         try:
             check_topic_name(name)
-        except InvalidDataError:
-            return ErrorCode.invalid_topic_exception
+        except InvalidTopicNameError as error:
+            return kafka_code(error, ApiFamily.TOPICS)
         return ErrorCode.unknown_topic_or_partition
 
     def _create(self, name: str, tries: Iterator[int]) -> ErrorCode:
         try:
             check_topic_name(name)
-        except InvalidDataError:
-            return ErrorCode.invalid_topic_exception
+        except InvalidTopicNameError as error:
+            return kafka_code(error, ApiFamily.TOPICS)
         if len(self._creating) >= CREATED_AT_ONCE or next(tries, None) is None:
             return ErrorCode.leader_not_available
         if colliding_name(name, {topic.name: topic for topic in self._view.topics()}):
@@ -123,7 +127,7 @@ class MetadataHandler:
         if result.error not in (ErrorCode.none, ErrorCode.topic_already_exists):
             logger.warning("automatic creation of %r is refused: %s", name, result.message)
 
-    def _describe(self, topic: Topic, zone: str) -> Values:
+    def _describe(self, topic: TopicState, zone: str) -> MetadataResponseTopic:
         leaders = [
             self._membership.leader(topic.topic_id, partition, zone).node_id
             for partition in range(topic.partitions)
@@ -149,7 +153,7 @@ class MetadataHandler:
         }
 
 
-def _failed(name: str | None, topic_id: UUID | None, error: ErrorCode) -> Values:
+def _failed(name: str | None, topic_id: UUID | None, error: ErrorCode) -> MetadataResponseTopic:
     return {
         "error_code": error,
         "name": name,

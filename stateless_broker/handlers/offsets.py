@@ -11,28 +11,54 @@ a connection's requests one after another; here later ones do not wait for a com
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeAlias
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import TopicId, TopicPartition
-from consumers.group_messages import Identity
-from consumers.offsets import GroupOffsets
-from metadata.facts import OffsetRow
-from metadata.fold import CommittedOffset, Topic
-from metadata.view import View
-from stateless_broker.network.connection import Connection
-from stateless_broker.network.dispatch import Request
-from stateless_broker.network.in_turn import each_in_turn
-from stateless_broker.network.messages import Values
+from bucketlog.consumers.group_messages import CallerIdentity
+from bucketlog.consumers.offsets import GroupOffsets
+from bucketlog.log_format.model import TopicId, TopicIdPartition
+from bucketlog.log_format.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponseTopic,
+)
+from bucketlog.log_format.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+)
+from bucketlog.log_format.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from bucketlog.metadata.facts import OffsetRow
+from bucketlog.metadata.fold import CommittedOffset, TopicState
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.dispatch import Request
 
 NOTHING_COMMITTED = -1
 TOPIC_IDS_FROM = 10
 MANY_GROUPS_FROM = 8
 ONE_ERROR_FROM = 2
 GROUP_NOT_FOUND_FROM = 9
-Offsets = Mapping[TopicPartition, CommittedOffset]
+Offsets = Mapping[TopicIdPartition, CommittedOffset]
+_Wanted: TypeAlias = OffsetFetchRequestTopic | OffsetFetchRequestTopics
+"""Before and from version 8."""
+_Named: TypeAlias = str | UUID | None
+"""A topic by name, or by id in requests that go by ids (None: the id that is all zeros)."""
 
 
 class OffsetsHandler:
@@ -43,44 +69,42 @@ class OffsetsHandler:
         self._committing: dict[Connection, set[asyncio.Future[None]]] = {}
         """Commits under way, by who asked."""
 
-    def _topic(self, entry: Any) -> tuple[Topic | None, ErrorCode]:
-        """By id where the request goes by ids; the error for where it does not exist."""
-        topic_id: UUID | None = getattr(entry, "topic_id", None)
-        if topic_id is not None:
-            found = self._view.topic_by_id(TopicId(topic_id.bytes))
-            return found, ErrorCode.unknown_topic_id
-        if not hasattr(entry, "name"):
-            return None, ErrorCode.unknown_topic_id
-        return self._view.topic(entry.name), ErrorCode.unknown_topic_or_partition
+    def _topic(self, named: _Named) -> tuple[TopicState | None, ErrorCode]:
+        """The error is for where it does not exist."""
+        if isinstance(named, str):
+            return self._view.topic(named), ErrorCode.unknown_topic_or_partition
+        topic = None if named is None else self._view.topic_by_id(TopicId(named.bytes))
+        return topic, ErrorCode.unknown_topic_id
 
     # OffsetCommit ----------------------------------------------------------------------------
 
-    async def commit(self, request: Request, message: Any) -> Values:
+    async def commit(self, request: Request, message: OffsetCommitRequest) -> OffsetCommitResponse:
         version = request.header.api_version
         rows: list[OffsetRow] = []
+        names = [_named(entry, version) for entry in message.topics]
         errors = [
-            [self._check(entry, each, rows) for each in entry.partitions]
-            for entry in message.topics
+            [self._check(named, each, rows) for each in entry.partitions]
+            for named, entry in zip(names, message.topics, strict=True)
         ]
         outcome = ErrorCode.none
         if rows:
             with self._under_way(request.connection):
                 outcome = await self._commit(message, rows, version)
-        return {
-            "topics": [
-                {
-                    **_name_of(entry),
-                    "partitions": [
-                        {
-                            "partition_index": each.partition_index,
-                            "error_code": outcome if error is ErrorCode.none else error,
-                        }
-                        for each, error in zip(entry.partitions, found, strict=True)
-                    ],
-                }
-                for entry, found in zip(message.topics, errors, strict=True)
-            ]
-        }
+        topics: list[OffsetCommitResponseTopic] = [
+            {
+                "name": entry.name,
+                "topic_id": entry.topic_id,
+                "partitions": [
+                    {
+                        "partition_index": each.partition_index,
+                        "error_code": outcome if error is ErrorCode.none else error,
+                    }
+                    for each, error in zip(entry.partitions, found, strict=True)
+                ],
+            }
+            for entry, found in zip(message.topics, errors, strict=True)
+        ]
+        return {"topics": topics}
 
     @contextmanager
     def _under_way(self, connection: Connection) -> Iterator[None]:
@@ -95,9 +119,11 @@ class OffsetsHandler:
             if not mine:
                 del self._committing[connection]
 
-    def _check(self, entry: Any, wanted: Any, rows: list[OffsetRow]) -> ErrorCode:
+    def _check(
+        self, named: _Named, wanted: OffsetCommitRequestPartition, rows: list[OffsetRow]
+    ) -> ErrorCode:
         """Adds a row where the partition and the metadata are as they have to be."""
-        topic, missing = self._topic(entry)
+        topic, missing = self._topic(named)
         if topic is None:
             return missing
         if not 0 <= wanted.partition_index < topic.partitions:
@@ -105,25 +131,27 @@ class OffsetsHandler:
         text = wanted.committed_metadata or ""
         if len(text.encode()) > self._metadata_bytes_max:
             return ErrorCode.offset_metadata_too_large
-        leader_epoch = getattr(wanted, "committed_leader_epoch", -1)
+        leader_epoch = wanted.committed_leader_epoch
         topic_id = UUID(bytes=topic.topic_id)
         rows.append(
             OffsetRow(topic_id, wanted.partition_index, wanted.committed_offset, leader_epoch, text)
         )
         return ErrorCode.none
 
-    async def _commit(self, message: Any, rows: Sequence[OffsetRow], version: int) -> ErrorCode:
-        identity = Identity(
+    async def _commit(
+        self, message: OffsetCommitRequest, rows: Sequence[OffsetRow], version: int
+    ) -> ErrorCode:
+        identity = CallerIdentity(
             message.member_id,
             message.generation_id_or_member_epoch,
-            getattr(message, "group_instance_id", None),
+            message.group_instance_id,
         )
-        retention = getattr(message, "retention_time", None)
-        retention_ms = None if retention is None else round(retention.total_seconds() * 1000)
-        if retention_ms is not None and retention_ms < 0:
-            retention_ms = None
+        retention_ms = round(message.retention_time.total_seconds() * 1000)
         error = await self._offsets.commit(
-            message.group_id, identity, rows, retention_ms=retention_ms
+            message.group_id,
+            identity,
+            rows,
+            retention_ms=None if retention_ms < 0 else retention_ms,
         )
         if error is ErrorCode.group_id_not_found and version < GROUP_NOT_FOUND_FROM:
             return ErrorCode.illegal_generation
@@ -131,40 +159,48 @@ class OffsetsHandler:
 
     # OffsetFetch -----------------------------------------------------------------------------
 
-    async def fetch(self, request: Request, message: Any) -> Values:
-        stable = getattr(message, "require_stable", False)
+    async def fetch(self, request: Request, message: OffsetFetchRequest) -> OffsetFetchResponse:
+        version, stable = request.header.api_version, message.require_stable
         if before := self._committing.get(request.connection):
             await asyncio.wait(set(before))
-        if request.header.api_version >= MANY_GROUPS_FROM:
+        if version >= MANY_GROUPS_FROM:
             first = {each.group_id: each for each in reversed(message.groups)}
             found = await each_in_turn(
                 lambda each: (
-                    self._fetch(each, stable)
+                    self._fetch(each.group_id, each.topics, version, stable)
                     if first[each.group_id] is each
                     else _refused_again(each.group_id)
                 ),
                 message.groups,
             )
             return {"groups": found}
-        found_here = await self._fetch(message, stable)
-        error = found_here["error_code"]
-        if error is not ErrorCode.none and request.header.api_version < ONE_ERROR_FROM:
+        group = await self._fetch(message.group_id, message.topics, version, stable)
+        error = group["error_code"]
+        if error is not ErrorCode.none and version < ONE_ERROR_FROM:
             return {"topics": _all_failed(message.topics or (), error)}
-        return found_here
+        return {
+            "error_code": error,
+            "topics": [
+                {"name": topic["name"], "partitions": topic["partitions"]}
+                for topic in group["topics"]
+            ],
+        }
 
-    async def _fetch(self, wanted: Any, stable: bool) -> Values:
-        """An answer for one group; its fields fit both forms of the response."""
-        found = await self._offsets.fetch(wanted.group_id, require_stable=stable)
+    async def _fetch(
+        self, group_id: str, wanted: Sequence[_Wanted] | None, version: int, stable: bool
+    ) -> OffsetFetchResponseGroup:
+        """All topics that have offsets where `wanted` is None."""
+        found = await self._offsets.fetch(group_id, require_stable=stable)
         if isinstance(found, ErrorCode):
-            return {"group_id": wanted.group_id, "error_code": found, "topics": ()}
-        if wanted.topics is None:
+            return {"group_id": group_id, "error_code": found, "topics": ()}
+        if wanted is None:
             topics = self._all(found)
         else:
-            topics = [self._of_topic(entry, found) for entry in wanted.topics]
-        return {"group_id": wanted.group_id, "error_code": ErrorCode.none, "topics": topics}
+            topics = [self._of_topic(entry, version, found) for entry in wanted]
+        return {"group_id": group_id, "error_code": ErrorCode.none, "topics": topics}
 
-    def _all(self, found: Offsets) -> list[Values]:
-        by_topic: dict[TopicId, list[Values]] = {}
+    def _all(self, found: Offsets) -> list[OffsetFetchResponseTopics]:
+        by_topic: dict[TopicId, list[OffsetFetchResponsePartitions]] = {}
         for (topic_id, number), row in sorted(found.items()):
             by_topic.setdefault(topic_id, []).append(_fetched(number, row))
         return [
@@ -173,28 +209,28 @@ class OffsetsHandler:
             if (name := self._view.topic_name(topic_id)) is not None
         ]
 
-    def _of_topic(self, entry: Any, found: Offsets) -> Values:
-        topic, missing = self._topic(entry)
+    def _of_topic(self, entry: _Wanted, version: int, found: Offsets) -> OffsetFetchResponseTopics:
+        topic, missing = self._topic(_named(entry, version))
         error = ErrorCode.none
         if topic is None and missing is ErrorCode.unknown_topic_id:
             error = missing
         rows = [
             _fetched(
                 number,
-                found.get(TopicPartition(topic.topic_id, number)) if topic is not None else None,
+                found.get(TopicIdPartition(topic.topic_id, number)) if topic is not None else None,
                 error,
             )
             for number in entry.partition_indexes
         ]
-        return {**_name_of(entry), "partitions": rows}
+        return {"name": entry.name, "topic_id": _topic_id(entry), "partitions": rows}
 
     # OffsetDelete ----------------------------------------------------------------------------
 
-    async def delete(self, request: Request, message: Any) -> Values:
+    async def delete(self, request: Request, message: OffsetDeleteRequest) -> OffsetDeleteResponse:
         if not message.group_id:
             return {"error_code": ErrorCode.invalid_group_id, "topics": ()}
         wanted = [
-            TopicPartition(topic.topic_id, each.partition_index)
+            TopicIdPartition(topic.topic_id, each.partition_index)
             for entry in message.topics
             if (topic := self._view.topic(entry.name)) is not None
             for each in entry.partitions
@@ -212,31 +248,37 @@ class OffsetsHandler:
             ],
         }
 
-    def _deleted(self, entry: Any, errors: Mapping[TopicPartition, ErrorCode]) -> list[Values]:
-        topic, missing = self._topic(entry)
+    def _deleted(
+        self, entry: OffsetDeleteRequestTopic, errors: Mapping[TopicIdPartition, ErrorCode]
+    ) -> list[OffsetDeleteResponsePartition]:
+        topic, missing = self._topic(entry.name)
         topic_id = TopicId(b"") if topic is None else topic.topic_id
         return [
             {
                 "partition_index": each.partition_index,
-                "error_code": errors.get(TopicPartition(topic_id, each.partition_index), missing),
+                "error_code": errors.get(TopicIdPartition(topic_id, each.partition_index), missing),
             }
             for each in entry.partitions
         ]
 
 
-async def _refused_again(group_id: str) -> Values:
+async def _refused_again(group_id: str) -> OffsetFetchResponseGroup:
     """A group that the request has named before: a small request could ask for a vast answer."""
     return {"group_id": group_id, "error_code": ErrorCode.invalid_request, "topics": ()}
 
 
-def _name_of(entry: Any) -> Values:
+def _named(entry: OffsetCommitRequestTopic | _Wanted, version: int) -> _Named:
     """As the topic is named in the request."""
-    if hasattr(entry, "name"):
-        return {"name": entry.name}
-    return {"topic_id": entry.topic_id}
+    return _topic_id(entry) if version >= TOPIC_IDS_FROM else entry.name
 
 
-def _fetched(number: int, row: CommittedOffset | None, error: ErrorCode = ErrorCode.none) -> Values:
+def _topic_id(entry: OffsetCommitRequestTopic | _Wanted) -> UUID | None:
+    return None if isinstance(entry, OffsetFetchRequestTopic) else entry.topic_id
+
+
+def _fetched(
+    number: int, row: CommittedOffset | None, error: ErrorCode = ErrorCode.none
+) -> OffsetFetchResponsePartitions:
     return {
         "partition_index": number,
         "committed_offset": NOTHING_COMMITTED if row is None else row.offset,
@@ -246,11 +288,13 @@ def _fetched(number: int, row: CommittedOffset | None, error: ErrorCode = ErrorC
     }
 
 
-def _all_failed(topics: Iterable[Any], error: ErrorCode) -> list[Values]:
+def _all_failed(
+    topics: Iterable[OffsetFetchRequestTopic], error: ErrorCode
+) -> list[OffsetFetchResponseTopic]:
     """Version 1 has an error for each partition alone."""
     return [
         {
-            **_name_of(entry),
+            "name": entry.name,
             "partitions": [_fetched(number, None, error) for number in entry.partition_indexes],
         }
         for entry in topics

@@ -12,31 +12,33 @@ from itertools import islice
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import TopicPartition, WallClock
-from bucketlog.wire import batch as record_batch
-from bucketlog.wire import produce
-from bucketlog.wire.batch import (
+from bucketlog.log_format import batch as record_batch
+from bucketlog.log_format.batch import (
     BatchHeader,
+    BatchTooLargeError,
     Codec,
     CorruptBatchError,
     InvalidBatchError,
-    UnsupportedMagicError,
+    InvalidTimestampError,
+    KeylessRecordsError,
+    UnsupportedCompressionError,
 )
-from bucketlog.wire.records import decode_records
-from metadata.fold import Topic
-from metadata.topic_configs import (
-    CLEANUP_POLICY,
+from bucketlog.log_format.errors import InvalidDataError, UnknownTopicError
+from bucketlog.log_format.model import TopicIdPartition, WallClock
+from bucketlog.log_format.records import decode_records
+from bucketlog.log_format.wire import produce
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.topic_configs import (
     LOG_APPEND_TIME,
     MAX_MESSAGE_BYTES,
     TIMESTAMP_TYPE,
-    effective_config,
-    has_policy,
 )
-from metadata.view import View
-from stateless_broker.network.connection import Answer, Frame
-from stateless_broker.network.dispatch import Request, response_header
-from stateless_broker.produce.produce_buffer import Outcome, PendingBatch
+from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.network.connection import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.dispatch import Request, response_header
+from bucketlog.stateless_broker.produce.produce_buffer import BatchOutcome, PendingBatch
 
 ACKS_ALL = -1
 ACKS_ALLOWED = (ACKS_ALL, 0, 1)
@@ -51,42 +53,6 @@ class ProduceLimits:
     batch_records_max: int
     timeout_ms_max: int
     request_items_max: int
-
-
-class BatchTooLargeError(InvalidDataError):
-    code = "MESSAGE_TOO_LARGE"
-
-
-class KeylessRecordsError(InvalidBatchError):
-    """`at` says where in the batch they stand."""
-
-    def __init__(self, message: str, at: tuple[int, ...]) -> None:
-        super().__init__(message)
-        self.at = at
-
-
-class InvalidTimestampError(InvalidDataError):
-    code = "INVALID_TIMESTAMP"
-
-
-class UnsupportedCompressionError(InvalidDataError):
-    code = "UNSUPPORTED_COMPRESSION_TYPE"
-
-
-class UnknownTopicError(InvalidDataError):
-    code = "UNKNOWN_TOPIC_OR_PARTITION"
-
-
-_CODES: dict[type[InvalidDataError], ErrorCode] = {
-    CorruptBatchError: ErrorCode.corrupt_message,
-    UnsupportedMagicError: ErrorCode.invalid_record,  # as Kafka: a version 3 request has magic 2
-    UnsupportedCompressionError: ErrorCode.unsupported_compression_type,
-    InvalidBatchError: ErrorCode.invalid_record,
-    KeylessRecordsError: ErrorCode.invalid_record,
-    BatchTooLargeError: ErrorCode.message_too_large,
-    InvalidTimestampError: ErrorCode.invalid_timestamp,
-    UnknownTopicError: ErrorCode.unknown_topic_or_partition,
-}
 
 
 class OpenProduce:
@@ -104,13 +70,13 @@ class OpenProduce:
     )
 
     def __init__(
-        self, request: Request, wire: produce.ProduceRequest, frame: Frame, answer: Answer
+        self, request: Request, wire: produce.ProduceRequest, frame: Frame, answer: ResponseSlot
     ) -> None:
         self._request = request
         self._wire = wire
         self._frame = frame
-        self._answer: Answer | None = answer
-        self._outcomes: list[Outcome | None] = [None] * len(wire.partitions)
+        self._answer: ResponseSlot | None = answer
+        self._outcomes: list[BatchOutcome | None] = [None] * len(wire.partitions)
         self._times = [-1] * len(wire.partitions)
         self._wanted = len(wire.partitions)
         self._timer: asyncio.TimerHandle | None = None
@@ -136,7 +102,7 @@ class OpenProduce:
     def note_append_time(self, row: int, now_ms: int) -> None:
         self._times[row] = now_ms
 
-    def settle(self, row: int, outcome: Outcome) -> None:
+    def settle(self, row: int, outcome: BatchOutcome) -> None:
         if self._outcomes[row] is not None:
             return
         self._outcomes[row] = outcome
@@ -151,7 +117,7 @@ class OpenProduce:
             return
         if self._timer is not None:
             self._timer.cancel()
-        timed_out = Outcome(ErrorCode.request_timed_out, -1)
+        timed_out = BatchOutcome(ErrorCode.request_timed_out, -1)
         outcomes = [outcome or timed_out for outcome in self._outcomes]
         answer.errors = [each.error for each in outcomes if each.error is not ErrorCode.none]
         if self._wire.acks == 0:
@@ -189,6 +155,7 @@ class ProduceHandler:
         given_up: Callable[[], None],
         has_handed_over: Callable[[], bool],
         limits: ProduceLimits,
+        topic_defaults: TopicDefaults,
         now_ms: WallClock,
     ) -> None:
         self._view = view
@@ -196,10 +163,11 @@ class ProduceHandler:
         self._given_up = given_up
         self._has_handed_over = has_handed_over
         self._limits = limits
+        self._topic_defaults = topic_defaults
         self._now_ms = now_ms
 
     def __call__(
-        self, request: Request, frame: Frame, view: memoryview, at: int, answer: Answer
+        self, request: Request, frame: Frame, view: memoryview, at: int, answer: ResponseSlot
     ) -> None:
         try:
             wire = produce.read_request(
@@ -229,7 +197,10 @@ class ProduceHandler:
                 pending = self._check(part, call, row)
             except InvalidDataError as error:
                 refused = error.at if isinstance(error, KeylessRecordsError) else ()
-                call.settle(row, Outcome(_CODES[type(error)], -1, error.message, refused))
+                call.settle(
+                    row,
+                    BatchOutcome(kafka_code(error, ApiFamily.PRODUCE), -1, error.message, refused),
+                )
             else:
                 self._commit(pending)
         timeout_ms = (
@@ -239,20 +210,22 @@ class ProduceHandler:
             timeout_ms = min(max(wire.timeout_ms, 0), timeout_ms)
         call.start_timer(timeout_ms, self._given_up)
 
-    def _refusal(self, wire: produce.ProduceRequest) -> Outcome | None:
+    def _refusal(self, wire: produce.ProduceRequest) -> BatchOutcome | None:
         if wire.acks not in ACKS_ALLOWED:
-            return Outcome(ErrorCode.invalid_required_acks, -1, f"acks={wire.acks}")
+            return BatchOutcome(ErrorCode.invalid_required_acks, -1, f"acks={wire.acks}")
         if wire.transactional_id is not None:
-            return Outcome(
+            return BatchOutcome(
                 ErrorCode.transactional_id_authorization_failed,
                 -1,
                 "this version of bucketlog has no transactions yet",
             )
         if self._has_handed_over():
-            return Outcome(ErrorCode.not_leader_or_follower, -1, "this broker stops")
+            return BatchOutcome(ErrorCode.not_leader_or_follower, -1, "this broker stops")
         return None
 
-    def _check(self, part: produce.PartitionRecords, call: OpenProduce, row: int) -> PendingBatch:
+    def _check(
+        self, part: produce.ProducePartitionData, call: OpenProduce, row: int
+    ) -> PendingBatch:
         topic = self._view.topic(part.topic)
         if topic is None or not 0 <= part.partition < topic.partitions:
             raise UnknownTopicError(f"no partition {part.partition} of topic {part.topic!r}")
@@ -264,7 +237,7 @@ class ProduceHandler:
             raise InvalidBatchError(
                 f"{len(data)} bytes of records are not exactly one batch of {header.size_bytes}"
             )
-        limit = int(effective_config(topic.configs, MAX_MESSAGE_BYTES))
+        limit = int(self._topic_defaults.effective(topic.configs, MAX_MESSAGE_BYTES))
         if len(data) > limit:
             raise BatchTooLargeError(
                 f"a batch of {len(data)} bytes; {MAX_MESSAGE_BYTES} of {part.topic!r} is {limit}"
@@ -278,16 +251,16 @@ class ProduceHandler:
             raise UnsupportedCompressionError(f"zstd in a request of version {call.version}")
         if header.is_transactional:
             raise InvalidBatchError("a transactional batch outside a transaction")
-        if CLEANUP_POLICY in topic.configs and has_policy(topic.configs, "compact"):
+        if self._topic_defaults.has_policy(topic.configs, "compact"):
             _check_keys(part, data, header)
         header = self._timestamps(topic, data, header, call, row)
-        partition = TopicPartition(topic.topic_id, part.partition)
+        partition = TopicIdPartition(topic.topic_id, part.partition)
         return PendingBatch(topic.name, partition, data, header, call, row)
 
     def _timestamps(
-        self, topic: Topic, data: memoryview, header: BatchHeader, call: OpenProduce, row: int
+        self, topic: TopicState, data: memoryview, header: BatchHeader, call: OpenProduce, row: int
     ) -> BatchHeader:
-        if effective_config(topic.configs, TIMESTAMP_TYPE) == LOG_APPEND_TIME:
+        if self._topic_defaults.effective(topic.configs, TIMESTAMP_TYPE) == LOG_APPEND_TIME:
             now_ms = self._now_ms()
             call.note_append_time(row, now_ms)
             return record_batch.set_log_append_time(data, header, now_ms)
@@ -296,7 +269,7 @@ class ProduceHandler:
         return header
 
 
-def _check_keys(part: produce.PartitionRecords, data: memoryview, header: BatchHeader) -> None:
+def _check_keys(part: produce.ProducePartitionData, data: memoryview, header: BatchHeader) -> None:
     """Of compacted topics batches are opened, a few microseconds a record: what key compaction
     cannot decode it could never clean, and a record without a key it would drop. Raises
     `KeylessRecordsError` (Kafka's LogValidator: INVALID_RECORD)."""

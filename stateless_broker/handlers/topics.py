@@ -5,48 +5,67 @@ in the answer of CreateTopics).
 """
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from datetime import timedelta
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import TopicId
-from metadata.view import View
-from stateless_broker.handlers.configs import named_twice, topic_configs
-from stateless_broker.network.dispatch import Request
-from stateless_broker.network.messages import Values
-from stateless_broker.topic_changes import Result, TopicChanges
+from bucketlog.log_format.model import TopicId
+from bucketlog.log_format.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from bucketlog.log_format.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from bucketlog.log_format.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.handlers.configs import named_twice, topic_configs
+from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
+from bucketlog.stateless_broker.network.dispatch import Request
 
 NO_OPERATIONS_KNOWN = -(2**31)
 DELETE_BY_ID_FROM = 6
 
 
 class TopicsHandler:
-    def __init__(
-        self, *, view: View, changes: TopicChanges, topic_defaults: Mapping[str, str]
-    ) -> None:
+    def __init__(self, *, view: View, changes: TopicChanges, topic_defaults: TopicDefaults) -> None:
         self._view = view
         self._changes = changes
         self._topic_defaults = topic_defaults
 
-    async def create_topics(self, request: Request, message: Any) -> Values:
-        deadline = _deadline(message)
+    async def create_topics(
+        self, request: Request, message: CreateTopicsRequest
+    ) -> CreateTopicsResponse:
+        deadline = _deadline(message.timeout)
         twice = named_twice(topic.name for topic in message.topics)
         topics = []
         for wanted in message.topics:
             if wanted.name in twice:
-                result = Result(ErrorCode.invalid_request, "Duplicate topic name.", None)
+                result = TopicChangeResult(ErrorCode.invalid_request, "Duplicate topic name.", None)
             else:
                 result = await self._create(wanted, message.validate_only, deadline)
             topics.append(self._created(wanted.name, result))
         return {"topics": topics}
 
-    async def _create(self, wanted: Any, validate_only: bool, deadline: float) -> Result:
+    async def _create(
+        self, wanted: CreatableTopic, validate_only: bool, deadline: float
+    ) -> TopicChangeResult:
         partitions, replicas = wanted.num_partitions, wanted.replication_factor
         if wanted.assignments:
             if partitions != -1 or replicas != -1:
-                return Result(
+                return TopicChangeResult(
                     ErrorCode.invalid_request,
                     "A manual partition assignment was specified, but numPartitions or "
                     "replicationFactor was not set to -1.",
@@ -54,7 +73,7 @@ class TopicsHandler:
                 )
             indexes = sorted(entry.partition_index for entry in wanted.assignments)
             if indexes != list(range(len(indexes))):
-                return Result(
+                return TopicChangeResult(
                     ErrorCode.invalid_replica_assignment,
                     "partitions should be a consecutive 0-based integer sequence",
                     None,
@@ -69,36 +88,51 @@ class TopicsHandler:
             deadline=deadline,
         )
 
-    def _created(self, name: str, result: Result) -> Values:
-        topic = result.topic
-        ok = result.error is ErrorCode.none and topic is not None
+    def _created(self, name: str, result: TopicChangeResult) -> CreatableTopicResult:
+        topic = result.topic if result.error is ErrorCode.none else None
         return {
             "name": name,
-            "topic_id": UUID(bytes=topic.topic_id) if ok and topic else None,
+            "topic_id": UUID(bytes=topic.topic_id) if topic else None,
             "error_code": result.error,
             "error_message": result.message,
-            "num_partitions": topic.partitions if ok and topic else -1,
-            "replication_factor": 1 if ok else -1,
-            "configs": topic_configs(topic, None, self._topic_defaults) if ok and topic else [],
+            "num_partitions": topic.partitions if topic else -1,
+            "replication_factor": 1 if topic else -1,
+            "configs": self._configs(topic) if topic else [],
         }
 
-    async def delete_topics(self, request: Request, message: Any) -> Values:
+    def _configs(self, topic: TopicState) -> list[CreatableTopicConfigs]:
+        return [
+            {
+                "name": config["name"],
+                "value": config["value"],
+                "read_only": config["read_only"],
+                "config_source": config["config_source"],
+                "is_sensitive": config["is_sensitive"],
+            }
+            for config in topic_configs(topic, None, self._topic_defaults)
+        ]
+
+    async def delete_topics(
+        self, request: Request, message: DeleteTopicsRequest
+    ) -> DeleteTopicsResponse:
+        wanted: list[tuple[str | None, UUID | None]]
         if request.header.api_version >= DELETE_BY_ID_FROM:
             wanted = [(entry.name, entry.topic_id) for entry in message.topics]
         else:
             wanted = [(name, None) for name in message.topic_names]
-        deadline = _deadline(message)
-        responses = []
+        deadline = _deadline(message.timeout)
+        responses: list[DeletableTopicResult] = []
         for name, topic_id in wanted:
-            by_id = name is None and topic_id is not None
-            topic = (
-                self._view.topic_by_id(TopicId(topic_id.bytes)) if by_id else self._view.topic(name)
-            )
+            error = ErrorCode.unknown_topic_or_partition
+            if name is not None:
+                topic = self._view.topic(name)
+            elif topic_id is not None:
+                topic = self._view.topic_by_id(TopicId(topic_id.bytes))
+                error = ErrorCode.unknown_topic_id
+            else:
+                topic = None
             if topic is None:
-                error = (
-                    ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
-                )
-                result = Result(error, "This server does not host this topic.", None)
+                result = TopicChangeResult(error, "This server does not host this topic.", None)
             else:
                 result = await self._changes.delete(topic, deadline=deadline)
             responses.append(
@@ -111,13 +145,15 @@ class TopicsHandler:
             )
         return {"responses": responses}
 
-    async def create_partitions(self, request: Request, message: Any) -> Values:
-        deadline = _deadline(message)
+    async def create_partitions(
+        self, request: Request, message: CreatePartitionsRequest
+    ) -> CreatePartitionsResponse:
+        deadline = _deadline(message.timeout)
         twice = named_twice(topic.name for topic in message.topics)
-        results = []
+        results: list[CreatePartitionsTopicResult] = []
         for wanted in message.topics:
             if wanted.name in twice:
-                result = Result(ErrorCode.invalid_request, "Duplicate topic name.", None)
+                result = TopicChangeResult(ErrorCode.invalid_request, "Duplicate topic name.", None)
             else:
                 result = await self._changes.grow(
                     wanted.name,
@@ -135,6 +171,6 @@ class TopicsHandler:
         return {"results": results}
 
 
-def _deadline(message: Any) -> float:
+def _deadline(timeout: timedelta) -> float:
     """One for all topics of a request, on the event loop's clock."""
-    return asyncio.get_running_loop().time() + max(float(message.timeout.total_seconds()), 0.0)
+    return asyncio.get_running_loop().time() + max(timeout.total_seconds(), 0.0)

@@ -16,17 +16,17 @@ from typing import Protocol, cast
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import Buffer
-from bucketlog.wire.frames import MalformedRequestError
-from stateless_broker.network.memory_budget import MemoryBudget
-from stateless_broker.network.request_figures import RequestFigures, api_name
+from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.request_figures import RequestFigures
 
 logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct(">i")
 _LENGTH_AND_API_KEY = struct.Struct(">ih")
 _API_KEY = struct.Struct(">h")
-_PRODUCE = 0
 RECEIVE_BYTES = 64 * 1024
 REQUEST_BYTES_MIN = 8
 
@@ -63,7 +63,7 @@ class Frame:
         self.size_bytes = 0
 
 
-class Answer:
+class ResponseSlot:
     """A place in the order of a connection's answers."""
 
     __slots__ = (
@@ -94,9 +94,9 @@ class Answer:
         self.parts: Sequence[Buffer] | None = None
 
     @property
-    def is_other(self) -> bool:
+    def is_not_produce(self) -> bool:
         """Than Produce."""
-        return self.api_key != _PRODUCE
+        return self.api_key != ApiKey.PRODUCE
 
     def send(self, parts: Sequence[Buffer]) -> None:
         """The whole response, without its length; empty where there is none to send (acks=0)."""
@@ -114,7 +114,7 @@ class Answer:
 
 
 class RequestHandler(Protocol):
-    def __call__(self, connection: "Connection", frame: Frame, answer: Answer) -> None:
+    def __call__(self, connection: "Connection", frame: Frame, answer: ResponseSlot) -> None:
         """Take a request. Raises `MalformedRequestError`."""
 
 
@@ -144,9 +144,9 @@ class Connection(asyncio.BufferedProtocol):
         self._frame: Frame | None = None
         self._filled = 0
         self._deadline: asyncio.TimerHandle | None = None
-        self._answers: deque[Answer] = deque()
+        self._answers: deque[ResponseSlot] = deque()
         self._others = 0
-        self._held: Answer | None = None
+        self._held: ResponseSlot | None = None
         self._blocked = False
         self._reading = True
         self._client_reads = True
@@ -278,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
         api_key, longest = -1, limits.request_bytes_max
         if available >= _LENGTH_AND_API_KEY.size:
             _, api_key = _LENGTH_AND_API_KEY.unpack_from(self._received, self._start)
-            if api_key != _PRODUCE:
+            if api_key != ApiKey.PRODUCE:
                 longest = limits.other_request_bytes_max
         if not REQUEST_BYTES_MIN <= length <= longest:
             raise MalformedRequestError(
@@ -289,7 +289,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _granted(self, length: int, api_key: int) -> bool:
         """Small requests that are here and write nothing do not wait behind those that do."""
-        if api_key != _PRODUCE and length + _LENGTH.size <= RECEIVE_BYTES:
+        if api_key != ApiKey.PRODUCE and length + _LENGTH.size <= RECEIVE_BYTES:
             self._budget.take(length)
             return True
         self._blocked = not self._budget.acquire(length, self, self._take_soon)
@@ -317,16 +317,16 @@ class Connection(asyncio.BufferedProtocol):
 
     def _handle(self, frame: Frame) -> None:
         (api_key,) = _API_KEY.unpack_from(frame.data)
-        answer = Answer(
+        answer = ResponseSlot(
             self, api_key=api_key, request_bytes=frame.size_bytes, taken_s=self._now_s()
         )
         self._answers.append(answer)
-        self._others += answer.is_other
+        self._others += answer.is_not_produce
         self._handler(self, frame, answer)
 
     # Answers ---------------------------------------------------------------------------------
 
-    def hold(self, answer: Answer) -> None:
+    def hold(self, answer: ResponseSlot) -> None:
         self._held = answer
 
     def flush_answers(self) -> None:
@@ -337,7 +337,7 @@ class Connection(asyncio.BufferedProtocol):
         now_s = self._now_s()
         while self._answers and (parts := self._answers[0].parts) is not None:
             answer = self._answers.popleft()
-            self._others -= answer.is_other
+            self._others -= answer.is_not_produce
             length = sum(len(part) for part in parts)
             if parts:
                 out.append(_LENGTH.pack(length))
@@ -351,7 +351,7 @@ class Connection(asyncio.BufferedProtocol):
         if released or not self._reading:
             self._take_soon()
 
-    def _count(self, answer: Answer, seconds: float, response_bytes: int) -> None:
+    def _count(self, answer: ResponseSlot, seconds: float, response_bytes: int) -> None:
         self._figures.answered(
             answer.api_key,
             seconds,
@@ -363,7 +363,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._figures.is_slow(seconds - answer.may_wait_s):
             logger.warning(
                 "%s took %.3f s",
-                api_name(answer.api_key),
+                ApiKey(answer.api_key).message_name,
                 seconds,
                 extra={
                     "client": self.peer,

@@ -3,10 +3,14 @@
 import asyncio
 import socket
 
-from stateless_broker.metrics import BrokerFigures
-from stateless_broker.network.connection import Connection, ConnectionLimits, RequestHandler
-from stateless_broker.network.memory_budget import MemoryBudget
-from stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.network.connection import (
+    Connection,
+    ConnectionLimits,
+    RequestHandler,
+)
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.settings import BrokerSettings
 
 LAST_ANSWERS_S = 0.2
 BACKLOG = 1024
@@ -32,7 +36,7 @@ class Listener:
         settings: BrokerSettings,
         handler: RequestHandler,
         budget: MemoryBudget,
-        figures: BrokerFigures,
+        figures: RequestFigures,
     ) -> None:
         self._settings = settings
         self._limits = ConnectionLimits(
@@ -58,7 +62,7 @@ class Listener:
             handler=self._handler,
             budget=self._budget,
             limits=self._limits,
-            figures=self._figures.requests,
+            figures=self._figures,
             on_open=self._opened,
             on_close=self._closed,
         )

@@ -1,4 +1,4 @@
-"""Reading requests of all APIs but Produce and Fetch into kio's classes.
+"""Reading requests of all APIs but Produce and Fetch into the one class that an API has for them.
 
 kio's own reader trusts: a count of 2^31 in a frame of 30 bytes makes it allocate the array and ends
 the process, and it refuses tagged fields that it does not know. This one goes by kio's schemas and
@@ -12,13 +12,14 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Union, cast, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from kio.index import load_request_schema
 from kio.static.protocol import Entity
 
-from bucketlog.wire.frames import FrameReader, MalformedRequestError
+from bucketlog.log_format.wire.api_messages import ApiMessages, RequestT
+from bucketlog.log_format.wire.frames import FrameReader, MalformedRequestError
 
 Read = Callable[[FrameReader], Any]
 
@@ -68,17 +69,19 @@ _PLAIN: dict[str, tuple[Read, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Message:
-    """A message or a structure in one: fields in order, tagged ones by tag."""
+class _Message(Generic[RequestT]):
+    """A message, or a structure in one, of one version: what it is read into, its fields in order,
+    tagged ones by tag."""
 
-    schema: type[Entity]
+    made: type[RequestT]
     fields: tuple[tuple[str, Read], ...]
     tagged: dict[int, tuple[str, Read]]
     bytes_min: int
+    flexible: bool
 
-    def read(self, reader: FrameReader) -> Any:
+    def read(self, reader: FrameReader) -> RequestT:
         values = {name: read(reader) for name, read in self.fields}
-        if reader.flexible:
+        if self.flexible:
             for _ in range(reader.uvarint()):
                 tag, size = reader.uvarint(), reader.uvarint()
                 name, read = self.tagged.get(tag, ("", None))
@@ -89,43 +92,51 @@ class _Message:
                 values[name] = read(reader)
                 if reader.at != end:
                     raise MalformedRequestError(f"tagged field {tag} is not {size} bytes long")
-        return self.schema(**values)
+        return self.made(**values)
 
 
 @cache
-def _request(api_key: int, version: int) -> _Message:
-    return _message(load_request_schema(api_key, version))
+def _request(messages: ApiMessages[RequestT, Any], version: int) -> _Message[RequestT]:
+    return _message(load_request_schema(messages.key, version), messages.request)
 
 
-@cache
-def _message(schema: type[Entity]) -> _Message:
-    hints = get_type_hints(schema)
+def _message(schema: type[Entity], made: type[RequestT]) -> _Message[RequestT]:
+    """`schema` is kio's class of the version, `made` the one for all versions."""
+    hints, made_hints = get_type_hints(schema), get_type_hints(made)
     plain: list[tuple[str, Read]] = []
     tagged: dict[int, tuple[str, Read]] = {}
-    bytes_min = int(schema.__flexible__)
+    flexible = bool(schema.__flexible__)
+    bytes_min = int(flexible)
     for field in fields(cast(Any, schema)):
-        read, size = _field(hints[field.name], field.metadata.get("kafka_type"))
+        kafka_type = field.metadata.get("kafka_type")
+        read, size = _field(hints[field.name], kafka_type, made_hints[field.name])
         if "tag" in field.metadata:
             tagged[field.metadata["tag"]] = (field.name, read)
         else:
             plain.append((field.name, read))
             bytes_min += size
-    return _Message(schema, tuple(plain), tagged, bytes_min)
+    return _Message(made, tuple(plain), tagged, bytes_min, flexible)
 
 
-def _field(hint: Any, kafka_type: str | None) -> tuple[Read, int]:
+def _field(hint: Any, kafka_type: str | None, made: Any) -> tuple[Read, int]:
     nullable = get_origin(hint) in (types.UnionType, Union)
-    if nullable:
-        (hint,) = [arm for arm in get_args(hint) if arm is not types.NoneType]
+    hint, made = _not_null(hint), _not_null(made)
     if get_origin(hint) is tuple:
-        item, size = _field(get_args(hint)[0], kafka_type)
+        item, size = _field(get_args(hint)[0], kafka_type, get_args(made)[0])
         return _array(item, size, nullable=nullable), 1
     if is_dataclass(hint):
-        message = _message(cast(type[Entity], hint))
+        message = _message(cast(type[Entity], hint), made)
         return message.read, message.bytes_min
     if kafka_type == "string" and nullable:
         return FrameReader.nullable_string, 1
     return _PLAIN[str(kafka_type)]
+
+
+def _not_null(hint: Any) -> Any:
+    if get_origin(hint) not in (types.UnionType, Union):
+        return hint
+    (arm,) = [arm for arm in get_args(hint) if arm is not types.NoneType]
+    return arm
 
 
 def _array(item: Read, bytes_min: int, *, nullable: bool) -> Read:
@@ -140,13 +151,19 @@ def _array(item: Read, bytes_min: int, *, nullable: bool) -> Read:
     return read
 
 
-def read_message(api_key: int, version: int, frame: memoryview, at: int, *, items_max: int) -> Any:
-    """The request whose body begins at `at`, as kio's class of that version; as in Kafka, bytes
-    after its end are not looked at. All its arrays together have `items_max` items at most.
+def read_message(
+    messages: ApiMessages[RequestT, Any],
+    version: int,
+    frame: memoryview,
+    at: int,
+    *,
+    items_max: int,
+) -> RequestT:
+    """The request whose body begins at `at`; as in Kafka, bytes after its end are not looked at.
+    All its arrays together have `items_max` items at most.
 
     Raises `MalformedRequestError`, and nothing else, for whatever is no such request.
     """
-    message = _request(api_key, version)
-    flexible = bool(message.schema.__flexible__)
-    reader = FrameReader(frame, at, flexible=flexible, items_max=items_max)
+    message: _Message[RequestT] = _request(messages, version)
+    reader = FrameReader(frame, at, flexible=message.flexible, items_max=items_max)
     return message.read(reader)

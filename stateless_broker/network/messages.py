@@ -1,8 +1,9 @@
-"""Requests and responses of all APIs but Produce and Fetch: kio's generated messages.
+"""Responses of all APIs but Produce and Fetch: kio's generated messages.
 
-A handler answers with plain values by Kafka's field names, one set for all versions; a version
-that lacks a field leaves it out, one that wants a field nobody gave takes its default. Requests are
-read by `stateless_broker.network.message_reader`.
+A handler answers with plain values by Kafka's field names (the API's TypedDict), one set for all
+versions; a version that lacks a field leaves it out, one that wants a field nobody gave takes its
+default. Invariant: a name that no version served has is an error, at every level of the answer.
+Requests are read by `stateless_broker.network.message_reader`.
 """
 
 import dataclasses
@@ -10,6 +11,7 @@ import datetime
 import io
 import types
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
@@ -18,63 +20,95 @@ from kio.serial import entity_writer
 from kio.serial.writers import Writer
 from kio.static.protocol import Entity
 
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.api_messages import ApiMessages, ResponseT
+
 Values = Mapping[str, Any]
 
 _ZERO = datetime.timedelta(0)
 
 
-@cache
-def _response(api_key: int, version: int) -> tuple[type[Entity], Writer[Any]]:
-    schema = load_response_schema(api_key, version)
-    return schema, entity_writer(schema)
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Structure:
+    """A response, or a structure in one, of one version."""
+
+    schema: type[Entity]
+    fields: tuple[tuple[str, "_Structure | None", bool], ...]
+    """Name, the nested structure if there is one, and whether a missing value means no time."""
+    typed_dict: type[Any]
+    names: frozenset[str]
+    """Of all versions served."""
+
+    def build(self, values: Values) -> Entity:
+        if not values.keys() <= self.names:
+            raise self._unknown(values)
+        given: dict[str, Any] = {}
+        for name, nested, is_time in self.fields:
+            if name not in values:
+                if is_time:
+                    given[name] = _ZERO
+                continue
+            value = values[name]
+            if nested is not None and value is not None:
+                value = tuple([nested.build(item) for item in value])
+            given[name] = value
+        return self.schema(**given)
+
+    def _unknown(self, values: Values) -> TypeError:
+        name = min(values.keys() - self.names)
+        close = get_close_matches(name, self.names, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        return TypeError(f"{self.typed_dict.__name__} has no field {name!r}{hint}")
 
 
 @cache
-def is_flexible(api_key: int, version: int) -> bool:
+def _response(messages: ApiMessages[Any, Any], version: int) -> tuple[_Structure, Writer[Any]]:
+    schema = load_response_schema(messages.key, version)
+    return _structure(schema, messages.response), entity_writer(schema)
+
+
+@cache
+def is_flexible(api_key: ApiKey, version: int) -> bool:
     """Whether requests of this version have tagged fields (KIP-482)."""
     return bool(load_request_schema(api_key, version).__flexible__)
 
 
-def write_message(api_key: int, version: int, values: Values) -> bytes:
-    schema, writer = _response(api_key, version)
+def write_message(
+    messages: ApiMessages[Any, ResponseT], version: int, response: ResponseT
+) -> bytes:
+    """Raises `TypeError` for a field that no version served has, or that this one needs."""
+    structure, writer = _response(messages, version)
     out = io.BytesIO()
-    writer(out, _build(schema, values))
+    writer(out, structure.build(response))
     return out.getvalue()
 
 
-@cache
-def _fields(schema: type[Entity]) -> tuple[tuple[str, type[Entity] | None, bool], ...]:
-    """Name, nested class if there is one, and whether a missing value means no time at all."""
-    hints = get_type_hints(schema)
-    return tuple(
-        (
-            field.name,
-            _nested(hints[field.name]),
-            field.default is dataclasses.MISSING
-            and str(field.metadata.get("kafka_type", "")).startswith("timedelta"),
+def _structure(schema: type[Entity], typed_dict: type[Any]) -> _Structure:
+    hints, types_by_name = get_type_hints(schema), get_type_hints(typed_dict)
+    fields = []
+    for field in dataclasses.fields(cast(Any, schema)):
+        inner = _entity(hints[field.name])
+        is_time = str(field.metadata.get("kafka_type", "")).startswith("timedelta")
+        fields.append(
+            (
+                field.name,
+                None if inner is None else _structure(inner, _item(types_by_name[field.name])),
+                is_time and field.default is dataclasses.MISSING,
+            )
         )
-        for field in dataclasses.fields(cast(Any, schema))
-    )
+    return _Structure(schema, tuple(fields), typed_dict, frozenset(types_by_name))
 
 
-def _nested(hint: Any) -> type[Entity] | None:
+def _entity(hint: Any) -> type[Entity] | None:
+    """kio's class of the structures in an array."""
     if get_origin(hint) in (types.UnionType, Union, tuple):
-        return next((found for part in get_args(hint) if (found := _nested(part))), None)
+        return next((found for part in get_args(hint) if (found := _entity(part))), None)
     is_message = isinstance(hint, type) and dataclasses.is_dataclass(hint)
     return cast(type[Entity], hint) if is_message else None
 
 
-def _build(schema: type[Entity], values: Values) -> Entity:
-    given: dict[str, Any] = {}
-    for name, nested, is_time in _fields(schema):
-        if name not in values:
-            if is_time:
-                given[name] = _ZERO
-            continue
-        value = values[name]
-        if nested is not None and isinstance(value, Mapping):
-            value = _build(nested, value)
-        elif nested is not None and value is not None:
-            value = tuple(_build(nested, item) for item in value)
-        given[name] = value
-    return schema(**given)
+def _item(hint: Any) -> type[Any]:
+    """The TypedDict of the structures in an array."""
+    if get_origin(hint) in (types.UnionType, Union):
+        hint = get_args(hint)[0]
+    return cast(type[Any], get_args(hint)[0])

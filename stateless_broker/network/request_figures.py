@@ -8,12 +8,10 @@ memory, a few additions a request, nothing per record.
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 
-from kio.index import UnknownEntity, load_request_schema
 from kio.schema.errors import ErrorCode
 
-from tiered_storage.counting import Histogram
+from bucketlog.tiered_storage.counting import DurationHistogram
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +20,7 @@ class ApiFigures:
     __slots__ = ("request_bytes", "response_bytes", "seconds")
 
     def __init__(self) -> None:
-        self.seconds = Histogram()
+        self.seconds = DurationHistogram()
         self.request_bytes = 0
         self.response_bytes = 0
 
@@ -31,6 +29,8 @@ class RequestFigures:
     """`slow_request_ms`: what took longer is told in the log; 0: nothing is."""
 
     def __init__(self, *, slow_request_ms: int) -> None:
+        self.connections = 0
+        """Those that are open now."""
         self.by_api: dict[int, ApiFigures] = {}
         self.errors: Counter[tuple[int, ErrorCode]] = Counter()
         """By API key and code, one for each partition that was answered with it."""
@@ -52,20 +52,3 @@ class RequestFigures:
 
     def is_slow(self, seconds: float) -> bool:
         return seconds > self._slow_s
-
-
-@cache
-def api_name(api_key: int) -> str:
-    """Kafka's, as in its protocol guide."""
-    return load_request_schema(api_key, _a_version(api_key)).__name__.removesuffix("Request")
-
-
-def _a_version(api_key: int) -> int:
-    """One that there is."""
-    for version in range(32):
-        try:
-            load_request_schema(api_key, version)
-        except UnknownEntity:
-            continue
-        return version
-    raise ValueError(f"no api {api_key}")

@@ -7,8 +7,8 @@ wrote since, and its client would not try again.
 
 from kio.schema.errors import ErrorCode
 
-from metadata.sequencer.requests import BatchAnswer, BatchStatus, Reservation
-from stateless_broker.produce.produce_buffer import Outcome
+from bucketlog.metadata.sequencer.requests import BatchAnswer, BatchStatus, Reservation
+from bucketlog.stateless_broker.produce.produce_buffer import BatchOutcome
 
 REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
     BatchStatus.OUT_OF_ORDER: (
@@ -41,17 +41,17 @@ def holds_against_producers(reservation: Reservation) -> bool:
     return any(answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row)
 
 
-def refused(answer: BatchAnswer, *, is_newest: bool = True) -> Outcome:
+def refused(answer: BatchAnswer, *, is_newest: bool = True) -> BatchOutcome:
     """What the sequencer's answer means for the batch: neither OK nor one that is asked again.
     `is_newest`: nobody had claimed a later epoch when it was given."""
     if answer.status is BatchStatus.DUPLICATE:
-        return Outcome(ErrorCode.none, answer.base_offset)
+        return BatchOutcome(ErrorCode.none, answer.base_offset)
     if answer.status in AGAINST_PRODUCERS and not is_newest:
         return not_written("a later epoch is claimed: this broker does not know what came in it")
     error, message = REFUSALS[answer.status]
-    return Outcome(error, -1, message)
+    return BatchOutcome(error, -1, message)
 
 
-def not_written(reason: str) -> Outcome:
+def not_written(reason: str) -> BatchOutcome:
     """NOT_ENOUGH_REPLICAS: retriable, and it says that nothing was appended."""
-    return Outcome(ErrorCode.not_enough_replicas, -1, reason)
+    return BatchOutcome(ErrorCode.not_enough_replicas, -1, reason)

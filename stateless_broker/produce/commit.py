@@ -7,7 +7,7 @@ answers; a refusal is settled by comparing. Where a PUT does not come to an end,
 sealed the chain, the writer is given up: the bucket decides which of its segments count, and what
 is void goes into a new writer's chain, as if it had just come. Whatever says that the sequencer's
 state was lost ends the epoch (`EpochEnd`): nothing is settled here then any more, what is not known
-is handed over (`Held`).
+is handed over (`UnsettledWork`).
 """
 
 import asyncio
@@ -15,33 +15,37 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from bucketlog.errors import BucketlogError, CorruptObjectError, SequencerError, WriterFencedError
-from bucketlog.model import SegmentId, TopicId, TopicPartition, WallClock, WriterId
-from metadata.facts import GroupFact
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.requests import (
+from bucketlog.log_format.errors import (
+    BucketlogError,
+    CorruptObjectError,
+    SequencerError,
+    WriterFencedError,
+)
+from bucketlog.log_format.model import SegmentId, TopicId, TopicIdPartition, WallClock, WriterId
+from bucketlog.metadata.facts import GroupFact
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import (
     BatchStatus,
-    ControlStatus,
+    FactStatus,
     Reservation,
     WantedGroupEntry,
 )
-from stateless_broker.duties.sealing import Sealer
-from stateless_broker.epochs.end import EpochEnd
-from stateless_broker.epochs.held import Held, acknowledge
-from stateless_broker.health import Health
-from stateless_broker.produce.batch_outcomes import holds_against_producers, refused
-from stateless_broker.produce.intake import Intake
-from stateless_broker.produce.own_chain import OwnChain
-from stateless_broker.produce.produce_buffer import PendingBatch, PendingFact
-from stateless_broker.produce.segment_assembly import Assembled, Flush, assemble
-from stateless_broker.produce.segment_writing import SegmentWriter, WriterLostError
-from stateless_broker.produce.until_answered import UntilAnswered
-from stateless_broker.supervisor import Supervisor
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.epochs.sealing import Sealer
+from bucketlog.stateless_broker.health import BrokerPart
+from bucketlog.stateless_broker.produce.batch_outcomes import holds_against_producers, refused
+from bucketlog.stateless_broker.produce.intake import Intake
+from bucketlog.stateless_broker.produce.own_chain import OwnChain
+from bucketlog.stateless_broker.produce.produce_buffer import PendingBatch, PendingFact
+from bucketlog.stateless_broker.produce.segment_assembly import AssembledSegment, Flush, assemble
+from bucketlog.stateless_broker.produce.segment_writing import SegmentWriter, WriterLostError
+from bucketlog.stateless_broker.produce.sequencer_retry import SequencerRetry
+from bucketlog.stateless_broker.produce.unsettled import UnsettledWork, acknowledge
+from bucketlog.stateless_broker.supervision import Supervision
 
 logger = logging.getLogger(__name__)
 
 ASK_AGAIN_MS = 20
-PART = "writer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,26 +55,39 @@ class CommitSettings:
     puts_in_flight: int
 
 
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """The writers of one broker in one epoch: the `first`, and `register` for each that follows.
+    `is_newest` returns whether no later epoch is claimed."""
+
+    first: WriterId
+    register: Callable[[], Awaitable[WriterId]]
+    is_newest: Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSteps:
+    """What carries out the commit protocol: `sequencer` reserves, `segment_writer` writes and
+    publishes, `sealer` decides a chain that is given up; `until_answered` repeats calls."""
+
+    sequencer: Sequencer
+    segment_writer: SegmentWriter
+    sealer: Sealer
+    until_answered: SequencerRetry
+
+
 class Committer:
-    """One chain after another: `writer` begins, `register_writer` makes its successors. All of one
-    epoch, whose end `end` is; `on_failure` is told of what nobody expected."""
+    """Writes one chain after another, all of them in the epoch that ends with `end`."""
 
     def __init__(
         self,
         *,
         end: EpochEnd,
         intake: Intake,
-        writer: WriterId,
-        register_writer: Callable[[], Awaitable[WriterId]],
-        is_newest: Callable[[], Awaitable[bool]],
+        writers: Writers,
+        steps: CommitSteps,
         topic_name: Callable[[TopicId], str | None],
-        sequencer: Sequencer,
-        segment_writer: SegmentWriter,
-        sealer: Sealer,
-        until_answered: UntilAnswered,
-        supervisor: Supervisor,
-        health: Health,
-        on_failure: Callable[[Exception], None],
+        supervision: Supervision,
         settings: CommitSettings,
         now_ms: WallClock,
     ) -> None:
@@ -78,19 +95,18 @@ class Committer:
         self._end = end
         self._epoch = end.epoch
         self._intake = intake
-        self._register_writer = register_writer
-        self._is_newest = is_newest
+        self._register_writer = writers.register
+        self._is_newest = writers.is_newest
         self._topic_name = topic_name
-        self._sequencer = sequencer
-        self._segment_writer = segment_writer
-        self._sealer = sealer
-        self._until_answered = until_answered
-        self._supervisor = supervisor
-        self._health = health
-        self._on_failure = on_failure
+        self._sequencer = steps.sequencer
+        self._segment_writer = steps.segment_writer
+        self._sealer = steps.sealer
+        self._until_answered = steps.until_answered
+        self._supervision = supervision
+        self._health = supervision.health
         self._settings = settings
         self._now_ms = now_ms
-        self._chain = OwnChain(writer)
+        self._chain = OwnChain(writers.first)
         self._chain_works = asyncio.Event()
         self._chain_works.set()
         self._slots = asyncio.Semaphore(settings.puts_in_flight)
@@ -98,19 +114,19 @@ class Committer:
         """Taken from the buffer, its reservation not known yet."""
         self._hand = asyncio.Lock()
         """Held from taking a flush until its segment has begun or its batches are back."""
-        self._awaited: dict[SegmentId, Assembled] = {}
+        self._awaited: dict[SegmentId, AssembledSegment] = {}
         self._idle = asyncio.Event()
         self._flushes = 0
         intake.on_drop(self._note_idle)
 
     async def commit_fact(
         self, fact: GroupFact, wanted: WantedGroupEntry, *, when_reserved: bool = False
-    ) -> ControlStatus:
+    ) -> FactStatus:
         """As `Intake.commit_fact`, in this epoch or not at all."""
         self._end.check()
         return await self._intake.commit_fact(fact, wanted, when_reserved=when_reserved)
 
-    def request_stamps(self, partitions: Iterable[TopicPartition]) -> None:
+    def request_stamps(self, partitions: Iterable[TopicIdPartition]) -> None:
         if self._end.reason is None:
             self._intake.request_stamps(partitions)
 
@@ -122,7 +138,7 @@ class Committer:
         """This broker's segments that are not visible yet, as far as it knows."""
         return list(self._awaited)
 
-    def shown(self, segment: SegmentId) -> Assembled | None:
+    def shown(self, segment: SegmentId) -> AssembledSegment | None:
         """The segment's own assembly, where this broker wrote it and waits for it."""
         return self._awaited.get(segment)
 
@@ -134,11 +150,11 @@ class Committer:
         acknowledge(assembled)
         self._note_idle()
 
-    def unsettled(self) -> Held:
+    def unsettled(self) -> UnsettledWork:
         """What is not answered yet, as far as it has left the buffer."""
-        return Held(list(self._awaited.values()), self._in_hand)
+        return UnsettledWork(list(self._awaited.values()), self._in_hand)
 
-    def give_up(self) -> Held:
+    def give_up(self) -> UnsettledWork:
         """The epoch is over: what is not answered yet is its successor's to settle."""
         held = self.unsettled()
         self._awaited.clear()
@@ -203,7 +219,7 @@ class Committer:
             self._take_back(flush)
             return False
         except SequencerError as error:
-            self._end.tell(str(error))
+            self._end.end(str(error))
             return False
         if self._end.reason is not None:  # meanwhile: what was in hand is handed over
             return False
@@ -222,11 +238,10 @@ class Committer:
         self._awaited[segment], self._in_hand = assembled, None
         for fact in assembled.facts:
             if fact.when_reserved:
-                fact.settle(ControlStatus.OK)
-        task = self._supervisor.spawn(
+                fact.settle(FactStatus.OK)
+        task = self._supervision.spawn(
             self._write_and_publish(chain, assembled, before, published),
             f"segment {segment.seq}",
-            on_failure=self._on_failure,
         )
         chain.tasks.add(task)
         task.add_done_callback(chain.tasks.discard)
@@ -246,9 +261,9 @@ class Committer:
         request_id = str(self._flushes)
         return await self._until_answered(
             lambda: self._sequencer.reserve(
-                self._epoch, segment, request_id, partitions=wanted, control=control
+                self._epoch, segment, request_id, partitions=wanted, facts=control
             ),
-            "redis",
+            BrokerPart.REDIS,
         )
 
     def _settle_refused(self, flush: Flush, reservation: Reservation, *, is_newest: bool) -> bool:
@@ -261,10 +276,10 @@ class Committer:
                 elif answer.status is not BatchStatus.OK:
                     batch.settle(refused(answer, is_newest=is_newest))
         facts_again: list[PendingFact] = []
-        for fact, status in zip(flush.facts, reservation.control, strict=True):
-            if status is ControlStatus.WAIT:
+        for fact, status in zip(flush.facts, reservation.fact_statuses, strict=True):
+            if status is FactStatus.WAIT:
                 facts_again.append(fact)
-            elif status is not ControlStatus.OK:
+            elif status is not FactStatus.OK:
                 fact.settle(status)
         self.buffer.put_back(again, facts_again)
         return bool(again or facts_again)
@@ -272,7 +287,7 @@ class Committer:
     async def _write_and_publish(
         self,
         chain: OwnChain,
-        assembled: Assembled,
+        assembled: AssembledSegment,
         before: asyncio.Future[None] | None,
         published: asyncio.Future[None],
     ) -> None:
@@ -286,7 +301,7 @@ class Committer:
         except WriterLostError as error:
             self._lose(chain, str(error))
         except (SequencerError, CorruptObjectError) as error:
-            self._end.tell(str(error))
+            self._end.end(str(error))
         finally:
             published.set_result(None)
             self._slots.release()
@@ -298,18 +313,17 @@ class Committer:
             return
         chain.lost = reason
         self._chain_works.clear()
-        self._health.degrade(PART, f"writer {chain.writer} is given up: {reason}")
-        self._supervisor.spawn(
-            self._go_on_after(chain),
+        self._health.degrade(BrokerPart.WRITER, f"writer {chain.writer} is given up: {reason}")
+        self._supervision.spawn(
+            self._replace_chain(chain),
             f"the end of writer {chain.writer}",
-            on_failure=self._on_failure,
         )
 
-    async def _go_on_after(self, chain: OwnChain) -> None:
+    async def _replace_chain(self, chain: OwnChain) -> None:
         try:
             await self._succeed(chain)
         except BucketlogError as error:  # another epoch is claimed, or the chain is not as it was
-            self._end.tell(f"writer {chain.writer} could not be given up: {error}")
+            self._end.end(f"writer {chain.writer} could not be given up: {error}")
 
     async def _succeed(self, chain: OwnChain) -> None:
         """Have the chain decided, take back what is void, go on with a new writer."""
@@ -321,14 +335,14 @@ class Committer:
                 [batch.copy() for one in void for batch, _ in one.batches],
                 [fact for one in void for fact in one.facts],
             )
-        writer = await self._until_answered(self._register_writer, "bucket")
+        writer = await self._until_answered(self._register_writer, BrokerPart.BUCKET)
         self._chain = OwnChain(writer)
         self.request_stamps(closed.stamps_wanted)
         self._chain_works.set()
-        self._health.recover(PART)
+        self._health.recover(BrokerPart.WRITER)
         logger.info("writer %s follows; %d segments were void", writer, len(void))
 
-    def _take_void(self, writer: WriterId, fenced_seq: int) -> list[Assembled]:
+    def _take_void(self, writer: WriterId, fenced_seq: int) -> list[AssembledSegment]:
         """The writer's segments from `fenced_seq` on; from the moment they are taken on, they are
         the buffer's."""
         void = [

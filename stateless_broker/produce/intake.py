@@ -7,13 +7,17 @@ unless its client gives up meanwhile; nothing that waits here was ever reserved 
 import asyncio
 from collections.abc import Callable, Iterable
 
-from bucketlog.errors import SequencerError
-from bucketlog.model import TopicPartition
-from metadata.facts import Fact, encode_fact
-from metadata.sequencer.requests import ControlStatus, WantedControl
-from stateless_broker.health import Health
-from stateless_broker.produce.batch_outcomes import not_written
-from stateless_broker.produce.produce_buffer import PendingBatch, PendingFact, ProduceBuffer
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.metadata.facts import Fact, encode_fact
+from bucketlog.metadata.sequencer.requests import FactStatus, WantedFact
+from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.produce.batch_outcomes import not_written
+from bucketlog.stateless_broker.produce.produce_buffer import (
+    PendingBatch,
+    PendingFact,
+    ProduceBuffer,
+)
 
 
 class Intake:
@@ -53,8 +57,8 @@ class Intake:
         self._on_drop()
 
     async def commit_fact(
-        self, fact: Fact, wanted: WantedControl, *, when_reserved: bool = False
-    ) -> ControlStatus:
+        self, fact: Fact, wanted: WantedFact, *, when_reserved: bool = False
+    ) -> FactStatus:
         """Bring a fact into the log; returns when it is visible here, or refused. Facts are
         reserved in the order of the calls; one that is cancelled may get into the log still.
 
@@ -64,7 +68,7 @@ class Intake:
         """
         if self._health.stopped is not None:
             raise SequencerError(self._health.stopped)
-        future: asyncio.Future[ControlStatus] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[FactStatus] = asyncio.get_running_loop().create_future()
         self.buffer.add_fact(PendingFact(encode_fact(fact), wanted, future, when_reserved))
         try:
             return await future
@@ -72,7 +76,7 @@ class Intake:
             self.given_up()
             raise
 
-    def request_stamps(self, partitions: Iterable[TopicPartition]) -> None:
+    def request_stamps(self, partitions: Iterable[TopicIdPartition]) -> None:
         """Have the next segment carry fresh high watermarks of `partitions`: readers of the bucket
         alone wait for them behind a void reservation."""
         wanted = set(partitions)

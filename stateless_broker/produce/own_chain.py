@@ -7,7 +7,7 @@ which of its segments count.
 import asyncio
 from dataclasses import dataclass, field
 
-from bucketlog.model import SegmentId, WriterId
+from bucketlog.log_format.model import SegmentId, WriterId
 
 
 @dataclass(slots=True)

@@ -12,13 +12,13 @@ from typing import NamedTuple, Protocol
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import SequencerError
-from bucketlog.model import ControlEntry, TopicPartition
-from bucketlog.wire.batch import BatchHeader
-from metadata.sequencer.requests import ControlStatus, WantedControl, WantedGroupEntry
+from bucketlog.log_format.batch import BatchHeader
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.model import FactEntry, TopicIdPartition
+from bucketlog.metadata.sequencer.requests import FactStatus, WantedFact, WantedGroupEntry
 
 
-class Outcome(NamedTuple):
+class BatchOutcome(NamedTuple):
     """What became of a batch. `base_offset` is -1 with an error."""
 
     error: ErrorCode
@@ -35,7 +35,7 @@ class ProduceCall(Protocol):
         """True once its client has its answer, a timeout most likely: nobody waits any more."""
         ...
 
-    def settle(self, row: int, outcome: Outcome) -> None: ...
+    def settle(self, row: int, outcome: BatchOutcome) -> None: ...
 
 
 @dataclass(slots=True)
@@ -43,13 +43,13 @@ class PendingBatch:
     """A view of a received frame; `row` is the batch's place in its request."""
 
     topic_name: str
-    partition: TopicPartition
+    partition: TopicIdPartition
     data: memoryview
     header: BatchHeader
     call: ProduceCall
     row: int
 
-    def settle(self, outcome: Outcome) -> None:
+    def settle(self, outcome: BatchOutcome) -> None:
         self.call.settle(self.row, outcome)
 
     def copy(self) -> "PendingBatch":
@@ -70,9 +70,9 @@ class PendingFact:
     """A topic change or a group's offsets on the way into the log. `when_reserved`: whoever waits
     is answered before it is there."""
 
-    entry: ControlEntry
-    wanted: WantedControl
-    future: asyncio.Future[ControlStatus]
+    entry: FactEntry
+    wanted: WantedFact
+    future: asyncio.Future[FactStatus]
     when_reserved: bool = False
 
     @property
@@ -90,9 +90,9 @@ class PendingFact:
         """Acknowledged before it was in the log."""
         if not self.when_reserved or not self.future.done() or self.future.cancelled():
             return False
-        return self.future.exception() is None and self.future.result() is ControlStatus.OK
+        return self.future.exception() is None and self.future.result() is FactStatus.OK
 
-    def settle(self, status: ControlStatus) -> None:
+    def settle(self, status: FactStatus) -> None:
         if not self.future.done():
             self.future.set_result(status)
 
@@ -101,19 +101,19 @@ class PendingFact:
             self.future.set_exception(error)
 
 
-class Taken(NamedTuple):
+class FlushInput(NamedTuple):
     """What goes into one flush; `stamps` are partitions whose readers wait for a fresh stamp."""
 
     batches: list[PendingBatch]
     facts: list[PendingFact]
-    stamps: set[TopicPartition]
+    stamps: set[TopicIdPartition]
 
 
 class ProduceBuffer:
     def __init__(self) -> None:
         self._batches: deque[PendingBatch] = deque()
         self._facts: deque[PendingFact] = deque()
-        self._stamps: set[TopicPartition] = set()
+        self._stamps: set[TopicIdPartition] = set()
         self._wake = asyncio.Event()
         self.waiting_bytes = 0
 
@@ -134,7 +134,7 @@ class ProduceBuffer:
         self._facts.append(fact)
         self._wake.set()
 
-    def add_stamps(self, partitions: Iterable[TopicPartition]) -> None:
+    def add_stamps(self, partitions: Iterable[TopicIdPartition]) -> None:
         self._stamps.update(partitions)
         self._wake.set()
 
@@ -145,7 +145,7 @@ class ProduceBuffer:
         self.waiting_bytes += sum(len(batch.data) for batch in batches)
         self._wake.set()
 
-    def take(self, max_bytes: int) -> Taken:
+    def take(self, max_bytes: int) -> FlushInput:
         """The next flush: up to `max_bytes` of batches and as much of facts, at least one of each
         if there is one. What its client has given up is dropped: it was told that this may not be
         in the log."""
@@ -155,11 +155,11 @@ class ProduceBuffer:
             batch = self._batches.popleft()
             self.waiting_bytes -= len(batch.data)
             if batch.call.answered:
-                batch.settle(Outcome(ErrorCode.request_timed_out, -1))
+                batch.settle(BatchOutcome(ErrorCode.request_timed_out, -1))
                 continue
             taken += len(batch.data)
             batches.append(batch)
-        taken_now = Taken(batches, self._take_facts(max_bytes), self._stamps)
+        taken_now = FlushInput(batches, self._take_facts(max_bytes), self._stamps)
         self._stamps = set()
         if not self:
             self._wake.clear()
@@ -181,7 +181,7 @@ class ProduceBuffer:
         for batch in self._batches:
             if batch.call.answered:
                 self.waiting_bytes -= len(batch.data)
-                batch.settle(Outcome(ErrorCode.request_timed_out, -1))
+                batch.settle(BatchOutcome(ErrorCode.request_timed_out, -1))
             else:
                 kept.append(batch)
         self._batches = kept

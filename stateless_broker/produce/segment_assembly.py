@@ -7,24 +7,24 @@ offsets (and nothing a CRC covers) are written into them, in place.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bucketlog.model import (
+from bucketlog.log_format.batch import stamp_base_offset
+from bucketlog.log_format.model import (
     Buffer,
     PartitionIndex,
     SegmentId,
     SegmentIndex,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
 )
-from bucketlog.wire.batch import stamp_base_offset
-from metadata.sequencer.requests import (
+from bucketlog.metadata.sequencer.requests import (
     BatchStatus,
-    ControlStatus,
+    FactStatus,
     Reservation,
     WantedBatch,
     WantedPartition,
 )
-from stateless_broker.produce.produce_buffer import PendingBatch, PendingFact, Taken
-from tiered_storage.segment import HEADER, batch_row, encode_footer
+from bucketlog.stateless_broker.produce.produce_buffer import FlushInput, PendingBatch, PendingFact
+from bucketlog.tiered_storage.segment import HEADER, batch_row, encode_footer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Flush:
     """What goes into one reservation, in the order of its answers. A group without batches asks
     for a stamp alone; `topic_names` has its topic's."""
 
-    groups: list[tuple[TopicPartition, list[PendingBatch]]]
+    groups: list[tuple[TopicIdPartition, list[PendingBatch]]]
     facts: list[PendingFact]
     topic_names: Mapping[TopicId, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, taken: Taken, topic_name: Callable[[TopicId], str | None]) -> "Flush":
+    def of(cls, taken: FlushInput, topic_name: Callable[[TopicId], str | None]) -> "Flush":
         """`topic_name` answers None for a topic that is gone: nobody reads its partitions."""
-        groups: dict[TopicPartition, list[PendingBatch]] = {}
+        groups: dict[TopicIdPartition, list[PendingBatch]] = {}
         for batch in taken.batches:
             groups.setdefault(batch.partition, []).append(batch)
         names: dict[TopicId, str] = {}
@@ -80,7 +80,7 @@ def _wanted(batch: PendingBatch) -> WantedBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledSegment:
     """A segment ready to be written. `parts` borrow the batches' frames."""
 
     index: SegmentIndex
@@ -93,7 +93,7 @@ class Assembled:
 
 def assemble(
     flush: Flush, reservation: Reservation, segment: SegmentId, *, created_ms: int
-) -> Assembled:
+) -> AssembledSegment:
     """Stamp what was accepted and lay it out. `reservation.ticket` is set."""
     if reservation.ticket is None:
         raise ValueError("nothing was reserved")
@@ -119,8 +119,8 @@ def assemble(
             partitions.append(PartitionIndex(partition, stamp, tuple(rows)))
     facts = [
         fact
-        for fact, status in zip(flush.facts, reservation.control, strict=True)
-        if status is ControlStatus.OK
+        for fact, status in zip(flush.facts, reservation.fact_statuses, strict=True)
+        if status is FactStatus.OK
     ]
     index = SegmentIndex(
         segment=segment,
@@ -128,8 +128,8 @@ def assemble(
         low_ticket=reservation.low_ticket,
         created_ms=created_ms,
         partitions=tuple(partitions),
-        control=tuple(pending.entry for pending in facts),
+        facts=tuple(pending.entry for pending in facts),
     )
     footer = encode_footer(index)
     parts.append(footer)
-    return Assembled(index, parts, footer, accepted, facts)
+    return AssembledSegment(index, parts, footer, accepted, facts)

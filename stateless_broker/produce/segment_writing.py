@@ -8,16 +8,17 @@ comes after a look at the claims.
 import asyncio
 from typing import NoReturn
 
-from bucketlog.errors import SequencerLostError
-from bucketlog.model import Buffer
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.requests import PublishStatus
-from stateless_broker.epochs.claim_watch import ClaimWatch
-from stateless_broker.produce.segment_assembly import Assembled
-from stateless_broker.produce.until_answered import UntilAnswered
-from tiered_storage import keys
-from tiered_storage.bucket import Bucket
-from tiered_storage.segment import body_crc32c, decode_seal, is_seal
+from bucketlog.log_format.errors import SequencerLostError
+from bucketlog.log_format.model import Buffer
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import PublishStatus
+from bucketlog.stateless_broker.epochs.claim_watch import ClaimWatch
+from bucketlog.stateless_broker.health import BrokerPart
+from bucketlog.stateless_broker.produce.segment_assembly import AssembledSegment
+from bucketlog.stateless_broker.produce.sequencer_retry import SequencerRetry
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket
+from bucketlog.tiered_storage.segment import body_crc32c, decode_seal, is_seal
 
 
 class WriterLostError(Exception):
@@ -32,7 +33,7 @@ class SegmentWriter:
         bucket: Bucket,
         sequencer: Sequencer,
         claims: ClaimWatch,
-        until_answered: UntilAnswered,
+        until_answered: SequencerRetry,
         put_give_up_ms: int,
     ) -> None:
         self._epoch = epoch
@@ -42,7 +43,7 @@ class SegmentWriter:
         self._until_answered = until_answered
         self._put_give_up_ms = put_give_up_ms
 
-    async def write(self, assembled: Assembled) -> None:
+    async def write(self, assembled: AssembledSegment) -> None:
         """Returns when the object is in the bucket. Raises `WriterLostError`, `SequencerError`, and
         `CorruptObjectError`."""
         key = keys.segment(assembled.index.segment)
@@ -50,11 +51,12 @@ class SegmentWriter:
         try:
             async with asyncio.timeout(self._put_give_up_ms / 1000):
                 created = await self._until_answered(
-                    lambda: self._bucket.create(key, assembled.parts, crc32c=crc32c), "bucket"
+                    lambda: self._bucket.create(key, assembled.parts, crc32c=crc32c),
+                    BrokerPart.BUCKET,
                 )
                 if created:
                     return
-                body = await self._until_answered(lambda: self._bucket.get(key), "bucket")
+                body = await self._until_answered(lambda: self._bucket.get(key), BrokerPart.BUCKET)
         except TimeoutError:
             raise WriterLostError(
                 f"the PUT of {key} did not end in {self._put_give_up_ms} ms"
@@ -71,10 +73,10 @@ class SegmentWriter:
             raise SequencerLostError(f"epoch {sealed_by} has sealed this broker's writer at {key}")
         raise WriterLostError(f"another broker sealed it at {key}")
 
-    async def publish(self, assembled: Assembled) -> None:
+    async def publish(self, assembled: AssembledSegment) -> None:
         """Raises `WriterLostError`, `SequencerError`."""
         segment = assembled.index.segment
-        await self._until_answered(self._claims.check, "bucket")
+        await self._until_answered(self._claims.check, BrokerPart.BUCKET)
         answer = await self._until_answered(
             lambda: self._sequencer.publish(
                 self._epoch,
@@ -82,7 +84,7 @@ class SegmentWriter:
                 footer=assembled.footer,
                 object_size_bytes=sum(len(part) for part in assembled.parts),
             ),
-            "redis",
+            BrokerPart.REDIS,
         )
         if answer.status is PublishStatus.VOID:
             raise WriterLostError(f"segment {segment.seq} was voided")

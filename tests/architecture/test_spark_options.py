@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from spark_jobs.options import KNOWN, parse_options
-from tiered_storage.location import S3Options
+from bucketlog.log_reader.options import KNOWN, parse_options
+from bucketlog.tiered_storage.backends.location import S3Options
 
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 

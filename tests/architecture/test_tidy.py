@@ -24,23 +24,44 @@ DRAWERS = frozenset({"util", "utils", "helper", "helpers", "common", "misc", "co
 MAY_PRINT = (
     "bucketlog/cli/",
     "bucketlog/demo",
+    "bucketlog/terminal.py",
     "benchmarks/",
+    "examples/",
     "tests/simulation/__main__.py",
-    "tests/prove",
+    "tests/proofs/",
     "tests/scenarios/",
+)
+GRPC_PROGRAM = "tests/infra/provider_process.py"
+GRPC_MODULE = "tests.infra.provider_process"
+WAITING = "tests/rigs/patience.py"
+MAY_SLEEP = (WAITING, "tests/simulation/", "tests/sample_project/")
+SLEEPS = frozenset({"time.sleep", "asyncio.sleep"})
+CLOCKS = frozenset(
+    {
+        *(f"time.{name}" for name in ("time", "monotonic", "perf_counter", "process_time")),
+        *(f"time.{name}_ns" for name in ("time", "monotonic", "perf_counter", "process_time")),
+        *("time.thread_time", "loop.time", "datetime.now", "datetime.datetime.now"),
+    }
 )
 SUPERVISOR = "stateless_broker/supervisor.py"
 LAZY_FACE = (
     "bucketlog/cli/",
     "bucketlog/demo",
-    "bucketlog/embedded",
+    "bucketlog/embedded/",
     "bucketlog/replaying/",
     "bucketlog/testing/",
     "bucketlog/__init__.py",
 )
-OUR_PACKAGES = frozenset(
-    {"tiered_storage", "metadata", "consumers", "stateless_broker", "spark_jobs"}
+ROOMS = (
+    "consumers",
+    "log_format",
+    "log_reader",
+    "metadata",
+    "spark_jobs",
+    "stateless_broker",
+    "tiered_storage",
 )
+BEHIND_THE_FACE = tuple(f"bucketlog.{room}" for room in ROOMS if room != "log_format")
 REASONLESS = re.compile(r"#\s*(noqa:?\s*([A-Z]+\d+(,\s*)?)*|type:\s*ignore\s*(\[[\w, -]*\])?)\W*$")
 SKIPS = re.compile(r"pytest\.(mark\.)?(skip|xfail|skipif|importorskip)\b")
 HOSTS = re.compile(
@@ -170,15 +191,95 @@ def lazy_face(source: Source) -> Iterator[str]:
     """The public face may reach everything, but only when it is used."""
     if not source.path.startswith(LAZY_FACE):
         return
-    for node in ast.parse(source.text).body:
-        names: list[str] = []
+    for line, name in _imports(ast.parse(source.text).body):
+        if name.startswith(BEHIND_THE_FACE):
+            yield f"line {line} imports {name} when it is loaded"
+
+
+def _imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Line and module of each import among the nodes."""
+    for node in nodes:
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        for name in names:
-            if name.split(".")[0] in OUR_PACKAGES:
-                yield f"line {node.lineno} imports {name} when it is loaded"
+            yield node.lineno, node.module or ""
+
+
+def grpc_apart(source: Source) -> Iterator[str]:
+    """A process that has served gRPC may lose the children it forks."""
+    if source.path == GRPC_PROGRAM:
+        return
+    for line, name in _imports(source.nodes()):
+        if name.split(".")[0] == "grpc" or name == GRPC_MODULE:
+            yield f"line {line} imports {name}: start {GRPC_PROGRAM} as a process instead"
+
+
+def one_import_root(source: Source) -> Iterator[str]:
+    """The folders at the top are importable under `bucketlog.` only, as in the wheel."""
+    for line, name in _imports(source.nodes()):
+        if name.split(".")[0] in ROOMS:
+            yield f"line {line} imports {name}: import bucketlog.{name}"
+
+
+def one_way_to_wait(source: Source) -> Iterator[str]:
+    """Tests wait for facts. `asyncio.sleep(0)` is a turn of the event loop and takes no time."""
+    if not source.path.startswith("tests/") or source.path.startswith(MAY_SLEEP):
+        return
+    for node in source.nodes():
+        match node:
+            case ast.Call(args=[ast.Constant(value=0)]):
+                continue
+            case ast.Call(
+                func=ast.Attribute(attr="select"),
+                args=[ast.List(elts=[]), ast.List(elts=[]), ast.List(elts=[]), _],
+                lineno=line,
+            ):
+                yield f"line {line} sleeps by select: use {WAITING}"
+            case ast.Call(func=function, lineno=line) if _dotted_name(function) in SLEEPS:
+                yield f"line {line} sleeps: use `eventually` of {WAITING}, or `let_pass`"
+            case ast.ImportFrom(module="time" | "asyncio", names=names, lineno=line) if any(
+                alias.name == "sleep" for alias in names
+            ):
+                yield f"line {line} imports sleep: use {WAITING}"
+
+
+def no_clock_in_assertions(source: Source) -> Iterator[str]:
+    """What a clock said, by itself or by a name of the same function, is no test's subject: on a
+    busy machine it is another."""
+    if not source.path.startswith("tests/") or source.path.startswith(MAY_SLEEP):
+        return
+    for function in source.nodes():
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        timed = {
+            target.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and _reads_clock(node.value)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assert) and (
+                _reads_clock(node.test) or timed & _names(node.test)
+            ):
+                yield f"line {node.lineno} asserts on a clock: use a Deadline of {WAITING}"
+
+
+def _reads_clock(expression: ast.AST) -> bool:
+    return any(
+        isinstance(node, ast.Call)
+        and (
+            _dotted_name(node.func) in CLOCKS
+            or (
+                isinstance(node.func, ast.Attribute) and ast.unparse(node).endswith("loop().time()")
+            )
+        )
+        for node in ast.walk(expression)
+    )
+
+
+def _names(expression: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
 
 
 RULES: tuple[Rule, ...] = (
@@ -192,6 +293,10 @@ RULES: tuple[Rule, ...] = (
     no_bare_except,
     reasons,
     lazy_face,
+    one_import_root,
+    grpc_apart,
+    one_way_to_wait,
+    no_clock_in_assertions,
 )
 
 
@@ -230,7 +335,42 @@ OFFENDERS: dict[str, tuple[Rule, Source]] = {
     "noqa": (reasons, Source("a.py", "x = 1  # noqa: E501\n")),
     "ignore": (reasons, Source("a.py", "x = 1  # type: ignore[misc]\n")),
     "xfail": (reasons, Source("a.py", "import pytest\npytest.mark.xfail()\n")),
-    "eager face": (lazy_face, Source("bucketlog/cli/a.py", "from tiered_storage import keys")),
+    "eager face": (
+        lazy_face,
+        Source("bucketlog/cli/a.py", "from bucketlog.tiered_storage import keys"),
+    ),
+    "another root": (
+        one_import_root,
+        Source("metadata/a.py", "from metadata.fold import LogState"),
+    ),
+    "grpc": (grpc_apart, Source("tests/a.py", "import grpc\n")),
+    "a part of grpc": (grpc_apart, Source("tests/a.py", "from grpc.aio import server\n")),
+    "sleep": (one_way_to_wait, Source("tests/a.py", "import time\ntime.sleep(0.1)")),
+    "sleeping task": (
+        one_way_to_wait,
+        Source("tests/a.py", "async def f():\n    await asyncio.sleep(pause_s)"),
+    ),
+    "sleep by select": (
+        one_way_to_wait,
+        Source("tests/a.py", "select.select([], [], [], 0.1)"),
+    ),
+    "sleep by its name": (one_way_to_wait, Source("tests/a.py", "from time import sleep\n")),
+    "clock in an assertion": (
+        no_clock_in_assertions,
+        Source("tests/a.py", "def test():\n    assert time.monotonic() < end"),
+    ),
+    "clock of the loop in an assertion": (
+        no_clock_in_assertions,
+        Source("tests/a.py", "def test():\n    assert asyncio.get_running_loop().time() < 1"),
+    ),
+    "elapsed time in an assertion": (
+        no_clock_in_assertions,
+        Source(
+            "tests/a.py",
+            "def test():\n    took_s = time.perf_counter() - began\n    assert took_s < 1",
+        ),
+    ),
+    "the program of grpc": (grpc_apart, Source("a.py", f"import {GRPC_MODULE}\n")),
 }
 
 
@@ -238,6 +378,11 @@ OFFENDERS: dict[str, tuple[Rule, Source]] = {
 def test_finds_a_planted_offender(case: str) -> None:
     rule, source = OFFENDERS[case]
     assert list(rule(source))
+
+
+def test_a_turn_of_the_event_loop_is_no_sleep() -> None:
+    text = "async def f():\n    await asyncio.sleep(0)\n"
+    assert not list(one_way_to_wait(Source("tests/a.py", text)))
 
 
 def test_a_reason_beside_satisfies() -> None:

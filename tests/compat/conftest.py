@@ -2,10 +2,10 @@
 
 import pytest
 
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.errors import ConfigurationError
-from tests.components import Components
-from tests.scenarios.kafka_tools import KafkaTools
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.errors import ConfigurationError
+from tests.servers.components import Components
+from tests.servers.kafka_tools import KafkaTools
 
 
 @pytest.fixture(scope="module")

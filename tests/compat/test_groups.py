@@ -6,14 +6,14 @@ from itertools import count
 import pytest
 from confluent_kafka import Producer
 
-from bucketlog.embedded import EmbeddedCluster
-from tests.components import Components
+from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.scenarios.clients import CLIENTS
 from tests.scenarios.group_members import MEMBERS, Ledger
 from tests.scenarios.java_member import java_member
-from tests.scenarios.kafka_tools import KafkaTools
 from tests.scenarios.mixed_group import mixed_group
 from tests.scenarios.round_trip import create_topic
+from tests.servers.components import Components
+from tests.servers.kafka_tools import KafkaTools
 
 PARTITIONS = 6
 RECORDS = 300

@@ -2,7 +2,6 @@
 and begun again from what key compaction has left of it."""
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +14,12 @@ import pytest
 import bucketlog
 from bucketlog import Topic
 from bucketlog.client.log import Log
-from bucketlog.embedded import EmbeddedCluster
-from tests.scenarios.cluster import free_port
-from tests.scenarios.kafka_tools import KafkaTools
+from bucketlog.embedded.cluster import EmbeddedCluster
+from tests.rigs.patience import eventually, let_pass
+from tests.servers.cluster import free_port
+from tests.servers.kafka_tools import KafkaTools
 
-PATIENCE_S = 90.0
-PAUSE_S = 0.2
+APPLICATION = "streams-wordcount"
 QUICK_CLEANING = {
     "compaction_check_interval_ms": "250",
     "compaction_interval_ms": "500",
@@ -47,10 +46,7 @@ def log(broker: EmbeddedCluster) -> Iterator[Log]:
 
 
 def wait_until(what: Callable[[], bool], said: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < deadline, said.read_text()[-4000:]
-        time.sleep(PAUSE_S)
+    eventually(what, lambda: said.read_text()[-4000:], pause_s=0.2)
 
 
 def properties(path: Path, values: Mapping[str, object]) -> Path:
@@ -81,6 +77,22 @@ def records_left(broker: EmbeddedCluster, topic: str) -> int:
         log.consumer(Topic(topic), start="earliest", until="end") as consumer,
     ):
         return sum(1 for _ in consumer)
+
+
+def position_stored(broker: EmbeddedCluster, topic: str) -> int:
+    """Of the file source, in bytes, as Connect keeps it: what a worker that starts goes on from."""
+    with (
+        bucketlog.connect(broker.bootstrap) as log,
+        log.consumer(Topic(topic), start="earliest", until="end") as consumer,
+    ):
+        stored = [json.loads(record.value)["position"] for record in consumer if record.value]
+    return int(stored[-1]) if stored else 0
+
+
+def is_committed(log: Log, group: str) -> bool:
+    """Whether the group has committed the end of all that it reads."""
+    positions = log.groups.describe(group).positions
+    return bool(positions) and all((row.committed or 0) == row.latest for row in positions)
 
 
 def wait_until_cleaned(broker: EmbeddedCluster, topic: str, below: int, said: Path) -> None:
@@ -155,12 +167,13 @@ def test_connect_goes_on_from_its_compacted_topics(
         for number in range(LINES, TWICE * LINES):  # each a flush of offsets of its own, at most
             with source.open("a") as lines:
                 lines.write(f"line {number}\n")
-            time.sleep(0.05)
+            let_pass(0.05)
         wait_until(lambda: arrived(TWICE * LINES), said)
         assert log.topics.describe("connect-offsets").configs["cleanup.policy"] == "compact"
         written = ends(log, "connect-offsets")
         wait_until_cleaned(broker, "connect-offsets", written, said)
-        time.sleep(1)  # offsets are flushed
+        size = source.stat().st_size
+        wait_until(lambda: position_stored(broker, "connect-offsets") == size, said)
     with source.open("a") as lines:
         lines.writelines(f"line {number}\n" for number in range(TWICE * LINES, 3 * LINES))
     with application(tools, "connect-distributed", config, said):
@@ -214,7 +227,7 @@ def test_streams_restore_their_state_from_a_compacted_changelog(
         wait_until(lambda: counts().get(b"all") == TWICE * LINES, said)
         written = ends(log, changelog)
         wait_until_cleaned(broker, changelog, written, said)
-        time.sleep(1)
+        wait_until(lambda: is_committed(log, APPLICATION), said)
     say(LINES)
     with application(tools, "word-count", config(2), said):
         wait_until(lambda: counts().get(b"all", 0) >= 3 * LINES, said)

@@ -6,9 +6,9 @@ from itertools import count
 import pytest
 from confluent_kafka import Producer
 
-from bucketlog.embedded import EmbeddedCluster
-from tests.scenarios.kafka_tools import KafkaTools
+from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.scenarios.round_trip import create_topic
+from tests.servers.kafka_tools import KafkaTools
 
 PARTITIONS, RECORDS = 3, 300
 _numbers = count()

@@ -2,27 +2,27 @@
 what they are told makes each of them wait, and go on when it is back."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
-from bucketlog.errors import ConfigurationError
-from tests.broker_process import BrokerProcess
-from tests.components import Components
-from tests.own_valkey import OwnValkey
-from tests.scenarios.kafka_tools import INSTALL, KafkaTools
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.wire.api_keys import ApiKey
+from localstack.kafka_jars import INSTALL
+from tests.rigs.patience import eventually
+from tests.rigs.wire_client import WireClient
 from tests.scenarios.round_trip import create_topic
-from tests.scenarios.way import State, Way
-from tests.wire_client import WireClient
+from tests.servers.broker_process import BrokerProcess
+from tests.servers.components import Components
+from tests.servers.kafka_tools import KafkaTools
+from tests.servers.own_valkey import OwnValkey
+from tests.servers.way import State, Way
 
 TOPIC = "t"
 CLIENT_TRIES = 3
 ANSWERED = 'bucketlog_request_seconds_count{api="InitProducerId"}'
-POLL_S = 0.05
-PATIENCE_S = 30.0
 QUICK = {"redis_timeout_ms": "500", "heartbeat_interval_ms": "100", "session_timeout_ms": "1000"}
 
 
@@ -69,13 +69,10 @@ def of_java(bootstrap: str, components: Components) -> None:
 
 def open_when_asked(broker: BrokerProcess, way: Way) -> None:
     """Once the client was refused its producer id, and again."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        answered = broker.metrics().get(ANSWERED, 0)
-        if answered >= 1 + CLIENT_TRIES:
-            break
-        time.sleep(POLL_S)
-    way.be(State.OPEN)
+    try:
+        eventually(lambda: broker.metrics().get(ANSWERED, 0) >= 1 + CLIENT_TRIES)
+    finally:
+        way.be(State.OPEN)
 
 
 @pytest.mark.parametrize("produce", [of_librdkafka, of_java])
@@ -86,7 +83,9 @@ def test_a_producer_that_comes_meanwhile_waits(
 ) -> None:
     broker, way = outage
     with WireClient(broker.bootstrap) as client:
-        asked = client.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+        asked = client.call(
+            ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=0
+        )
     assert asked.error_code != 0
     back = threading.Thread(target=open_when_asked, args=(broker, way))
     back.start()
@@ -97,5 +96,7 @@ def test_a_producer_that_comes_meanwhile_waits(
     with WireClient(broker.bootstrap) as client:
         rows = [{"partition_index": 0, "timestamp": -1}]
         topics = [{"name": TOPIC, "partitions": rows}]
-        answer = client.call("list_offsets", 4, replica_id=-1, isolation_level=0, topics=topics)
+        answer = client.call(
+            ApiKey.LIST_OFFSETS, 4, replica_id=-1, isolation_level=0, topics=topics
+        )
     assert answer.topics[0].partitions[0].offset == 1

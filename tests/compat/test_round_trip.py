@@ -2,9 +2,10 @@
 
 import pytest
 
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.wire.batch import read_header
-from tests.components import Components
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.batch import read_header
+from bucketlog.tiered_storage.backends.location import open_sync_bucket
+from tests.rigs.wire_client import build_batch
 from tests.scenarios.clients import CLIENTS, Consumed, Row
 from tests.scenarios.round_trip import (
     Trip,
@@ -15,8 +16,7 @@ from tests.scenarios.round_trip import (
     stored_differences,
 )
 from tests.scenarios.stored import StoredBatch, stored_batches
-from tests.wire_client import build_batch
-from tiered_storage.location import open_sync_bucket
+from tests.servers.components import Components
 
 COUNT = 2_000
 NAMES = list(CLIENTS)

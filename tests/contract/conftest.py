@@ -8,6 +8,9 @@ import boto3
 import pytest
 from mypy_boto3_s3 import S3Client
 
+from bucketlog.tiered_storage.backends.location import S3Options, open_bucket, open_sync_bucket
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.bucket import Bucket
 from localstack.servers import KMS_KEY, REGION, RunningStore, StoreName
 from tests.contract.stores import (
     ENCRYPTED_BUCKET,
@@ -18,9 +21,6 @@ from tests.contract.stores import (
     Kind,
     Store,
 )
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import Bucket
-from tiered_storage.location import S3Options, open_bucket, open_sync_bucket
 
 
 @pytest.fixture(scope="session")

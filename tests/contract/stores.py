@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tiered_storage.bucket import Bucket
+from bucketlog.tiered_storage.bucket import Bucket
 
 TEST_BUCKET = "bucketlog-contract"
 VERSIONED_BUCKET = "bucketlog-versioned"

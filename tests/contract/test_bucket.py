@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 from crc32c import crc32c
 
-from bucketlog.errors import BucketError, BucketRefusedError, ObjectNotFoundError
-from bucketlog.model import Buffer
+from bucketlog.log_format.errors import BucketError, BucketRefusedError, ObjectNotFoundError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.bucket import Body, Bucket, Span, Suffix
+from bucketlog.tiered_storage.segment import body_crc32c
 from tests.contract.stores import ATOMIC_KINDS, KINDS, Kind, Store
-from tiered_storage.bucket import Body, Bucket, Span, Suffix
-from tiered_storage.segment import body_crc32c
 
 DATA = b"0123456789"
 

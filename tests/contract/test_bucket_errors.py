@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     BucketRefusedError,
     BucketUnavailableError,
     ConfigurationError,
     ObjectNotFoundError,
 )
+from bucketlog.tiered_storage.backends.location import S3Options, open_bucket, open_sync_bucket
+from bucketlog.tiered_storage.backends.s3_requests import S3Requests, body, size_past_end
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.bucket import Body, Bucket, Span, Suffix
 from tests.contract.stores import S3_KINDS, TEST_BUCKET, Kind
-from tests.s3_stores import moto_server
-from tiered_storage.backends.s3_requests import S3Requests, body, size_past_end
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import Body, Bucket, Span, Suffix
-from tiered_storage.location import S3Options, open_bucket, open_sync_bucket
+from tests.servers.s3_stores import moto_server
 
 SILENCE_MS = 100
 
@@ -93,9 +93,11 @@ def silent_endpoint() -> Iterator[str]:
 
 
 @pytest.fixture
-def closed_endpoint() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"http://127.0.0.1:{server.getsockname()[1]}"
+def closed_endpoint() -> Iterator[str]:
+    """Taken, so that nobody else listens there, and refuses connections."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 @pytest.mark.parametrize("kind", S3_KINDS[:2], ids=str)

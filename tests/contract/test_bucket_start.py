@@ -6,22 +6,27 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     BucketRefusedError,
     BucketUnavailableError,
     ConfigurationError,
     CorruptObjectError,
     InvalidDataError,
 )
-from bucketlog.model import Buffer
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
+from bucketlog.tiered_storage.faulty import BucketVerb, Fault, FaultyBucket, ScriptedFaults
+from bucketlog.tiered_storage.identity import (
+    FORMAT_VERSION,
+    ClusterIdentity,
+    ensure_cluster,
+    read_cluster,
+)
+from bucketlog.tiered_storage.probe import probe
 from tests.contract.stores import ATOMIC_KINDS, Store
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
-from tiered_storage.faulty import Fault, FaultyBucket, Script, Verb
-from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity, ensure_cluster, read_cluster
-from tiered_storage.probe import probe
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 
@@ -112,9 +117,9 @@ async def test_the_probe_refuses_a_used_nonce(bucket: Bucket) -> None:
     assert (await bucket.get(f"{keys.PROBES}n1")).data == b"another's"
 
 
-@pytest.mark.parametrize("verb", list(Verb))
-async def test_the_probe_does_not_take_silence_for_an_answer(verb: Verb) -> None:
-    faulty = FaultyBucket(ThreadedBucket(MemoryBucket()), Script({verb: [Fault()]}))
+@pytest.mark.parametrize("verb", list(BucketVerb))
+async def test_the_probe_does_not_take_silence_for_an_answer(verb: BucketVerb) -> None:
+    faulty = FaultyBucket(ThreadedBucket(MemoryBucket()), ScriptedFaults({verb: [Fault()]}))
     with pytest.raises(BucketUnavailableError):
         await probe(faulty, nonce="n1", name="the bucket")
     await faulty.close()

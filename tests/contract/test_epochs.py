@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     ConfigurationError,
     SequencerLostError,
     SequencerUnavailableError,
 )
-from bucketlog.model import Ticket, TopicPartition
-from metadata.fold import LogState, PartitionState, ProducedBatch, Topic
-from metadata.sequencer.redis_keys import KEYS, STAGED
-from metadata.sequencer.requests import (
+from bucketlog.log_format.model import Ticket, TopicIdPartition
+from bucketlog.metadata.fold import LogState, PartitionState, ProducedBatch, TopicState
+from bucketlog.metadata.sequencer.redis_keys import KEYS, STAGED
+from bucketlog.metadata.sequencer.requests import (
     Activation,
     BatchAnswer,
     BatchStatus,
     PublishStatus,
 )
-from tests.sequencing import Sequencing, plain, produced
+from tests.servers.sequencing import Sequencing, plain, produced
 
 META_FIELDS = ("epoch", "run_id", "replid", "ticket", "visible", "producer", "group_term")
 STATE_KEYS = [key.name for key in KEYS if key.name not in ("visible", "nonces", "brokers")]
@@ -215,15 +215,15 @@ async def test_a_refused_activation_leaves_no_stage_behind(fresh: Sequencing) ->
     assert [key async for key in fresh.redis.scan_iter(fresh.key("staged") + "*")] == []
 
 
-def folded_state(fresh: Sequencing) -> tuple[LogState, TopicPartition]:
+def folded_state(fresh: Sequencing) -> tuple[LogState, TopicIdPartition]:
     """One topic; producer 7 has written 0-3 and 4-5 of epoch 2, at offsets 10 and 14."""
     create = fresh.wanted("create", "t", 2)
     state = LogState()
-    state.topics[create.topic_id] = Topic(create.topic_id, "t", 2, {})
+    state.topics[create.topic_id] = TopicState(create.topic_id, "t", 2, {})
     state.names["t"] = create.topic_id
     for number in range(2):
-        state.partitions[TopicPartition(create.topic_id, number)] = PartitionState()
-    partition = TopicPartition(create.topic_id, 0)
+        state.partitions[TopicIdPartition(create.topic_id, number)] = PartitionState()
+    partition = TopicIdPartition(create.topic_id, 0)
     state.partitions[partition] = PartitionState(
         next_offset=16, producers={7: [ProducedBatch(2, 0, 3, 10), ProducedBatch(2, 4, 5, 14)]}
     )

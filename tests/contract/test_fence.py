@@ -3,27 +3,27 @@
 
 import pytest
 
-from bucketlog.errors import SequencerLostError, WriterFencedError
-from bucketlog.model import SegmentId, Ticket, WriterId
-from metadata.sequencer.requests import (
+from bucketlog.log_format.errors import SequencerLostError, WriterFencedError
+from bucketlog.log_format.model import SegmentId, Ticket, WriterId
+from bucketlog.metadata.sequencer.requests import (
     BatchAnswer,
     BatchStatus,
-    ControlStatus,
-    Fence,
+    FactStatus,
+    FenceResult,
     FenceStatus,
     OverdueReason,
     OverdueWriter,
-    Published,
+    PublishResult,
     PublishStatus,
 )
-from tests.sequencing import Sequencing, plain, produced
+from tests.servers.sequencing import Sequencing, plain, produced
 
 VISIBLE, DECIDED = PublishStatus.VISIBLE, PublishStatus.DECIDED
 SILENT, STUCK = OverdueReason.SILENT, OverdueReason.STUCK
 
 
-def refused(first: int) -> Fence:
-    return Fence(FenceStatus.REFUSED, first, [])
+def refused(first: int) -> FenceResult:
+    return FenceResult(FenceStatus.REFUSED, first, [])
 
 
 # Fence -----------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ async def test_a_fence_voids_the_first_pending_and_all_later_ones(sequencing: Se
     await sequencing.publish(sequencing.a)
     for seq in (0, 1, 3, 4):
         assert await sequencing.fence(sequencing.a, seq) == refused(2)
-    fenced = Fence(FenceStatus.FENCED, 2, [(topic_id, 1)])
+    fenced = FenceResult(FenceStatus.FENCED, 2, [(topic_id, 1)])
     assert await sequencing.fence(sequencing.a, 2) == fenced
     assert await sequencing.open_tickets() == []
     assert await sequencing.tickets_shown() == [0, 1]
@@ -60,7 +60,7 @@ async def test_a_writer_with_nothing_pending_is_fenced_at_its_next(sequencing: S
     await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
     assert await sequencing.publish(sequencing.a) is DECIDED
     assert await sequencing.fence(sequencing.a, 1) == refused(2)
-    assert await sequencing.fence(sequencing.a, 2) == Fence(FenceStatus.FENCED, 2, [])
+    assert await sequencing.fence(sequencing.a, 2) == FenceResult(FenceStatus.FENCED, 2, [])
     assert await sequencing.publish(sequencing.b) is VISIBLE
     assert await sequencing.tickets_shown() == [0, 1, 2]
 
@@ -75,7 +75,7 @@ async def test_a_fenced_writer_reserves_and_publishes_no_more(sequencing: Sequen
         published = await sequencing.sequencer.publish(
             1, SegmentId(sequencing.a, seq), footer=b"", object_size_bytes=1
         )
-        assert published == Published(PublishStatus.VOID, 1)
+        assert published == PublishResult(PublishStatus.VOID, 1)
     assert await sequencing.publish(sequencing.a, 0) is PublishStatus.ALREADY
     answer = await sequencing.batch(sequencing.b, plain())
     assert answer == BatchAnswer(BatchStatus.OK, 1)
@@ -106,12 +106,12 @@ async def test_waiting_requests_are_accepted_after_a_fence(sequencing: Sequencin
     create = sequencing.wanted("create", "u", 3)
     blocked = await sequencing.ask(sequencing.b, {("t", 0): [produced(7, 5)]}, [create])
     assert blocked.batches[0][0].status is BatchStatus.WAIT
-    assert list(blocked.control) == [ControlStatus.WAIT]
+    assert list(blocked.fact_statuses) == [FactStatus.WAIT]
     await sequencing.void(sequencing.a, 1)
     again = await sequencing.ask(
         sequencing.b, {("t", 0): [produced(7, 5), produced(7, 0, 5)]}, [create]
     )
-    assert list(again.control) == [ControlStatus.OK]
+    assert list(again.fact_statuses) == [FactStatus.OK]
     assert [answer.status for answer in again.batches[0]] == [
         BatchStatus.UNKNOWN_PRODUCER,
         BatchStatus.OK,
@@ -153,7 +153,7 @@ async def test_nothing_waits_for_a_stamp_alone(sequencing: Sequencing) -> None:
     answer = await sequencing.ask(sequencing.b, {("t", 0): [plain()]})
     assert list(answer.hw_stamps) == [0]
     assert await sequencing.publish(sequencing.b) is VISIBLE
-    assert await sequencing.fence(sequencing.a, 1) == Fence(FenceStatus.FENCED, 1, [])
+    assert await sequencing.fence(sequencing.a, 1) == FenceResult(FenceStatus.FENCED, 1, [])
 
 
 async def test_a_stamp_of_nothing_that_exists_needs_no_ticket(sequencing: Sequencing) -> None:

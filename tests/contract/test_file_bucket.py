@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.errors import BucketRefusedError, BucketUnavailableError
-from bucketlog.model import Buffer
-from tiered_storage.backends.file import FileBucket
-from tiered_storage.bucket import Span
+from bucketlog.log_format.errors import BucketRefusedError, BucketUnavailableError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends.file import FileBucket
+from bucketlog.tiered_storage.bucket import Span
+from tests.rigs.patience import PATIENCE_S
 
 Recorded = list[tuple[str, str]]
 
@@ -51,9 +52,9 @@ def test_reading_writes_nothing(root: Path) -> None:
 CRASH = """
 import os, sys
 from pathlib import Path
-from bucketlog.model import Buffer
-from tiered_storage.backends.file import FileBucket
-from tiered_storage.bucket import Span
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends.file import FileBucket
+from bucketlog.tiered_storage.bucket import Span
 bucket = FileBucket(Path(sys.argv[1]))
 assert bucket.create("log/w/0", [b"whole"])
 os.{call} = lambda *args, **kwargs: os._exit(9)
@@ -85,7 +86,7 @@ def test_a_live_writers_temporary_file_stays(root: Path) -> None:
     def slow_link(source: str, target: str) -> None:
         if target.endswith("/slow"):
             linking.set()
-            assert go_on.wait(30)
+            assert go_on.wait(PATIENCE_S)
         link(source, target)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -93,7 +94,7 @@ def test_a_live_writers_temporary_file_stays(root: Path) -> None:
         answers: list[bool] = []
         thread = threading.Thread(target=lambda: answers.append(first.create("slow", [b"1"])))
         thread.start()
-        assert linking.wait(30)
+        assert linking.wait(PATIENCE_S)
         assert second.create("quick", [b"2"])
         go_on.set()
         thread.join()

@@ -5,26 +5,26 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.model import (
+from bucketlog.log_format.model import (
     PartitionIndex,
     SegmentId,
     SegmentIndex,
     Ticket,
-    TopicPartition,
+    TopicIdPartition,
     WriterId,
 )
-from bucketlog.wire.records import encode_batch
-from metadata.facts import TopicCreated, encode_fact
-from metadata.fold import fold
-from metadata.sequencer.requests import Fence, FenceStatus, PublishStatus
-from metadata.view import Change, View
-from tests.readable_log import readable_in
-from tests.sequencing import Sequencing, plain
-from tests.written_log import row_of, some_records
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.log_reader import read_log
-from tiered_storage.segment import HEADER, Seal, encode_footer, encode_seal
+from bucketlog.log_format.records import encode_batch
+from bucketlog.metadata.facts import TopicCreated, encode_fact
+from bucketlog.metadata.fold import fold
+from bucketlog.metadata.sequencer.requests import FenceResult, FenceStatus, PublishStatus
+from bucketlog.metadata.view import View, ViewChange
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.log_cut_reading import read_log
+from bucketlog.tiered_storage.segment import HEADER, Seal, encode_footer, encode_seal
+from tests.rigs.readable_log import readable_in
+from tests.rigs.written_log import row_of, some_records
+from tests.servers.sequencing import Sequencing, plain
 
 
 class Log:
@@ -33,7 +33,7 @@ class Log:
     def __init__(self, sequencing: Sequencing) -> None:
         self.sequencing = sequencing
         self.bucket = MemoryBucket()
-        self.partition = TopicPartition(sequencing.topic_ids["t"], 0)
+        self.partition = TopicIdPartition(sequencing.topic_ids["t"], 0)
         self.seqs = {sequencing.a: 0, sequencing.b: 0}
         for writer in self.seqs:
             assert self.bucket.create(keys.writer_registration(1, writer), [b"{}"])
@@ -73,7 +73,7 @@ class Log:
         self.put(index, batch)
         return index, await self.sequencing.publish(writer, index.segment.seq)
 
-    async def seal(self, segment: SegmentId) -> Fence:
+    async def seal(self, segment: SegmentId) -> FenceResult:
         body = [encode_seal(Seal(segment, 1, 0))]
         assert self.bucket.create(keys.segment(segment), body)
         return await self.sequencing.fence(*segment)
@@ -97,7 +97,7 @@ async def test_a_reader_stalls_at_a_void_reservation_until_a_fresh_stamp(log: Lo
     assert (later.partitions[0].hw_stamp, status) == (100, PublishStatus.DECIDED)
     assert log.read() == (100, 1)
     fence = await log.seal(void.segment)
-    assert fence == Fence(FenceStatus.FENCED, void.segment.seq, [log.partition])
+    assert fence == FenceResult(FenceStatus.FENCED, void.segment.seq, [log.partition])
     assert log.read() == (100, 1)
     fresh, _ = await log.reserve(a, 0)
     assert fresh.partitions == (PartitionIndex(log.partition, 120, ()),)
@@ -145,13 +145,13 @@ async def test_fold_and_view_take_a_stamp_alone(log: Log) -> None:
     view = View()
     for index in segments[:-1]:
         view.apply(index)
-    assert view.apply(fresh) == Change([], [])
-    gone = PartitionIndex(TopicPartition(log.partition.topic_id, 99), 7, ())
+    assert view.apply(fresh) == ViewChange([], [])
+    gone = PartitionIndex(TopicIdPartition(log.partition.topic_id, 99), 7, ())
     assert fold([*segments[:-1], segment_with(fresh, gone)]).topics == fold(segments).topics
 
 
 def segment_with(index: SegmentIndex, part: PartitionIndex) -> SegmentIndex:
     """A stamp of a partition that is no more."""
     return SegmentIndex(
-        index.segment, index.ticket, index.low_ticket, index.created_ms, (part,), index.control
+        index.segment, index.ticket, index.low_ticket, index.created_ms, (part,), index.facts
     )

@@ -6,21 +6,21 @@ from collections.abc import AsyncIterator
 import pytest
 from kio.schema.errors import ErrorCode
 
-from consumers.group_messages import (
+from bucketlog.consumers.group_messages import (
     CONSUMER_PROTOCOL_TYPE,
+    CallerIdentity,
     GroupDescription,
     GroupState,
-    Identity,
     LeavingMember,
 )
-from consumers.group_store import ListedGroup
-from metadata.sequencer.scripts import Verb
-from tests.coordinators import Seat, seats
-from tests.groups import SESSION_MS
-from tests.rig import until
-from tests.sequencing import Sequencing
+from bucketlog.consumers.group_store import GroupSummary
+from bucketlog.metadata.sequencer.scripts import SequencerVerb
+from tests.models.groups import SESSION_MS
+from tests.rigs.broker_rig import until
+from tests.rigs.coordinators import Seat, seats
+from tests.servers.sequencing import Sequencing
 
-NOBODY = Identity("nobody", 1)
+NOBODY = CallerIdentity("nobody", 1)
 Pair = tuple[Seat, Seat]
 
 
@@ -65,14 +65,14 @@ async def test_only_one_of_two_can_commit(pair: Pair) -> None:
 
 async def test_what_is_not_stored_is_not_told(pair: Pair) -> None:
     first, second = pair
-    first.sequencer.hold(Verb.STORE_GROUP)
+    first.sequencer.hold(SequencerVerb.STORE_GROUP)
     joining = first.joins("a")
     await until(lambda: first.joined == 1)
     first.coordinator.expire()
     await until(lambda: first.sequencer.held == 1)
     assert not joining.done()
     beating = asyncio.create_task(first.beat(NOBODY))
-    await until(lambda: first.sequencer.calls[Verb.STORE_GROUP] == 1)
+    await until(lambda: first.sequencer.calls[SequencerVerb.STORE_GROUP] == 1)
     assert not beating.done(), "an answer that tells of what is not stored"
     assert await second.beat(NOBODY) is ErrorCode.unknown_member_id  # and lets go of nothing
     await second.form("b")
@@ -83,7 +83,7 @@ async def test_what_is_not_stored_is_not_told(pair: Pair) -> None:
 
 async def test_a_store_whose_answer_is_lost_is_repeated(pair: Pair) -> None:
     first, second = pair
-    first.sequencer.lose_answer(Verb.STORE_GROUP)
+    first.sequencer.lose_answer(SequencerVerb.STORE_GROUP)
     members = await first.form("a")
     assert first.sequencer.lost == 1
     assert await second.beat(members["a"]) is ErrorCode.none
@@ -91,7 +91,7 @@ async def test_a_store_whose_answer_is_lost_is_repeated(pair: Pair) -> None:
 
 async def test_a_taking_whose_answer_is_lost_is_asked_for_again_by_the_client(pair: Pair) -> None:
     first, _ = pair
-    first.sequencer.lose_answer(Verb.TAKE_GROUP)
+    first.sequencer.lose_answer(SequencerVerb.TAKE_GROUP)
     assert await first.beat(NOBODY) is ErrorCode.coordinator_not_available
     await first.form("a")
 
@@ -100,8 +100,8 @@ async def test_members_that_come_together_share_takings_and_stores(pair: Pair) -
     first, _ = pair
     await first.form(*(f"m{number}" for number in range(50)))
     calls = first.sequencer.calls
-    assert calls[Verb.TAKE_GROUP] == 1
-    assert calls[Verb.STORE_GROUP] <= 6
+    assert calls[SequencerVerb.TAKE_GROUP] == 1
+    assert calls[SequencerVerb.STORE_GROUP] <= 6
 
 
 async def test_a_group_of_which_there_never_was_anything_leaves_nothing(
@@ -115,7 +115,7 @@ async def test_a_group_of_which_there_never_was_anything_leaves_nothing(
         assert await first.coordinator.describe(f"y{number}") is ErrorCode.group_id_not_found
         assert await first.committed(group=f"z{number}") == {}
     await until(lambda: not first.tasks)
-    assert first.sequencer.calls[Verb.FORGET_GROUP] == 15
+    assert first.sequencer.calls[SequencerVerb.FORGET_GROUP] == 15
     assert await sequencing.records("groups") == {}
 
 
@@ -201,22 +201,22 @@ async def test_listed_are_groups_with_members_and_groups_with_offsets(pair: Pair
     await first.form("a")
     listed = await second.coordinator.list(["only offsets"])
     assert listed == [
-        ListedGroup("g", CONSUMER_PROTOCOL_TYPE, GroupState.STABLE),
-        ListedGroup("only offsets", "", GroupState.EMPTY),
+        GroupSummary("g", CONSUMER_PROTOCOL_TYPE, GroupState.STABLE),
+        GroupSummary("only offsets", "", GroupState.EMPTY),
     ]
     assert await second.coordinator.list([]) == listed[:1]
-    assert second.sequencer.calls[Verb.LIST_GROUPS] == 1, "asked for once"
+    assert second.sequencer.calls[SequencerVerb.LIST_GROUPS] == 1, "asked for once"
     await leave_all(second)
     assert await second.coordinator.list([]) == [
-        ListedGroup("g", CONSUMER_PROTOCOL_TYPE, GroupState.EMPTY)
+        GroupSummary("g", CONSUMER_PROTOCOL_TYPE, GroupState.EMPTY)
     ]
     assert await first.coordinator.list([]) == [
-        ListedGroup("g", CONSUMER_PROTOCOL_TYPE, GroupState.STABLE)
+        GroupSummary("g", CONSUMER_PROTOCOL_TYPE, GroupState.STABLE)
     ], "it holds the group still, as far as it knows"
     first.coordinator.check_ownership()
     first.coordinator.resign_all()
     assert await first.coordinator.list([]) == [
-        ListedGroup("g", CONSUMER_PROTOCOL_TYPE, GroupState.EMPTY)
+        GroupSummary("g", CONSUMER_PROTOCOL_TYPE, GroupState.EMPTY)
     ]
     second.refusal = ErrorCode.not_coordinator
     second.coordinator.check_ownership()

@@ -8,14 +8,20 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
-from consumers.group_messages import ANYBODY, GroupDescription, GroupState, Identity, LeavingMember
-from consumers.group_store import ListedGroup
-from consumers.offset_expiry import expired_offsets
-from metadata.facts import OffsetRow
-from tests.coordinators import DAY_MS, OFFSETS, Seat, seats
-from tests.groups import SESSION_MS, asks
-from tests.rig import until
-from tests.sequencing import Sequencing
+from bucketlog.consumers.group_messages import (
+    ANYBODY,
+    CallerIdentity,
+    GroupDescription,
+    GroupState,
+    LeavingMember,
+)
+from bucketlog.consumers.group_store import GroupSummary
+from bucketlog.consumers.offset_expiry import expired_offsets
+from bucketlog.metadata.facts import OffsetRow
+from tests.models.groups import SESSION_MS, asks
+from tests.rigs.broker_rig import until
+from tests.rigs.coordinators import DAY_MS, OFFSETS, Seat, seats
+from tests.servers.sequencing import Sequencing
 
 WEEK_MS = OFFSETS.retention_ms
 Pair = tuple[Seat, Seat]
@@ -27,7 +33,7 @@ async def pair(sequencing: Sequencing) -> AsyncIterator[Pair]:
         yield found
 
 
-async def leave(seat: Seat, members: dict[str, Identity]) -> None:
+async def leave(seat: Seat, members: dict[str, CallerIdentity]) -> None:
     leaving = [LeavingMember(each.member_id) for each in members.values()]
     outcome = await seat.coordinator.leave("g", leaving)
     assert {each.error for each in outcome.members} == {ErrorCode.none}
@@ -46,11 +52,11 @@ async def test_a_consumer_without_a_group_keeps_its_offsets(pair: Pair) -> None:
 
 async def test_a_member_commits_in_its_generation_alone(pair: Pair) -> None:
     first, _ = pair
-    assert await first.commit(1, Identity("m", 3)) is ErrorCode.group_id_not_found
+    assert await first.commit(1, CallerIdentity("m", 3)) is ErrorCode.group_id_not_found
     member = (await first.form("a"))["a"]
     assert await first.commit(1, member) is ErrorCode.none
     assert await first.commit(2, member._replace(generation=9)) is ErrorCode.illegal_generation
-    assert await first.commit(2, Identity("m", 1)) is ErrorCode.unknown_member_id
+    assert await first.commit(2, CallerIdentity("m", 1)) is ErrorCode.unknown_member_id
     assert await first.commit(2, ANYBODY) is ErrorCode.unknown_member_id
     assert await first.committed() == {0: 1}
 
@@ -305,7 +311,7 @@ async def test_members_that_went_with_their_coordinator_end_all_the_same(pair: P
     await second.offsets.expire()  # nobody asks
     second.pass_ms(SESSION_MS)
     listed = await second.coordinator.list([])
-    assert listed == [ListedGroup("g", "consumer", GroupState.EMPTY)]
+    assert listed == [GroupSummary("g", "consumer", GroupState.EMPTY)]
 
 
 async def test_an_empty_group_without_offsets_ends(pair: Pair, sequencing: Sequencing) -> None:

@@ -3,24 +3,24 @@ order they come, on a real server."""
 
 import pytest
 
-from bucketlog.errors import SequencerError
-from bucketlog.model import Ticket
-from metadata.sequencer.requests import (
-    ControlStatus,
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.model import Ticket
+from bucketlog.metadata.sequencer.requests import (
+    FactStatus,
     GroupRow,
+    GroupTakeover,
     PublishStatus,
-    TakenGroup,
     WantedGroupEntry,
 )
-from tests.sequencing import Sequencing, plain, produced
+from tests.servers.sequencing import Sequencing, plain, produced
 
-OK, NOT_COORDINATOR = ControlStatus.OK, ControlStatus.NOT_COORDINATOR
+OK, NOT_COORDINATOR = FactStatus.OK, FactStatus.NOT_COORDINATOR
 VISIBLE, DECIDED = PublishStatus.VISIBLE, PublishStatus.DECIDED
 BYTES = bytes(range(256))
 GROUPS = ["g", "", "g:", "ü \0", "x" * 10_000]
 
 
-async def take(sequencing: Sequencing, group: str = "g", broker: str = "one") -> TakenGroup:
+async def take(sequencing: Sequencing, group: str = "g", broker: str = "one") -> GroupTakeover:
     return await sequencing.sequencer.take_group(1, group, broker)
 
 
@@ -58,11 +58,11 @@ async def test_what_was_stored_is_what_the_next_coordinator_gets(
     sequencing: Sequencing, group: str
 ) -> None:
     first = await take(sequencing, group)
-    assert first == TakenGroup(1, 0, None, frozenset())
+    assert first == GroupTakeover(1, 0, None, frozenset())
     assert await store(sequencing, 1, 7, group)
-    assert await take(sequencing, group, "two") == TakenGroup(2, 7, BYTES, frozenset())
+    assert await take(sequencing, group, "two") == GroupTakeover(2, 7, BYTES, frozenset())
     assert await store(sequencing, 2, 8, group, snapshot=b"")
-    assert await take(sequencing, group) == TakenGroup(3, 8, b"", frozenset())
+    assert await take(sequencing, group) == GroupTakeover(3, 8, b"", frozenset())
     assert (await take(sequencing, "another")).snapshot is None
 
 
@@ -73,7 +73,7 @@ async def test_an_earlier_coordinator_stores_nothing(sequencing: Sequencing) -> 
     for term in (1, 3, 0):
         assert not await store(sequencing, term, 9, snapshot=b"late")
         assert not await sequencing.sequencer.forget_group(1, "g", term)
-    assert await take(sequencing) == TakenGroup(3, 1, BYTES, frozenset())
+    assert await take(sequencing) == GroupTakeover(3, 1, BYTES, frozenset())
 
 
 async def test_a_store_that_was_overtaken_changes_nothing(sequencing: Sequencing) -> None:
@@ -102,7 +102,7 @@ async def test_a_forgotten_group_leaves_nothing(sequencing: Sequencing) -> None:
         assert await sequencing.records("group_snapshots") == {}
     assert not await store(sequencing, 1, 6)
     assert await entered(sequencing, 1) is NOT_COORDINATOR
-    assert await take(sequencing) == TakenGroup(2, 0, None, frozenset())
+    assert await take(sequencing) == GroupTakeover(2, 0, None, frozenset())
 
 
 async def test_groups_are_listed(sequencing: Sequencing) -> None:
@@ -125,17 +125,17 @@ async def test_an_activation_forgets_all_groups(sequencing: Sequencing) -> None:
     await sequencing.activate(2)
     assert await sequencing.sequencer.list_groups(2) == []
     taken = await sequencing.sequencer.take_group(2, "g", "one")
-    assert taken == TakenGroup(1, 0, None, frozenset())
+    assert taken == GroupTakeover(1, 0, None, frozenset())
 
 
 # Entries ---------------------------------------------------------------------------------------
 
 
-async def entered(sequencing: Sequencing, term: int, group: str = "g") -> ControlStatus:
+async def entered(sequencing: Sequencing, term: int, group: str = "g") -> FactStatus:
     """The answer to one entry of writer a."""
     answer = await sequencing.ask(sequencing.a, control=[WantedGroupEntry(group, term)])
-    assert (answer.ticket is None) is (answer.control[0] is NOT_COORDINATOR)
-    return answer.control[0]
+    assert (answer.ticket is None) is (answer.fact_statuses[0] is NOT_COORDINATOR)
+    return answer.fact_statuses[0]
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -162,7 +162,7 @@ async def test_of_two_coordinators_one_has_its_entries_accepted(sequencing: Sequ
         entries = [WantedGroupEntry("g", terms[broker]) for broker in ("one", "two", "one")]
         answer = await sequencing.ask(writer, control=entries)
         expected = [OK if broker == last else NOT_COORDINATOR for broker in ("one", "two", "one")]
-        assert list(answer.control) == expected
+        assert list(answer.fact_statuses) == expected
 
 
 async def test_answers_stand_in_the_order_of_the_entries(sequencing: Sequencing) -> None:
@@ -179,7 +179,7 @@ async def test_answers_stand_in_the_order_of_the_entries(sequencing: Sequencing)
             WantedGroupEntry("h", 2),
         ],
     )
-    assert list(answer.control) == [NOT_COORDINATOR, ControlStatus.EXISTS, OK, OK, OK]
+    assert list(answer.fact_statuses) == [NOT_COORDINATOR, FactStatus.EXISTS, OK, OK, OK]
     assert answer.ticket == Ticket(1, 1)
     assert await sequencing.publish(sequencing.a) is VISIBLE
 
@@ -207,7 +207,7 @@ async def test_a_groups_entries_become_visible_in_order(sequencing: Sequencing) 
     taken = await take(sequencing, broker="two")
     assert taken.open_tickets == frozenset({1})
     entry = [WantedGroupEntry("g", taken.term)]
-    assert list((await sequencing.ask(sequencing.b, control=entry)).control) == [OK]
+    assert list((await sequencing.ask(sequencing.b, control=entry)).fact_statuses) == [OK]
     assert await sequencing.publish(sequencing.b) is DECIDED
     assert (await take(sequencing)).open_tickets == frozenset({1, 2})
     assert await sequencing.publish(sequencing.a) is VISIBLE
@@ -273,7 +273,7 @@ async def test_a_group_forgotten_with_open_entries_goes_with_the_last(
     for term in (0, 1):
         assert await entered(sequencing, term) is NOT_COORDINATOR
         assert not await store(sequencing, term, 9)
-    assert await take(sequencing) == TakenGroup(2, 0, None, frozenset({1}))
+    assert await take(sequencing) == GroupTakeover(2, 0, None, frozenset({1}))
     await sequencing.ask(sequencing.b, control=[WantedGroupEntry("g", 2)])
     assert await sequencing.publish(sequencing.b) is DECIDED
     assert await sequencing.sequencer.forget_group(1, "g", 2)
@@ -290,7 +290,7 @@ async def test_a_request_with_thousands_of_groups(sequencing: Sequencing) -> Non
         await take(sequencing, f"group {n}")
     entries = [WantedGroupEntry(f"group {n}", n + 1) for n in range(count)]
     answer = await sequencing.ask(sequencing.a, control=entries)
-    assert list(answer.control) == [OK] * count
+    assert list(answer.fact_statuses) == [OK] * count
     assert await sequencing.publish(sequencing.a) is VISIBLE
     records = await sequencing.records("groups")
     assert {record["open"] for record in records.values()} == {""}

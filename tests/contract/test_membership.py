@@ -2,18 +2,18 @@
 
 import pytest
 
-from bucketlog.model import WriterId
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.requests import (
+from bucketlog.log_format.model import WriterId
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import (
     BrokerAddress,
-    Member,
-    Membership,
-    NodeIdTaken,
+    LiveBroker,
+    LiveBrokers,
+    NodeIdConflict,
     OverdueReason,
     OverdueWriter,
     Position,
 )
-from tests.sequencing import Sequencing, plain
+from tests.servers.sequencing import Sequencing, plain
 
 TIMEOUT_MS = 100
 ROLE_TIMEOUT_MS = 40
@@ -23,11 +23,11 @@ def address(incarnation: str) -> BrokerAddress:
     return BrokerAddress(f"{incarnation}.example", 9092, "zone-é")
 
 
-def members(node_id: int, **brokers: int) -> Membership:
+def members(node_id: int, **brokers: int) -> LiveBrokers:
     """The answer to `node_id`; incarnations and their node ids."""
     found = sorted((node, name) for name, node in brokers.items())
-    return Membership(
-        node_id, tuple(Member(node, name, True, address(name)) for node, name in found), 0
+    return LiveBrokers(
+        node_id, tuple(LiveBroker(node, name, True, address(name)) for node, name in found), 0
     )
 
 
@@ -38,7 +38,7 @@ async def beat(
     writer: WriterId | None = None,
     *,
     serves: bool = True,
-) -> Membership | NodeIdTaken:
+) -> LiveBrokers | NodeIdConflict:
     answer = await fresh.sequencer.heartbeat(
         incarnation,
         node_id=node,
@@ -48,7 +48,7 @@ async def beat(
         role_timeout_ms=ROLE_TIMEOUT_MS,
         serves=serves,
     )
-    if isinstance(answer, NodeIdTaken):
+    if isinstance(answer, NodeIdConflict):
         return answer
     assert answer.now_ms == fresh.now_ms
     return answer._replace(now_ms=0)
@@ -62,8 +62,8 @@ async def test_brokers_find_each_other_before_there_is_an_epoch(fresh: Sequencin
 
 
 async def test_whether_a_broker_serves_is_told_to_all(fresh: Sequencing) -> None:
-    def serving(answer: Membership | NodeIdTaken) -> list[str]:
-        assert isinstance(answer, Membership)
+    def serving(answer: LiveBrokers | NodeIdConflict) -> list[str]:
+        assert isinstance(answer, LiveBrokers)
         return [member.incarnation for member in answer.members if member.serves]
 
     assert serving(await beat(fresh, "a", 0, serves=False)) == []
@@ -75,7 +75,7 @@ async def test_whether_a_broker_serves_is_told_to_all(fresh: Sequencing) -> None
     fresh.now_ms += 1
     silent = await beat(fresh, "b", 1)
     assert serving(silent) == ["b"]
-    assert isinstance(silent, Membership)
+    assert isinstance(silent, LiveBrokers)
     assert len(silent.members) == 2
 
 
@@ -97,13 +97,13 @@ async def test_an_incarnation_has_one_node_id(fresh: Sequencing) -> None:
 async def test_a_node_id_is_taken_until_its_broker_is_silent(fresh: Sequencing) -> None:
     await beat(fresh, "first", 1)
     fresh.now_ms += 60
-    assert await beat(fresh, "second", 1) == NodeIdTaken(1, "first", 60)
+    assert await beat(fresh, "second", 1) == NodeIdConflict(1, "first", 60)
     await beat(fresh, "first", 1)
     fresh.now_ms += TIMEOUT_MS - 1
-    assert await beat(fresh, "second", 1) == NodeIdTaken(1, "first", TIMEOUT_MS - 1)
+    assert await beat(fresh, "second", 1) == NodeIdConflict(1, "first", TIMEOUT_MS - 1)
     fresh.now_ms += 1
     assert await beat(fresh, "second", 1) == members(1, second=1)
-    assert await beat(fresh, "first", 1) == NodeIdTaken(1, "second", 0)
+    assert await beat(fresh, "first", 1) == NodeIdConflict(1, "second", 0)
 
 
 async def test_who_is_dead_does_not_live_on_where_the_clock_was_set_back(
@@ -117,10 +117,10 @@ async def test_who_is_dead_does_not_live_on_where_the_clock_was_set_back(
     assert await beat(fresh, "alive", 2) == members(2, dead=1, alive=2), "it has its time"
     fresh.now_ms += ROLE_TIMEOUT_MS
     answer = await beat(fresh, "alive", 2)
-    assert isinstance(answer, Membership)
+    assert isinstance(answer, LiveBrokers)
     assert [member.incarnation for member in answer.members if member.serves] == ["alive"]
     fresh.now_ms += TIMEOUT_MS - ROLE_TIMEOUT_MS
-    assert isinstance(await beat(fresh, "successor", 1), Membership)
+    assert isinstance(await beat(fresh, "successor", 1), LiveBrokers)
     assert await beat(fresh, "alive", 2) == members(2, successor=1, alive=2)
 
 
@@ -128,7 +128,7 @@ async def test_silent_brokers_are_dropped(fresh: Sequencing) -> None:
     await beat(fresh, "a", 0)
     fresh.now_ms += TIMEOUT_MS - 1
     silent = await beat(fresh, "b", 1)
-    assert isinstance(silent, Membership)
+    assert isinstance(silent, LiveBrokers)
     assert [member.incarnation for member in silent.members] == ["a", "b"]
     fresh.now_ms += 1
     assert await beat(fresh, "b", 1) == members(1, b=1)
@@ -138,13 +138,13 @@ async def test_silent_brokers_are_dropped(fresh: Sequencing) -> None:
 async def test_a_clock_that_goes_back_drops_nobody(fresh: Sequencing) -> None:
     await beat(fresh, "a", 0)
     fresh.now_ms -= 5000
-    assert await beat(fresh, "b", 0) == NodeIdTaken(0, "a", 0)
+    assert await beat(fresh, "b", 0) == NodeIdConflict(0, "a", 0)
 
 
 async def test_a_broker_that_leaves_is_not_waited_for(fresh: Sequencing) -> None:
     await beat(fresh, "a", 0)
     await fresh.sequencer.leave(0, "another")
-    assert await beat(fresh, "b", 0) == NodeIdTaken(0, "a", 0)
+    assert await beat(fresh, "b", 0) == NodeIdConflict(0, "a", 0)
     for _ in range(2):
         await fresh.sequencer.leave(0, "a")
     assert await beat(fresh, "b", 0) == members(0, b=0)
@@ -164,7 +164,7 @@ async def test_a_heartbeat_says_that_the_writer_lives(sequencing: Sequencing) ->
     await beat(sequencing, "a", 0, sequencing.a)
     assert await silent() == [OverdueWriter(sequencing.b, 0, OverdueReason.SILENT)]
     await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
-    assert await beat(sequencing, "other", 0, sequencing.b) == NodeIdTaken(0, "a", 0)
+    assert await beat(sequencing, "other", 0, sequencing.b) == NodeIdConflict(0, "a", 0)
     assert [each.writer for each in await silent()] == [sequencing.b]
     await beat(sequencing, "a", 0, sequencing.b)
     assert await silent() == []

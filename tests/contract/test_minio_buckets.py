@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
+from bucketlog.tiered_storage.backends.location import S3Options, open_sync_bucket
 from localstack.servers import KMS_KEY, RunningStore
 from tests.contract.stores import ENCRYPTED_BUCKET, KMS_BUCKET, VERSIONED_BUCKET
-from tiered_storage.location import S3Options, open_sync_bucket
 
 CREATE_ONLY = "a create-only PUT makes no second version"
 

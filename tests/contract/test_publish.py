@@ -4,16 +4,16 @@ from itertools import permutations
 
 import pytest
 
-from bucketlog.errors import SequencerLostError
-from bucketlog.model import SegmentId, WriterId
-from metadata.sequencer.requests import (
+from bucketlog.log_format.errors import SequencerLostError
+from bucketlog.log_format.model import SegmentId, WriterId
+from bucketlog.metadata.sequencer.requests import (
     BatchAnswer,
     BatchStatus,
-    ControlStatus,
-    Published,
+    FactStatus,
+    PublishResult,
     PublishStatus,
 )
-from tests.sequencing import Sequencing, plain, produced
+from tests.servers.sequencing import Sequencing, plain, produced
 
 VISIBLE, DECIDED = PublishStatus.VISIBLE, PublishStatus.DECIDED
 
@@ -42,7 +42,7 @@ async def test_an_unknown_writer_and_a_fenced_one(sequencing: Sequencing) -> Non
     for seq in (2, 3, 4):
         segment = SegmentId(sequencing.a, seq)
         answer = await sequencing.sequencer.publish(1, segment, footer=b"", object_size_bytes=1)
-        assert answer == Published(PublishStatus.VOID, 2)
+        assert answer == PublishResult(PublishStatus.VOID, 2)
     assert await sequencing.publish(sequencing.a, 0) is PublishStatus.ALREADY
     assert await sequencing.publish(sequencing.a, 1) is PublishStatus.ALREADY
 
@@ -133,21 +133,21 @@ async def test_nothing_is_left_of_what_is_visible(sequencing: Sequencing) -> Non
 
 
 async def test_topic_entries_are_checked(sequencing: Sequencing) -> None:
-    async def status(verb: str, name: str, partitions: int = 0) -> ControlStatus:
-        return (await sequencing.control(sequencing.a, verb, name, partitions)).control[0]
+    async def status(verb: str, name: str, partitions: int = 0) -> FactStatus:
+        return (await sequencing.control(sequencing.a, verb, name, partitions)).fact_statuses[0]
 
     topic_id = sequencing.topic_ids["t"]
-    assert await status("create", "t", 3) is ControlStatus.EXISTS
-    assert await status("grow", "t", 3) is ControlStatus.UNKNOWN_TOPIC  # another id
+    assert await status("create", "t", 3) is FactStatus.EXISTS
+    assert await status("grow", "t", 3) is FactStatus.UNKNOWN_TOPIC  # another id
     sequencing.topic_ids["t"] = topic_id
-    assert await status("grow", "t", 2) is ControlStatus.INVALID_PARTITIONS
-    assert await status("grow", "nothing", 2) is ControlStatus.UNKNOWN_TOPIC
-    assert await status("delete", "nothing") is ControlStatus.UNKNOWN_TOPIC
-    assert await status("grow", "t", 3) is ControlStatus.OK
-    assert await status("grow", "t", 3) is ControlStatus.INVALID_PARTITIONS
-    assert await status("delete", "t") is ControlStatus.OK
-    assert await status("delete", "t") is ControlStatus.UNKNOWN_TOPIC
-    assert await status("create", "t", 1) is ControlStatus.OK
+    assert await status("grow", "t", 2) is FactStatus.INVALID_PARTITIONS
+    assert await status("grow", "nothing", 2) is FactStatus.UNKNOWN_TOPIC
+    assert await status("delete", "nothing") is FactStatus.UNKNOWN_TOPIC
+    assert await status("grow", "t", 3) is FactStatus.OK
+    assert await status("grow", "t", 3) is FactStatus.INVALID_PARTITIONS
+    assert await status("delete", "t") is FactStatus.OK
+    assert await status("delete", "t") is FactStatus.UNKNOWN_TOPIC
+    assert await status("create", "t", 1) is FactStatus.OK
     for _ in range(3):
         assert await sequencing.publish(sequencing.a) is VISIBLE
     assert await sequencing.records("topics") == {
@@ -160,7 +160,7 @@ async def test_several_entries_of_a_topic_in_one_segment(sequencing: Sequencing)
     create = sequencing.wanted("create", "u", 1)
     grow, more = sequencing.wanted("grow", "u", 2), sequencing.wanted("grow", "u", 4)
     answer = await sequencing.ask(sequencing.a, control=[create, grow, more])
-    assert set(answer.control) == {ControlStatus.OK}
+    assert set(answer.fact_statuses) == {FactStatus.OK}
     await sequencing.publish(sequencing.a)
     topic_id = sequencing.topic_ids["u"].hex()
     assert (await sequencing.records("topics"))["u"] == [[-1, topic_id, 4, False]]
@@ -168,7 +168,7 @@ async def test_several_entries_of_a_topic_in_one_segment(sequencing: Sequencing)
     delete = sequencing.wanted("delete", "u")
     again, gone = sequencing.wanted("create", "u", 1), sequencing.wanted("delete", "u")
     answer = await sequencing.ask(sequencing.a, control=[delete, again, gone])
-    assert set(answer.control) == {ControlStatus.OK}
+    assert set(answer.fact_statuses) == {FactStatus.OK}
     await sequencing.publish(sequencing.a)
     assert set(await sequencing.records("topics")) == {"t"}
     assert len(await sequencing.records("partitions")) == 2
@@ -178,16 +178,18 @@ async def test_entries_and_batches_wait_for_another_writers_pending_entry(
     sequencing: Sequencing,
 ) -> None:
     grow = sequencing.wanted("grow", "t", 4)
-    assert list((await sequencing.ask(sequencing.a, control=[grow])).control) == [ControlStatus.OK]
+    assert list((await sequencing.ask(sequencing.a, control=[grow])).fact_statuses) == [
+        FactStatus.OK
+    ]
     blocked = await sequencing.ask(sequencing.b, {("t", 0): [plain(), produced(7, 0)]}, [grow])
     assert blocked.ticket is None
     assert [answer.status for answer in blocked.batches[0]] == [BatchStatus.WAIT] * 2
-    assert list(blocked.control) == [ControlStatus.WAIT]
+    assert list(blocked.fact_statuses) == [FactStatus.WAIT]
     assert (await sequencing.batch(sequencing.a, plain())).status is BatchStatus.OK
     await sequencing.publish(sequencing.a)
     after = await sequencing.ask(sequencing.b, {("t", 3): [plain()]}, [grow])
     assert after.batches[0][0] == BatchAnswer(BatchStatus.OK, 0)
-    assert list(after.control) == [ControlStatus.INVALID_PARTITIONS]
+    assert list(after.fact_statuses) == [FactStatus.INVALID_PARTITIONS]
 
 
 async def test_a_batch_waits_for_a_pending_deletion_and_new_creation(
@@ -252,7 +254,7 @@ async def test_entries_precede_batches_in_a_segment(sequencing: Sequencing) -> N
     delete = sequencing.wanted("delete", "t")
     answer = await sequencing.ask(sequencing.a, {("t", 0): [plain()]}, [delete])
     assert answer.batches[0][0].status is BatchStatus.UNKNOWN_TOPIC
-    assert list(answer.control) == [ControlStatus.OK]
+    assert list(answer.fact_statuses) == [FactStatus.OK]
 
 
 # Roll-back -------------------------------------------------------------------------------------

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from bucketlog.errors import SequencerUnavailableError
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.redis_url import connect_redis
+from bucketlog.log_format.errors import SequencerUnavailableError
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.redis_url import connect_redis
 
 CONNECTIONS = 2
 CALLS = 50

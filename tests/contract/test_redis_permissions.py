@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from metadata.sequencer.scripts import Verb, script_text
-from tests.own_valkey import OwnValkey
-from tests.rig import Rig, create_topic, produce
-from tests.several_brokers import stored
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
+from tests.rigs.broker_rig import Rig, create_topic, produce
+from tests.rigs.several_brokers import stored
+from tests.servers.own_valkey import OwnValkey
 
 DOCS = Path(__file__).parents[2] / "docs" / "redis.md"
 ONLY_ELSEWHERE = {"select", "cluster|slots"}
@@ -41,13 +42,13 @@ async def test_a_broker_needs_no_more(valkey: OwnValkey) -> None:
         valkey.wipe()
         assert (await produce(rig, b"next"))[1] == 1
         assert await stored(rig) == [(0, b"kept"), (1, b"next")]
-        await rig.call("list_groups", 4, states_filter=())
+        await rig.call(ApiKey.LIST_GROUPS, 4, states_filter=())
     finally:
         await rig.stop()
 
 
 def test_every_command_of_the_scripts_is_there_and_no_other() -> None:
-    scripts = "\n".join(map(script_text, Verb))
+    scripts = "\n".join(map(script_text, SequencerVerb))
     called = {name.lower() for name in re.findall(r"redis\.call\('(\w+)'", scripts)}
     given = {word.removeprefix("+") for word in documented() if word.startswith("+")}
     assert given - ONLY_ELSEWHERE == called | OF_THE_CLIENT

@@ -2,16 +2,16 @@
 
 import pytest
 
-from bucketlog.errors import SequencerLostError, WriterFencedError
-from bucketlog.model import MAX_OFFSET, Ticket, TopicId, TopicPartition, WriterId
-from metadata.fold import LogState, PartitionState, Topic
-from metadata.sequencer.requests import (
+from bucketlog.log_format.errors import SequencerLostError, WriterFencedError
+from bucketlog.log_format.model import MAX_OFFSET, Ticket, TopicId, TopicIdPartition, WriterId
+from bucketlog.metadata.fold import LogState, PartitionState, TopicState
+from bucketlog.metadata.sequencer.requests import (
     BatchAnswer,
     BatchStatus,
-    ControlStatus,
+    FactStatus,
     PublishStatus,
 )
-from tests.sequencing import Sequencing, plain, produced
+from tests.servers.sequencing import Sequencing, plain, produced
 
 SEQUENCES = 2**31
 
@@ -80,7 +80,7 @@ async def test_nothing_accepted_uses_no_seq_and_no_ticket(sequencing: Sequencing
         refused(BatchStatus.UNKNOWN_TOPIC),
         refused(BatchStatus.UNKNOWN_TOPIC),
     ]
-    assert list(answer.control) == [ControlStatus.UNKNOWN_TOPIC]
+    assert list(answer.fact_statuses) == [FactStatus.UNKNOWN_TOPIC]
     next_one = await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
     assert next_one.ticket == Ticket(1, 1)
 
@@ -237,9 +237,9 @@ async def test_offsets_end_below_2_to_53(fresh: Sequencing) -> None:
 
 def full_log(topic_id: TopicId, next_offset: int) -> LogState:
     state = LogState()
-    state.topics[topic_id] = Topic(topic_id, "t", 1, {})
+    state.topics[topic_id] = TopicState(topic_id, "t", 1, {})
     state.names["t"] = topic_id
-    state.partitions[TopicPartition(topic_id, 0)] = PartitionState(next_offset)
+    state.partitions[TopicIdPartition(topic_id, 0)] = PartitionState(next_offset)
     return state
 
 

@@ -6,8 +6,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from bucketlog.errors import BucketUnavailableError
-from tiered_storage.location import S3Options, open_bucket, open_patient_bucket, open_sync_bucket
+from bucketlog.log_format.errors import BucketUnavailableError
+from bucketlog.tiered_storage.backends.location import (
+    S3Options,
+    open_bucket,
+    open_patient_bucket,
+    open_sync_bucket,
+)
 
 BODY = bytes(range(256)) * 64
 

@@ -6,11 +6,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from bucketlog.model import Buffer
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends.location import S3Options, open_bucket, open_sync_bucket
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.segment import body_crc32c
 from tests.contract.stores import S3_KINDS, Kind
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.location import S3Options, open_bucket, open_sync_bucket
-from tiered_storage.segment import body_crc32c
 
 HEADERS: list[dict[str, str]] = []
 BODY: list[Buffer] = [b"123456789", b"", memoryview(b"abc" * 100_000)]

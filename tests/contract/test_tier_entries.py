@@ -1,7 +1,7 @@
 """Entries about tiers: always accepted, in order among themselves, in nobody's way."""
 
-from metadata.sequencer.requests import ControlStatus, PublishStatus, WantedTierEntry
-from tests.sequencing import Sequencing, plain
+from bucketlog.metadata.sequencer.requests import FactStatus, PublishStatus, WantedTierEntry
+from tests.servers.sequencing import Sequencing, plain
 
 ENTRY = [WantedTierEntry()]
 
@@ -9,7 +9,7 @@ ENTRY = [WantedTierEntry()]
 async def test_they_become_visible_in_order_whoever_writes_them(sequencing: Sequencing) -> None:
     for writer in (sequencing.a, sequencing.b):
         answer = await sequencing.ask(writer, control=ENTRY * 2)
-        assert list(answer.control) == [ControlStatus.OK, ControlStatus.OK]
+        assert list(answer.fact_statuses) == [FactStatus.OK, FactStatus.OK]
     assert await sequencing.publish(sequencing.b) is PublishStatus.DECIDED
     assert await sequencing.publish(sequencing.a) is PublishStatus.VISIBLE
     assert await sequencing.tickets_shown() == [0, 1, 2]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.components import Components
 from tests.infra.modules import read_module
 from tests.infra.programs import INFRA, installed, run
 from tests.infra.provider_schema import ProviderSchema
 from tests.infra.schema_server import serving
 from tests.infra.workshop import FOLDERS, Workshop
+from tests.servers.components import Components
 
 HERE = Path(__file__).parent
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.components import Components
+from tests.servers.components import Components
 
 ROOT = Path(__file__).parents[2]
 INFRA = ROOT / "infra"

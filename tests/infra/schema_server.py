@@ -2,33 +2,27 @@
 modules on a machine that cannot fetch the real one.
 
 It speaks the part of Terraform's plugin protocol 5 that `validate`, and `test` with a
-`mock_provider`, ask for. Terraform is told where it listens (`TF_REATTACH_PROVIDERS`), and neither
-looks for it elsewhere nor starts it. Invariant: it has the types that the modules use, no others; a
-plan or an apply without a mock fails, since nothing here answers it.
+`mock_provider`, ask for, in a process of its own (`provider_process.py`). Terraform finds it by
+`TF_REATTACH_PROVIDERS`; it neither looks for it elsewhere nor starts it. Invariant: it has the
+types that the modules use, no others. A plan or an apply without a mock fails, since nothing here
+answers it.
 """
 
 import json
-import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import grpc
-
-from bucketlog.wire.frames import uvarint
+from bucketlog.log_format.wire.frames import uvarint
 from tests.infra.provider_schema import Argument, ProviderSchema, Schema, Type, UnknownTypeError
 
-_SERVICE = "tfplugin5.Provider"
-_EMPTY_ANSWERS = (
-    "Configure",
-    "PrepareProviderConfig",
-    "Stop",
-    "ValidateDataSourceConfig",
-    "ValidateResourceTypeConfig",
-)
+_PROGRAM = Path(__file__).with_name("provider_process.py")
 _NESTED_LIST = 2
+_PROVIDERS = ("aws", "random")
 _REGISTRIES = ("registry.terraform.io", "registry.opentofu.org")
-_MESSAGE_BYTES_MAX = 64 << 20
 
 
 @contextmanager
@@ -37,42 +31,36 @@ def serving(
 ) -> Iterator[dict[str, str]]:
     """Until the block is left. Gives the environment by which Terraform finds the providers; types
     that no provider knows are left out."""
-    with ExitStack() as closing:
-        attached = {}
-        for name in ("aws", "random"):
-            answer = schema_answer(provider, name, resources, data)
-            port = closing.enter_context(_listening(answer))
-            for registry in _REGISTRIES:
-                attached[f"{registry}/hashicorp/{name}"] = {
-                    "Protocol": "grpc",
-                    "ProtocolVersion": 5,
-                    "Pid": os.getpid(),
-                    "Test": True,
-                    "Addr": {"Network": "tcp", "String": f"127.0.0.1:{port}"},
-                }
-        yield {"TF_REATTACH_PROVIDERS": json.dumps(attached)}
+    with TemporaryDirectory(prefix="bucketlog-providers-") as folder:
+        answers = [Path(folder) / name for name in _PROVIDERS]
+        for path in answers:
+            path.write_bytes(schema_answer(provider, path.name, resources, data))
+        with subprocess.Popen(
+            [sys.executable, "-P", _PROGRAM, *answers],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            ports = json.loads(process.stdout.readline())
+            yield {"TF_REATTACH_PROVIDERS": json.dumps(_attached(ports, process.pid))}
+            process.communicate()  # its input ends, and so does the program
+            assert process.returncode == 0
 
 
-@contextmanager
-def _listening(schema: bytes) -> Iterator[int]:
-    answers = dict.fromkeys(_EMPTY_ANSWERS, b"") | {"GetSchema": schema}
-    handlers = {name: _answering(answer) for name, answer in answers.items()}
-    with ThreadPoolExecutor(4) as pool:
-        server = grpc.server(pool, options=[("grpc.max_send_message_length", _MESSAGE_BYTES_MAX)])
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, handlers),))
-        port = server.add_insecure_port("127.0.0.1:0")
-        server.start()
-        try:
-            yield port
-        finally:
-            server.stop(None).wait()
-
-
-def _answering(answer: bytes) -> "grpc.RpcMethodHandler[bytes, bytes]":
-    def handle(_: bytes, __: grpc.ServicerContext) -> bytes:
-        return answer
-
-    return grpc.unary_unary_rpc_method_handler(handle)
+def _attached(ports: list[int], pid: int) -> dict[str, object]:
+    """By the address of a provider in a registry; see Terraform's TF_REATTACH_PROVIDERS."""
+    return {
+        f"{registry}/hashicorp/{name}": {
+            "Protocol": "grpc",
+            "ProtocolVersion": 5,
+            "Pid": pid,
+            "Test": True,
+            "Addr": {"Network": "tcp", "String": f"127.0.0.1:{port}"},
+        }
+        for name, port in zip(_PROVIDERS, ports, strict=True)
+        for registry in _REGISTRIES
+    }
 
 
 def schema_answer(

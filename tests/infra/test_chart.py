@@ -14,9 +14,9 @@ import yaml
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from stateless_broker.settings import BrokerSettings
-from tests.components import Components
+from bucketlog.stateless_broker.settings import BrokerSettings
 from tests.infra.programs import INFRA, ROOT, installed, run
+from tests.servers.components import Components
 
 CHART = INFRA / "helm"
 NEEDED = {
@@ -218,7 +218,7 @@ def test_brokers_know_their_zone_and_their_address(render: Render) -> None:
         ports = {one["name"]: str(one["containerPort"]) for one in broker["ports"]}
         assert ports["kafka"] == given["BUCKETLOG_PORT"]["value"]
         assert ports["http"] == given["BUCKETLOG_HTTP_PORT"]["value"]
-        routes = (ROOT / "stateless_broker" / "http_endpoint.py").read_text()
+        routes = (ROOT / "stateless_broker" / "process" / "http_endpoint.py").read_text()
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             assert f'Route("{broker[probe]["httpGet"]["path"]}", ' in routes
     assert zones == set(EVERYTHING["zones"])

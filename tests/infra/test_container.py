@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from stateless_broker.settings import BrokerSettings
-from tests.components import Components
+from bucketlog.stateless_broker.settings import BrokerSettings
 from tests.infra.programs import INFRA, MODULES, ROOT, installed, run
+from tests.servers.components import Components
 
 DOCKERFILE = INFRA / "container" / "Dockerfile"
 TEXT = DOCKERFILE.read_text()
@@ -54,7 +54,7 @@ def test_what_is_copied_is_the_whole_package(tmp_path: Path) -> None:
     for source in copied:
         if (ROOT / source).is_dir():
             ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / source, context / source, ignore=ignored)
+            shutil.copytree(ROOT / source, context / source, symlinks=True, ignore=ignored)
         else:
             shutil.copy(ROOT / source, context / source)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
@@ -67,7 +67,13 @@ def test_what_is_copied_is_the_whole_package(tmp_path: Path) -> None:
         ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert len(listed) > 100
-    assert set(listed) <= packed
+    rooms = {path.removeprefix("bucketlog/") for path in listed if (ROOT / path).is_symlink()}
+    assert rooms == set(folders) - {"bucketlog"}
+    assert {
+        path if path.startswith("bucketlog/") else f"bucketlog/{path}"
+        for path in listed
+        if not (ROOT / path).is_symlink()
+    } <= packed
     allowed = re.findall(
         r"^!(\S+)$", (DOCKERFILE.parent / f"{DOCKERFILE.name}.dockerignore").read_text(), re.M
     )
@@ -90,4 +96,4 @@ def test_it_runs_as_nobody_and_gets_the_signals() -> None:
     final = TEXT.rpartition("FROM ")[2]
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", final, re.MULTILINE)
     (entry,) = re.findall(r"^ENTRYPOINT (.*)$", final, re.MULTILINE)
-    assert json.loads(entry) == ["python", "-m", "stateless_broker"]
+    assert json.loads(entry) == ["python", "-P", "-m", "bucketlog.stateless_broker"]

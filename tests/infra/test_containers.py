@@ -8,9 +8,9 @@ import boto3
 import pytest
 import yaml
 
+from bucketlog.stateless_broker.settings import BrokerSettings
 from localstack.provision import POLICIES, main, policy
 from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, StoreName, running
-from stateless_broker.settings import BrokerSettings
 from tests.infra.policies import for_stores_here
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.components import Components
 from tests.infra.programs import INFRA, MODULES, installed, run
+from tests.servers.components import Components
 
 SKIP = re.compile(r"checkov:skip=(\w+):?(.*)")
 REASON_WORDS_MIN = 4

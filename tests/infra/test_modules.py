@@ -4,6 +4,7 @@
 
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +37,11 @@ def test_is_valid_and_passes_its_tests(name: str, workshop: Workshop) -> None:
     assert code == 0, said
     runs = re.findall(r"^run ", next(at.glob("*.tftest.hcl")).read_text(), re.MULTILINE)
     assert f"Success! {len(runs)} passed, 0 failed" in said
+
+
+def test_grpc_is_not_loaded_into_the_process_of_the_tests(workshop: Workshop) -> None:
+    assert "TF_REATTACH_PROVIDERS" in workshop.environment
+    assert "grpc" not in sys.modules
 
 
 def undocumented(module: Module, *, validated: bool) -> Iterator[str]:

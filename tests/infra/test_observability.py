@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from scripts.dashboard import PAGE, render
-from tests.components import Components
 from tests.infra.programs import installed, run
 from tests.scenarios.observed import OBSERVABILITY, alert_queries, dashboard_queries, observed
+from tests.servers.components import Components
 
 
 @pytest.fixture(scope="module")

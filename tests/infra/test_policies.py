@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.s3_options import S3Options
+from bucketlog.tiered_storage.backends.s3_requests import S3Requests
 from tests.infra.policies import BROKER, EvaluationError, Policies, Policy, evaluated
 from tests.infra.programs import MODULES
-from tiered_storage import keys
-from tiered_storage.backends.s3_options import S3Options
-from tiered_storage.backends.s3_requests import S3Requests
 
 LOG = {"bucket_name": "example-log", "bucket_prefix": "prod"}
 ROOT = "arn:aws:s3:::example-log/prod/0/"

@@ -5,7 +5,6 @@ would give.
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -16,15 +15,16 @@ import pytest
 from redis import Redis
 
 import bucketlog
-from bucketlog.errors import BucketRefusedError
+from bucketlog.log_format.errors import BucketRefusedError
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.location import open_sync_bucket
+from bucketlog.tiered_storage.bucket import SyncBucket
 from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, RunningStore
-from tests.broker_process import PATIENCE_S, BrokerProcess
 from tests.infra.policies import Policies, Policy, evaluated
 from tests.infra.programs import MODULES, ROOT
-from tests.own_valkey import OwnValkey
-from tiered_storage import keys
-from tiered_storage.bucket import SyncBucket
-from tiered_storage.location import open_sync_bucket
+from tests.rigs.patience import PATIENCE_S, let_pass
+from tests.servers.broker_process import BrokerProcess
+from tests.servers.own_valkey import OwnValkey
 
 BUCKET = "example-log"
 LAKE = "example-lake"
@@ -39,7 +39,7 @@ QUICK = {
 TOPIC = bucketlog.Topic("orders")
 WIPED_AFTER = 10
 RECORDS_MAX = 1000
-POLL_S = 0.1
+PACE_S = 0.1
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def written(
                 if {"checkpoints", "segments"} <= deleted:
                     break
                 assert number < RECORDS_MAX, deleted
-                time.sleep(POLL_S)
+                let_pass(PACE_S)
     finally:
         exit_code = broker.terminate()
         valkey.stop()

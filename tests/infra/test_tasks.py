@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from stateless_broker.health import Health
-from stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.settings import BrokerSettings
 from tests.infra import costs, pages
 from tests.infra.programs import EXAMPLES, MODULES, ROOT
 
@@ -62,7 +62,7 @@ def test_a_task_advertises_its_address_and_is_the_broker_itself(tmp_path: Path) 
     pid, address, *command = said.split()
     assert int(pid) == process.pid, "signals would go to a shell"
     assert ipaddress.ip_address(address).version == 4
-    assert command == ["-m", "stateless_broker"]
+    assert command == ["-m", "bucketlog.stateless_broker"]
 
 
 def test_a_task_whose_address_is_not_known_does_not_start(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_task_whose_address_is_not_known_does_not_start(tmp_path: Path) -> Non
 
 
 def test_the_health_check_asks_for_a_path_that_is_there() -> None:
-    routes = (ROOT / "stateless_broker" / "http_endpoint.py").read_text()
+    routes = (ROOT / "stateless_broker" / "process" / "http_endpoint.py").read_text()
     (path,) = re.findall(r"\$\{local\.http_port\}(/\w+)", BROKER)
     assert f'Route("{path}", ' in routes
 
@@ -94,7 +94,7 @@ def test_alarms_are_made_of_lines_that_brokers_write(caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING):
         health = Health()
         health.stop_writing("damage")
-        health.degrade("bucket", "it is away")
+        health.degrade(BrokerPart.BUCKET, "it is away")
     for pattern in patterns:
         assert any(pattern in line for line in caplog.messages), pattern
 

@@ -12,16 +12,17 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 
 import bucketlog
 from bucketlog import Log, SchemaRegistry
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.errors import ConfigurationError
-from tests.broker_process import BrokerProcess, Start
-from tests.components import Components
-from tests.own_valkey import OwnValkey
-from tests.rig import Rig, create_topic
-from tests.scenarios.schema_registry import Registry, registry_version, running_registry
-from tests.several_brokers import Brokers
-from tests.shell import Shell
-from tests.wire_client import WireClient
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.broker_rig import Rig, create_topic
+from tests.rigs.several_brokers import Brokers
+from tests.rigs.shell import Shell
+from tests.rigs.wire_client import WireClient
+from tests.servers.broker_process import BrokerProcess, Start
+from tests.servers.components import Components
+from tests.servers.own_valkey import OwnValkey
+from tests.servers.schema_registry import Registry, registry_version, running_registry
 
 MakeTopic = Callable[..., str]
 _numbers = count()
@@ -100,7 +101,7 @@ def make_topic(client: WireClient, request: pytest.FixtureRequest) -> MakeTopic:
                 {"name": key.replace("_", "."), "value": text} for key, text in configs.items()
             ],
         }
-        answer = client.call("create_topics", 5, topics=[topic])
+        answer = client.call(ApiKey.CREATE_TOPICS, 5, topics=[topic])
         assert answer.topics[0].error_code == 0, answer
         return name
 

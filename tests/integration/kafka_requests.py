@@ -2,7 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from tests.wire_client import WireClient
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import WireClient
 
 EARLIEST = -2
 LATEST = -1
@@ -31,7 +32,7 @@ def produce(
     acks: int = -1,
     version: int = 9,
 ) -> Produced:
-    client.send("produce", version, **produce_values(topic, batch, partition, acks))
+    client.send(ApiKey.PRODUCE, version, **produce_values(topic, batch, partition, acks))
     return produced(client, version)
 
 
@@ -47,7 +48,7 @@ def produce_values(
 
 
 def produced(client: WireClient, version: int = 9) -> Produced:
-    answer = client.receive("produce", version).responses[0].partition_responses[0]
+    answer = client.receive(ApiKey.PRODUCE, version).responses[0].partition_responses[0]
     return Produced(
         int(answer.error_code),
         answer.base_offset,
@@ -67,7 +68,7 @@ def list_offset(
     }
     if version >= 2:
         values["isolation_level"] = 0
-    answer = client.call("list_offsets", version, **values)
+    answer = client.call(ApiKey.LIST_OFFSETS, version, **values)
     row = answer.topics[0].partitions[0]
     return int(row.error_code), row.offset, _milliseconds(row.timestamp)
 
@@ -92,7 +93,7 @@ def fetch(
 ) -> Fetched:
     """By topic name: versions up to 12."""
     answer = client.call(
-        "fetch",
+        ApiKey.FETCH,
         version,
         **fetch_values(topic, offset, partition, max_bytes, partition_max_bytes)
         | {"max_wait": max_wait_ms, "min_bytes": min_bytes},

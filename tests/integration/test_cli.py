@@ -17,8 +17,9 @@ import pytest
 
 import bucketlog
 from bucketlog import Topic
-from bucketlog.embedded import EmbeddedCluster
-from tests.shell import COMMAND, TIMEOUT_S, Shell
+from bucketlog.embedded.cluster import EmbeddedCluster
+from tests.rigs.patience import PATIENCE_S, eventually
+from tests.rigs.shell import COMMAND, Shell
 
 _numbers = count()
 
@@ -195,7 +196,7 @@ def test_a_reader_that_goes_away(shell: Shell, name: str) -> None:
         assert process.stderr is not None
         assert process.stdout.readline() == b"0\n"
         process.stdout.close()
-        assert process.wait(TIMEOUT_S) == 141
+        assert process.wait(PATIENCE_S) == 141
         assert process.stderr.read() == b""
 
 
@@ -207,7 +208,7 @@ def test_a_reader_that_goes_away_while_no_record_comes(shell: Shell, name: str) 
         shell.ok("produce", name, stdin=b"one\n")
         assert process.stdout.readline() == b"one\n"
         process.stdout.close()
-        assert process.wait(TIMEOUT_S) == 141
+        assert process.wait(PATIENCE_S) == 141
         assert process.stderr.read() == b""
 
 
@@ -219,7 +220,7 @@ def test_ctrl_c_while_consuming(shell: Shell, name: str) -> None:
         assert process.stderr is not None
         assert process.stdout.readline() == b"one\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(TIMEOUT_S) == 130
+        assert process.wait(PATIENCE_S) == 130
         assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
 
 
@@ -244,7 +245,7 @@ def test_progress_only_on_a_terminal(shell: Shell, name: str, broker: EmbeddedCl
         env={**shell.environment, "TERM": "xterm"},
     ) as process:
         os.close(follower)
-        out, _ = process.communicate(timeout=TIMEOUT_S)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         shown = b""
         while select.select([leader], [], [], 0)[0]:
             try:
@@ -267,7 +268,7 @@ def dev(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     yield process
     if process.poll() is None:
         process.terminate()
-    process.communicate(timeout=TIMEOUT_S)
+    process.communicate(timeout=PATIENCE_S)
 
 
 def introduction(process: "subprocess.Popen[bytes]") -> str:
@@ -296,7 +297,7 @@ def test_dev_introduces_itself_and_cleans_up(
     there.ok("topic", "create", "greetings")
     there.ok("produce", "greetings", stdin=b"hello\n")
     dev.send_signal(number)
-    assert dev.wait(TIMEOUT_S) == 0
+    assert dev.wait(PATIENCE_S) == 0
     assert not [child for child in children if child.is_running()]
 
 
@@ -310,7 +311,7 @@ def test_dev_keeps_its_data_and_locks_it(dev: "subprocess.Popen[bytes]", tmp_pat
     complaint = there.failing(1, "dev", "--port", "0", "--data", data)
     assert f"in use by process {dev.pid}" in complaint
     dev.send_signal(signal.SIGINT)
-    assert dev.wait(TIMEOUT_S) == 0
+    assert dev.wait(PATIENCE_S) == 0
     with EmbeddedCluster(data) as cluster:
         again = Shell(cluster.bootstrap)
         assert again.ok("consume", "greetings", "-f", "start", "--until-end") == b"hello\n"
@@ -336,7 +337,7 @@ def test_dev_tells_of_settings_that_it_does_not_hear(tmp_path: Path) -> None:
     with there.start("dev", "--port", "0", "--data", str(tmp_path / "data")) as process:
         introduction(process)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=TIMEOUT_S)
+        _, told = process.communicate(timeout=PATIENCE_S)
     lines = told.decode().splitlines()
     assert "BUCKETLOG_FLUSH_BYTE is no setting: is BUCKETLOG_FLUSH_BYTES meant?" in lines[0]
     assert "BUCKETLOG_BUCKET_URL=s3://elsewhere is not heard: dev uses file://" in lines[1]
@@ -352,7 +353,7 @@ def test_dev_without_data_keeps_the_log_that_its_error_names() -> None:
         for child in psutil.Process(process.pid).children(recursive=True):
             if "valkey" in child.name():
                 child.kill()
-        _, told = process.communicate(timeout=TIMEOUT_S)
+        _, told = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 1
     found = re.search(r"\(see (\S+)\)", told.decode())
     assert found is not None, told
@@ -370,12 +371,7 @@ def test_a_bucket_whose_folder_is_gone_is_told_so(tmp_path: Path) -> None:
             assert process.stdin is not None
             process.stdin.write(b"one\n")
             process.stdin.close()
-            for _ in range(200):
-                if "bucket/0 is gone" in cluster.log_path.read_text():
-                    break
-                process.poll()
-                select.select([], [], [], 0.1)
-        assert "bucket/0 is gone" in cluster.log_path.read_text()
+            eventually(lambda: "bucket/0 is gone" in cluster.log_path.read_text())
 
 
 def test_broker_needs_its_settings() -> None:
@@ -383,7 +379,7 @@ def test_broker_needs_its_settings() -> None:
         name: text for name, text in os.environ.items() if not name.startswith("BUCKETLOG_")
     }
     done = subprocess.run(
-        [*COMMAND, "broker"], capture_output=True, env=environment, timeout=TIMEOUT_S, check=False
+        [*COMMAND, "broker"], capture_output=True, env=environment, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 2
     assert b"BUCKETLOG_BUCKET_URL" in done.stderr.upper()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bucketlog.embedded import EmbeddedCluster
-from tests.shell import Shell
+from bucketlog.embedded.cluster import EmbeddedCluster
+from tests.rigs.shell import Shell
 
 FILE = """\
 topics:

@@ -2,8 +2,8 @@
 
 from confluent_kafka.admin import AdminClient
 
-from tests.scenarios.cluster import running_cluster
-from tests.shell import Shell
+from tests.rigs.shell import Shell
+from tests.servers.cluster import running_cluster
 
 LONG = {"session_timeout_ms": "120000"}
 """The dead broker stays a member, and the controller, for as long as the test lasts."""

@@ -6,7 +6,8 @@ from itertools import count
 
 import pytest
 
-from tests.shell import TIMEOUT_S, Shell
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.shell import Shell
 
 _numbers = count()
 
@@ -103,7 +104,7 @@ def test_a_group_with_members(shell: Shell, name: str) -> None:
             complaint = shell.failing(1, "group", *verb, *(("-t", name) if "reset" in verb else ()))
             assert "NON_EMPTY_GROUP" in complaint
         process.send_signal(signal.SIGINT)
-        assert process.wait(TIMEOUT_S) == 130
+        assert process.wait(PATIENCE_S) == 130
     assert json.loads(shell.ok("group", "describe", group, "-o", "json"))["lag"] == 0
 
 
@@ -115,7 +116,7 @@ def test_sigterm_commits_and_leaves_the_group(shell: Shell, name: str) -> None:
         assert process.stderr is not None
         assert process.stdout.readline() == b"one\n"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(TIMEOUT_S) == 143
+        assert process.wait(PATIENCE_S) == 143
         assert (process.stdout.read(), process.stderr.read()) == (b"", b"")
     details = json.loads(shell.ok("group", "describe", name, "-o", "json"))
     assert (details["state"], details["members"], details["lag"]) == ("Empty", [], 0)

@@ -10,12 +10,12 @@ import pytest
 
 import bucketlog
 from bucketlog import Log, Topic
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.errors import LogError
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.errors import LogError
 from bucketlog.replaying import to_topic
 from bucketlog.replaying.selection import parse_offsets
 from bucketlog.replaying.to_topic import Copy
-from tests.shell import Shell
+from tests.rigs.shell import Shell
 
 _numbers = count()
 Seen = dict[int, list[tuple[bytes | None, bytes | None, object, int]]]

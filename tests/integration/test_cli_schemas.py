@@ -7,9 +7,9 @@ from pydantic import BaseModel
 
 from bucketlog import Log, SchemaRegistry, Topic
 from bucketlog.client.schemas.framing import header
-from tests import order_messages
-from tests.scenarios.schema_registry import Registry
-from tests.shell import Shell
+from tests.models import order_messages
+from tests.rigs.shell import Shell
+from tests.servers.schema_registry import Registry
 
 
 class Line(BaseModel):

@@ -14,8 +14,9 @@ from typing import Any
 import pexpect
 import pytest
 
-from bucketlog.embedded import EmbeddedCluster
-from tests.shell import COMMAND, TIMEOUT_S, Shell
+from bucketlog.embedded.cluster import EmbeddedCluster
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.shell import COMMAND, Shell
 
 NOBODY = "127.0.0.1:1"
 _numbers = count()
@@ -34,7 +35,7 @@ def terminal(shell: Shell, *arguments: str) -> Iterator[Any]:
         [*COMMAND[1:], *arguments],
         env={**shell.environment, "TERM": "xterm", "COLUMNS": "200"},
         encoding="utf-8",
-        timeout=TIMEOUT_S,
+        timeout=PATIENCE_S,
         dimensions=(40, 200),
     )
     try:
@@ -58,7 +59,7 @@ def piped(shell: Shell, line: str) -> "subprocess.CompletedProcess[bytes]":
         ["bash", "-c", script],
         capture_output=True,
         env=shell.environment,
-        timeout=TIMEOUT_S,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -115,7 +116,7 @@ def test_what_a_stopped_produce_says_is_what_is_there(
         process.stdin.flush()
         process.send_signal(number)
         told = process.stderr.read().decode()
-        assert process.wait(TIMEOUT_S) == 128 + number
+        assert process.wait(PATIENCE_S) == 128 + number
     found = re.search(r"stopped at line (\d+): ([\d,]+) records? (is|are) acknowledged", told)
     if found is None:  # it came before the first line
         assert told == ""

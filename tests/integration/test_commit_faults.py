@@ -7,15 +7,26 @@ import pytest
 from kio.schema.errors import ErrorCode
 from redis import Redis as SyncRedis
 
-from bucketlog.errors import BucketRefusedError, SequencerLostError
-from bucketlog.model import SegmentId
-from metadata.sequencer.scripts import Verb as Ask
-from tests.own_valkey import OwnValkey
-from tests.rig import HELD, Rig, create_topic, end_of, fetched, outcome, produce, send, until
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.faulty import Effect, Fault, Script, Verb
-from tiered_storage.segment import Seal, encode_seal
+from bucketlog.log_format.errors import BucketRefusedError, SequencerLostError
+from bucketlog.log_format.model import SegmentId
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.sequencer.scripts import SequencerVerb as Ask
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.faulty import BucketVerb, Effect, Fault, ScriptedFaults
+from bucketlog.tiered_storage.segment import Seal, encode_seal
+from tests.rigs.broker_rig import (
+    HELD,
+    Rig,
+    create_topic,
+    end_of,
+    fetched,
+    outcome,
+    produce,
+    send,
+    until,
+)
+from tests.servers.own_valkey import OwnValkey
 
 # The bucket ------------------------------------------------------------------------------------
 
@@ -32,7 +43,7 @@ from tiered_storage.segment import Seal, encode_seal
     ],
 )
 async def test_a_put_is_retried_until_it_is_known(rig: Rig, faults: list[Fault]) -> None:
-    rig.plan = Script({Verb.CREATE: faults})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: faults})
     assert await produce(rig, b"one") == (ErrorCode.none, 0)
     assert await produce(rig, b"two") == (ErrorCode.none, 1)
     assert rig.health.ready
@@ -43,18 +54,18 @@ async def test_a_put_is_retried_until_it_is_known(rig: Rig, faults: list[Fault])
 
 
 async def test_a_failing_bucket_is_told_and_nothing_is_acknowledged(rig: Rig) -> None:
-    rig.plan = lambda verb, key: Fault(Effect.NONE) if verb is Verb.CREATE else None
+    rig.plan = lambda verb, key: Fault(Effect.NONE) if verb is BucketVerb.CREATE else None
     sent = send(rig)
     await until(lambda: "bucket" in rig.health.report())
     assert not sent.done()
     assert await end_of(rig) == 0
-    rig.plan = Script({})
+    rig.plan = ScriptedFaults({})
     assert await outcome(sent) == (ErrorCode.none, 0)
     assert "bucket" not in rig.health.report()
 
 
 async def test_puts_in_flight_are_published_in_chain_order(rig: Rig) -> None:
-    rig.plan = Script({Verb.CREATE: [HELD, HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD, HELD]})
     first = send(rig, b"first", partition=0)
     await until(lambda: rig.held == 1)
     second = send(rig, b"second", partition=1)
@@ -102,7 +113,7 @@ async def test_a_writer_that_was_fenced_unawares_is_followed_by_a_new_one(rig: R
 async def test_another_segment_at_the_next_key_is_not_taken_for_ours(rig: Rig) -> None:
     """Also after a lost answer, where a refusal may well be our own first try."""
     rig.memory.create(rig.next_key(), [b"x" * 500])
-    rig.plan = Script({Verb.CREATE: [Fault(Effect.NONE)]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [Fault(Effect.NONE)]})
     assert await produce(rig) == (ErrorCode.request_timed_out, -1)
     assert rig.health.stopped is not None
     assert await end_of(rig) == 0
@@ -112,7 +123,7 @@ async def test_another_segment_at_the_next_key_is_not_taken_for_ours(rig: Rig) -
 
 
 async def test_a_request_whose_time_is_over_is_answered_and_its_memory_given_back(rig: Rig) -> None:
-    rig.plan = Script({Verb.CREATE: [HELD, HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD, HELD]})
     in_flight = [send(rig, b"in flight", timeout=20)]
     await until(lambda: rig.held == 1)
     in_flight.append(send(rig, b"in flight", timeout=20))
@@ -131,17 +142,19 @@ async def test_a_request_whose_time_is_over_is_answered_and_its_memory_given_bac
 
 
 async def test_a_topic_change_whose_time_is_over_is_answered_and_done_later(rig: Rig) -> None:
-    rig.plan = Script({Verb.CREATE: [HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     topic = {"name": "late", "num_partitions": 1, "replication_factor": 1}
     topic |= {"configs": (), "assignments": ()}
-    answer = await rig.call("create_topics", 5, topics=[topic], timeout=10, validate_only=False)
+    answer = await rig.call(
+        ApiKey.CREATE_TOPICS, 5, topics=[topic], timeout=10, validate_only=False
+    )
     assert answer.topics[0].error_code is ErrorCode.request_timed_out
     rig.let_go()
     await until(lambda: rig.view.topic("late") is not None)
 
 
 async def test_a_duplicate_of_an_open_batch_waits_for_its_outcome(rig: Rig) -> None:
-    rig.plan = Script({Verb.CREATE: [HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     producer = {"producer_id": 77, "producer_epoch": 0, "base_sequence": 0}
     first = send(rig, b"once", **producer)
     await until(lambda: rig.held == 1)
@@ -186,14 +199,18 @@ async def test_redis_out_of_reach_for_a_while(rig: Rig) -> None:
 async def test_init_producer_id_alone_finds_out_that_redis_was_wiped(
     rig: Rig, valkey: OwnValkey
 ) -> None:
-    first = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+    first = await rig.call(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=0)
     rig.sequencer.hold(Ask.CHECK_STATE)
     valkey.wipe()
     while rig.epoch == 1:  # ids of a block that it has are given out still
-        answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+        answer = await rig.call(
+            ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=0
+        )
         assert answer.error_code in (ErrorCode.none, ErrorCode.coordinator_load_in_progress)
         assert answer.producer_id - first.producer_id in range(1, 100) or answer.error_code
-    answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+    answer = await rig.call(
+        ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=0
+    )
     assert answer.producer_id >> 40 == 2
 
 

@@ -4,9 +4,10 @@ import asyncio
 
 from kio.schema.errors import ErrorCode
 
-from metadata.sequencer.scripts import Verb as Ask
-from tests.rig import HELD, PATIENCE_S, Rig, end_of, outcome, send, until
-from tiered_storage.faulty import Script, Verb
+from bucketlog.metadata.sequencer.scripts import SequencerVerb as Ask
+from bucketlog.tiered_storage.faulty import BucketVerb, ScriptedFaults
+from tests.rigs.broker_rig import HELD, Rig, end_of, outcome, send, until
+from tests.rigs.patience import PATIENCE_S
 
 
 async def test_what_is_being_reserved_when_writing_stops_is_refused_and_never_written(
@@ -41,7 +42,7 @@ async def test_draining_waits_for_what_is_being_reserved(rig: Rig) -> None:
 
 
 async def test_draining_waits_for_puts_and_for_what_waits(rig: Rig) -> None:
-    rig.plan = Script({Verb.CREATE: [HELD, HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD, HELD]})
     sent = [send(rig)]
     await until(lambda: rig.held == 1)
     sent.append(send(rig))

@@ -5,17 +5,17 @@ import asyncio
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import BucketError, BucketRefusedError
-from bucketlog.model import TierRow, TopicPartition
-from bucketlog.verify import verify_log
-from bucketlog.verify_report import Damage
-from tests.integration.test_deletion import IDENTITY, Clock, names
-from tests.own_valkey import OwnValkey
-from tests.readable_log import contents_of
-from tests.rig import Rig, create_topic, end_of, produce
-from tests.several_brokers import Brokers, stored
-from tiered_storage import keys
-from tiered_storage.faulty import Fault, FaultPlan, Verb
+from bucketlog.inspect.verify import verify_log
+from bucketlog.inspect.verify_report import Damage
+from bucketlog.log_format.errors import BucketError, BucketRefusedError
+from bucketlog.log_format.model import TierRow, TopicIdPartition
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.faulty import BucketVerb, Fault, FaultPlan
+from tests.integration.test_deletion import Clock, names
+from tests.rigs.broker_rig import Rig, create_topic, end_of, produce
+from tests.rigs.readable_log import contents_of
+from tests.rigs.several_brokers import Brokers, stored
+from tests.servers.own_valkey import OwnValkey
 
 NONE = ErrorCode.none
 SOON = {"compaction_interval_ms": 1, "compaction_age_ms_min": 1, "partition_segment_bytes": 400}
@@ -42,7 +42,7 @@ async def everything(rig: Rig) -> list[list[tuple[int, bytes]]]:
 def tier(rig: Rig, partition: int = 0) -> list[TierRow]:
     topic = rig.view.topic("t")
     assert topic is not None
-    log = rig.view.log(TopicPartition(topic.topic_id, partition))
+    log = rig.view.log(TopicIdPartition(topic.topic_id, partition))
     assert log is not None
     return log.tier.rows
 
@@ -61,11 +61,10 @@ def without_brokers(brokers: Brokers, rig: Rig) -> list[list[bytes]]:
     topic = rig.view.topic("t")
     assert topic is not None
     found = contents_of(brokers.memory)
-    return [found[TopicPartition(topic.topic_id, number)].batches for number in PARTITIONS]
+    return [found[TopicIdPartition(topic.topic_id, number)].batches for number in PARTITIONS]
 
 
 def damage(brokers: Brokers) -> list[Damage]:
-    brokers.memory.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
     return verify_log(brokers.memory).damage
 
 
@@ -144,8 +143,8 @@ async def test_a_job_that_dies_in_the_middle_changes_nothing(brokers: Brokers) -
 def failing_after(count: int) -> FaultPlan:
     left = [count]
 
-    def plan(verb: Verb, key: str) -> Fault | None:
-        if verb is Verb.CREATE and key.startswith(keys.SEGMENTS):
+    def plan(verb: BucketVerb, key: str) -> Fault | None:
+        if verb is BucketVerb.CREATE and key.startswith(keys.SEGMENTS):
             left[0] -= 1
             if left[0] < 0:
                 return Fault(error=BucketRefusedError("not now"))

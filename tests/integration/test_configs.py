@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.conftest import MakeTopic
-from tests.wire_client import WireClient
+from tests.rigs.wire_client import WireClient
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 TOPIC, BROKER, LOGGER = 2, 4, 8
@@ -29,7 +30,7 @@ def changed(
         for name, operation, value in operations
     ]
     answer = client.call(
-        "incremental_alter_configs",
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
         version,
         resources=[row(topic) | {"configs": configs}],
         validate_only=only_check,
@@ -44,7 +45,7 @@ def replaced(
 ) -> ErrorCode:
     entries = [{"name": name, "value": value} for name, value in configs.items()]
     answer = client.call(
-        "alter_configs",
+        ApiKey.ALTER_CONFIGS,
         version,
         resources=[row(topic) | {"configs": entries}],
         validate_only=False,
@@ -56,7 +57,7 @@ def replaced(
 def own(client: WireClient, topic: str) -> dict[str, str]:
     """What is set for the topic."""
     rows = [row(topic) | {"configuration_keys": None}]
-    found = client.call("describe_configs", 4, resources=rows).results[0].configs
+    found = client.call(ApiKey.DESCRIBE_CONFIGS, 4, resources=rows).results[0].configs
     return {config.name: config.value for config in found if config.config_source == 1}
 
 
@@ -141,7 +142,7 @@ def test_only_topics_that_are_there(client: WireClient, make_topic: MakeTopic) -
     assert changed(client, "no-such-topic")[0] is ErrorCode.unknown_topic_or_partition
     rows = [row("0", BROKER), row("0", LOGGER), row(""), row(topic), row(topic)]
     answer = client.call(
-        "incremental_alter_configs",
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
         1,
         resources=[each | {"configs": []} for each in rows],
         validate_only=False,

@@ -7,8 +7,8 @@ from urllib.request import urlopen
 import pytest
 
 from bucketlog.cost.of_brokers import figures_in
-from bucketlog.embedded import EmbeddedCluster
-from tests.shell import Shell
+from bucketlog.embedded.cluster import EmbeddedCluster
+from tests.rigs.shell import Shell
 
 
 def test_what_is_counted_is_what_was_done(tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ from uuid import uuid4
 import pytest
 from kio.schema.errors import ErrorCode
 
-from tests.own_valkey import OwnValkey
-from tests.rig import Rig, create_topic, end_of, produce, until
-from tests.scenarios.way import State, Way
-from tests.several_brokers import fetch, stored
-from tests.takeover import Load
-from tiered_storage.backends.memory import MemoryBucket
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from tests.rigs.broker_rig import Rig, create_topic, end_of, produce, until
+from tests.rigs.patience import PATIENCE_S, let_pass_async
+from tests.rigs.several_brokers import fetch, stored
+from tests.rigs.takeover import Load
+from tests.servers.own_valkey import OwnValkey
+from tests.servers.way import State, Way
 
 NONE = ErrorCode.none
 REDIS_TIMEOUT_MS = 500
@@ -25,7 +27,6 @@ QUICK = {
     "session_timeout_ms": 1000,
     "view_wait_ms_max": 300,
 }
-PATIENT_S = 5.0
 """More than any answer takes here: some of the time limits above, one after the other."""
 TIMED_OUT, LOADING = ErrorCode.request_timed_out, ErrorCode.coordinator_load_in_progress
 RETRIABLE_OF_GROUPS = {
@@ -97,12 +98,14 @@ def is_out_of_reach(*rigs: Rig) -> bool:
 
 
 async def in_time(asked: Coroutine[Any, Any, Any]) -> Any:
-    async with asyncio.timeout(PATIENT_S):
+    async with asyncio.timeout(PATIENCE_S):
         return await asked
 
 
 async def init_producer_id(rig: Rig) -> ErrorCode:
-    answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+    answer = await rig.call(
+        ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=0
+    )
     return ErrorCode(answer.error_code)
 
 
@@ -118,14 +121,17 @@ async def asks_of_groups(rig: Rig) -> dict[str, ErrorCode]:
     row |= {"committed_metadata": ""}
     commit |= {"topics": [{"name": "t", "partitions": [row]}]}
     return {
-        "find": (await rig.call("find_coordinator", 3, key="g", key_type=0)).error_code,
-        "join": (await rig.call("join_group", 8, **join)).error_code,
-        "heartbeat": (await rig.call("heartbeat", 4, **beat)).error_code,
+        "find": (await rig.call(ApiKey.FIND_COORDINATOR, 3, key="g", key_type=0)).error_code,
+        "join": (await rig.call(ApiKey.JOIN_GROUP, 8, **join)).error_code,
+        "heartbeat": (await rig.call(ApiKey.HEARTBEAT, 4, **beat)).error_code,
         "fetch": (
-            await rig.call("offset_fetch", 7, **group, topics=None, require_stable=False)
+            await rig.call(ApiKey.OFFSET_FETCH, 7, **group, topics=None, require_stable=False)
         ).error_code,
-        "commit": (await rig.call("offset_commit", 8, **commit)).topics[0].partitions[0].error_code,
-        "list": (await rig.call("list_groups", 4, states_filter=())).error_code,
+        "commit": (await rig.call(ApiKey.OFFSET_COMMIT, 8, **commit))
+        .topics[0]
+        .partitions[0]
+        .error_code,
+        "list": (await rig.call(ApiKey.LIST_GROUPS, 4, states_filter=())).error_code,
     }
 
 
@@ -171,7 +177,7 @@ async def all_topics(rig: Rig) -> Any:
         ),
         False,
     )
-    return await rig.call("metadata", 9, topics=None, **flags)
+    return await rig.call(ApiKey.METADATA, 9, topics=None, **flags)
 
 
 async def gathered(asked: list[Coroutine[Any, Any, ErrorCode]]) -> list[ErrorCode]:
@@ -192,7 +198,7 @@ async def test_idempotent_load_across_an_outage(
         await load.more(20)
         outage(way, valkey)
         await until(lambda: is_out_of_reach(a, b))
-        await asyncio.sleep(1.5 * QUICK["session_timeout_ms"] / 1000)  # as long as kills a broker
+        await let_pass_async(1.5 * QUICK["session_timeout_ms"] / 1000)  # as long as kills a broker
         over(way, valkey, outage)
         await load.more(30)
     await load.check()

@@ -2,7 +2,6 @@
 writer is given up once at most, and all goes on by itself."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -12,13 +11,14 @@ import pytest
 from kio.schema.errors import ErrorCode
 from redis import Redis as SyncRedis
 
-from bucketlog.errors import BucketUnavailableError
-from tests.own_valkey import OwnValkey
-from tests.rig import PATIENCE_S, Rig, create_topic, end_of, outcome, produce, send, until
-from tests.scenarios.way import State, Way
-from tests.several_brokers import Brokers, fetch, stored
-from tests.takeover import Load
-from tiered_storage.faulty import Effect, Fault, Verb
+from bucketlog.log_format.errors import BucketUnavailableError
+from bucketlog.tiered_storage.faulty import BucketVerb, Effect, Fault
+from tests.rigs.broker_rig import Rig, create_topic, end_of, outcome, produce, send, until
+from tests.rigs.patience import PATIENCE_S, Deadline, let_pass_async
+from tests.rigs.several_brokers import Brokers, fetch, stored
+from tests.rigs.takeover import Load
+from tests.servers.own_valkey import OwnValkey
+from tests.servers.way import State, Way
 
 NONE, TIMED_OUT = ErrorCode.none, ErrorCode.request_timed_out
 PUTS_IN_FLIGHT = 2
@@ -74,11 +74,11 @@ async def test_idempotent_load_across_an_outage(
         writers = brokers.writers()
         fail(fault, a, b)
         await until(lambda: any("writer" in rig.health.report() for rig in (a, b)))
-        ends = time.monotonic() + OUTAGE_S
-        while time.monotonic() < ends:
+        outage = Deadline(bound_s=OUTAGE_S)
+        while not outage.is_over:
             assert reservations(valkey) <= 2 * PUTS_IN_FLIGHT
             assert a.budget.held_bytes + b.budget.held_bytes < 1 << 16
-            await asyncio.sleep(0.05)
+            await let_pass_async(0.05)
         work_again(a, b)
         await load.more(30)
     await load.check()
@@ -95,7 +95,7 @@ async def test_what_is_told_meanwhile(rig_of: Rig, fault: Fault) -> None:
     assert await end_of(rig) == 1
     row = await fetch(rig, 1, max_wait=50)
     assert (row.error_code, row.high_watermark) == (NONE, 1)
-    async with asyncio.timeout(20 * READ_MS / 1000):
+    async with asyncio.timeout(PATIENCE_S):
         row = await fetch(rig, 0)
     assert (row.error_code, row.high_watermark) == (ErrorCode.kafka_storage_error, 1)
     assert "reading" in rig.health.report()
@@ -140,14 +140,14 @@ async def test_idempotent_load_while_both_are_out_of_reach(
         fail(SILENT, a, b)
         way.be(State.BLACK_HOLE)
         await until(lambda: all("heartbeat" in rig.health.report() for rig in (a, b)))
-        await asyncio.sleep(OUTAGE_S)
+        await let_pass_async(OUTAGE_S)
         if redis_first:
             way.be(State.OPEN)
             await until(lambda: all("heartbeat" not in rig.health.report() for rig in (a, b)))
             work_again(a, b)
         else:
             work_again(a, b)
-            await asyncio.sleep(OUTAGE_S)
+            await let_pass_async(OUTAGE_S)
             way.be(State.OPEN)
         await load.more(30)
     await load.check()
@@ -168,7 +168,7 @@ async def ways(way: Way, brokers: Brokers) -> Brokers:
     return brokers.by(way.address)
 
 
-def _refuse(verb: Verb, asked: Verb, key: str) -> Fault | None:
+def _refuse(verb: BucketVerb, asked: BucketVerb, key: str) -> Fault | None:
     return REFUSED if asked is verb else None
 
 
@@ -176,12 +176,12 @@ async def test_verbs_of_every_kind_fail_one_after_the_other(brokers: Brokers) ->
     """Each alone: nobody waits for what is not asked of the bucket."""
     a, b = await brokers.pair(**QUICK)
     async with Load([a, b], bucket_may_fail=True) as load:
-        for verb in Verb:
+        for verb in BucketVerb:
             with ExitStack() as over:
                 for rig in (a, b):
                     rig.plan = partial(_refuse, verb)
                 over.callback(work_again, a, b)
-                await load.more(5 if verb is not Verb.CREATE else 0)
-                await asyncio.sleep(GIVE_UP_MS / 1000)
+                await load.more(5 if verb is not BucketVerb.CREATE else 0)
+                await let_pass_async(GIVE_UP_MS / 1000)
             await load.more(5)
     await load.check()

@@ -1,12 +1,11 @@
 """Broker processes on a real MinIO, or a disk, that goes away under librdkafka's load, alone and
-together with Redis: judged by the promises of `tests/scenarios/history.py`."""
+together with Redis: judged by the promises of `tests/models/history.py`."""
 
 import contextlib
 import os
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -15,18 +14,19 @@ import psutil
 import pytest
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.api_keys import ApiKey
 from localstack.servers import RunningStore
-from tests.broker_process import PATIENCE_S, BrokerProcess
-from tests.own_valkey import OwnValkey
-from tests.scenarios.cluster import free_port
-from tests.scenarios.history import History, check
+from tests.models.history import History, check
+from tests.rigs.patience import PATIENCE_S, eventually, let_pass
+from tests.rigs.wire_client import WireClient, build_batch
 from tests.scenarios.load import Load, read_to_end
 from tests.scenarios.round_trip import create_topic
-from tests.scenarios.way import ANY_PORT, State, Way
-from tests.wire_client import WireClient, build_batch
+from tests.servers.broker_process import BrokerProcess
+from tests.servers.cluster import free_port
+from tests.servers.own_valkey import OwnValkey
+from tests.servers.way import ANY_PORT, State, Way
 
 TOPIC, PARTITIONS = "degraded", 3
-POLL_S = 0.02
 MIB = 1 << 20
 GIVE_UP_MS = 1000
 QUICK = {
@@ -92,13 +92,6 @@ def place(minio: RunningStore, valkey: OwnValkey, tmp_path: Path) -> Iterator[Pl
                 broker.kill()
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(POLL_S)
-
-
 @contextmanager
 def judged_load(bootstrap: str) -> Iterator[History]:
     """What it was told must be in the log when the block is left."""
@@ -126,13 +119,13 @@ def test_load_across_an_outage(place: Place, state: State, what: str) -> None:
     with judged_load(place.bootstrap) as history:
         for way in gone:
             way.be(state)
-        wait_for(lambda: all(broker.readiness()[0] == 503 for broker in place.brokers))
+        eventually(lambda: all(broker.readiness()[0] == 503 for broker in place.brokers))
         if what == "redis":  # a client that comes now reads all there is
             read_to_end(place.bootstrap, history, topic=TOPIC, partitions=PARTITIONS)
-        time.sleep(OUTAGE_S)
+        let_pass(OUTAGE_S)
         for way in gone:
             way.be(State.OPEN)
-    wait_for(lambda: all(broker.readiness() == (200, {}) for broker in place.brokers))
+    eventually(lambda: all(broker.readiness() == (200, {}) for broker in place.brokers))
     for broker in place.brokers:
         assert broker.metrics()["bucketlog_epoch"] == 1
         assert broker.terminate() == 0
@@ -144,10 +137,10 @@ def test_a_broker_that_starts_without_its_bucket_waits_for_it(place: Place, stat
     http_port = free_port()
     broker = place.begin(http_port=str(http_port))
     broker.ready = {"http_port": http_port}
-    wait_for(lambda: tells(broker, "bucket"))
+    eventually(lambda: tells(broker, "bucket"))
     place.to_store.be(State.OPEN)
     broker.wait_until_ready()
-    assert broker.readiness() == (200, {})
+    eventually(lambda: broker.readiness() == (200, {}))
     assert broker.terminate() == 0
 
 
@@ -170,13 +163,13 @@ def test_memory_is_bounded_and_sockets_are_not_read(place: Place) -> None:
     with WireClient(broker.bootstrap, timeout_s=2 * PATIENCE_S) as client:
         data = [{"name": TOPIC, "partition_data": [{"index": 0, "records": batch}]}]
         for _ in range(4):  # what it costs at all
-            client.call("produce", 9, acks=-1, timeout=60_000, topic_data=data)
+            client.call(ApiKey.PRODUCE, 9, acks=-1, timeout=60_000, topic_data=data)
         before = process.memory_info().rss
         place.to_store.be(State.BLACK_HOLE)
         sender = Sender(client, data, requests)
         with sender:
-            wait_for(lambda: broker.frame_bytes() > budget - MIB)
-            time.sleep(OUTAGE_S)
+            eventually(lambda: broker.frame_bytes() > budget - MIB)
+            let_pass(OUTAGE_S)
             assert broker.frame_bytes() <= budget + MIB
             assert sender.sent < requests / 2
             assert process.memory_info().rss - before < 6 * budget
@@ -185,7 +178,7 @@ def test_memory_is_bounded_and_sockets_are_not_read(place: Place) -> None:
     assert {error for error, _ in outcomes} == {ErrorCode.none}
     offsets = [offset for _, offset in outcomes]  # with a gap where a writer was given up
     assert offsets == sorted(set(offsets))
-    wait_for(lambda: broker.frame_bytes() == 0)
+    eventually(lambda: broker.frame_bytes() == 0)
     assert broker.terminate() == 0
 
 
@@ -208,11 +201,11 @@ class Sender(threading.Thread):
 
     def run(self) -> None:
         for _ in range(self._requests):
-            self._client.send("produce", 9, acks=-1, timeout=60_000, topic_data=self._data)
+            self._client.send(ApiKey.PRODUCE, 9, acks=-1, timeout=60_000, topic_data=self._data)
             self.sent += 1
 
     def receive(self) -> tuple[int, int]:
-        row = self._client.receive("produce", 9).responses[0].partition_responses[0]
+        row = self._client.receive(ApiKey.PRODUCE, 9).responses[0].partition_responses[0]
         return row.error_code, row.base_offset
 
 
@@ -247,10 +240,10 @@ def test_load_across_a_full_disk(small_disk: Path, valkey: OwnValkey, tmp_path: 
                 while True:
                     file.write(bytes(MIB))
                     file.flush()
-            wait_for(lambda: "free space on its disk" in broker.readiness()[1].get("bucket", ""))
-            time.sleep(OUTAGE_S)
+            eventually(lambda: "free space on its disk" in broker.readiness()[1].get("bucket", ""))
+            let_pass(OUTAGE_S)
             filler.unlink()
-        wait_for(lambda: broker.readiness() == (200, {}))
+        eventually(lambda: broker.readiness() == (200, {}))
         assert broker.metrics()["bucketlog_epoch"] == 1
         assert broker.terminate() == 0
     finally:

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.conftest import MakeTopic
 from tests.integration.kafka_requests import EARLIEST, LATEST, fetch, list_offset, produce
-from tests.wire_client import WireClient, build_batch
+from tests.rigs.wire_client import WireClient, build_batch
 
 NONE = ErrorCode.none
 
@@ -28,7 +29,10 @@ def delete(
     """The answer for each offset that is asked for."""
     wanted = [{"partition_index": partition, "offset": offset} for offset in offsets]
     answer = client.call(
-        "delete_records", version, topics=[{"name": topic, "partitions": wanted}], timeout=20_000
+        ApiKey.DELETE_RECORDS,
+        version,
+        topics=[{"name": topic, "partitions": wanted}],
+        timeout=20_000,
     )
     rows = answer.topics[0].partitions
     return [(row.error_code, row.low_watermark) for row in rows]

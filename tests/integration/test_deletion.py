@@ -2,28 +2,27 @@
 
 import asyncio
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import SequencerLostError, StaleCheckpointError
-from bucketlog.model import SegmentId
-from bucketlog.verify import verify_log
-from metadata.sequencer.scripts import Verb as Ask
-from stateless_broker.epochs.committed import CommittedLog
-from tests.own_valkey import OwnValkey
-from tests.readable_log import readable_in
-from tests.rig import Rig, create_topic, outcome, produce, send, until
-from tests.several_brokers import Brokers, stored
-from tiered_storage import keys
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.floors import Floor, encode_floor
-from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
-from tiered_storage.log_reader import read_log
+from bucketlog.inspect.verify import verify_log
+from bucketlog.log_format.errors import SequencerLostError, StaleCheckpointError
+from bucketlog.log_format.model import SegmentId
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.sequencer.scripts import SequencerVerb as Ask
+from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.floors import Floor, encode_floor
+from bucketlog.tiered_storage.log_cut_reading import read_log
+from tests.rigs.broker_rig import Rig, create_topic, outcome, produce, send, until
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.readable_log import readable_in
+from tests.rigs.several_brokers import Brokers, stored
+from tests.servers.own_valkey import OwnValkey
 
 NONE = ErrorCode.none
-IDENTITY = ClusterIdentity(cluster_id=UUID(int=1), format_version=FORMAT_VERSION, created_ms=1)
 HOUR_MS = 3_600_000
 
 
@@ -51,7 +50,7 @@ async def write_two(rig: Rig) -> None:
 
 
 async def delete_topic(rig: Rig, name: str) -> None:
-    answer = await rig.call("delete_topics", 5, topic_names=[name], timeout=20_000)
+    answer = await rig.call(ApiKey.DELETE_TOPICS, 5, topic_names=[name], timeout=20_000)
     assert answer.responses[0].error_code is NONE
 
 
@@ -91,7 +90,6 @@ async def test_what_is_closed_and_holds_nothing_goes_after_the_safety_age(
     # topics `t` and `gone` created, `gone` deleted, and the seal
     assert await deleter.round() == 4
     assert names(brokers, chain) == [keys.number(seq) for seq in (2, 3, 4)]
-    assert brokers.memory.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
     assert verify_log(brokers.memory).damage == []
     assert len(names(brokers, keys.WRITERS)) == 2, "what is left must stay findable"
     assert rig.health.ready
@@ -181,7 +179,7 @@ async def test_a_broker_that_the_others_left_acknowledges_nothing_where_its_seal
     zombie = await brokers.start()
     await create_topic(zombie, "t", 4)
     assert await produce(zombie) == (NONE, 0)
-    zombie.heartbeat.cancel()
+    zombie.fall_silent()
     other = OwnValkey(tmp_path / "other")
     other.path.parent.mkdir()
     other.start()
@@ -234,7 +232,7 @@ async def test_who_publishes_on_anothers_behalf_looks_at_the_claims_too(brokers:
     brokers.claim(2)
     rig.epochs.work._claims._looked = None
     before = rig.sequencer.calls[Ask.PUBLISH]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(SequencerLostError, match="epoch 2 is claimed"):
             await rig.epochs.work._sealer.close(there)
     assert rig.sequencer.calls[Ask.PUBLISH] == before

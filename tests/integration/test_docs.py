@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.embedded import EmbeddedCluster
-from tests.scenarios.schema_registry import Registry
+from bucketlog.embedded.cluster import EmbeddedCluster
+from tests.servers.schema_registry import Registry
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "localhost:9092"

@@ -13,20 +13,20 @@ from crc32c import crc32c
 import bucketlog
 from bucketlog import Topic
 from bucketlog.client.options import Compression
-from bucketlog.doctor.digest import LogDigest, differences
-from bucketlog.doctor.of_bucket import digest_of_bucket
-from bucketlog.doctor.of_cluster import digest_of_cluster
-from bucketlog.errors import ConfigurationError, InvalidDataError
-from bucketlog.wire.batch import CRC_START, Codec
-from bucketlog.wire.records import Record, encode_batch
-from tests.broker_process import BrokerProcess, Start
-from tests.checkpoints import write_checkpoint
-from tests.shell import Shell
-from tests.written_log import START_MS, WrittenLog
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
-from tiered_storage.location import open_sync_bucket
+from bucketlog.inspect.doctor.digest import LogDigest, differences
+from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
+from bucketlog.inspect.doctor.of_cluster import digest_of_cluster
+from bucketlog.log_format.batch import CRC_START, Codec
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.records import DecodedRecord, encode_batch
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.location import open_sync_bucket
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.shell import Shell
+from tests.rigs.written_log import START_MS, WrittenLog
+from tests.servers.broker_process import BrokerProcess, Start
 
 CODECS: tuple[Compression, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 CONFIGURED, GONE = Topic("configured"), Topic("gone")
@@ -125,8 +125,8 @@ def test_a_batch_that_holds_no_records_is_named() -> None:
     log = WrittenLog(MemoryBucket())
     log.bucket.create(keys.CLUSTER, [identity.model_dump_json().encode()])
     log.create_topic("orders", 2)
-    log.append("orders", 1, [Record(0, START_MS, None, b"sound")])
-    batch = bytearray(encode_batch([Record(1, START_MS, None, b"plain")]))
+    log.append("orders", 1, [DecodedRecord(0, START_MS, None, b"sound")])
+    batch = bytearray(encode_batch([DecodedRecord(1, START_MS, None, b"plain")]))
     batch[22] |= Codec.GZIP
     struct.pack_into(">I", batch, 17, crc32c(bytes(batch[CRC_START:])))
     log.append_batch(log.partition("orders", 1), bytes(batch))

@@ -13,17 +13,17 @@ import psutil
 import pytest
 
 import bucketlog
-from bucketlog.embedded import ClusterStartError, EmbeddedCluster
-from bucketlog.embedded_ports import brokers_named
-from bucketlog.errors import ClusterInUseError, ConfigurationError
+from bucketlog.embedded.cluster import ClusterStartError, EmbeddedCluster
+from bucketlog.embedded.ports import brokers_named
+from bucketlog.log_format.errors import ClusterInUseError, ConfigurationError
+from tests.rigs.patience import PATIENCE_S, Deadline, eventually
 
 if TYPE_CHECKING:
-    from tests.components import Components
+    from tests.servers.components import Components
 
-GONE_WITHIN_S = 30.0
 HOLDER = """
 import sys
-from bucketlog.embedded import EmbeddedCluster
+from bucketlog.embedded.cluster import EmbeddedCluster
 with EmbeddedCluster(sys.argv[1]) as cluster:
     print(cluster.bootstrap, *cluster.pids.values(), flush=True)
     sys.stdin.read()
@@ -39,9 +39,9 @@ def is_running(pid: int) -> bool:
 
 
 def wait_gone(pids: list[int]) -> list[int]:
-    """Those that are still there after `GONE_WITHIN_S`."""
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while (left := [pid for pid in pids if is_running(pid)]) and time.monotonic() < deadline:
+    """Those that are still there after `PATIENCE_S`."""
+    deadline = Deadline()
+    while (left := [pid for pid in pids if is_running(pid)]) and not deadline.is_over:
         psutil.wait_procs([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)], 0.05)
     return left
 
@@ -49,10 +49,9 @@ def wait_gone(pids: list[int]) -> list[int]:
 def wait_until_alone(address: str) -> None:
     """Until the broker there tells clients of no other one any more."""
     host, port = address.split(":")
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while brokers_named(host, int(port), GONE_WITHIN_S) > 1:
-        assert time.monotonic() < deadline, "the dead are still members"
-        time.sleep(0.05)
+    eventually(
+        lambda: brokers_named(host, int(port), PATIENCE_S) == 1, "the dead are still members"
+    )
 
 
 def flush_text(bootstrap: str, text: str) -> bucketlog.Delivered:
@@ -204,7 +203,7 @@ def test_several_brokers_go_on_without_one_and_end_with_the_last(tmp_path: Path)
 def test_ready_means_that_each_broker_names_all(tmp_path: Path) -> None:
     slow = {"heartbeat_interval_ms": "700"}
     with EmbeddedCluster(tmp_path, brokers=3, settings=slow) as cluster:
-        named = [brokers_named(one.host, one.port, GONE_WITHIN_S) for one in cluster.members]
+        named = [brokers_named(one.host, one.port, PATIENCE_S) for one in cluster.members]
     assert named == [3, 3, 3]
 
 

@@ -7,19 +7,20 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.errors import SequencerError
-from bucketlog.model import SegmentId, TopicPartition
-from metadata.facts import OffsetRow, OffsetsCommitted
-from metadata.sequencer.requests import ControlStatus, WantedGroupEntry
-from metadata.sequencer.scripts import Verb as Ask
-from tests.own_valkey import OwnValkey
-from tests.rig import HELD, PATIENCE_S, Rig, create_topic, produce, until
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.faulty import Script, Verb
-from tiered_storage.segment import Seal, encode_seal
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.model import SegmentId, TopicIdPartition
+from bucketlog.metadata.facts import OffsetRow, OffsetsCommitted
+from bucketlog.metadata.sequencer.requests import FactStatus, WantedGroupEntry
+from bucketlog.metadata.sequencer.scripts import SequencerVerb as Ask
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.faulty import BucketVerb, ScriptedFaults
+from bucketlog.tiered_storage.segment import Seal, encode_seal
+from tests.rigs.broker_rig import HELD, Rig, create_topic, produce, until
+from tests.rigs.patience import PATIENCE_S
+from tests.servers.own_valkey import OwnValkey
 
-OK, NOT_COORDINATOR = ControlStatus.OK, ControlStatus.NOT_COORDINATOR
+OK, NOT_COORDINATOR = FactStatus.OK, FactStatus.NOT_COORDINATOR
 
 
 async def take(rig: Rig, broker: str = "one") -> int:
@@ -28,7 +29,7 @@ async def take(rig: Rig, broker: str = "one") -> int:
 
 async def commit(
     rig: Rig, term: int, offset: int, *, partition: int = 0, when_reserved: bool = False
-) -> ControlStatus:
+) -> FactStatus:
     topic = rig.view.topic("t")
     assert topic is not None
     row = OffsetRow(UUID(bytes=topic.topic_id), partition, offset, -1, "")
@@ -42,7 +43,7 @@ async def commit(
 def committed(rig: Rig, partition: int = 0) -> int | None:
     topic = rig.view.topic("t")
     assert topic is not None
-    row = rig.view.offsets("g").get(TopicPartition(topic.topic_id, partition))
+    row = rig.view.offsets("g").get(TopicIdPartition(topic.topic_id, partition))
     return None if row is None else row.offset
 
 
@@ -58,7 +59,7 @@ async def test_an_answered_commit_is_in_the_view_and_in_the_bucket(rig: Rig) -> 
 
 async def test_a_commit_may_be_answered_as_soon_as_it_is_reserved(rig: Rig) -> None:
     term = await take(rig)
-    rig.plan = Script({Verb.CREATE: [HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     assert await commit(rig, term, 5, when_reserved=True) is OK
     assert committed(rig) is None
     await until(partial(holds, rig, 1))
@@ -96,7 +97,7 @@ async def seal_next(rig: Rig, segment: SegmentId) -> None:
 async def test_void_commits_come_again_in_their_order(rig: Rig, when_reserved: bool) -> None:
     term = await take(rig)
     writer = rig.committer.writer
-    rig.plan = Script({Verb.CREATE: [HELD, HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD, HELD]})
     commits = []
     for number, partition in ((1, 0), (2, 0), (3, 1)):  # two in flight, one in the buffer
         sent = commit(rig, term, number, partition=partition, when_reserved=when_reserved)
@@ -114,7 +115,7 @@ async def test_a_void_commit_is_refused_once_the_group_was_taken(rig: Rig) -> No
     """It had been accepted; the bucket decided otherwise, and now it would come too late."""
     term = await take(rig)
     writer = rig.committer.writer
-    rig.plan = Script({Verb.CREATE: [HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     late = asyncio.create_task(commit(rig, term, 9))
     await until(lambda: rig.held == 1)
     taken = await rig.sequencer.take_group(rig.epoch, "g", "two")
@@ -145,7 +146,7 @@ async def test_commits_that_nobody_waits_for_use_no_memory(rig: Rig) -> None:
 
 async def test_commits_fail_when_writing_stops(rig: Rig) -> None:
     term = await take(rig)
-    rig.plan = Script({Verb.CREATE: [HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     in_flight = asyncio.create_task(commit(rig, term, 5))
     await until(lambda: rig.held == 1)
     rig.health.stop_writing("the test says so")

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from tests.own_valkey import OwnValkey
-from tests.rig import Rig, create_topic, outcome, produce, send, until
-from tests.several_brokers import Brokers
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.broker_rig import Rig, create_topic, outcome, produce, send, until
+from tests.rigs.several_brokers import Brokers
+from tests.servers.own_valkey import OwnValkey
 
 NONE = ErrorCode.none
 EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
@@ -21,12 +22,14 @@ async def create(rig: Rig, name: str, partitions: int, **configs: str) -> None:
     pairs = [{"name": key.replace("_", "."), "value": text} for key, text in configs.items()]
     topic = {"name": name, "num_partitions": partitions, "replication_factor": 1}
     topic |= {"configs": pairs, "assignments": ()}
-    answer = await rig.call("create_topics", 5, topics=[topic], timeout=20_000, validate_only=False)
+    answer = await rig.call(
+        ApiKey.CREATE_TOPICS, 5, topics=[topic], timeout=20_000, validate_only=False
+    )
     assert answer.topics[0].error_code is NONE
 
 
 async def delete(rig: Rig, name: str) -> None:
-    answer = await rig.call("delete_topics", 5, topic_names=[name], timeout=20_000)
+    answer = await rig.call(ApiKey.DELETE_TOPICS, 5, topic_names=[name], timeout=20_000)
     assert answer.responses[0].error_code is NONE
 
 
@@ -35,7 +38,7 @@ async def commit(rig: Rig, group: str, rows: list[tuple[int, int, int, str]]) ->
     names = ("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata")
     partitions = [dict(zip(names, row, strict=True)) for row in rows]
     answer = await rig.call(
-        "offset_commit",
+        ApiKey.OFFSET_COMMIT,
         8,
         group_id=group,
         generation_id_or_member_epoch=-1,
@@ -49,7 +52,7 @@ async def commit(rig: Rig, group: str, rows: list[tuple[int, int, int, str]]) ->
 async def told(rig: Rig) -> dict[object, Any]:
     """Everything that a client can be told of what is kept."""
     metadata = await rig.call(
-        "metadata",
+        ApiKey.METADATA,
         12,
         topics=None,
         allow_auto_topic_creation=False,
@@ -62,14 +65,14 @@ async def told(rig: Rig) -> dict[object, Any]:
     }
     for name, (_, count) in said["topics"].items():
         resource = {"resource_type": 2, "resource_name": name, "configuration_keys": None}
-        configs = await rig.call("describe_configs", 4, resources=[resource])
+        configs = await rig.call(ApiKey.DESCRIBE_CONFIGS, 4, resources=[resource])
         said[name, "configs"] = sorted(
             (row.name, row.value, row.config_source) for row in configs.results[0].configs
         )
         for at in (EARLIEST, LATEST, MAX_TIMESTAMP, BASE_MS, BASE_MS + 1):
             rows = [{"partition_index": number, "timestamp": at} for number in range(count)]
             offsets = await rig.call(
-                "list_offsets",
+                ApiKey.LIST_OFFSETS,
                 7,
                 replica_id=-1,
                 isolation_level=0,
@@ -79,10 +82,10 @@ async def told(rig: Rig) -> dict[object, Any]:
                 (row.partition_index, row.offset, row.timestamp, row.error_code)
                 for row in offsets.topics[0].partitions
             ]
-    listed = await rig.call("list_groups", 4, states_filter=[])
+    listed = await rig.call(ApiKey.LIST_GROUPS, 4, states_filter=[])
     said["groups"] = sorted(row.group_id for row in listed.groups)
     wanted = [{"group_id": name, "topics": None} for name in (*said["groups"], "h", "never")]
-    fetched = await rig.call("offset_fetch", 8, groups=wanted, require_stable=True)
+    fetched = await rig.call(ApiKey.OFFSET_FETCH, 8, groups=wanted, require_stable=True)
     said["offsets"] = [
         (
             group.group_id,
@@ -140,7 +143,7 @@ async def test_what_was_told_is_told_again(
     await create(rig, "again", 1)
     row = {"name": "t", "count": 3, "assignments": None}
     grown = await rig.call(
-        "create_partitions", 2, topics=[row], timeout=20_000, validate_only=False
+        ApiKey.CREATE_PARTITIONS, 2, topics=[row], timeout=20_000, validate_only=False
     )
     assert grown.results[0].error_code is NONE
     for partition in range(3):
@@ -149,10 +152,10 @@ async def test_what_was_told_is_told_again(
     await commit(rig, "h", [(0, 1, -1, "")])
     await commit(rig, "k", [(0, 1, -1, ""), (1, 1, -1, "")])
     await commit(rig, "g", [(0, 2, 1, "and am")])
-    deleted = await rig.call("delete_groups", 2, groups_names=["h"])
+    deleted = await rig.call(ApiKey.DELETE_GROUPS, 2, groups_names=["h"])
     assert deleted.results[0].error_code is NONE
     some = [{"name": "t", "partitions": [{"partition_index": 1}]}]
-    forgotten = await rig.call("offset_delete", 0, group_id="k", topics=some)
+    forgotten = await rig.call(ApiKey.OFFSET_DELETE, 0, group_id="k", topics=some)
     assert forgotten.error_code is NONE
     await delete(rig, "gone")
     await delete(rig, "again")
@@ -174,7 +177,9 @@ async def test_idempotent_producers_go_on(
     await create_topic(rig, "t", 4)
 
     async def new_id(rig: Rig) -> int:
-        answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+        answer = await rig.call(
+            ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=0
+        )
         assert answer.error_code is NONE
         return int(answer.producer_id)
 

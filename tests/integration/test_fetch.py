@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.wire.batch import read_header
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.conftest import MakeTopic
 from tests.integration.kafka_requests import fetch, fetch_values, produce
-from tests.wire_client import WireClient, build_batch
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.wire_client import WireClient, build_batch
 
 ROWS = [(b"k", b"v" * 100)] * 10
 BATCH = build_batch(ROWS)
@@ -18,7 +20,7 @@ BATCH = build_batch(ROWS)
 
 def topic_id(client: WireClient, topic: str) -> uuid.UUID:
     answer = client.call(
-        "metadata",
+        ApiKey.METADATA,
         12,
         topics=[{"topic_id": None, "name": topic}],
         allow_auto_topic_creation=False,
@@ -32,7 +34,7 @@ def topic_id(client: WireClient, topic: str) -> uuid.UUID:
 def fetch_by_id(client: WireClient, version: int, wanted: uuid.UUID, offset: int) -> Any:
     row = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
     topics = [{"topic_id": wanted, "partitions": [row]}]
-    answer = client.call("fetch", version, max_wait=0, min_bytes=1, topics=topics)
+    answer = client.call(ApiKey.FETCH, version, max_wait=0, min_bytes=1, topics=topics)
     assert answer.error_code == ErrorCode.none
     return answer.responses[0].partitions[0]
 
@@ -107,7 +109,7 @@ def test_limits_bound_what_follows(client: WireClient, make_topic: MakeTopic, li
         values["max_bytes"] = bound
     else:
         values["topics"][0]["partitions"][0]["partition_max_bytes"] = bound
-    data = client.call("fetch", 12, **values).responses[0].partitions[0].records
+    data = client.call(ApiKey.FETCH, 12, **values).responses[0].partitions[0].records
     assert 5 * len(BATCH) <= len(data) <= bound
 
 
@@ -115,11 +117,11 @@ def test_a_long_poll_ends_with_the_first_record(
     client: WireClient, make_topic: MakeTopic, broker: EmbeddedCluster
 ) -> None:
     topic = make_topic()
-    with WireClient(broker.bootstrap, timeout_s=60) as waiting:
+    with WireClient(broker.bootstrap, timeout_s=PATIENCE_S) as waiting:
         values = fetch_values(topic, 0) | {"max_wait": 600_000, "min_bytes": 1}
-        waiting.send("fetch", 12, **values)
+        waiting.send(ApiKey.FETCH, 12, **values)
         assert produce(client, topic, BATCH).error == ErrorCode.none
-        row = waiting.receive("fetch", 12).responses[0].partitions[0]
+        row = waiting.receive(ApiKey.FETCH, 12).responses[0].partitions[0]
         assert (row.error_code, row.high_watermark) == (ErrorCode.none, 10)
         assert row.records[16:] == BATCH[16:]
 
@@ -134,7 +136,7 @@ def test_a_session_is_answered_sessionless(client: WireClient, make_topic: MakeT
     topic = make_topic()
     produce(client, topic, BATCH)
     values = fetch_values(topic, 0) | {"session_epoch": 0}
-    answer = client.call("fetch", 12, **values)
+    answer = client.call(ApiKey.FETCH, 12, **values)
     assert (answer.error_code, answer.session_id) == (ErrorCode.none, 0)
     assert answer.responses[0].partitions[0].records[16:] == BATCH[16:]
 
@@ -148,7 +150,7 @@ def test_several_partitions_in_one_request(client: WireClient, make_topic: MakeT
         {"partition": number, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
         for number in range(3)
     ]
-    answer = client.call("fetch", 12, **values)
+    answer = client.call(ApiKey.FETCH, 12, **values)
     rows = {row.partition_index: row.records for row in answer.responses[0].partitions}
     assert {number: data[16:] for number, data in rows.items()} == dict.fromkeys(
         range(3), BATCH[16:]

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from bucketlog.embedded import EmbeddedCluster
-from tests.scenarios.frames import KINDS, Corpus, frames
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.models.frames import KINDS, Corpus, frames
 from tests.scenarios.fuzz import SETTINGS, fuzz
 
 COUNT = 1_500
@@ -21,7 +22,9 @@ def test_the_broker_outlives_bad_frames(tmp_path: Path) -> None:
 
 
 def test_frames_follow_from_the_seed() -> None:
-    corpus = Corpus({"produce": (3, 12), "fetch": (4, 16), "metadata": (0, 12)}, "topic")
+    corpus = Corpus(
+        {ApiKey.PRODUCE: (3, 12), ApiKey.FETCH: (4, 16), ApiKey.METADATA: (0, 12)}, "topic"
+    )
     first = list(frames(corpus, 200, 5))
     assert first == list(frames(corpus, 200, 5))
     assert first != list(frames(corpus, 200, 6))

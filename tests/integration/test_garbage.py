@@ -6,21 +6,19 @@ import logging
 
 import pytest
 
-from bucketlog.garbage import Found, find_garbage
+from bucketlog.inspect.garbage import GarbageReport, find_garbage
+from bucketlog.tiered_storage.deletion import GarbageKind
 from tests.integration.test_compaction import SOON, compact, everything, write
 from tests.integration.test_deletion import (
     HOUR_MS,
-    IDENTITY,
     Clock,
     delete_topic,
     second_epoch,
     write_two,
 )
-from tests.own_valkey import OwnValkey
-from tests.rig import Rig, create_topic
-from tests.several_brokers import Brokers
-from tiered_storage import keys
-from tiered_storage.deletion import Kind
+from tests.rigs.broker_rig import Rig, create_topic
+from tests.rigs.several_brokers import Brokers
+from tests.servers.own_valkey import OwnValkey
 
 AGE_MS = 24 * HOUR_MS
 
@@ -30,12 +28,11 @@ def clock(brokers: Brokers) -> Clock:
     return Clock(brokers)
 
 
-def found(brokers: Brokers) -> Found:
-    brokers.memory.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
+def found(brokers: Brokers) -> GarbageReport:
     return find_garbage(brokers.memory, safety_age_ms=AGE_MS)
 
 
-def due(brokers: Brokers, when: str) -> dict[str, Kind]:
+def due(brokers: Brokers, when: str) -> dict[str, GarbageKind]:
     return {one.key: one.kind for one in found(brokers).garbage if one.due == when}
 
 
@@ -52,7 +49,7 @@ async def round_deletes(rig: Rig, brokers: Brokers) -> set[str]:
 async def test_chains_of_an_earlier_epoch(
     valkey: OwnValkey, brokers: Brokers, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "stateless_broker.duties.deletion")
+    caplog.set_level(logging.INFO, "bucketlog.stateless_broker.duties.deletion")
     rig, chain = await second_epoch(valkey, brokers)
     assert found(brokers).garbage == [], "no checkpoint covers anything"
     await delete_topic(rig, "t")
@@ -61,10 +58,10 @@ async def test_chains_of_an_earlier_epoch(
     assert due(brokers, "now") == {}
     later = due(brokers, "later")
     assert {kind for key, kind in later.items() if key.startswith(chain)} == {
-        Kind.SEALS,
-        Kind.SEGMENTS,
+        GarbageKind.SEALS,
+        GarbageKind.SEGMENTS,
     }
-    assert list(later.values()).count(Kind.REGISTRATIONS) == 1
+    assert list(later.values()).count(GarbageKind.REGISTRATIONS) == 1
     assert not await round_deletes(rig, brokers), "it lays the floor"
     clock.pass_hours(23)
     await write_two(rig)
@@ -75,7 +72,7 @@ async def test_chains_of_an_earlier_epoch(
     assert later.keys() <= now.keys()
     assert await round_deletes(rig, brokers) == now.keys()
     counted = rig.epochs.work._broker.upkeep.deleted_by_kind
-    for kind in (Kind.SEALS, Kind.SEGMENTS, Kind.REGISTRATIONS):
+    for kind in (GarbageKind.SEALS, GarbageKind.SEGMENTS, GarbageKind.REGISTRATIONS):
         assert counted[kind] == list(now.values()).count(kind) > 0
         assert any(
             record.message.endswith(f": {counted[kind]} {kind}") for record in caplog.records
@@ -94,8 +91,8 @@ async def test_tiers(brokers: Brokers, clock: Clock) -> None:
     await write(a, 1)
     assert await a.checkpointer.write() is not None
     later = due(brokers, "later")
-    assert list(later.values()).count(Kind.ORPHANS) == 4
-    assert {Kind.TIER_OBJECTS, Kind.SEGMENTS} <= set(later.values())
+    assert list(later.values()).count(GarbageKind.ORPHANS) == 4
+    assert {GarbageKind.TIER_OBJECTS, GarbageKind.SEGMENTS} <= set(later.values())
     deleted: set[str] = set()
     for _ in range(4):
         for _ in range(2):
@@ -107,7 +104,7 @@ async def test_tiers(brokers: Brokers, clock: Clock) -> None:
         deleted |= gone
         clock.pass_hours(25)
     assert later.keys() <= deleted
-    assert not {Kind.TIER_OBJECTS, Kind.ORPHANS} & set(due(brokers, "later").values())
+    assert not {GarbageKind.TIER_OBJECTS, GarbageKind.ORPHANS} & set(due(brokers, "later").values())
     assert [rows[: len(before[0])] for rows in await everything(a)] == before
 
 

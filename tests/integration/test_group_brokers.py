@@ -5,11 +5,13 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from metadata.sequencer.scripts import Verb
-from stateless_broker.membership import Membership
-from tests.groups import subscription
-from tests.rig import PATIENCE_S, Rig, until
-from tests.several_brokers import QUICK, Brokers, come_back, fall_silent
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.sequencer.scripts import SequencerVerb
+from bucketlog.stateless_broker.membership import Membership
+from tests.models.groups import subscription
+from tests.rigs.broker_rig import Rig, until
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.several_brokers import QUICK, Brokers
 
 NO_DELAY = QUICK | {"group_initial_rebalance_delay_ms": 0}
 
@@ -33,7 +35,7 @@ async def members_are(count: int, *rigs: Rig) -> None:
 
 def send_join(rig: Rig, group: str, member_id: str = "") -> "asyncio.Task[Any]":
     return rig.send(
-        "join_group",
+        ApiKey.JOIN_GROUP,
         3,
         group_id=group,
         session_timeout=30_000,
@@ -55,7 +57,7 @@ async def join(rig: Rig, group: str) -> tuple[str, int]:
     assert joined.error_code is ErrorCode.none
     member_id, generation = str(joined.member_id), int(joined.generation_id)
     synced = await rig.call(
-        "sync_group",
+        ApiKey.SYNC_GROUP,
         3,
         group_id=group,
         generation_id=generation,
@@ -69,7 +71,7 @@ async def join(rig: Rig, group: str) -> tuple[str, int]:
 async def beat(rig: Rig, group: str, member: tuple[str, int]) -> ErrorCode:
     member_id, generation = member
     found = await rig.call(
-        "heartbeat", 3, group_id=group, generation_id=generation, member_id=member_id
+        ApiKey.HEARTBEAT, 3, group_id=group, generation_id=generation, member_id=member_id
     )
     return ErrorCode(found.error_code)
 
@@ -77,7 +79,7 @@ async def beat(rig: Rig, group: str, member: tuple[str, int]) -> ErrorCode:
 async def commit(rig: Rig, group: str, member: tuple[str, int], offset: int) -> ErrorCode:
     row = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
     found = await rig.call(
-        "offset_commit",
+        ApiKey.OFFSET_COMMIT,
         8,
         group_id=group,
         generation_id_or_member_epoch=member[1],
@@ -89,14 +91,14 @@ async def commit(rig: Rig, group: str, member: tuple[str, int], offset: int) -> 
 
 async def committed(rig: Rig, group: str) -> int | ErrorCode:
     wanted = {"group_id": group, "topics": [{"name": "t", "partition_indexes": (0,)}]}
-    found = await rig.call("offset_fetch", 8, groups=[wanted], require_stable=True)
+    found = await rig.call(ApiKey.OFFSET_FETCH, 8, groups=[wanted], require_stable=True)
     if found.groups[0].error_code is not ErrorCode.none:
         return ErrorCode(found.groups[0].error_code)
     return int(found.groups[0].topics[0].partitions[0].committed_offset)
 
 
 async def coordinator(rig: Rig, group: str) -> tuple[ErrorCode, int]:
-    found = await rig.call("find_coordinator", 4, key_type=0, coordinator_keys=[group])
+    found = await rig.call(ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=[group])
     return ErrorCode(found.coordinators[0].error_code), found.coordinators[0].node_id
 
 
@@ -113,7 +115,7 @@ async def test_all_brokers_name_one_coordinator_and_only_it_serves(brokers: Brok
         assert await commit(other, group, member, 1) is ErrorCode.not_coordinator
         assert await committed(other, group) is ErrorCode.not_coordinator
         assert await commit(rig, group, member, 1) is ErrorCode.none
-    listed = [await rig.call("list_groups", 4, states_filter=[]) for rig in (first, second)]
+    listed = [await rig.call(ApiKey.LIST_GROUPS, 4, states_filter=[]) for rig in (first, second)]
     assert [len(each.groups) for each in listed] == [1, 1], "each group is listed once"
 
 
@@ -123,7 +125,7 @@ async def test_a_group_outlives_its_coordinator_without_a_rebalance(brokers: Bro
     group = group_of(first.membership, first)
     member = await join(first, group)
     assert await commit(first, group, member, 7) is ErrorCode.none
-    fall_silent(first)
+    first.fall_silent()
     await members_are(1, second)
     assert await beat(second, group, member) is ErrorCode.none
     assert await committed(second, group) == 7
@@ -132,7 +134,7 @@ async def test_a_group_outlives_its_coordinator_without_a_rebalance(brokers: Bro
     assert await beat(first, group, member) is ErrorCode.not_coordinator
     assert await commit(first, group, member, 9) is ErrorCode.not_coordinator
     assert (await coordinator(first, group))[0] is ErrorCode.coordinator_not_available
-    come_back(first)
+    first.come_back()
     await members_are(2, first, second)
     assert await beat(second, group, member) is ErrorCode.not_coordinator
     assert await beat(first, group, member) is ErrorCode.none, "it took the group anew"
@@ -143,12 +145,12 @@ async def test_members_that_wait_are_sent_on_when_a_broker_joins(brokers: Broker
     first, second = await brokers.pair(**NO_DELAY)
     await members_are(2, first, second)
     group = group_of(first.membership, second)
-    fall_silent(second)
+    second.fall_silent()
     await members_are(1, first)
     member = await join(first, group)
     waiting = send_join(first, group)  # the first member does not come
     assert await beat(first, group, member) is ErrorCode.rebalance_in_progress
-    come_back(second)
+    second.come_back()
     assert (await answer(waiting)).error_code is ErrorCode.not_coordinator
     await members_are(2, first, second)
     assert await beat(second, group, member) is ErrorCode.rebalance_in_progress
@@ -172,11 +174,11 @@ async def test_a_coordinator_without_redis_stands_back(brokers: Brokers) -> None
     await members_are(2, first, second)
     group = group_of(first.membership, first)
     member = await join(first, group)
-    first.sequencer.hold(Verb.STORE_GROUP)
+    first.sequencer.hold(SequencerVerb.STORE_GROUP)
     waiting = send_join(first, group, member[0])  # a change that cannot be stored
     await until(lambda: first.sequencer.held == 1)
-    fall_silent(first)
-    await until(lambda: not first.membership.is_heard)
+    first.fall_silent()
+    await until(lambda: not first.membership.is_session_live)
     assert await beat(first, group, member) is ErrorCode.not_coordinator
     await members_are(1, second)
     assert await beat(second, group, member) is ErrorCode.none

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from stateless_broker.membership import NAME_CHARS_KEPT
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.stateless_broker.membership import NAME_CHARS_KEPT
 from tests.integration.conftest import MakeTopic
-from tests.rig import Rig
-from tests.wire_client import WireClient
+from tests.rigs.broker_rig import Rig
+from tests.rigs.wire_client import WireClient
 
 FRESH = itertools.count()
 
@@ -44,11 +45,11 @@ def test_a_fetch_shows_the_commits_that_its_connection_sent_before(
     """Without waiting for their answers, and without asking for stable offsets."""
     topic = make_topic()
     for offset in range(1, 20):
-        client.send("offset_commit", 8, **commit_values(group, topic, offset))
-        client.send("offset_fetch", 8, groups=[wanted_of(group)], require_stable=False)
-        answer = client.receive("offset_commit", 8)
+        client.send(ApiKey.OFFSET_COMMIT, 8, **commit_values(group, topic, offset))
+        client.send(ApiKey.OFFSET_FETCH, 8, groups=[wanted_of(group)], require_stable=False)
+        answer = client.receive(ApiKey.OFFSET_COMMIT, 8)
         assert answer.topics[0].partitions[0].error_code is ErrorCode.none
-        found = client.receive("offset_fetch", 8).groups[0]
+        found = client.receive(ApiKey.OFFSET_FETCH, 8).groups[0]
         assert found.topics[0].partitions[0].committed_offset == offset
 
 
@@ -57,7 +58,7 @@ def test_a_group_is_described_once_however_often_it_is_named(
 ) -> None:
     other = f"{group}-other"
     found = client.call(
-        "describe_groups", 5, include_authorized_operations=False, groups=[group, other] * 50
+        ApiKey.DESCRIBE_GROUPS, 5, include_authorized_operations=False, groups=[group, other] * 50
     )
     assert [each.group_id for each in found.groups] == [group, other]
 
@@ -66,9 +67,9 @@ def test_offsets_of_a_group_are_fetched_once_by_a_request(
     client: WireClient, make_topic: MakeTopic, group: str
 ) -> None:
     topic = make_topic()
-    client.call("offset_commit", 8, **commit_values(group, topic, 3))
+    client.call(ApiKey.OFFSET_COMMIT, 8, **commit_values(group, topic, 3))
     groups = [wanted_of(group), wanted_of("nobody"), wanted_of(group)]
-    found = client.call("offset_fetch", 8, groups=groups, require_stable=False).groups
+    found = client.call(ApiKey.OFFSET_FETCH, 8, groups=groups, require_stable=False).groups
     assert [each.group_id for each in found] == [group, "nobody", group]
     errors = [each.error_code for each in found]
     assert errors == [ErrorCode.none, ErrorCode.none, ErrorCode.invalid_request]
@@ -80,9 +81,9 @@ def test_a_request_of_too_many_items_ends_its_connection_alone(
 ) -> None:
     """They would keep the broker busy for longer than others take it for alive."""
     members = [{"member_id": ""}] * 100_001
-    client.send("leave_group", 3, group_id=group, members=members)
+    client.send(ApiKey.LEAVE_GROUP, 3, group_id=group, members=members)
     assert client.read_frame() is None
-    assert other.call("list_groups", 0).error_code is ErrorCode.none
+    assert other.call(ApiKey.LIST_GROUPS, 0).error_code is ErrorCode.none
 
 
 async def test_long_names_are_not_kept(rig: Rig) -> None:

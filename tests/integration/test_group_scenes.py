@@ -1,6 +1,5 @@
 """What the introductions to Kafka show of consumer groups, seen through the SDK."""
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -12,9 +11,8 @@ import pytest
 import bucketlog
 from bucketlog import Log, Record, Topic
 from bucketlog.client.membership import Assignor
-from bucketlog.embedded import EmbeddedCluster
-from tests.group_members import (
-    PATIENCE_S,
+from bucketlog.embedded.cluster import EmbeddedCluster
+from tests.rigs.group_members import (
     QUICK_SESSIONS,
     SESSION_S,
     Text,
@@ -25,7 +23,8 @@ from tests.group_members import (
     spots,
     worker,
 )
-from tests.scenarios.cluster import running_cluster
+from tests.rigs.patience import Deadline
+from tests.servers.cluster import running_cluster
 
 EACH = 40
 _numbers = count()
@@ -232,10 +231,10 @@ def test_at_least_once_across_a_crash(log: Log, name: str) -> None:
             assert process.next() == (0, at)
             process.finish()
         assert process.next() == (0, 7)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = Deadline("what is done is not committed")
         while (now := committed(log, name)) != 7:
             assert now is None or now < 7, "what it works on is not done"
-            assert time.monotonic() < deadline
+            deadline.check()
         process.kill()
     left = rest_of(log, topic, name)
     assert [record.offset for record in left] == list(range(7, EACH))

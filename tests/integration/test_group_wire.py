@@ -6,23 +6,24 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.embedded import EmbeddedCluster
-from tests.groups import subscription
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.conftest import MakeTopic
-from tests.wire_client import API_KEYS, WireClient, supported_versions
+from tests.models.groups import subscription
+from tests.rigs.wire_client import WireClient, supported_versions
 
 CLASSIC_APIS = {
-    "offset_commit": range(2, 11),
-    "offset_fetch": range(1, 11),
-    "find_coordinator": range(7),
-    "join_group": range(10),
-    "heartbeat": range(5),
-    "leave_group": range(6),
-    "sync_group": range(6),
-    "describe_groups": range(7),
-    "list_groups": range(6),
-    "delete_groups": range(3),
-    "offset_delete": range(1),
+    ApiKey.OFFSET_COMMIT: range(2, 11),
+    ApiKey.OFFSET_FETCH: range(1, 11),
+    ApiKey.FIND_COORDINATOR: range(7),
+    ApiKey.JOIN_GROUP: range(10),
+    ApiKey.HEARTBEAT: range(5),
+    ApiKey.LEAVE_GROUP: range(6),
+    ApiKey.SYNC_GROUP: range(6),
+    ApiKey.DESCRIBE_GROUPS: range(7),
+    ApiKey.LIST_GROUPS: range(6),
+    ApiKey.DELETE_GROUPS: range(3),
+    ApiKey.OFFSET_DELETE: range(1),
 }
 """As Apache Kafka 4.3 has them."""
 _groups = itertools.count()
@@ -47,7 +48,7 @@ def join_values(group: str, member_id: str = "", version: int = 5, **wanted: Any
 
 
 def join(client: WireClient, group: str, version: int = 5, **wanted: Any) -> Any:
-    return client.call("join_group", version, **join_values(group, version=version, **wanted))
+    return client.call(ApiKey.JOIN_GROUP, version, **join_values(group, version=version, **wanted))
 
 
 def member_of(client: WireClient, group: str) -> tuple[str, int]:
@@ -66,7 +67,7 @@ def sync(
     client: WireClient, group: str, member_id: str, generation: int, assignment: bytes = b""
 ) -> Any:
     return client.call(
-        "sync_group",
+        ApiKey.SYNC_GROUP,
         3,
         group_id=group,
         generation_id=generation,
@@ -77,7 +78,7 @@ def sync(
 
 def beat(client: WireClient, group: str, member_id: str, generation: int) -> ErrorCode:
     answer = client.call(
-        "heartbeat", 3, group_id=group, generation_id=generation, member_id=member_id
+        ApiKey.HEARTBEAT, 3, group_id=group, generation_id=generation, member_id=member_id
     )
     return ErrorCode(answer.error_code)
 
@@ -95,7 +96,7 @@ def commit(
 ) -> ErrorCode:
     row = {"partition_index": partition, "committed_offset": offset}
     answer = client.call(
-        "offset_commit",
+        ApiKey.OFFSET_COMMIT,
         version,
         group_id=group,
         generation_id_or_member_epoch=member[1],
@@ -108,14 +109,14 @@ def commit(
 
 def described(client: WireClient, group: str, version: int = 5) -> Any:
     answer = client.call(
-        "describe_groups", version, groups=[group], include_authorized_operations=False
+        ApiKey.DESCRIBE_GROUPS, version, groups=[group], include_authorized_operations=False
     )
     return answer.groups[0]
 
 
 def fetched(client: WireClient, group: str, topic: str, partitions: tuple[int, ...]) -> list[int]:
     wanted = {"group_id": group, "topics": [{"name": topic, "partition_indexes": partitions}]}
-    answer = client.call("offset_fetch", 8, groups=[wanted], require_stable=True)
+    answer = client.call(ApiKey.OFFSET_FETCH, 8, groups=[wanted], require_stable=True)
     assert answer.groups[0].error_code is ErrorCode.none
     return [row.committed_offset for row in answer.groups[0].topics[0].partitions]
 
@@ -123,12 +124,11 @@ def fetched(client: WireClient, group: str, topic: str, partitions: tuple[int, .
 def test_the_versions_are_apache_kafkas(client: WireClient) -> None:
     offered = {
         row.api_key: range(row.min_version, row.max_version + 1)
-        for row in client.call("api_versions", 2).api_keys
+        for row in client.call(ApiKey.API_VERSIONS, 2).api_keys
     }
-    for name, versions in CLASSIC_APIS.items():
-        key = API_KEYS[name]
-        assert offered[key] == versions, name
-        assert set(versions) <= set(supported_versions(name))
+    for key, versions in CLASSIC_APIS.items():
+        assert offered[key] == versions, key.message_name
+        assert set(versions) <= set(supported_versions(key))
 
 
 @pytest.mark.parametrize("version", range(10))
@@ -145,9 +145,9 @@ def test_the_empty_group_id_takes_no_members(client: WireClient) -> None:
     assert join(client, "").error_code is ErrorCode.invalid_group_id
     assert sync(client, "", "m", 1).error_code is ErrorCode.invalid_group_id
     assert beat(client, "", "m", 1) is ErrorCode.invalid_group_id
-    left = client.call("leave_group", 3, group_id="", members=[{"member_id": "m"}])
+    left = client.call(ApiKey.LEAVE_GROUP, 3, group_id="", members=[{"member_id": "m"}])
     assert left.error_code is ErrorCode.invalid_group_id
-    deleted = client.call("offset_delete", 0, group_id="", topics=[])
+    deleted = client.call(ApiKey.OFFSET_DELETE, 0, group_id="", topics=[])
     assert deleted.error_code is ErrorCode.invalid_group_id
 
 
@@ -167,10 +167,10 @@ def test_members_that_are_none(client: WireClient, group: str) -> None:
     assert beat(client, group, member_id, generation + 1) is ErrorCode.illegal_generation
     assert beat(client, group, "x", generation) is ErrorCode.unknown_member_id
     assert sync(client, group, "x", generation).error_code is ErrorCode.unknown_member_id
-    old = client.call("leave_group", 1, group_id=group, member_id="x")
+    old = client.call(ApiKey.LEAVE_GROUP, 1, group_id=group, member_id="x")
     assert old.error_code is ErrorCode.unknown_member_id
     members = [{"member_id": member_id}, {"member_id": "x"}]
-    left = client.call("leave_group", 3, group_id=group, members=members)
+    left = client.call(ApiKey.LEAVE_GROUP, 3, group_id=group, members=members)
     assert left.error_code is ErrorCode.none
     assert [each.error_code for each in left.members] == [
         ErrorCode.none,
@@ -180,7 +180,7 @@ def test_members_that_are_none(client: WireClient, group: str) -> None:
 
 def test_sync_names_its_protocol(client: WireClient, group: str) -> None:
     answer = client.call(
-        "sync_group", 5, group_id=group, generation_id=1, member_id="m", assignments=[]
+        ApiKey.SYNC_GROUP, 5, group_id=group, generation_id=1, member_id="m", assignments=[]
     )
     assert answer.error_code is ErrorCode.inconsistent_group_protocol
 
@@ -191,13 +191,13 @@ def test_a_member_leaves_behind_its_own_join(
     """It may be gone before that is answered: nobody is to wait for it then."""
     member_id, generation = member_of(client, group)
     second = join(other, group).member_id
-    other.send("join_group", 5, **join_values(group, second))
+    other.send(ApiKey.JOIN_GROUP, 5, **join_values(group, second))
     while beat(client, group, member_id, generation) is not ErrorCode.rebalance_in_progress:
         pass
     leaving = {"member_id": second, "group_instance_id": None}
-    other.send("leave_group", 3, group_id=group, members=[leaving])
-    assert other.receive("join_group", 5).error_code is ErrorCode.unknown_member_id
-    assert other.receive("leave_group", 3).error_code is ErrorCode.none
+    other.send(ApiKey.LEAVE_GROUP, 3, group_id=group, members=[leaving])
+    assert other.receive(ApiKey.JOIN_GROUP, 5).error_code is ErrorCode.unknown_member_id
+    assert other.receive(ApiKey.LEAVE_GROUP, 3).error_code is ErrorCode.none
     again = join(client, group, member_id=member_id)
     assert again.generation_id == generation + 1
     assert [each.member_id for each in again.members] == [member_id]
@@ -218,7 +218,7 @@ def test_every_version_of_committing(
 def test_committing_by_topic_id(client: WireClient, group: str, make_topic: MakeTopic) -> None:
     topic = make_topic()
     (found,) = client.call(
-        "metadata",
+        ApiKey.METADATA,
         12,
         topics=[{"name": topic, "topic_id": None}],
         include_topic_authorized_operations=False,
@@ -227,7 +227,7 @@ def test_committing_by_topic_id(client: WireClient, group: str, make_topic: Make
 
     def commit_to(topic_id: Any) -> Any:
         return client.call(
-            "offset_commit",
+            ApiKey.OFFSET_COMMIT,
             10,
             group_id=group,
             generation_id_or_member_epoch=-1,
@@ -237,7 +237,7 @@ def test_committing_by_topic_id(client: WireClient, group: str, make_topic: Make
 
     assert commit_to(found.topic_id).partitions[0].error_code is ErrorCode.none
     assert commit_to(None).partitions[0].error_code is ErrorCode.unknown_topic_id
-    answer = client.call("offset_fetch", 10, groups=[{"group_id": group, "topics": None}])
+    answer = client.call(ApiKey.OFFSET_FETCH, 10, groups=[{"group_id": group, "topics": None}])
     (row_of_topic,) = answer.groups[0].topics
     assert row_of_topic.topic_id == found.topic_id
     assert row_of_topic.partitions[0].committed_offset == 9
@@ -266,13 +266,13 @@ def test_fetching_of_one_group(
     topic = make_topic(3)
     assert commit(client, group, topic, 4, partition=1, metadata=None) is ErrorCode.none
     wanted = [{"name": topic, "partition_indexes": (0, 1)}]
-    answer = client.call("offset_fetch", version, group_id=group, topics=wanted)
+    answer = client.call(ApiKey.OFFSET_FETCH, version, group_id=group, topics=wanted)
     rows = [(row.committed_offset, row.metadata) for row in answer.topics[0].partitions]
     assert rows == [(-1, ""), (4, "")]
     if version >= 2:
-        everything = client.call("offset_fetch", version, group_id=group, topics=None)
+        everything = client.call(ApiKey.OFFSET_FETCH, version, group_id=group, topics=None)
         assert [row.partition_index for row in everything.topics[0].partitions] == [1]
-        nothing = client.call("offset_fetch", version, group_id="nobodys", topics=None)
+        nothing = client.call(ApiKey.OFFSET_FETCH, version, group_id="nobodys", topics=None)
         assert (nothing.error_code, nothing.topics) == (ErrorCode.none, ())
 
 
@@ -281,7 +281,7 @@ def test_a_deleted_topics_offsets_are_gone(
 ) -> None:
     topic = make_topic()
     assert commit(client, group, topic, 4) is ErrorCode.none
-    client.call("delete_topics", 5, topic_names=[topic], timeout=20_000)
+    client.call(ApiKey.DELETE_TOPICS, 5, topic_names=[topic], timeout=20_000)
     assert fetched(client, group, topic, (0,)) == [-1]
     assert described(client, group, 6).error_code is ErrorCode.group_id_not_found
 
@@ -311,7 +311,7 @@ def test_listing_goes_by_state_and_type(
     assert commit(client, simple, make_topic(), 1) is ErrorCode.none
 
     def listed(version: int, **wanted: Any) -> dict[str, Any]:
-        answer = client.call("list_groups", version, **wanted)
+        answer = client.call(ApiKey.LIST_GROUPS, version, **wanted)
         return {row.group_id: row for row in answer.groups}
 
     everything = listed(5)
@@ -333,11 +333,11 @@ def test_deleting_groups(client: WireClient, group: str, make_topic: MakeTopic) 
     assert commit(client, group, topic, 1, member=(member_id, generation)) is ErrorCode.none
 
     def delete() -> list[ErrorCode]:
-        answer = client.call("delete_groups", 2, groups_names=[group, "nobodys"])
+        answer = client.call(ApiKey.DELETE_GROUPS, 2, groups_names=[group, "nobodys"])
         return [ErrorCode(row.error_code) for row in answer.results]
 
     assert delete() == [ErrorCode.non_empty_group, ErrorCode.group_id_not_found]
-    client.call("leave_group", 3, group_id=group, members=[{"member_id": member_id}])
+    client.call(ApiKey.LEAVE_GROUP, 3, group_id=group, members=[{"member_id": member_id}])
     assert delete() == [ErrorCode.none, ErrorCode.group_id_not_found]
     assert fetched(client, group, topic, (0,)) == [-1]
     assert delete() == [ErrorCode.group_id_not_found, ErrorCode.group_id_not_found]
@@ -349,7 +349,7 @@ def test_deleting_offsets(client: WireClient, group: str, make_topic: MakeTopic)
     wanted = [{"name": topic, "partitions": rows}, {"name": "nowhere", "partitions": rows[:1]}]
 
     def delete() -> Any:
-        return client.call("offset_delete", 0, group_id=group, topics=wanted)
+        return client.call(ApiKey.OFFSET_DELETE, 0, group_id=group, topics=wanted)
 
     assert delete().error_code is ErrorCode.group_id_not_found
     for number in range(2):
@@ -369,8 +369,10 @@ def test_deleting_offsets(client: WireClient, group: str, make_topic: MakeTopic)
 def test_finding_the_coordinator(client: WireClient, broker: EmbeddedCluster, version: int) -> None:
     if version < 4:
         wanted = {"key": "g"} | ({"key_type": 0} if version else {})
-        found = [client.call("find_coordinator", version, **wanted)]
+        found = [client.call(ApiKey.FIND_COORDINATOR, version, **wanted)]
     else:
-        answer = client.call("find_coordinator", version, key_type=0, coordinator_keys=["g", "h"])
+        answer = client.call(
+            ApiKey.FIND_COORDINATOR, version, key_type=0, coordinator_keys=["g", "h"]
+        )
         found = list(answer.coordinators)
     assert {(each.error_code, each.port) for each in found} == {(ErrorCode.none, broker.port)}

@@ -6,14 +6,14 @@ from uuid import uuid4
 
 import pytest
 
-from bucketlog.model import Buffer
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends.location import S3Options, open_bucket
+from bucketlog.tiered_storage.bucket import Bucket
+from bucketlog.tiered_storage.counting import CountingBucket
+from bucketlog.tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
+from bucketlog.tiered_storage.segment import body_crc32c
 from localstack.servers import RunningStore
-from tests.scenarios.slow_puts import SlowPuts
-from tiered_storage.bucket import Bucket
-from tiered_storage.counting import CountingBucket
-from tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
-from tiered_storage.location import S3Options, open_bucket
-from tiered_storage.segment import body_crc32c
+from localstack.slow_puts import SlowPuts
 
 BUCKET = "bucketlog-hedged"
 FOR_EVER_S = 3_600.0

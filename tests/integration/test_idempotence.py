@@ -3,7 +3,8 @@
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.embedded import EmbeddedCluster
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.conftest import MakeTopic
 from tests.integration.kafka_requests import (
     LATEST,
@@ -12,11 +13,13 @@ from tests.integration.kafka_requests import (
     produce_values,
     produced,
 )
-from tests.wire_client import WireClient, build_batch
+from tests.rigs.wire_client import WireClient, build_batch
 
 
 def new_producer(client: WireClient) -> int:
-    answer = client.call("init_producer_id", 4, transactional_id=None, transaction_timeout=60_000)
+    answer = client.call(
+        ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=60_000
+    )
     assert answer.error_code == ErrorCode.none
     assert answer.producer_epoch == 0
     return int(answer.producer_id)
@@ -31,7 +34,7 @@ def batch(producer_id: int, sequence: int, *, epoch: int = 0, count: int = 2) ->
 def test_producer_ids_are_unique(client: WireClient, version: int) -> None:
     ids = {
         client.call(
-            "init_producer_id", version, transactional_id=None, transaction_timeout=60_000
+            ApiKey.INIT_PRODUCER_ID, version, transactional_id=None, transaction_timeout=60_000
         ).producer_id
         for _ in range(50)
     }
@@ -63,7 +66,7 @@ def test_duplicates_in_flight_together(client: WireClient, make_topic: MakeTopic
     """The later ones wait for the outcome of the first."""
     topic, producer = make_topic(), new_producer(client)
     for _ in range(10):
-        client.send("produce", 9, **produce_values(topic, batch(producer, 0)))
+        client.send(ApiKey.PRODUCE, 9, **produce_values(topic, batch(producer, 0)))
     assert [produced(client)[:2] for _ in range(10)] == [(ErrorCode.none, 0)] * 10
     assert list_offset(client, topic, LATEST)[1] == 2
 
@@ -71,7 +74,7 @@ def test_duplicates_in_flight_together(client: WireClient, make_topic: MakeTopic
 def test_five_in_flight_keep_their_order(client: WireClient, make_topic: MakeTopic) -> None:
     topic, producer = make_topic(), new_producer(client)
     for number in range(5):
-        client.send("produce", 9, **produce_values(topic, batch(producer, 2 * number)))
+        client.send(ApiKey.PRODUCE, 9, **produce_values(topic, batch(producer, 2 * number)))
     assert [produced(client)[:2] for _ in range(5)] == [(0, 2 * n) for n in range(5)]
 
 

@@ -8,14 +8,14 @@ import pytest
 from kio.schema.errors import ErrorCode
 from redis import Redis
 
-from bucketlog.errors import ClusterInUseError
-from metadata.sequencer.redis_keys import key_prefix
-from metadata.sequencer.scripts import Verb as Ask
-from tests.own_valkey import OwnValkey
-from tests.rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
-from tests.several_brokers import QUICK, Brokers, come_back, fall_silent, stored
-from tiered_storage import keys
-from tiered_storage.faulty import Script, Verb
+from bucketlog.log_format.errors import ClusterInUseError
+from bucketlog.metadata.sequencer.redis_keys import key_prefix
+from bucketlog.metadata.sequencer.scripts import SequencerVerb as Ask
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.faulty import BucketVerb, ScriptedFaults
+from tests.rigs.broker_rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
+from tests.rigs.several_brokers import QUICK, Brokers, stored
+from tests.servers.own_valkey import OwnValkey
 
 NONE = ErrorCode.none
 SEGMENTS = 200
@@ -60,7 +60,7 @@ async def test_a_claim_of_a_dead_broker_is_passed_over(brokers: Brokers) -> None
     await until(lambda: heir.sequencer.calls[Ask.ACTIVE_EPOCH] > 3)
     assert brokers.claims() == 1  # it lives: it is waited for
     died.cancel()
-    fall_silent(dead)
+    dead.fall_silent()
     await inherited
     assert heir.epoch == 2
     assert await create_topic(heir, "t") is NONE
@@ -118,8 +118,8 @@ async def test_footers_come_by_the_stream_where_it_has_them(brokers: Brokers, ke
     told = {keys.segment(entry.segment) for entry in entries}
     read: set[str] = set()
 
-    def note(verb: Verb, key: str) -> None:
-        if verb is Verb.GET:
+    def note(verb: BucketVerb, key: str) -> None:
+        if verb is BucketVerb.GET:
             read.add(key)
 
     b = brokers.add()
@@ -150,7 +150,7 @@ async def test_what_is_open_when_a_broker_joins_comes_by_the_stream(brokers: Bro
     a = await brokers.start()
     await create_topic(a, "t", 4)
     assert await produce(a, b"before") == (NONE, 0)
-    a.plan = Script({Verb.CREATE: [HELD]})
+    a.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     pending = send(a, b"pending", partition=0)
     await until(lambda: a.held == 1)
     puts = a.counts.snapshot().creates
@@ -174,7 +174,7 @@ async def test_a_new_epoch_stamps_the_gaps_that_it_finds(
     """An offset reserved and never written, the records behind it in the bucket, nobody produces:
     readers of the bucket alone get past it."""
     a, b = await brokers.pair()
-    a.plan = Script({Verb.CREATE: [HELD]})
+    a.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     lost = send(a, b"lost")
     await until(lambda: a.held == 1)
     segments = len(b.segment_keys())
@@ -195,10 +195,10 @@ async def test_a_new_epoch_stamps_the_gaps_that_it_finds(
 async def test_a_broker_that_comes_back_from_silence_is_a_member_again(brokers: Brokers) -> None:
     a, b = await brokers.pair(**QUICK)
     await until(lambda: len(a.membership.members) == len(b.membership.members) == 2)
-    fall_silent(a)
+    a.fall_silent()
     await until(lambda: len(b.membership.members) == 1)
     assert b.membership.controller == b.membership.me
-    come_back(a)
+    a.come_back()
     await until(lambda: len(b.membership.members) == 2)
     assert a.membership.controller == b.membership.controller
 
@@ -213,8 +213,11 @@ async def test_a_live_broker_lists_and_reads_nothing_that_it_has_seen(
     assert await end_of(b) == 5
     read: list[str] = []
 
-    def note(verb: Verb, key: str) -> None:
-        if (verb is Verb.GET and key.startswith(keys.LOG)) or (verb, key) == (Verb.LIST, keys.LOG):
+    def note(verb: BucketVerb, key: str) -> None:
+        if (verb is BucketVerb.GET and key.startswith(keys.LOG)) or (verb, key) == (
+            BucketVerb.LIST,
+            keys.LOG,
+        ):
             read.append(key)
 
     a.plan = b.plan = note

@@ -6,13 +6,13 @@ from random import Random
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.wire.batch import read_header
-from bucketlog.wire.records import Record, decode_records
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.records import DecodedRecord, decode_records
+from bucketlog.tiered_storage import keys
 from tests.integration.test_compaction import SOON, compact, tier
 from tests.integration.test_deletion import names
-from tests.rig import Keyed, Rig, create_topic, end_of, produce
-from tests.several_brokers import Brokers, fetch
-from tiered_storage import keys
+from tests.rigs.broker_rig import Keyed, Rig, create_topic, end_of, produce
+from tests.rigs.several_brokers import Brokers, fetch
 
 NONE = ErrorCode.none
 COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
@@ -25,9 +25,9 @@ async def started(brokers: Brokers, **configs: str) -> Rig:
     return rig
 
 
-async def records(rig: Rig, offset: int = 0) -> list[Record]:
+async def records(rig: Rig, offset: int = 0) -> list[DecodedRecord]:
     """From that offset on, as a consumer reads them; it must get to the end."""
-    found: list[Record] = []
+    found: list[DecodedRecord] = []
     end = await end_of(rig)
     while offset < end:
         row = await fetch(rig, offset)

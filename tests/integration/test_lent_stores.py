@@ -8,9 +8,9 @@ import psutil
 import pytest
 
 from localstack.servers import RunningStore
+from tests.rigs.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 30
 LIST_AND_FAIL = """
 import sys, boto3
 client = boto3.client("s3")

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.wire.records import decode_records
-from stateless_broker.handlers.list_offsets import LOOKUP_BYTES_MAX, LOOKUP_RECORDS_MAX
+from bucketlog.log_format.records import decode_records
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.stateless_broker.handlers.list_offsets import LOOKUP_BYTES_MAX, LOOKUP_RECORDS_MAX
+from bucketlog.tiered_storage.faulty import BucketVerb, Fault
 from tests.integration.conftest import MakeTopic
 from tests.integration.kafka_requests import (
     EARLIEST,
@@ -16,11 +18,11 @@ from tests.integration.kafka_requests import (
     list_offset,
     produce,
 )
-from tests.rig import PATIENCE_S, Rig, create_topic, outcome, send, until
-from tests.rig import produce as rig_produce
-from tests.several_brokers import Brokers
-from tests.wire_client import WireClient, build_batch, patch_batch
-from tiered_storage.faulty import Fault, Verb
+from tests.rigs.broker_rig import Rig, create_topic, outcome, send, until
+from tests.rigs.broker_rig import produce as rig_produce
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.several_brokers import Brokers
+from tests.rigs.wire_client import WireClient, build_batch, patch_batch
 
 T0 = 1_700_000_000_000
 GZIP = 1
@@ -110,7 +112,7 @@ def test_a_partition_asked_for_twice(client: WireClient, make_topic: MakeTopic) 
     topic = make_topic(partitions=2)
     rows = [{"partition_index": at, "timestamp": LATEST} for at in (0, 1, 0)]
     answer = client.call(
-        "list_offsets",
+        ApiKey.LIST_OFFSETS,
         7,
         replica_id=-1,
         isolation_level=0,
@@ -164,12 +166,12 @@ async def test_a_look_up_that_takes_long_holds_nobody_up(
         assert answered.wait(PATIENCE_S / 2), "the event loop waited for the look-up"
         return decode_records(*args, **values)
 
-    monkeypatch.setattr("stateless_broker.handlers.list_offsets.decode_records", slow)
+    monkeypatch.setattr("bucketlog.stateless_broker.handlers.list_offsets.decode_records", slow)
     assert (await outcome(send(rig)))[0] is ErrorCode.none
     topics = [{"name": "t", "partitions": [{"partition_index": 0, "timestamp": 1}]}]
-    looking = rig.send("list_offsets", 7, replica_id=-1, isolation_level=0, topics=topics)
+    looking = rig.send(ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
     await until(begun.is_set)
-    await rig.call("metadata", 1, topics=[])
+    await rig.call(ApiKey.METADATA, 1, topics=[])
     assert not looking.done()
     answered.set()
     assert (await looking).topics[0].partitions[0].offset == 0
@@ -182,9 +184,9 @@ async def test_look_ups_of_one_request_go_side_by_side(brokers: Brokers) -> None
         assert (await rig_produce(rig, b"x", partition=partition))[0] is ErrorCode.none
     reads = 0
 
-    def plan(verb: Verb, key: str) -> Fault | None:
+    def plan(verb: BucketVerb, key: str) -> Fault | None:
         nonlocal reads
-        if verb is not Verb.GET:
+        if verb is not BucketVerb.GET:
             return None
         reads += 1
         return Fault(error=None, delay_ms=200 if reads < 8 else 0)
@@ -192,7 +194,7 @@ async def test_look_ups_of_one_request_go_side_by_side(brokers: Brokers) -> None
     rig.plan = plan
     rows = [{"partition_index": number, "timestamp": 1} for number in range(20)]
     topics = [{"name": "t", "partitions": rows}]
-    asked = rig.send("list_offsets", 7, replica_id=-1, isolation_level=0, topics=topics)
+    asked = rig.send(ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
     await until(lambda: reads >= 8)
     assert not asked.done()
     partitions = (await asked).topics[0].partitions

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from tests.broker_process import Start
-from tests.wire_client import WireClient
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import WireClient
+from tests.servers.broker_process import Start
 
 MAX, DEFAULT = 6, 3
 TOO_MANY = ErrorCode.policy_violation
@@ -20,7 +21,7 @@ class Admin:
 
     def create(self, name: str, partitions: int, *, only_check: bool = False) -> int:
         row = {"name": name, "num_partitions": partitions, "replication_factor": 1}
-        answer = self._client.call("create_topics", 5, topics=[row], validate_only=only_check)
+        answer = self._client.call(ApiKey.CREATE_TOPICS, 5, topics=[row], validate_only=only_check)
         if answer.topics[0].error_code == TOO_MANY:
             assert "BUCKETLOG_CLUSTER_PARTITIONS_MAX" in answer.topics[0].error_message
         return int(answer.topics[0].error_code)
@@ -28,20 +29,20 @@ class Admin:
     def grow(self, name: str, total: int) -> int:
         row = {"name": name, "count": total, "assignments": None}
         answer = self._client.call(
-            "create_partitions", 2, topics=[row], timeout=20_000, validate_only=False
+            ApiKey.CREATE_PARTITIONS, 2, topics=[row], timeout=20_000, validate_only=False
         )
         return int(answer.results[0].error_code)
 
     def delete(self, name: str) -> int:
-        answer = self._client.call("delete_topics", 5, topic_names=[name], timeout=20_000)
+        answer = self._client.call(ApiKey.DELETE_TOPICS, 5, topic_names=[name], timeout=20_000)
         return int(answer.responses[0].error_code)
 
     def names(self) -> set[str]:
-        return {row.name for row in self._client.call("metadata", 1, topics=None).topics}
+        return {row.name for row in self._client.call(ApiKey.METADATA, 1, topics=None).topics}
 
     def ask_to_create(self, name: str) -> int:
         answer = self._client.call(
-            "metadata", 4, topics=[{"name": name}], allow_auto_topic_creation=True
+            ApiKey.METADATA, 4, topics=[{"name": name}], allow_auto_topic_creation=True
         )
         return int(answer.topics[0].error_code)
 

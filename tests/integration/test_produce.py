@@ -9,7 +9,8 @@ import struct
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.wire.batch import read_header
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.conftest import MakeTopic
 from tests.integration.kafka_requests import (
     LATEST,
@@ -19,7 +20,7 @@ from tests.integration.kafka_requests import (
     produce_values,
     produced,
 )
-from tests.wire_client import WireClient, build_batch, patch_batch
+from tests.rigs.wire_client import WireClient, build_batch, patch_batch
 
 BATCH = build_batch([(b"key", b"value"), (None, b"second")])
 COUNT_AT = 57
@@ -36,7 +37,7 @@ def test_every_version_appends(client: WireClient, make_topic: MakeTopic, versio
 
 @pytest.mark.parametrize("version", range(3))
 def test_old_versions_close_the_connection(client: WireClient, version: int) -> None:
-    client.send_frame(struct.pack(">hhih", 0, version, 7, -1) + bytes(10))
+    client.send_frame(struct.pack(">hhih", ApiKey.PRODUCE, version, 7, -1) + bytes(10))
     assert client.read_frame() is None
 
 
@@ -51,7 +52,7 @@ def test_acks_0_is_not_answered_and_keeps_its_place(
     client: WireClient, make_topic: MakeTopic
 ) -> None:
     topic = make_topic()
-    client.send_unanswered("produce", 9, **produce_values(topic, BATCH, acks=0))
+    client.send_unanswered(ApiKey.PRODUCE, 9, **produce_values(topic, BATCH, acks=0))
     assert produce(client, topic, BATCH)[:2] == (ErrorCode.none, 2)
 
 
@@ -138,7 +139,7 @@ def test_a_bad_batch_spoils_only_its_own_partition(
     rows = [{"index": 0, "records": BATCH}, {"index": 1, "records": bad}]
     rows += [{"index": 2, "records": BATCH}]
     answer = client.call(
-        "produce",
+        ApiKey.PRODUCE,
         9,
         acks=-1,
         timeout=20_000,
@@ -197,7 +198,7 @@ def test_requests_on_one_connection_are_answered_in_order(
 ) -> None:
     topic = make_topic()
     for _ in range(20):
-        client.send("produce", 9, **produce_values(topic, BATCH))
+        client.send(ApiKey.PRODUCE, 9, **produce_values(topic, BATCH))
     assert [produced(client)[:2] for _ in range(20)] == [(0, 2 * n) for n in range(20)]
     assert list_offset(client, topic, LATEST)[1] == 40
 
@@ -206,14 +207,14 @@ def test_a_slow_request_does_not_let_a_fast_one_pass(
     client: WireClient, make_topic: MakeTopic
 ) -> None:
     topic = make_topic()
-    client.send("produce", 9, **produce_values(topic, BATCH))
-    client.send("produce", 9, **produce_values("no-such-topic", BATCH))
+    client.send(ApiKey.PRODUCE, 9, **produce_values(topic, BATCH))
+    client.send(ApiKey.PRODUCE, 9, **produce_values("no-such-topic", BATCH))
     assert produced(client).error == ErrorCode.none
     assert produced(client).error == ErrorCode.unknown_topic_or_partition
 
 
 def test_an_empty_request_is_answered(client: WireClient) -> None:
-    assert client.call("produce", 9, acks=-1, timeout=1000, topic_data=[]).responses == ()
+    assert client.call(ApiKey.PRODUCE, 9, acks=-1, timeout=1000, topic_data=[]).responses == ()
 
 
 def test_a_timeout_of_0_is_no_error_of_the_connection(
@@ -221,7 +222,7 @@ def test_a_timeout_of_0_is_no_error_of_the_connection(
 ) -> None:
     topic = make_topic()
     values = produce_values(topic, BATCH) | {"timeout": 0}
-    client.send("produce", 9, **values)
+    client.send(ApiKey.PRODUCE, 9, **values)
     assert produced(client).error in {ErrorCode.none, ErrorCode.request_timed_out}
 
 

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,11 +18,11 @@ import pytest
 
 from bucketlog import EmbeddedCluster, Topic, connect
 from tests.integration.test_embedded import is_running, wait_gone
+from tests.rigs.patience import PATIENCE_S, eventually
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests" / "sample_project"
 SAMPLE_TESTS = 8
-TIMEOUT_S = 240
 PYTEST = [sys.executable, "-m", "pytest", "-p", "observer", "--basetemp=temp"]
 PYTEST += ["-p", "no:hypothesispytest"]  # half a second a process, for what the project has not
 OBSERVER = """
@@ -121,12 +120,13 @@ def test_workers_share_one_cluster_that_ends_with_them(project: Project) -> None
     """Also where a test fails, and where one takes its worker with it."""
     (project.folder / "tests" / "test_failing.py").write_text(FAILING)
     pytest_run = project.start("-n", "2")
-    output, _ = pytest_run.communicate(timeout=TIMEOUT_S)
+    output, _ = pytest_run.communicate(timeout=PATIENCE_S)
     left = [pid for pid in project.cluster_pids() if is_running(pid)]
     assert outcomes(output) == {"passed": SAMPLE_TESTS + 1, "failed": 2}, output
     assert pytest_run.returncode == 1
     seen = project.observed()
-    assert len(seen) == 3, "two workers, and one in the place of that which is gone"
+    assert "replacing crashed worker" in output
+    assert len(seen) >= 2, "the replacement may find that all tests have run"
     assert len({cluster["bootstrap"] for cluster in seen}) == 1
     assert len(set(project.cluster_pids())) == 3, "guard, Valkey and broker"
     assert left == []
@@ -142,7 +142,7 @@ def test_a_cluster_that_runs_already(project: Project, broker: EmbeddedCluster) 
     with connect(broker.bootstrap) as log:
         before = {topic.name for topic in log.topics.list()}
         run = project.start(*options, BUCKETLOG_TEST_BOOTSTRAP=broker.bootstrap)
-        output, _ = run.communicate(timeout=TIMEOUT_S)
+        output, _ = run.communicate(timeout=PATIENCE_S)
         left = {topic.name for topic in log.topics.list()} - before
     assert outcomes(output) == {"passed": SAMPLE_TESTS + 2}, output
     assert f"bucketlog: the cluster at {broker.bootstrap}" in output
@@ -155,7 +155,7 @@ def test_ctrl_c_ends_the_cluster_and_keeps_what_is_to_be_kept(project: Project) 
     run = waiting(project, "-n", "1", "-o", "bucketlog_data_dir=kept")
     os.killpg(run.pid, signal.SIGINT)
     (project.folder / "observed" / "signalled").touch()
-    output, _ = run.communicate(timeout=TIMEOUT_S)
+    output, _ = run.communicate(timeout=PATIENCE_S)
     left = [pid for pid in project.cluster_pids() if is_running(pid)]
     assert run.returncode == pytest.ExitCode.INTERRUPTED, output
     assert left == []
@@ -169,7 +169,7 @@ def test_kill_9_of_pytest_ends_the_cluster(project: Project) -> None:
     run = waiting(project, "-n", "1")
     run.kill()
     (project.folder / "observed" / "signalled").touch()
-    run.communicate(timeout=TIMEOUT_S)
+    run.communicate(timeout=PATIENCE_S)
     assert wait_gone(project.cluster_pids()) == []
 
 
@@ -177,8 +177,8 @@ def waiting(project: Project, *arguments: str) -> "subprocess.Popen[str]":
     """A run in the middle of a test."""
     (project.folder / "tests" / "test_waiting.py").write_text(WAITING)
     run = project.start(*arguments, "tests/test_waiting.py")
-    while not (project.folder / "observed" / "sent").exists() and run.poll() is None:
-        time.sleep(0.01)
+    sent = project.folder / "observed" / "sent"
+    eventually(lambda: sent.exists() or run.poll() is not None)
     assert run.poll() is None, run.communicate()[0]
     assert len(project.cluster_pids()) == 3
     return run

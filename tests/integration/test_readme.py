@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bucketlog.embedded import EmbeddedCluster
+from bucketlog.embedded.cluster import EmbeddedCluster
 
 README = Path(__file__).parents[2] / "README.md"
 

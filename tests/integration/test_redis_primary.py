@@ -10,8 +10,13 @@ from uuid import uuid4
 import pytest
 from kio.schema.errors import ErrorCode
 
-from metadata.sequencer.redis_keys import key_prefix
-from tests.redis_servers import (
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.sequencer.redis_keys import key_prefix
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from tests.rigs.broker_rig import Rig, create_topic, end_of, produce, until
+from tests.rigs.several_brokers import stored
+from tests.rigs.takeover import Load
+from tests.servers.redis_servers import (
     SERVICE,
     RedisCluster,
     WithSentinels,
@@ -19,10 +24,6 @@ from tests.redis_servers import (
     wait_for,
     with_sentinels,
 )
-from tests.rig import Rig, create_topic, end_of, produce, until
-from tests.several_brokers import stored
-from tests.takeover import Load
-from tiered_storage.backends.memory import MemoryBucket
 
 NONE = ErrorCode.none
 QUICK = {"redis_timeout_ms": 1000, "heartbeat_interval_ms": 100}
@@ -160,13 +161,13 @@ async def test_groups_in_a_redis_cluster(tmp_path: Path) -> None:
             }
             group |= {"reason": None, "session_timeout": 10_000, "rebalance_timeout": 10_000}
             protocols = [{"name": "range", "metadata": b""}]
-            first = await rig.call("join_group", 8, **group, member_id="", protocols=protocols)
+            first = await rig.call(ApiKey.JOIN_GROUP, 8, **group, member_id="", protocols=protocols)
             assert first.error_code is ErrorCode.member_id_required
             joined = await rig.call(
-                "join_group", 8, **group, member_id=first.member_id, protocols=protocols
+                ApiKey.JOIN_GROUP, 8, **group, member_id=first.member_id, protocols=protocols
             )
             assert joined.error_code is NONE
-            answer = await rig.call("list_groups", 4, states_filter=())
+            answer = await rig.call(ApiKey.LIST_GROUPS, 4, states_filter=())
             assert [each.group_id for each in answer.groups] == ["g"]
 
 

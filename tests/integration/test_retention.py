@@ -4,8 +4,12 @@ from random import Random
 
 import pytest
 
-from bucketlog.model import TierRow
-from tests.readable_log import readable_in
+from bucketlog.log_format.model import TierRow
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.log_cut_reading import read_log
+from bucketlog.tiered_storage.tier_reader import read_batches
+from tests.rigs.readable_log import readable_in
+from tests.rigs.several_brokers import Brokers
 from tests.scenarios.retention import (
     BATCH_BYTES,
     EARLIEST,
@@ -15,10 +19,6 @@ from tests.scenarios.retention import (
     RetentionFigures,
     walk,
 )
-from tests.several_brokers import Brokers
-from tiered_storage import keys
-from tiered_storage.log_reader import read_log
-from tiered_storage.tier_reader import read_batches
 
 MINUTE_MS = 60_000
 TEN_HOURS = {"retention.ms": str(10 * HOUR_MS)}

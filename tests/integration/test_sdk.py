@@ -12,8 +12,9 @@ from pydantic import BaseModel
 import bucketlog
 from bucketlog import Log, Topic
 from bucketlog.client.sending import HASTEN_S
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.errors import ConfigurationError, InvalidDataError, LogError
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError, LogError
+from tests.rigs.patience import PATIENCE_S
 
 _numbers = count()
 
@@ -119,7 +120,7 @@ def test_a_first_record_does_not_wait_for_librdkafka_to_connect(log: Log, name: 
         setattr(producer._outbox, "kafka", told)  # noqa: B010 - its type is librdkafka's
         first = producer.send(words, "one")
         assert told.asked == [], "sending waits for nobody"
-        first.result(timeout_s=30)
+        first.result(timeout_s=PATIENCE_S)
         producer.send(words, "two").result()
         producer.flush()
     assert told.asked == [(name, HASTEN_S)], "once, before the first wait"
@@ -129,9 +130,10 @@ def test_a_small_queue_holds_the_caller_back(log: Log, name: str) -> None:
     topic = Topic(name)
     log.topics.create(topic)
     with log.producer(queue_records=100) as producer:
+        sent = []
         for at in range(1000):
-            producer.send(topic, b"%d" % at)
-            assert len(producer) <= 100
+            sent.append(producer.send(topic, b"%d" % at))
+            assert sum(not delivery.done for delivery in sent) <= 100
         assert producer.send_many(topic, (b"%d" % at for at in range(1000, 5000))) == 4000
     with log.consumer(topic, start="earliest", until="end") as consumer:
         assert [int(record.value) for record in consumer] == list(range(5000))
@@ -241,10 +243,10 @@ def test_a_poison_record_is_named_and_can_be_passed(log: Log, name: str) -> None
             next(consumer)
         assert next(consumer).value.id == 2
     with log.consumer(orders, start="earliest", until="end") as consumer:
-        assert [record.value.id for record in consumer.poll(10, 10)] == [1]
+        assert [record.value.id for record in consumer.poll(10, PATIENCE_S)] == [1]
         with pytest.raises(InvalidDataError):
-            consumer.poll(10, 10)
-        assert [record.value.id for record in consumer.poll(10, 10)] == [2]
+            consumer.poll(10, PATIENCE_S)
+        assert [record.value.id for record in consumer.poll(10, PATIENCE_S)] == [2]
 
 
 def test_administration(log: Log, name: str) -> None:
@@ -331,7 +333,7 @@ def test_one_producer_for_several_threads(log: Log, name: str) -> None:
 
         def work(number: int) -> None:
             handles = [producer.send(topic, f"{number}-{at}") for at in range(200)]
-            offsets = [handle.result(60).offset for handle in handles]
+            offsets = [handle.result(PATIENCE_S).offset for handle in handles]
             assert offsets == sorted(offsets)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]

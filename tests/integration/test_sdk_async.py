@@ -4,7 +4,6 @@ import asyncio
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any
@@ -14,8 +13,9 @@ from pydantic import BaseModel
 
 import bucketlog
 from bucketlog import AsyncLog, Log, Topic
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.errors import ConfigurationError, InvalidDataError, LogError
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError, LogError
+from tests.rigs.patience import PATIENCE_S, eventually, let_pass_async
 
 _numbers = count()
 
@@ -69,17 +69,15 @@ async def test_waiting_in_many_ways(alog: AsyncLog, name: str) -> None:
         twice = await asyncio.gather(delivery, delivery, producer.send(topic, "b"))
         assert [place.offset for place in twice] == [0, 0, 1]
         assert delivery.done
-        assert (await asyncio.wait_for(producer.send(topic, "c"), 10)).offset == 2
+        assert (await asyncio.wait_for(producer.send(topic, "c"), PATIENCE_S)).offset == 2
 
 
 async def test_a_small_queue_holds_back_in_order(alog: AsyncLog, name: str) -> None:
     topic = await filled(alog, name, 0)
     async with alog.producer(queue_records=50) as producer:
         early = [producer.send(topic, str(at)) for at in range(100)]
-        deadline = time.monotonic() + 30
-        while len(producer._outbox.kafka):  # room comes while the loop cannot give it to the line
-            assert time.monotonic() < deadline
-            time.sleep(0.01)  # noqa: ASYNC251  # that is the point
+        # the loop is kept waiting: room comes while it cannot give it to the line
+        eventually(lambda: not len(producer._outbox.kafka))
         early += [producer.send(topic, str(at)) for at in range(100, 500)]
         assert await producer.send_many(topic, (str(at) for at in range(500, 3000))) == 2500
         assert [(await each).offset for each in early] == list(range(500))
@@ -92,11 +90,9 @@ async def test_the_line_moves_on_by_itself(alog: AsyncLog, name: str) -> None:
     topic = await filled(alog, name, 0)
     async with alog.producer(queue_records=50) as producer:
         sent = [producer.send(topic, str(at)) for at in range(500)]
-        deadline = time.monotonic() + 30
-        while len(producer._outbox.kafka):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)  # noqa: ASYNC251  # so that no report finds a waiter
-        async with asyncio.timeout(20):
+        # the loop is kept waiting, so that no report finds a waiter
+        eventually(lambda: not len(producer._outbox.kafka))
+        async with asyncio.timeout(PATIENCE_S):
             assert [(await each).offset for each in sent] == list(range(500))
 
 
@@ -137,7 +133,7 @@ async def test_a_cancelled_wait_keeps_the_records_fate(alog: AsyncLog, name: str
                     await producer.send(topic, b"x" * 5000)
 
             waiting = asyncio.ensure_future(send())
-            await asyncio.sleep(0.05)
+            await let_pass_async(0.05)
             waiting.cancel()
 
     for many in (False, True):
@@ -209,9 +205,9 @@ async def test_committing_by_hand(alog: AsyncLog, log: Log, name: str) -> None:
     topic = await filled(alog, name, 30)
     options: dict[str, Any] = {"group": name, "start": "earliest", "auto_commit": False}
     async with alog.consumer(topic, **options) as consumer:
-        await consumer.poll(10, 10)
+        await consumer.poll(10, PATIENCE_S)
         await consumer.commit()
-        await consumer.poll(10, 10)
+        await consumer.poll(10, PATIENCE_S)
     assert committed(log, name) == [10]
 
 
@@ -243,22 +239,30 @@ async def test_a_cancelled_wait_loses_no_record(alog: AsyncLog, name: str) -> No
                 pass
             await delivery
         while len(seen) < 60:
-            seen.append((await asyncio.wait_for(anext(consumer), 10)).value)
+            seen.append((await asyncio.wait_for(anext(consumer), PATIENCE_S)).value)
     assert seen == [str(at) for at in range(60)]
 
 
-async def test_the_loop_stays_free_while_waiting(alog: AsyncLog, name: str) -> None:
+async def test_the_loop_stays_free_while_waiting(
+    alog: AsyncLog, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     topic = await filled(alog, name, 0)
     async with alog.consumer(topic) as consumer:
         waiting = asyncio.ensure_future(anext(consumer))
-        began, cpu = time.monotonic(), time.thread_time()
-        turns = 0
-        while time.monotonic() - began < 0.6:
-            await asyncio.sleep(0.01)
-            turns += 1
-        assert turns > 20
-        assert time.thread_time() - cpu < 0.3
-        waiting.cancel()
+        loop = asyncio.get_running_loop()
+        run_once, rounds = loop._run_once, 0  # type: ignore[attr-defined]  # asyncio's own
+
+        def counted() -> None:
+            nonlocal rounds
+            rounds += 1
+            run_once()
+
+        monkeypatch.setattr(loop, "_run_once", counted)
+        await let_pass_async(0.5)
+        assert rounds < 1000, "it does not wait, it asks again and again"
+        async with alog.producer() as producer:  # by the same loop, which is therefore free
+            await producer.send(topic, "x")
+        assert (await asyncio.wait_for(waiting, PATIENCE_S)).value == "x"
 
 
 async def test_poison(alog: AsyncLog, name: str) -> None:
@@ -274,9 +278,9 @@ async def test_poison(alog: AsyncLog, name: str) -> None:
             await anext(consumer)
         assert [record.value.id async for record in consumer] == [2]
     async with alog.consumer(orders, start="earliest", until="end") as consumer:
-        assert len(await consumer.poll(10, 10)) == 1
+        assert len(await consumer.poll(10, PATIENCE_S)) == 1
         with pytest.raises(InvalidDataError, match="@1"):
-            await consumer.poll(10, 10)
+            await consumer.poll(10, PATIENCE_S)
         assert [record.value.id async for record in consumer] == [2]
     aside = bucketlog.DeadLetter(f"{name}-dead")
     async with alog.consumer(orders, start="earliest", until="end", on_error=aside) as consumer:
@@ -331,7 +335,7 @@ def test_ctrl_c_ends_soon_and_leaves_the_group(
         for _ in range(20):
             process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=15)
+        _, told = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
     assert "KeyboardInterrupt" in told

@@ -1,14 +1,14 @@
 """Consumer groups through the SDK: when what is committed, and what a caller is told."""
 
-import time
 from itertools import count
 from typing import Any
 
 import pytest
 
 from bucketlog import Log, Topic
-from bucketlog.errors import ConfigurationError, InvalidDataError, LogError
-from tests.group_members import PATIENCE_S, fill, poll_until
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError, LogError
+from tests.rigs.group_members import fill, poll_until
+from tests.rigs.patience import PATIENCE_S, eventually
 
 _numbers = count()
 
@@ -76,19 +76,17 @@ def test_commits_come_at_their_interval_while_a_record_is_worked_on(log: Log, na
         for record in consumer:
             if record.offset == 6:
                 break
-        deadline = time.monotonic() + PATIENCE_S
-        while committed(log, name) != [6]:
-            assert time.monotonic() < deadline
+        eventually(lambda: committed(log, name) == [6])
 
 
 def test_committing_by_hand(log: Log, name: str) -> None:
     topic = fill(log, name, 1, 10)
     options: dict[str, Any] = {"group": name, "start": "earliest", "auto_commit": False}
     with log.consumer(topic, **options) as consumer:
-        assert len(consumer.poll(4, 30)) == 4
+        assert len(consumer.poll(4, PATIENCE_S)) == 4
         consumer.commit()
         assert committed(log, name) == [4]
-        assert len(consumer.poll(4, 30)) == 4
+        assert len(consumer.poll(4, PATIENCE_S)) == 4
     assert committed(log, name) == [4], "nothing else is committed"
     with log.consumer(topic, **options) as consumer:
         assert next(consumer).offset == 4
@@ -220,7 +218,7 @@ def test_a_reset_is_planned_then_done(log: Log, name: str) -> None:
 def test_the_lag_of_a_group_that_committed_nothing_is_not_known(log: Log, name: str) -> None:
     topic = fill(log, name, 2, 10)
     with log.consumer(topic, group=name, start="earliest", auto_commit=False) as consumer:
-        assert consumer.poll(4, 30)
+        assert consumer.poll(4, PATIENCE_S)
         reading = log.groups.describe(name)
         assert [(row.committed, row.lag) for row in reading.positions] == [(None, None)] * 2
         assert reading.lag is None
@@ -233,7 +231,7 @@ def test_the_lag_of_a_group_that_committed_nothing_is_not_known(log: Log, name: 
 def test_administration_of_a_group_in_use(log: Log, name: str) -> None:
     topic = fill(log, name, 2, 10)
     with log.consumer(topic, group=name, start="earliest") as consumer:
-        assert len(consumer.poll(4, 30)) == 4
+        assert len(consumer.poll(4, PATIENCE_S)) == 4
         consumer.commit()
         details = log.groups.describe(name)
         (member,) = details.members

@@ -12,7 +12,7 @@ import bucketlog
 from bucketlog import Log, Topic
 from bucketlog.client.decoding import UnreadableRecordError
 from bucketlog.client.poison import Poison
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 _numbers = count()
 POISON_AT = (1, 2, 5)
@@ -92,7 +92,7 @@ def test_set_aside_byte_for_byte_with_the_reason(log: Log, orders: Topic[str, Or
         assert added["__connect.errors.partition"] == b"0"
         assert added["__connect.errors.offset"] == str(at).encode()
         assert added["__connect.errors.stage"] == b"VALUE_CONVERTER"
-        name = b"bucketlog.errors.InvalidDataError"
+        name = b"bucketlog.InvalidDataError"
         assert added["__connect.errors.exception.class.name"] == name
         assert b"Order" in (added["__connect.errors.exception.message"] or b"")
     assert committed(log, orders.name) == [7]

@@ -22,14 +22,14 @@ from pydantic import AliasChoices, BaseModel, Field, NaiveDatetime
 import bucketlog
 from bucketlog import Log, SchemaRegistry, Topic
 from bucketlog.client.schemas.framing import header
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     ConfigurationError,
     IncompatibleSchemaError,
     InvalidDataError,
     SchemaRegistryError,
 )
-from tests import order_messages
-from tests.scenarios.schema_registry import Registry
+from tests.models import order_messages
+from tests.servers.schema_registry import Registry
 
 TOPIC_NAMES = {"subject.name.strategy.type": "TOPIC"}
 """What confluent-kafka did by default, before it had associations."""

@@ -5,9 +5,8 @@ import logging
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from itertools import count
 from typing import Any
 
@@ -18,13 +17,14 @@ import bucketlog
 from bucketlog import Log, Topic
 from bucketlog.client.patience import TELL_AFTER_S, Patience
 from bucketlog.client.repeated_lines import RepeatedLines
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.errors import ConfigurationError, LogError
+from tests.rigs.patience import PATIENCE_S, Deadline, let_pass_async
 
 WORDS = Topic("words", value=str)
 GIVEN_UP = "5 records were given up before they were acknowledged"
-SOON_S = 10.0
-"""Far below the delivery timeout, which a producer that gives up nothing would wait for."""
+DELIVERY_S = 10 * PATIENCE_S
+"""A producer that gives up nothing would wait for as long, and the test would fail."""
 
 _numbers = count()
 
@@ -47,38 +47,40 @@ def ctrl_c_after(seconds: float) -> Iterator[None]:
 
 
 def in_the_body(log: Log) -> None:
-    with log.producer() as producer:
+    with log.producer(delivery_timeout_s=DELIVERY_S) as producer:
         for at in range(5):
             producer.send(WORDS, str(at))
         raise KeyboardInterrupt
 
 
 def at_the_end(log: Log) -> None:
-    with ctrl_c_after(0.3), log.producer() as producer:
+    with ExitStack() as after, log.producer(delivery_timeout_s=DELIVERY_S) as producer:
         for at in range(5):
             producer.send(WORDS, str(at))
+        after.enter_context(ctrl_c_after(0.3))
 
 
 def after_a_failure(log: Log) -> None:
-    with ctrl_c_after(0.3), log.producer() as producer:
+    with ExitStack() as after, log.producer(delivery_timeout_s=DELIVERY_S) as producer:
         producer.send_many(WORDS, map(str, range(5)))
+        after.enter_context(ctrl_c_after(0.3))
         raise ZeroDivisionError
 
 
 def by_the_log(log: Log) -> None:
     with log:
-        producer = log.producer()
+        producer = log.producer(delivery_timeout_s=DELIVERY_S)
         producer.send_many(WORDS, map(str, range(5)))
         raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("run", [in_the_body, at_the_end, after_a_failure, by_the_log])
 def test_ctrl_c_gives_up_at_once_and_says_how_much(run: Callable[[Log], None]) -> None:
-    began = time.monotonic()
+    deadline = Deadline("it waits for its delivery timeout")
     with pytest.raises(KeyboardInterrupt) as caught:
         run(nowhere())
     assert caught.value.__notes__ == [GIVEN_UP]
-    assert time.monotonic() - began < SOON_S
+    deadline.check()
 
 
 def test_what_is_given_up_tells_whoever_asks() -> None:
@@ -90,31 +92,34 @@ def test_what_is_given_up_tells_whoever_asks() -> None:
     assert caught.value.code.startswith("PURGE")
 
 
-@pytest.mark.parametrize("body_s", [60.0, 0.0], ids=["in the body", "at the end"])
-async def test_a_cancelled_block_gives_up_once(body_s: float) -> None:
+@pytest.mark.parametrize("in_the_body", [True, False], ids=["in the body", "at the end"])
+async def test_a_cancelled_block_gives_up_once(*, in_the_body: bool) -> None:
     """The log's own end finds the producer closed."""
-    began = time.monotonic()
+    deadline = Deadline("it waits for its delivery timeout")
+    sent = asyncio.Event()
     nobody = bucketlog.aconnect("127.0.0.1:1")
     stops: list[BaseException] = []
 
     async def work() -> None:
         try:
-            async with nobody.producer() as producer:
+            async with nobody.producer(delivery_timeout_s=DELIVERY_S) as producer:
                 for at in range(5):
                     producer.send(WORDS, str(at))
-                await asyncio.sleep(body_s)
+                sent.set()
+                if in_the_body:
+                    await asyncio.Event().wait()
         except asyncio.CancelledError as stop:
             await nobody.__aexit__(type(stop), stop, None)
             stops.append(stop)
             raise
 
     task = asyncio.create_task(work())
-    await asyncio.sleep(0.3)
+    await sent.wait()  # the task runs on until it waits, in the body or at its end
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [stop.__notes__ for stop in stops] == [[GIVEN_UP]]
-    assert time.monotonic() - began < SOON_S
+    deadline.check()
 
 
 async def a_copy(broker: EmbeddedCluster, topic: Topic[Any, str], *, is_closed: bool) -> None:
@@ -132,7 +137,7 @@ async def test_a_stopped_copy_raises_what_stopped_it(
     topic = Topic(f"stopped-{next(_numbers)}", value=str)
     log.topics.create(topic)
     task = asyncio.create_task(a_copy(broker, topic, is_closed=is_closed))
-    await asyncio.sleep(0.7)
+    await let_pass_async(0.7)  # it may join, read or leave when it is stopped
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -256,8 +261,9 @@ def test_an_outage_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> N
         gone.producer() as producer,
         gone.producer() as other,
     ):
-        until_s = time.monotonic() + 1.5
-        while time.monotonic() < until_s:
+        deadline = Deadline("no line was left out")
+        while not sum(line.left_out for line in lines._lines.values()):
+            deadline.check()
             producer.poll(0.1)
             other.poll(0.1)
         raise KeyboardInterrupt
@@ -302,8 +308,8 @@ def test_an_error_of_the_whole_producer_leaves_each_record_its_fate(
             producer = alog.producer()
             failing: Any = RaisesOnce(producer._outbox.kafka)
             producer._outbox.kafka = failing
-            offset = (await asyncio.wait_for(producer.send(topic, "b"), 20)).offset
-            await asyncio.wait_for(producer.close(), 20)
+            offset = (await asyncio.wait_for(producer.send(topic, "b"), PATIENCE_S)).offset
+            await asyncio.wait_for(producer.close(), PATIENCE_S)
             assert failing.raised
             return offset
 

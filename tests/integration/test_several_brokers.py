@@ -7,14 +7,15 @@ import pytest
 from kio.schema.errors import ErrorCode
 from redis import Redis as SyncRedis
 
-from bucketlog.errors import BucketRefusedError
-from bucketlog.model import SegmentId
-from metadata.sequencer.scripts import Verb as Ask
-from tests.own_valkey import OwnValkey
-from tests.rig import HELD, HELD_MS, create_topic, end_of, outcome, produce, send, until
-from tests.several_brokers import QUICK, Brokers, come_back, fall_silent, fetch, stored
-from tiered_storage import keys
-from tiered_storage.faulty import Effect, Fault, Script, Verb
+from bucketlog.log_format.errors import BucketRefusedError
+from bucketlog.log_format.model import SegmentId
+from bucketlog.metadata.sequencer.scripts import SequencerVerb as Ask
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.faulty import BucketVerb, Effect, Fault, ScriptedFaults
+from tests.rigs.broker_rig import HELD, HELD_MS, create_topic, end_of, outcome, produce, send, until
+from tests.rigs.patience import let_pass_async
+from tests.rigs.several_brokers import QUICK, Brokers, fetch, stored
+from tests.servers.own_valkey import OwnValkey
 
 NONE = ErrorCode.none
 
@@ -91,7 +92,7 @@ async def test_a_silent_writer_is_sealed_and_its_batches_land_once_at_new_offset
     brokers: Brokers, producer: str, first_let_go: int
 ) -> None:
     a, b = await brokers.pair(**QUICK)
-    a.plan = Script({Verb.CREATE: [HELD, HELD]})
+    a.plan = ScriptedFaults({BucketVerb.CREATE: [HELD, HELD]})
     sequences = [idempotent(at) if producer == "idempotent" else {} for at in range(3)]
     held = [send(a, b"held 0", **sequences[0])]
     await until(lambda: a.held == 1)
@@ -104,14 +105,14 @@ async def test_a_silent_writer_is_sealed_and_its_batches_land_once_at_new_offset
     assert await stored(b) == []
     assert not later.done()
     first_writer = a.committer.writer
-    fall_silent(a)
+    a.fall_silent()
     assert await outcome(later) == (NONE, 2)
     assert await end_of(b) == 3
     assert await stored(b) == [(2, b"later")]
     await until(lambda: brokers.read_without_brokers(b) == (3, 0))  # nobody produces: a stamp
     assert not held[0].done()
     assert not held[1].done()
-    come_back(a)
+    a.come_back()
     a.let_go(first_let_go)
     a.let_go()
     assert [await outcome(one) for one in held] == [(NONE, 3), (NONE, 4)]
@@ -134,10 +135,10 @@ async def test_a_segment_in_the_bucket_is_published_on_behalf_of_its_silent_writ
     kept = send(a, b"kept", **idempotent(0))
     await until(lambda: a.sequencer.held == 1)
     assert await end_of(b) == 0
-    fall_silent(a)
+    a.fall_silent()
     assert await outcome(kept) == (NONE, 0)  # A's own publication has not arrived
     assert await end_of(b) == 1
-    come_back(a)
+    a.come_back()
     a.sequencer.let_go()
     assert await produce(a, b"kept", **idempotent(0)) == (NONE, 0)
     error, at = await produce(a, b"next", **idempotent(1))
@@ -170,7 +171,7 @@ async def test_a_put_that_does_not_end_is_given_up_and_written_by_a_successor(
     """Its late arrivals change nothing: at the sealed key, and behind it."""
     a, b = await brokers.pair(put_give_up_ms=300)
     late = Fault(Effect.LATER, later_ms=HELD_MS)
-    a.plan = Script({Verb.CREATE: [late, late, HELD, HELD]})
+    a.plan = ScriptedFaults({BucketVerb.CREATE: [late, late, HELD, HELD]})
     writer, seq = a.committer.writer, len(a.segment_keys())
     sent = [send(a, b"one", **idempotent(0))]
     await until(lambda: a.counts.snapshot().creates > 0 and len(a.committer.awaited()) == 1)
@@ -193,7 +194,7 @@ async def test_what_is_being_reserved_while_its_writer_is_fenced_comes_after_wha
     brokers: Brokers,
 ) -> None:
     a, _ = await brokers.pair()
-    a.plan = Script({Verb.CREATE: [HELD]})
+    a.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     void = send(a, b"void", **idempotent(0))
     await until(lambda: a.held == 1)
     a.sequencer.hold(Ask.RESERVE)
@@ -203,8 +204,7 @@ async def test_what_is_being_reserved_while_its_writer_is_fenced_comes_after_wha
     brokers.seal(SegmentId(a.writer, len(a.segment_keys())))
     a.let_go()
     await until(lambda: a.sequencer.calls[Ask.FENCE] > fences)
-    for _ in range(20):
-        await asyncio.sleep(0.001)
+    await let_pass_async(0.02)  # for what must not be reserved meanwhile
     a.sequencer.let_go()
     assert await outcome(void) == (NONE, 1)
     assert await outcome(in_hand) == (NONE, 2)
@@ -213,7 +213,7 @@ async def test_what_is_being_reserved_while_its_writer_is_fenced_comes_after_wha
 
 async def test_topic_changes_of_a_void_segment_are_made_again(brokers: Brokers) -> None:
     a, b = await brokers.pair()
-    a.plan = Script({Verb.CREATE: [HELD]})
+    a.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     created = asyncio.create_task(create_topic(a, "late", 3))
     await until(lambda: a.held == 1)
     brokers.seal(SegmentId(a.writer, len(a.segment_keys())))
@@ -231,7 +231,7 @@ async def test_topic_changes_of_a_void_segment_are_made_again(brokers: Brokers) 
 
 async def test_a_client_that_gave_up_is_not_written_again(brokers: Brokers) -> None:
     a, b = await brokers.pair()
-    a.plan = Script({Verb.CREATE: [HELD]})
+    a.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     assert await produce(a, b"given up", timeout=20) == (ErrorCode.request_timed_out, -1)
     brokers.seal(SegmentId(a.writer, len(a.segment_keys())))
     a.let_go()
@@ -286,9 +286,9 @@ async def test_a_bucket_that_fails_while_a_view_is_read_anew_is_asked_again(
     for at in range(3):
         assert await produce(a) == (NONE, at)
     denied = Fault(error=BucketRefusedError("injected: denied"))  # at once, not after retries
-    b.plan = lambda verb, key: denied if verb in (Verb.LIST, Verb.GET) else None
+    b.plan = lambda verb, key: denied if verb in (BucketVerb.LIST, BucketVerb.GET) else None
     b.sequencer.let_stream_go()
     await until(lambda: "stream" in b.health.report())
-    b.plan = Script({})
+    b.plan = ScriptedFaults({})
     assert await end_of(b) == 3
     assert b.health.ready, b.health.report()

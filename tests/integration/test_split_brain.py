@@ -6,14 +6,15 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from tests.rig import Rig, create_topic, produce
-from tests.several_brokers import Brokers, fetch
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.broker_rig import Rig, create_topic, produce
+from tests.rigs.several_brokers import Brokers, fetch
 
 
 async def committed(rig: Rig) -> tuple[ErrorCode, int]:
     row = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
     await rig.call(
-        "offset_commit",
+        ApiKey.OFFSET_COMMIT,
         8,
         group_id="g",
         generation_id_or_member_epoch=-1,
@@ -25,7 +26,9 @@ async def committed(rig: Rig) -> tuple[ErrorCode, int]:
 
 async def found_offset(rig: Rig, *, require_stable: bool) -> tuple[ErrorCode, int]:
     wanted = {"group_id": "g", "topics": [{"name": "t", "partition_indexes": (0,)}]}
-    answer: Any = await rig.call("offset_fetch", 8, groups=[wanted], require_stable=require_stable)
+    answer: Any = await rig.call(
+        ApiKey.OFFSET_FETCH, 8, groups=[wanted], require_stable=require_stable
+    )
     group = answer.groups[0]
     if ErrorCode(group.error_code) is not ErrorCode.none:
         return ErrorCode(group.error_code), -1

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import SegmentId
-from metadata.sequencer.redis_keys import KEYS
-from metadata.sequencer.scripts import Verb as Ask
-from tests.own_valkey import OwnValkey
-from tests.rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
-from tests.several_brokers import QUICK, Brokers, come_back, fall_silent, stored
-from tests.takeover import Load, copy_of, delete_key, put_back
-from tiered_storage import keys
-from tiered_storage.faulty import Effect, Fault, Script, Verb
-from tiered_storage.segment import Seal, encode_seal
+from bucketlog.log_format.model import SegmentId
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.sequencer.redis_keys import KEYS
+from bucketlog.metadata.sequencer.scripts import SequencerVerb as Ask
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.faulty import BucketVerb, Effect, Fault, ScriptedFaults
+from bucketlog.tiered_storage.segment import Seal, encode_seal
+from tests.rigs.broker_rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
+from tests.rigs.several_brokers import QUICK, Brokers, stored
+from tests.rigs.takeover import Load, copy_of, delete_key, put_back
+from tests.servers.own_valkey import OwnValkey
 
 NONE = ErrorCode.none
 NOT_STATE = ("brokers", "nonces", "visible")
@@ -45,7 +46,9 @@ async def test_an_idle_broker_begins_the_next_epoch_by_itself(rig: Rig, valkey: 
     assert await end_of(rig) == 1
     assert await stored(rig) == [(0, b"kept")]
     assert await produce(rig, b"late", timeout=50) == (ErrorCode.request_timed_out, -1)
-    answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+    answer = await rig.call(
+        ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=0
+    )
     assert answer.error_code is ErrorCode.coordinator_load_in_progress
     waiting = send(rig, b"waits", **idempotent(1))
     rig.sequencer.let_go()
@@ -127,7 +130,7 @@ async def test_brokers_that_notice_together_share_one_claim(
     await create_topic(rigs[0], "t", 4)
     nodes = [rig.membership.me.node_id for rig in rigs]
     for rig in rigs:
-        fall_silent(rig)  # who claims says that it lives, before it does
+        rig.fall_silent()  # who claims says that it lives, before it does
     rigs[0].sequencer.hold_all()
     valkey.wipe()
     await until(lambda: all(is_in(rig, 2) for rig in rigs[1:]))
@@ -135,7 +138,7 @@ async def test_brokers_that_notice_together_share_one_claim(
     await until(lambda: all(is_in(rig, 2) for rig in rigs))
     assert brokers.claims() == 2
     for rig in rigs:
-        come_back(rig)
+        rig.come_back()
     await until(lambda: all(len(rig.membership.members) == 3 for rig in rigs))
     assert [rig.membership.me.node_id for rig in rigs] == nodes
     for at, rig in enumerate(rigs):
@@ -171,7 +174,7 @@ async def test_a_put_that_did_not_arrive_in_time_comes_again(
 ) -> None:
     """Its late arrival meets the seal."""
     fault = Fault(Effect.LATER, later_ms=1_000_000) if late else HELD
-    rig.plan = Script({Verb.CREATE: [fault]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [fault]})
     writer = rig.committer.writer
     first = send(rig, b"first", **idempotent(0))
     await until(lambda: len(rig.committer.awaited()) == 1)
@@ -189,7 +192,7 @@ async def test_a_put_that_did_not_arrive_in_time_comes_again(
 async def test_a_put_that_arrived_behind_one_that_did_not_proves_nothing(
     rig: Rig, valkey: OwnValkey
 ) -> None:
-    rig.plan = Script({Verb.CREATE: [HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     writer = rig.committer.writer
     first = send(rig, b"first", **idempotent(0))
     await until(lambda: rig.held == 1)
@@ -206,7 +209,7 @@ async def test_a_put_that_arrived_behind_one_that_did_not_proves_nothing(
 
 
 async def test_what_is_being_reserved_comes_after_what_is_void(rig: Rig, valkey: OwnValkey) -> None:
-    rig.plan = Script({Verb.CREATE: [HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     sent = [send(rig, b"void", **idempotent(0))]
     await until(lambda: rig.held == 1)
     rig.sequencer.hold(Ask.RESERVE)
@@ -222,7 +225,7 @@ async def test_what_is_being_reserved_comes_after_what_is_void(rig: Rig, valkey:
 @pytest.mark.parametrize("step", [Ask.FENCE, Ask.REGISTER_WRITER])
 async def test_while_a_writer_is_being_given_up(rig: Rig, valkey: OwnValkey, step: Ask) -> None:
     """Its void batches are in the chain's keeping before the fence, in the buffer after it."""
-    rig.plan = Script({Verb.CREATE: [HELD, HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD, HELD]})
     sent = [send(rig, b"one", **idempotent(0))]
     await until(lambda: rig.held == 1)
     sent.append(send(rig, b"two", **idempotent(1)))
@@ -248,7 +251,7 @@ async def test_topic_changes_that_were_held_are_settled(rig: Rig, valkey: OwnVal
     rig.sequencer.hold(Ask.PUBLISH)
     there = asyncio.create_task(create_topic(rig, "there"))
     await until(lambda: rig.sequencer.held == 1)
-    rig.plan = Script({Verb.CREATE: [HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     again = asyncio.create_task(create_topic(rig, "again"))
     await until(lambda: rig.held == 1)
     await lose_everything(valkey, rig)
@@ -261,7 +264,7 @@ async def test_topic_changes_that_were_held_are_settled(rig: Rig, valkey: OwnVal
 async def test_a_client_that_gives_up_between_epochs_is_not_written(
     rig: Rig, valkey: OwnValkey
 ) -> None:
-    rig.plan = Script({Verb.CREATE: [HELD]})
+    rig.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     void = send(rig, b"void", timeout=300)
     await until(lambda: rig.held == 1)
     rig.sequencer.hold(Ask.ACTIVATE)
@@ -278,23 +281,29 @@ async def test_a_client_that_gives_up_between_epochs_is_not_written(
 # Others ------------------------------------------------------------------------------------------
 
 STEPS = [
-    pytest.param(lambda verb, key: verb is Verb.CREATE and key.startswith(keys.EPOCHS), id="claim"),
-    pytest.param(lambda verb, key: verb is Verb.LIST and key.startswith(keys.WRITERS), id="list"),
-    pytest.param(lambda verb, key: verb is Verb.CREATE and key.startswith(keys.LOG), id="seal"),
-    pytest.param(lambda verb, key: verb is Verb.GET and key.startswith(keys.LOG), id="fold"),
     pytest.param(
-        lambda verb, key: verb is Verb.CREATE and key.startswith(keys.WRITERS), id="register"
+        lambda verb, key: verb is BucketVerb.CREATE and key.startswith(keys.EPOCHS), id="claim"
+    ),
+    pytest.param(
+        lambda verb, key: verb is BucketVerb.LIST and key.startswith(keys.WRITERS), id="list"
+    ),
+    pytest.param(
+        lambda verb, key: verb is BucketVerb.CREATE and key.startswith(keys.LOG), id="seal"
+    ),
+    pytest.param(lambda verb, key: verb is BucketVerb.GET and key.startswith(keys.LOG), id="fold"),
+    pytest.param(
+        lambda verb, key: verb is BucketVerb.CREATE and key.startswith(keys.WRITERS), id="register"
     ),
 ]
 
 
-Step = Callable[[Verb, str], bool]
+Step = Callable[[BucketVerb, str], bool]
 
 
-def hold_and_fall_silent(rig: Rig, step: Step, verb: Verb, key: str) -> Fault | None:
+def hold_and_fall_silent(rig: Rig, step: Step, verb: BucketVerb, key: str) -> Fault | None:
     if not step(verb, key):
         return None
-    fall_silent(rig)
+    rig.fall_silent()
     return HELD
 
 
@@ -312,8 +321,8 @@ async def test_a_claimant_that_dies_on_the_way_is_passed_over_and_follows(
     await until(lambda: a.held > 0)
     b.sequencer.let_go()
     assert await produce(b, b"b", **idempotent(1)) == (NONE, 1)
-    a.plan = Script({})
-    come_back(a)
+    a.plan = ScriptedFaults({})
+    a.come_back()
     a.let_go()
     assert await produce(a, b"again", **idempotent(2)) == (NONE, 2)
     for rig in (a, b):
@@ -359,7 +368,7 @@ async def test_a_zombie_of_an_old_epoch_settles_what_it_held(
 ) -> None:
     """It slept through the end of its epoch with a PUT on its way."""
     zombie, other = await brokers.pair(**QUICK)
-    zombie.plan = Script({Verb.CREATE: [HELD]})
+    zombie.plan = ScriptedFaults({BucketVerb.CREATE: [HELD]})
     held = send(zombie, b"held", **idempotent(0))
     await until(lambda: zombie.held == 1)
     zombie.sequencer.hold_all()

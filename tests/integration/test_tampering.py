@@ -7,15 +7,18 @@ import pytest
 from kio.schema.errors import ErrorCode
 from redis import Redis as SyncRedis
 
-from bucketlog.errors import BucketRefusedError, InvalidDataError
-from bucketlog.model import SegmentId
-from metadata.sequencer.redis_keys import KEYS, key_prefix
-from tests.own_valkey import OwnValkey
-from tests.rig import Rig, create_topic, produce, until
-from tests.several_brokers import QUICK, Brokers, fall_silent, stored
-from tests.takeover import delete_key
-from tiered_storage import keys
-from tiered_storage.faulty import Fault, Verb
+from bucketlog.log_format.errors import BucketRefusedError, InvalidDataError
+from bucketlog.log_format.model import SegmentId
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.sequencer.redis_keys import KEYS, key_prefix
+from bucketlog.stateless_broker.health import BrokerPart
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.faulty import BucketVerb, Fault
+from tests.rigs.broker_rig import Rig, create_topic, produce, until
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.several_brokers import QUICK, Brokers, stored
+from tests.rigs.takeover import delete_key
+from tests.servers.own_valkey import OwnValkey
 
 NONE = ErrorCode.none
 NO_PACKED_VALUE = b"\xc1foreign"
@@ -58,7 +61,7 @@ async def test_any_key_of_redis_may_hold_what_is_not_bucketlogs(
         else:
             redis.delete(key)
             redis.set(key, "foreign")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await goes_on(rig)
     assert (await produce(await brokers.start(**QUICK)))[0] is NONE
 
@@ -72,7 +75,7 @@ async def test_an_epoch_begins_where_the_nonces_are_not_bucketlogs(
     with SyncRedis(unix_socket_path=str(valkey.path)) as redis:
         redis.set(key_prefix(brokers.cluster_id, 0) + "nonces", "foreign")
     delete_key(valkey.path, "meta")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await goes_on(rig)
     assert rig.epoch == 2
 
@@ -86,7 +89,7 @@ async def test_a_claim_that_says_nothing_is_passed_over(
     assert await produce(rig, b"before") == (NONE, 0)
     assert brokers.memory.create(keys.epoch_claim(2), [content])
     valkey.wipe()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await goes_on(rig)
     assert rig.epoch == 3
 
@@ -111,7 +114,9 @@ async def test_a_producer_has_an_id_in_the_last_epoch_that_can_be(brokers: Broke
     assert brokers.memory.create(keys.epoch_claim(keys.EPOCH_MAX - 1), [b"{}"])
     rig = await brokers.start(claim_wait_ms=100)
     assert rig.epoch == keys.EPOCH_MAX
-    answer = await rig.call("init_producer_id", 4, transactional_id=None, transaction_timeout=0)
+    answer = await rig.call(
+        ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=0
+    )
     assert answer.producer_id >> 40 == keys.EPOCH_MAX
 
 
@@ -130,15 +135,15 @@ async def test_a_bucket_that_refuses_for_a_while_does_not_stop_who_seals(brokers
     alive, dead = await brokers.pair(**QUICK)
     refused: list[str] = []
 
-    def no_rights(verb: Verb, key: str) -> Fault | None:
-        if verb is not Verb.CREATE or key != keys.segment(SegmentId(dead.writer, 0)):
+    def no_rights(verb: BucketVerb, key: str) -> Fault | None:
+        if verb is not BucketVerb.CREATE or key != keys.segment(SegmentId(dead.writer, 0)):
             return None
         refused.append(key)
         return Fault(error=BucketRefusedError("no rights")) if len(refused) < 4 else None
 
     alive.plan = no_rights
-    fall_silent(dead)
+    dead.fall_silent()
     await until(lambda: brokers.memory.head(keys.segment(SegmentId(dead.writer, 0))) is not None)
-    await until(lambda: not alive.health.is_degraded("sealing"))
+    await until(lambda: not alive.health.is_degraded(BrokerPart.SEALING))
     assert alive.health.stopped is None
     assert len(refused) == 4

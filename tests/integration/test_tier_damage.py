@@ -5,19 +5,20 @@ from collections.abc import Callable
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import CorruptObjectError
-from bucketlog.model import TierRow
-from bucketlog.wire.batch import read_header
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.errors import CorruptObjectError
+from bucketlog.log_format.model import TierRow
+from bucketlog.stateless_broker.health import BrokerPart
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.faulty import BucketVerb, Fault
+from bucketlog.tiered_storage.partition_segment import HEADER
 from tests.integration.test_compaction import PARTITIONS, SOON, compact, damage, tier, write
 from tests.integration.test_deletion import names
 from tests.integration.test_key_compaction import started
 from tests.integration.test_key_compaction import write as write_keys
-from tests.rig import Rig, create_topic
+from tests.rigs.broker_rig import Rig, create_topic
+from tests.rigs.several_brokers import Brokers, fetch
 from tests.scenarios.retention import EARLIEST, HOUR_MS, RetainedLog, RetentionFigures
-from tests.several_brokers import Brokers, fetch
-from tiered_storage import keys
-from tiered_storage.faulty import Fault, Verb
-from tiered_storage.partition_segment import HEADER
 
 NONE = ErrorCode.none
 MINUTE_MS = 60_000
@@ -41,8 +42,8 @@ def reads_of(rig: Rig) -> list[str]:
     """From now on."""
     reads: list[str] = []
 
-    def plan(verb: Verb, key: str) -> Fault | None:
-        if verb is Verb.GET:
+    def plan(verb: BucketVerb, key: str) -> Fault | None:
+        if verb is BucketVerb.GET:
             reads.append(key)
         return None
 
@@ -170,8 +171,8 @@ async def test_a_fetch_has_what_was_there_in_time(brokers: Brokers) -> None:
         await write(rig, 1)
     reads: list[str] = []
 
-    def plan(verb: Verb, key: str) -> Fault | None:
-        if verb is not Verb.GET or not key.startswith(keys.LOG):
+    def plan(verb: BucketVerb, key: str) -> Fault | None:
+        if verb is not BucketVerb.GET or not key.startswith(keys.LOG):
             return None
         reads.append(key)
         return Fault(error=None, delay_ms=0 if len(reads) <= 10 else 60_000)
@@ -180,4 +181,4 @@ async def test_a_fetch_has_what_was_there_in_time(brokers: Brokers) -> None:
     row = await fetch(rig, 0)
     assert row.error_code == NONE
     assert read_header(row.records).base_offset == 0
-    assert rig.health.is_degraded("reading")
+    assert rig.health.is_degraded(BrokerPart.READING)

@@ -1,16 +1,17 @@
 """Metadata and topic administration, with Kafka's answers to what is wrong."""
 
-import time
 import uuid
 from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.embedded import EmbeddedCluster
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.conftest import MakeTopic
 from tests.integration.kafka_requests import LATEST, list_offset, produce
-from tests.wire_client import WireClient, build_batch
+from tests.rigs.patience import Deadline
+from tests.rigs.wire_client import WireClient, build_batch
 
 BATCH = build_batch([(b"k", b"v")])
 
@@ -27,12 +28,12 @@ def metadata(
         values["include_topic_authorized_operations"] = False
     if 8 <= version <= 10:
         values["include_cluster_authorized_operations"] = False
-    return client.call("metadata", version, **values)
+    return client.call(ApiKey.METADATA, version, **values)
 
 
 def create(client: WireClient, *, version: int = 5, only_check: bool = False, **topic: Any) -> Any:
     row = {"num_partitions": 1, "replication_factor": 1} | topic
-    answer = client.call("create_topics", version, topics=[row], validate_only=only_check)
+    answer = client.call(ApiKey.CREATE_TOPICS, version, topics=[row], validate_only=only_check)
     return answer.topics[0]
 
 
@@ -74,7 +75,7 @@ def test_metadata_by_id(client: WireClient, make_topic: MakeTopic) -> None:
     topic = make_topic()
     wanted = metadata(client, 12, [topic]).topics[0].topic_id
     row = client.call(
-        "metadata",
+        ApiKey.METADATA,
         12,
         topics=[{"topic_id": wanted, "name": None}],
         allow_auto_topic_creation=False,
@@ -85,7 +86,7 @@ def test_metadata_by_id(client: WireClient, make_topic: MakeTopic) -> None:
 
 def test_metadata_of_an_unknown_id(client: WireClient) -> None:
     row = client.call(
-        "metadata",
+        ApiKey.METADATA,
         12,
         topics=[{"topic_id": uuid.UUID(int=5), "name": None}],
         allow_auto_topic_creation=False,
@@ -106,10 +107,10 @@ def test_auto_creation(client: WireClient, version: int) -> None:
     name = f"auto-created-{version}"
     first = metadata(client, version, [name], auto_create=True).topics[0]
     assert first.error_code == ErrorCode.leader_not_available
-    deadline = time.monotonic() + 20
+    deadline = Deadline("the topic is not created")
     while (row := metadata(client, version, [name], auto_create=True).topics[0]).error_code:
         assert row.error_code == ErrorCode.leader_not_available
-        assert time.monotonic() < deadline
+        deadline.check()
     assert produce(client, name, BATCH)[:2] == (ErrorCode.none, 0)
 
 
@@ -173,7 +174,7 @@ def test_create_only_checked(client: WireClient) -> None:
 
 def test_create_twice_in_one_request(client: WireClient) -> None:
     row = {"name": "twice", "num_partitions": 1, "replication_factor": 1}
-    answer = client.call("create_topics", 5, topics=[row, row])
+    answer = client.call(ApiKey.CREATE_TOPICS, 5, topics=[row, row])
     assert {result.error_code for result in answer.topics} == {ErrorCode.invalid_request}
     assert not exists(client, "twice")
 
@@ -202,7 +203,7 @@ def test_the_longest_name(client: WireClient) -> None:
 def test_delete(client: WireClient, make_topic: MakeTopic, version: int) -> None:
     topic = make_topic()
     answer = client.call(
-        "delete_topics", version, topic_names=[topic, "no-such-topic"], timeout=20_000
+        ApiKey.DELETE_TOPICS, version, topic_names=[topic, "no-such-topic"], timeout=20_000
     )
     codes = {row.name: row.error_code for row in answer.responses}
     unknown = ErrorCode.unknown_topic_or_partition
@@ -215,7 +216,7 @@ def test_delete_by_id(client: WireClient, make_topic: MakeTopic) -> None:
     topic = make_topic()
     wanted = metadata(client, 12, [topic]).topics[0].topic_id
     rows = [{"name": None, "topic_id": wanted}, {"name": None, "topic_id": uuid.UUID(int=9)}]
-    answer = client.call("delete_topics", 6, topics=rows, timeout=20_000)
+    answer = client.call(ApiKey.DELETE_TOPICS, 6, topics=rows, timeout=20_000)
     codes = {row.topic_id: row.error_code for row in answer.responses}
     assert codes == {wanted: ErrorCode.none, uuid.UUID(int=9): ErrorCode.unknown_topic_id}
     assert not exists(client, topic)
@@ -225,7 +226,7 @@ def test_a_name_used_again_is_another_topic(client: WireClient, make_topic: Make
     topic = make_topic()
     assert produce(client, topic, BATCH).error == ErrorCode.none
     before = metadata(client, 12, [topic]).topics[0].topic_id
-    client.call("delete_topics", 5, topic_names=[topic], timeout=20_000)
+    client.call(ApiKey.DELETE_TOPICS, 5, topic_names=[topic], timeout=20_000)
     assert create(client, name=topic).error_code == ErrorCode.none
     assert metadata(client, 12, [topic]).topics[0].topic_id != before
     assert list_offset(client, topic, LATEST)[1] == 0
@@ -243,7 +244,7 @@ def test_create_partitions(client: WireClient, make_topic: MakeTopic, version: i
     for name, total, code in cases:
         row = {"name": name, "count": total, "assignments": None}
         answer = client.call(
-            "create_partitions", version, topics=[row], timeout=20_000, validate_only=False
+            ApiKey.CREATE_PARTITIONS, version, topics=[row], timeout=20_000, validate_only=False
         )
         assert answer.results[0].error_code == code
     assert len(metadata(client, 12, [topic]).topics[0].partitions) == 4
@@ -253,7 +254,9 @@ def test_create_partitions(client: WireClient, make_topic: MakeTopic, version: i
 def test_create_partitions_only_checked(client: WireClient, make_topic: MakeTopic) -> None:
     topic = make_topic()
     row = {"name": topic, "count": 3, "assignments": None}
-    answer = client.call("create_partitions", 2, topics=[row], timeout=20_000, validate_only=True)
+    answer = client.call(
+        ApiKey.CREATE_PARTITIONS, 2, topics=[row], timeout=20_000, validate_only=True
+    )
     assert answer.results[0].error_code == ErrorCode.none
     assert len(metadata(client, 12, [topic]).topics[0].partitions) == 1
 
@@ -270,7 +273,7 @@ def test_describe_configs(client: WireClient, make_topic: MakeTopic, version: in
             "configuration_keys": ["message.timestamp.type"],
         },
     ]
-    everything, unknown, one = client.call("describe_configs", version, resources=rows).results
+    everything, unknown, one = client.call(ApiKey.DESCRIBE_CONFIGS, version, resources=rows).results
     values = {row.name: row.value for row in everything.configs}
     assert everything.error_code == ErrorCode.none
     assert values["max.message.bytes"] == "4321"
@@ -291,7 +294,7 @@ def test_synonyms_of_configs(client: WireClient, make_topic: MakeTopic, wanted: 
         "resource_name": make_topic(max_message_bytes="4321"),
         "configuration_keys": keys,
     }
-    answer = client.call("describe_configs", 4, resources=[row], include_synonyms=wanted)
+    answer = client.call(ApiKey.DESCRIBE_CONFIGS, 4, resources=[row], include_synonyms=wanted)
     found = {
         config.name: [(synonym.value, synonym.source) for synonym in config.synonyms]
         for config in answer.results[0].configs

@@ -1,6 +1,6 @@
 """The SDK's types as a user sees them: bucketlog installed from its wheel among what it requires,
-no stubs but Protobuf's, no settings of this repository, and each snippet of the documents as it
-stands there."""
+no stubs but Protobuf's, no settings of this repository, and each example and each snippet of the
+documents as it stands there."""
 
 import json
 import re
@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("README.md", "docs/sdk.md", "docs/testing.md")
 PROJECT = "tests/sample_project"
+EXAMPLES = "examples"
 EXTRAS = {"arrow", "avro", "embedded", "pandas", "polars", "protobuf", "registry", "spark"}
 FOR_TESTS = ("pytest", "pytest-asyncio", "pytest-xdist")
 STUBS = "types-protobuf"
@@ -54,6 +55,7 @@ class User:
         )
         (wheel,) = (folder / "dist").glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
+            self.top_level = {name.partition("/")[0] for name in archive.namelist()}
             archive.extractall(packages)
         (installed,) = packages.glob("bucketlog-*.dist-info")
         for root in (Distribution.at(installed), *map(distribution, (*FOR_TESTS, STUBS))):
@@ -70,7 +72,7 @@ class User:
             stem = Path(document).stem.lower()
             for number, snippet in enumerate(snippets):
                 (self.code / f"{stem}_{number}.py").write_text(snippet)
-        for source in (ROOT / PROJECT).rglob("*.py"):
+        for source in (*(ROOT / PROJECT).rglob("*.py"), *(ROOT / EXAMPLES).glob("*.py")):
             (self.code / source.name).write_text(source.read_text())
         (self.code / "wrong.py").write_text(WRONG)
 
@@ -143,3 +145,8 @@ def test_pyright_strict(user: User) -> None:
     ]
     assert [row for row in complaints if row[0] != "wrong.py"] == []
     assert sorted({line for _, line, _ in complaints}) == WRONG_LINES
+
+
+def test_the_wheel_has_one_top_level_package(user: User) -> None:
+    packages = {name for name in user.top_level if not name.endswith(".dist-info")}
+    assert packages == {"bucketlog"}

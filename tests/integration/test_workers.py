@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.wire_client import WireClient
-
-PATIENCE_S = 60
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.wire_client import WireClient
 
 
 class Row:
@@ -62,7 +62,7 @@ def row(tmp_path: Path, redis_url: str) -> Iterator[Row]:
 
 def node_ids(ready: dict[str, Any]) -> set[int]:
     with WireClient(f"127.0.0.1:{ready['port']}") as client:
-        answer = client.call("metadata", 1, topics=[])
+        answer = client.call(ApiKey.METADATA, 1, topics=[])
     return {broker.node_id for broker in answer.brokers}
 
 

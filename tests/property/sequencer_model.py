@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bucketlog.model import TopicId, WriterId
-from metadata.sequencer.requests import (
+from bucketlog.log_format.model import TopicId, WriterId
+from bucketlog.metadata.sequencer.requests import (
     BatchAnswer,
     BatchStatus,
-    ControlStatus,
-    TakenGroup,
+    FactStatus,
+    GroupTakeover,
     WantedBatch,
-    WantedControl,
+    WantedFact,
     WantedGroupEntry,
     WantedTierEntry,
     WantedTopicChange,
@@ -59,7 +59,7 @@ class Entry:
 
 class Answers(NamedTuple):
     batches: list[list[BatchAnswer]]
-    control: list[ControlStatus]
+    control: list[FactStatus]
 
 
 class SequencerModel:
@@ -108,10 +108,10 @@ class SequencerModel:
         self,
         writer: WriterId,
         parts: Mapping[Place, Sequence[WantedBatch]],
-        control: Sequence[WantedControl],
+        facts: Sequence[WantedFact],
     ) -> tuple[Entry | None, Answers]:
         draft = Entry(len(self.entries), writer)
-        statuses = [self._status(entry, draft) for entry in control]
+        statuses = [self._status(entry, draft) for entry in facts]
         answers = []
         for place, wanted in parts.items():
             waiting: set[str] = set()
@@ -175,45 +175,45 @@ class SequencerModel:
             )
         )
 
-    def take(self, group: str) -> TakenGroup:
+    def take(self, group: str) -> GroupTakeover:
         """Nothing is stored of it."""
         self.takings += 1
         self.terms[group] = self.takings
         opened = [entry.ticket for entry in self.entries if entry.is_open and group in entry.groups]
-        return TakenGroup(self.takings, 0, None, frozenset(opened))
+        return GroupTakeover(self.takings, 0, None, frozenset(opened))
 
-    def _status(self, entry: WantedControl, draft: Entry) -> ControlStatus:
+    def _status(self, entry: WantedFact, draft: Entry) -> FactStatus:
         match entry:
             case WantedTierEntry():
                 draft.tiers = True
-                return ControlStatus.OK
+                return FactStatus.OK
             case WantedGroupEntry():
                 return self._group_entry(entry, draft)
             case WantedTopicChange():
                 return self._control(entry, draft)
 
-    def _group_entry(self, wanted: WantedGroupEntry, draft: Entry) -> ControlStatus:
+    def _group_entry(self, wanted: WantedGroupEntry, draft: Entry) -> FactStatus:
         if self.terms.get(wanted.group) != wanted.term:
-            return ControlStatus.NOT_COORDINATOR
+            return FactStatus.NOT_COORDINATOR
         draft.groups.add(wanted.group)
-        return ControlStatus.OK
+        return FactStatus.OK
 
-    def _control(self, change: WantedTopicChange, draft: Entry) -> ControlStatus:
+    def _control(self, change: WantedTopicChange, draft: Entry) -> FactStatus:
         found = self._topic(change.topic_name, draft)
         if found and found[0].state == PENDING and found[0].writer != draft.writer:
-            return ControlStatus.WAIT
+            return FactStatus.WAIT
         current = found[1] if found and found[1].verb != "delete" else None
         if change.verb == "create":
             if current is not None:
-                return ControlStatus.EXISTS
+                return FactStatus.EXISTS
         elif current is None or current.topic_id != change.topic_id:
-            return ControlStatus.UNKNOWN_TOPIC
+            return FactStatus.UNKNOWN_TOPIC
         elif change.verb == "grow" and change.partitions <= current.partitions:
-            return ControlStatus.INVALID_PARTITIONS
+            return FactStatus.INVALID_PARTITIONS
         if change.verb == "configure" and current is not None:
             change = change._replace(partitions=current.partitions)
         draft.control.append(change)
-        return ControlStatus.OK
+        return FactStatus.OK
 
     def _batch(
         self, place: Place, batch: WantedBatch, draft: Entry, waiting: set[str]

@@ -12,18 +12,18 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.errors import SequencerLostError, WriterFencedError
-from bucketlog.model import (
+from bucketlog.log_format.errors import SequencerLostError, WriterFencedError
+from bucketlog.log_format.model import (
     BatchIndex,
     PartitionIndex,
     SegmentId,
     SegmentIndex,
     Ticket,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
     WriterId,
 )
-from metadata.facts import (
+from bucketlog.metadata.facts import (
     Fact,
     OffsetRow,
     OffsetsCommitted,
@@ -33,15 +33,15 @@ from metadata.facts import (
     TopicDeleted,
     encode_fact,
 )
-from metadata.fold import LogState, fold
-from metadata.sequencer.requests import (
-    Fence,
+from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.sequencer.requests import (
+    FenceResult,
     FenceStatus,
     Position,
-    Published,
+    PublishResult,
     PublishStatus,
     WantedBatch,
-    WantedControl,
+    WantedFact,
     WantedGroupEntry,
     WantedTierEntry,
     WantedTopicChange,
@@ -53,7 +53,7 @@ from tests.property.sequencer_model import (
     Place,
     SequencerModel,
 )
-from tests.sequencing import NOW_MS, Sequencing, plain
+from tests.servers.sequencing import NOW_MS, Sequencing, plain
 
 NAMES = ("x", "y")
 GROUPS = ("g", "h")
@@ -76,7 +76,7 @@ class Walk:
         self.segments: dict[int, SegmentIndex] = {}
         self.seqs: dict[WriterId, int] = {}
         self.writers: list[WriterId] = []
-        self.fenced: list[tuple[SegmentId, Fence]] = []
+        self.fenced: list[tuple[SegmentId, FenceResult]] = []
         self.ids: dict[str, list[TopicId]] = {name: [TopicId(bytes(16))] for name in NAMES}
 
     async def run(self) -> None:
@@ -169,7 +169,7 @@ class Walk:
                 for _ in range(self.random.choice([0, 1, 1, 1, 2, 3])):
                     wanted.append(self.wanted_batch(place))
         few = self.random.random() < (self.control_share if self.model.shown else 0.9)
-        control: list[WantedControl] = []
+        control: list[WantedFact] = []
         control += [self.wanted_control() for _ in range(self.random.choice([1, 2]) if few else 0)]
         while self.random.random() < self.group_share:
             control.append(self.wanted_entry())
@@ -184,7 +184,7 @@ class Walk:
         self,
         writer: WriterId,
         parts: dict[Place, list[WantedBatch]],
-        control: Sequence[WantedControl],
+        control: Sequence[WantedFact],
     ) -> None:
         one_id: dict[str, TopicId] = {}
         parts = {
@@ -198,7 +198,7 @@ class Walk:
         got = await self.real.ask(writer, asked, control, request=request)
         entry, answers = self.model.reserve(writer, parts, control)
         assert [list(part) for part in got.batches] == answers.batches
-        assert list(got.control) == answers.control
+        assert list(got.fact_statuses) == answers.control
         if entry is None:
             assert got.ticket is None
             return
@@ -262,7 +262,7 @@ class Walk:
         answer = await self.real.fence(*segment)
         await self.compare_shown(self.model.void(writer))
         wanted = [key for key in gone if self.model.partitions(key[0]) > key[1]]
-        assert answer == Fence(FenceStatus.FENCED, segment.seq, sorted(wanted))
+        assert answer == FenceResult(FenceStatus.FENCED, segment.seq, sorted(wanted))
         self.fenced.append((segment, answer))
         self.writers.remove(writer)
         await self.add_writer()
@@ -271,7 +271,7 @@ class Walk:
         writer = self.random.choice(self.writers)
         first = self.next_seq(writer)
         for seq in {max(first - 1, 0), first + 1, self.seqs[writer]} - {first}:
-            assert await self.real.fence(writer, seq) == Fence(FenceStatus.REFUSED, first, [])
+            assert await self.real.fence(writer, seq) == FenceResult(FenceStatus.REFUSED, first, [])
 
     async def act_fenced(self) -> None:
         """A fenced writer has no way back, and a fence may be repeated."""
@@ -279,14 +279,16 @@ class Walk:
             again = await self.real.fence(writer, seq)
             wanted = [key for key in answer.stamps_wanted if self.model.partitions(key[0]) > key[1]]
             assert again == answer._replace(stamps_wanted=wanted)
-            assert await self.real.fence(writer, seq + 1) == Fence(FenceStatus.REFUSED, seq, [])
+            assert await self.real.fence(writer, seq + 1) == FenceResult(
+                FenceStatus.REFUSED, seq, []
+            )
             with pytest.raises(WriterFencedError):
                 await self.real.ask(writer, {("x", 0): [plain()]}, seq=self.seqs[writer])
             for late in range(seq, self.seqs[writer] + 1):
                 published = await self.real.sequencer.publish(
                     1, SegmentId(writer, late), footer=b"", object_size_bytes=1
                 )
-                assert published == Published(PublishStatus.VOID, seq)
+                assert published == PublishResult(PublishStatus.VOID, seq)
             await self.compare_shown(set())
 
     async def compare_shown(self, grown: set[int]) -> None:
@@ -367,9 +369,9 @@ def segment_of(entry: Entry, segment: SegmentId, topics: Sequence[TopicId]) -> S
     """`topics` are visible when it is reserved: a coordinator commits of no others."""
     facts = [commit_of(group, entry.ticket, topics) for group in sorted(entry.groups)]
     facts += [fact_of(change) for change in entry.control]
-    rows: dict[TopicPartition, list[BatchIndex]] = {}
+    rows: dict[TopicIdPartition, list[BatchIndex]] = {}
     for topic_id, partition, base, batch in entry.batches:
-        rows.setdefault(TopicPartition(topic_id, partition), []).append(
+        rows.setdefault(TopicIdPartition(topic_id, partition), []).append(
             BatchIndex(
                 base,
                 0,

@@ -13,17 +13,17 @@ from itertools import pairwise
 
 import pytest
 
-from bucketlog.model import SegmentId, TopicId, TopicPartition, WriterId
-from metadata.fold import fold
-from tests.readable_log import readable_in
-from tests.written_log import Reserved, WrittenLog, some_records
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.chains import Chain, read_chains
-from tiered_storage.log_cut import cut_log, wanted_footers
-from tiered_storage.log_reader import read_footers
-from tiered_storage.segment import Seal, encode_seal, is_seal
+from bucketlog.log_format.model import SegmentId, TopicId, TopicIdPartition, WriterId
+from bucketlog.metadata.fold import fold
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.chains import Chain, read_chains
+from bucketlog.tiered_storage.log_cut import cut_log, wanted_footers
+from bucketlog.tiered_storage.log_cut_reading import read_footers
+from bucketlog.tiered_storage.segment import Seal, encode_seal, is_seal
+from tests.rigs.readable_log import readable_in
+from tests.rigs.written_log import Reserved, WrittenLog, some_records
 
 pytestmark = pytest.mark.long
 
@@ -42,8 +42,8 @@ class Reader:
 
 @dataclass
 class Result:
-    batches: dict[TopicPartition, list[tuple[int, SegmentId]]]
-    ends: dict[TopicPartition, int]
+    batches: dict[TopicIdPartition, list[tuple[int, SegmentId]]]
+    ends: dict[TopicIdPartition, int]
 
 
 class Cluster:
@@ -234,7 +234,7 @@ class Cluster:
         """Hold what was read against the log in the end."""
         chains = read_chains(self.log.bucket.list(keys.LOG))
         segments = [keys.parse_segment(i.key) for chain in chains.values() for i in chain.committed]
-        final: dict[TopicPartition, list[tuple[int, SegmentId]]] = {}
+        final: dict[TopicIdPartition, list[tuple[int, SegmentId]]] = {}
         for index in read_footers(self.log.bucket, segments, requests_in_flight=1):
             for part in index.partitions:
                 final.setdefault(part.partition, []).extend(

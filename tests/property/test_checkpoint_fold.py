@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import BucketlogError
-from bucketlog.model import SegmentId, Ticket
-from metadata.checkpoint import decode_state, encode_state, extended, restored
-from metadata.fold import LogState, fold
-from metadata.view import View
-from tests.histories import RandomHistory
-from tiered_storage import keys
-from tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.log_format.model import SegmentId, Ticket
+from bucketlog.metadata.checkpoint import decode_state, encode_state, extended, restored
+from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.view import View
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint
+from tests.models.histories import RandomHistory
 
 SEEDS = range(80)
 

@@ -10,20 +10,20 @@ from typing import NamedTuple
 
 import pytest
 
-from bucketlog.checkpoint import Checkpoint
-from bucketlog.errors import CorruptObjectError
-from bucketlog.model import Ticket, WriterId
-from metadata.checkpoint import restored
-from metadata.fold import fold
-from tests.checkpoints import Tails, indexes_of, made_of
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import CorruptObjectError
+from bucketlog.log_format.model import Ticket, WriterId
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import fold
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint
+from bucketlog.tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footers
+from bucketlog.tiered_storage.log_cut_reading import read_checkpoint, read_footers, read_tails
+from bucketlog.tiered_storage.tails import chains_of, tail_starts, whole_log
 from tests.property.test_bucket_only_reading import Cluster, Result
-from tests.readable_log import readable_in
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint
-from tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footers
-from tiered_storage.log_reader import read_checkpoint, read_footers, read_tails
-from tiered_storage.tails import chains_of, tail_starts, whole_log
+from tests.rigs.checkpoints import Tails, indexes_of, made_of
+from tests.rigs.readable_log import readable_in
 
 pytestmark = pytest.mark.long
 

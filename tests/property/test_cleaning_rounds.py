@@ -11,15 +11,15 @@ from aiokafka.record.memory_records import MemoryRecords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bucketlog.model import Buffer
-from bucketlog.wire.batch import LOG_APPEND_TIME, Codec, crc_holds
-from bucketlog.wire.batch_stream import BatchStream
-from bucketlog.wire.records import Header, Record, decode_records
-from bucketlog.wire.rewriting import delete_horizon
-from tests.compaction_model import ABORT, COMMIT, Batch, Log, Transaction, marker_record
-from tiered_storage.key_compaction import GROUP_BYTES, Cleaner, CleaningRound, DirtyPart
-from tiered_storage.offset_map import ENTRY_BYTES, offset_map
-from tiered_storage.transaction_outcomes import TransactionScan
+from bucketlog.log_format.batch import LOG_APPEND_TIME, Codec, crc_holds
+from bucketlog.log_format.batch_stream import BatchStream
+from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.records import DecodedRecord, Header, decode_records
+from bucketlog.log_format.rewriting import delete_horizon
+from bucketlog.tiered_storage.key_compaction import GROUP_BYTES, Cleaner, CleaningRound, DirtyPart
+from bucketlog.tiered_storage.offset_map import ENTRY_BYTES, offset_map
+from bucketlog.tiered_storage.transaction_outcomes import TransactionScan
+from tests.models.compaction import ABORT, COMMIT, Batch, Log, Transaction, marker_record
 
 RETENTION_MS = 100
 SECRET = bytes(range(16))
@@ -59,7 +59,7 @@ class Partition:
         records = []
         for _ in range(draw(st.integers(1, 5))):
             stamp = self.now_ms + draw(st.integers(-300, 300))
-            records.append(Record(offset, stamp, draw(keys), draw(values), draw(headers)))
+            records.append(DecodedRecord(offset, stamp, draw(keys), draw(values), draw(headers)))
             offset += 1
         self.append(
             Batch(
@@ -248,13 +248,13 @@ def test_the_model_cleans() -> None:
     """A history by hand: the model drops, keeps and expires what a reader of KIP-534 expects."""
     partition = Partition(now_ms=1_000)
     for offset, (key, value) in enumerate([(b"a", b"1"), (b"a", b"2"), (b"b", b"1"), (b"b", None)]):
-        partition.append(Batch(offset, offset, (Record(offset, 1_000, key, value),)))
+        partition.append(Batch(offset, offset, (DecodedRecord(offset, 1_000, key, value),)))
     partition.log.clean(4, 100, 1_000, RETENTION_MS)
     assert partition.log.records() == [(1, b"a", b"2"), (3, b"b", None)]
     assert [batch.horizon_ms for batch in partition.log.batches] == [None, 1_100]
-    partition.append(Batch(4, 4, (Record(4, 1_100, b"c", b"1"),)))
+    partition.append(Batch(4, 4, (DecodedRecord(4, 1_100, b"c", b"1"),)))
     partition.log.clean(5, 100, 1_099, RETENTION_MS)
     assert partition.log.records()[1] == (3, b"b", None)
-    partition.append(Batch(5, 5, (Record(5, 1_100, b"c", b"2"),)))
+    partition.append(Batch(5, 5, (DecodedRecord(5, 1_100, b"c", b"2"),)))
     partition.log.clean(6, 100, 1_100, RETENTION_MS)
     assert partition.log.records() == [(1, b"a", b"2"), (5, b"c", b"2")]

@@ -7,17 +7,17 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import Buffer
-from bucketlog.wire.arrow import RecordColumns, decode_batches
-from bucketlog.wire.batch import (
+from bucketlog.log_format.arrow import RecordColumns, decode_batches
+from bucketlog.log_format.batch import (
     CRC_START,
     HEADER_LENGTH,
     Codec,
     crc_holds,
     read_header,
 )
-from bucketlog.wire.records import Header, Record, decode_records, encode_batch
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.records import DecodedRecord, Header, decode_records, encode_batch
 
 payloads = st.none() | st.binary(max_size=300)
 header_lists = st.lists(
@@ -28,12 +28,14 @@ timestamps = st.integers(-1, 2**45)
 
 
 @st.composite
-def record_lists(draw: st.DrawFn, *, gaps: bool = True) -> list[Record]:
+def record_lists(draw: st.DrawFn, *, gaps: bool = True) -> list[DecodedRecord]:
     offset = draw(st.integers(0, 2**40))
     records = []
     for _ in range(draw(st.integers(1, 12))):
         records.append(
-            Record(offset, draw(timestamps), draw(payloads), draw(payloads), draw(header_lists))
+            DecodedRecord(
+                offset, draw(timestamps), draw(payloads), draw(payloads), draw(header_lists)
+            )
         )
         offset += draw(st.integers(1, 1000)) if gaps else 1
     return records
@@ -42,12 +44,14 @@ def record_lists(draw: st.DrawFn, *, gaps: bool = True) -> list[Record]:
 codecs = st.sampled_from(list(Codec))
 
 
-def rows(columns: RecordColumns) -> list[Record]:
+def rows(columns: RecordColumns) -> list[DecodedRecord]:
     assert columns.key is not None
     assert columns.value is not None
     assert columns.headers is not None
     return [
-        Record(offset, timestamp, key, value, tuple(Header(h["key"], h["value"]) for h in headers))
+        DecodedRecord(
+            offset, timestamp, key, value, tuple(Header(h["key"], h["value"]) for h in headers)
+        )
         for offset, timestamp, key, value, headers in zip(
             columns.offset.to_pylist(),
             columns.timestamp.to_pylist(),
@@ -60,7 +64,7 @@ def rows(columns: RecordColumns) -> list[Record]:
 
 
 @given(record_lists(), codecs)
-def test_decoding_inverts_encoding(records: list[Record], codec: Codec) -> None:
+def test_decoding_inverts_encoding(records: list[DecodedRecord], codec: Codec) -> None:
     batch = encode_batch(records, codec=codec)
     header = read_header(batch)
     assert crc_holds(batch, header)
@@ -72,11 +76,11 @@ def test_decoding_inverts_encoding(records: list[Record], codec: Codec) -> None:
 
 @given(st.lists(st.tuples(record_lists(), codecs, st.booleans(), st.booleans()), max_size=5))
 def test_the_vectorised_decoder_equals_the_plain_one(
-    inputs: list[tuple[list[Record], Codec, bool, bool]],
+    inputs: list[tuple[list[DecodedRecord], Codec, bool, bool]],
 ) -> None:
     data = b"leading bytes"
     positions = []
-    expected: list[Record] = []
+    expected: list[DecodedRecord] = []
     counts = []
     for records, codec, append_time, control in inputs:
         batch = encode_batch(
@@ -133,7 +137,7 @@ def test_both_decoders_refuse_the_same_bytes_in_the_same_words(batch: bytes) -> 
 
 @given(record_lists(), codecs, st.data())
 def test_damaged_compressed_bytes_raise_or_decode_alike(
-    records: list[Record], codec: Codec, data: st.DataObject
+    records: list[DecodedRecord], codec: Codec, data: st.DataObject
 ) -> None:
     batch = encode_batch(records, codec=codec)
     payload = bytearray(batch[HEADER_LENGTH:])

@@ -9,30 +9,30 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.errors import (
+from bucketlog.inspect.verify import verify_log
+from bucketlog.log_format.errors import (
     BucketlogError,
     CorruptObjectError,
     InvalidDataError,
     StaleCheckpointError,
 )
-from bucketlog.model import Buffer, SegmentId
-from bucketlog.verify import verify_log
-from metadata.checkpoint import restored
-from metadata.fold import fold
-from tests.checkpoints import indexes_of, made_of
+from bucketlog.log_format.model import Buffer, SegmentId
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import fold
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint, newest_first
+from bucketlog.tiered_storage.deletion import plan_chain, plan_floors
+from bucketlog.tiered_storage.floors import Floor, check_not_below, decode_floor, encode_floor
+from bucketlog.tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+from bucketlog.tiered_storage.log_cut_reading import read_checkpoint, read_tails
+from bucketlog.tiered_storage.segment import Seal, encode_seal, is_seal
 from tests.property.test_bucket_only_reading import Result
 from tests.property.test_checkpointed_reading import CheckpointedCluster, Pass, Work, tails_in
-from tests.readable_log import readable_in
-from tests.written_log import Reserved
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint, newest_first
-from tiered_storage.deletion import plan_chain, plan_floors
-from tiered_storage.floors import Floor, check_not_below, decode_floor, encode_floor
-from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
-from tiered_storage.log_reader import read_checkpoint, read_tails
-from tiered_storage.segment import Seal, encode_seal, is_seal
+from tests.rigs.checkpoints import indexes_of, made_of
+from tests.rigs.readable_log import readable_in
+from tests.rigs.written_log import Reserved
 
 pytestmark = pytest.mark.long
 

@@ -9,10 +9,10 @@ import random
 
 import pytest
 
-from bucketlog.model import SegmentIndex
-from metadata.facts import Fact
-from metadata.fold import LogState, fold
-from tests.indexes import commit, create, delete, forget, grow, partition, segment
+from bucketlog.log_format.model import SegmentIndex
+from bucketlog.metadata.facts import Fact
+from bucketlog.metadata.fold import LogState, fold
+from tests.models.indexes import commit, create, delete, forget, grow, partition, segment
 
 NAMES, GROUPS = 3, ("g", "h")
 SEGMENTS = 25

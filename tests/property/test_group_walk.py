@@ -18,19 +18,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from kio.schema.errors import ErrorCode
 
-from consumers.group import Group
-from consumers.group_messages import (
-    Answer,
+from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_messages import (
+    CallerIdentity,
+    GroupResponse,
     GroupState,
-    Identity,
     JoinResponse,
     LeavingMember,
     SyncRequest,
     SyncResponse,
     Token,
 )
-from consumers.snapshot import restore, snapshot
-from tests.groups import SESSION_MS, SETTINGS, asks
+from bucketlog.consumers.snapshot import restore, snapshot
+from tests.models.groups import SESSION_MS, SETTINGS, asks
 
 LIMITS = replace(SETTINGS, members_max=4, new_member_join_timeout_ms=15_000)
 REBALANCES_MS = (5_000, 20_000)
@@ -67,7 +67,7 @@ class Coordinator:
     group: Group
     fence: int
 
-    def let_out(self, answers: list[Answer]) -> list[Answer]:
+    def let_out(self, answers: list[GroupResponse]) -> list[GroupResponse]:
         alive = self.group.state is not GroupState.DEAD
         if alive and self.store.save(self.fence, snapshot(self.group)):
             return answers
@@ -86,8 +86,8 @@ class Client:
     member_ids: list[str] = field(default_factory=list)
 
     @property
-    def identity(self) -> Identity:
-        return Identity(self.member_id, self.generation, self.instance)
+    def identity(self) -> CallerIdentity:
+        return CallerIdentity(self.member_id, self.generation, self.instance)
 
 
 class GroupWalk(RuleBasedStateMachine):
@@ -122,7 +122,7 @@ class GroupWalk(RuleBasedStateMachine):
             self.waiting[token] = client, self.now_ms
         return token
 
-    def take(self, answers: list[Answer]) -> None:
+    def take(self, answers: list[GroupResponse]) -> None:
         for token, response in answers:
             client, _ = self.waiting.pop(token)  # it was asked, and is answered once
             if isinstance(response, JoinResponse):
@@ -158,7 +158,7 @@ class GroupWalk(RuleBasedStateMachine):
         self.wishes.setdefault(generation, set()).add(int(nonce))
         assert len(self.wishes[generation]) == 1, "two leaders were obeyed"
 
-    def settle(self, coordinator: Coordinator, answers: list[Answer], *, dies: bool) -> None:
+    def settle(self, coordinator: Coordinator, answers: list[GroupResponse], *, dies: bool) -> None:
         """Its answers leave, or it dies before anything is stored."""
         if dies and coordinator is self.live:
             self.take_over()
@@ -268,7 +268,7 @@ class GroupWalk(RuleBasedStateMachine):
             assert group.check_commit(old, self.now_ms) is not ErrorCode.none
         for former in client.member_ids:
             if client.instance is not None and former != client.member_id:
-                who = Identity(former, group.generation, client.instance)
+                who = CallerIdentity(former, group.generation, client.instance)
                 holder = group.machine.roster.static_member_id(client.instance)
                 refused = group.check_commit(who, self.now_ms) is not ErrorCode.none
                 assert refused or former == holder
@@ -316,7 +316,7 @@ class GroupWalk(RuleBasedStateMachine):
         while now_ms < self.now_ms + 3 * LONGEST_PHASE_MS:
             now_ms += SESSION_MS - 1
             for each in members:
-                who = Identity(each.member_id, group.generation, each.instance_id)
+                who = CallerIdentity(each.member_id, group.generation, each.instance_id)
                 assert group.heartbeat(who, now_ms) is ErrorCode.none
             group.expire(now_ms)
             assert group.describe().members == members

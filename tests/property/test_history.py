@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
-from tests.good_histories import GROUP, good_history
-from tests.scenarios.history import (
+from tests.models.good_histories import GROUP, good_history
+from tests.models.history import (
     Acknowledged,
     CommittedSeen,
     History,

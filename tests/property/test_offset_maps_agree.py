@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.wire import key_scan
-from bucketlog.wire.batch import read_header
-from bucketlog.wire.records import Record, decode_payload, encode_batch
-from bucketlog.wire.rewriting import copy_records
+from bucketlog.log_format import key_scan
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.records import DecodedRecord, decode_payload, encode_batch
+from bucketlog.log_format.rewriting import copy_records
+from bucketlog.tiered_storage.offset_map import ENTRY_BYTES, OffsetMap, offset_map, open_batch
 from tests.property.test_decoders_agree import codecs, damaged_batches, record_lists
-from tiered_storage.offset_map import ENTRY_BYTES, OffsetMap, offset_map, open_batch
 
 SECRET = bytes(range(16))
 int64s = st.integers(-(2**63), 2**63 - 1)
@@ -18,7 +18,9 @@ shifts = int64s | st.integers(-(2**40), 2**40) | st.integers(-130, 130)
 
 
 @given(record_lists(), shifts, st.data())
-def test_records_are_copied_alike(records: list[Record], shift: int, data: st.DataObject) -> None:
+def test_records_are_copied_alike(
+    records: list[DecodedRecord], shift: int, data: st.DataObject
+) -> None:
     batch = encode_batch(records)
     header = read_header(batch)
     raw = batch[61:]
@@ -54,7 +56,7 @@ def test_bytes_that_do_not_hold_are_refused_in_the_same_words(batch: bytes) -> N
 
 @given(st.lists(st.tuples(record_lists(), codecs), min_size=1, max_size=5), st.integers(2, 30))
 def test_maps_agree_on_records_of_every_kind(
-    inputs: list[tuple[list[Record], int]], slots: int
+    inputs: list[tuple[list[DecodedRecord], int]], slots: int
 ) -> None:
     base = 0
     batches = []

@@ -6,8 +6,17 @@ from itertools import accumulate, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.wire.batch import read_header
-from tests.partition_batches import (
+from bucketlog.log_format.batch import read_header
+from bucketlog.tiered_storage.block_index import BLOCK_BYTES
+from bucketlog.tiered_storage.partition_segment import (
+    HEADER,
+    PartitionSegmentWriter,
+    check_partition_segment,
+    decode_index,
+    index_span,
+    walk_batches,
+)
+from tests.models.partition_batches import (
     NAME,
     PARTITION,
     WRITTEN_MS,
@@ -17,15 +26,6 @@ from tests.partition_batches import (
     made,
     next_of,
     written,
-)
-from tiered_storage.block_index import BLOCK_BYTES
-from tiered_storage.partition_segment import (
-    HEADER,
-    PartitionSegmentWriter,
-    check_partition_segment,
-    decode_index,
-    index_span,
-    walk_batches,
 )
 
 FILLERS = st.sampled_from([0, 0, 0, 200, 30_000, BLOCK_BYTES - 200, BLOCK_BYTES + 5])

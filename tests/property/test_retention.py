@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.model import TierRow
-from tiered_storage.retention import RetentionLimits, RetentionPlan, UnmovedBatches, plan_retention
+from bucketlog.log_format.model import TierRow
+from bucketlog.tiered_storage.retention import (
+    RetentionLimits,
+    RetentionPlan,
+    UnmovedBatches,
+    plan_retention,
+)
 
 NOW_MS = 1_000
 

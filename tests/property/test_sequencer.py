@@ -3,7 +3,7 @@
 import pytest
 
 from tests.property.sequencer_walk import Walk
-from tests.sequencing import Sequencing
+from tests.servers.sequencing import Sequencing
 
 
 @pytest.mark.parametrize("seed", range(40))

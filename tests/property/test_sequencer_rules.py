@@ -3,11 +3,11 @@
 import pytest
 from redis.exceptions import RedisError
 
-from bucketlog.errors import BucketlogError
-from metadata.sequencer import script_runner
-from metadata.sequencer.scripts import Verb, script_text
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.metadata.sequencer import script_runner
+from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
 from tests.property.sequencer_walk import Walk
-from tests.sequencing import Sequencing
+from tests.servers.sequencing import Sequencing
 
 pytestmark = pytest.mark.long
 
@@ -146,7 +146,13 @@ BROKEN: dict[str, tuple[str, str]] = {
     "a repeat is reserved anew": ("if seq ~= me.next then", "if false then"),
 }
 SEEDS_TO_FIND = 150
-WALKED = (Verb.RESERVE, Verb.PUBLISH, Verb.FENCE, Verb.TAKE_GROUP, Verb.FORGET_GROUP)
+WALKED = (
+    SequencerVerb.RESERVE,
+    SequencerVerb.PUBLISH,
+    SequencerVerb.FENCE,
+    SequencerVerb.TAKE_GROUP,
+    SequencerVerb.FORGET_GROUP,
+)
 
 
 @pytest.mark.parametrize("rule", BROKEN)

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.model import (
+from bucketlog.log_format.model import (
     TierRow,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
     WaitingSegment,
 )
-from tests.log_columns import NOW_MS, Columns, CountedColumns, End, waiting
-from tiered_storage.tier_plan import (
+from bucketlog.tiered_storage.tier_plan import (
     MIB,
     CompactionSettings,
     PartitionRange,
@@ -24,6 +23,7 @@ from tiered_storage.tier_plan import (
     plan_split,
     plan_trim,
 )
+from tests.models.log_columns import NOW_MS, Columns, CountedColumns, End, waiting
 
 SMALL = CompactionSettings(
     window_bytes=1_000,
@@ -36,15 +36,15 @@ SMALL = CompactionSettings(
 )
 
 
-def part(number: int) -> TopicPartition:
-    return TopicPartition(TopicId(b"t" * 16), number)
+def part(number: int) -> TopicIdPartition:
+    return TopicIdPartition(TopicId(b"t" * 16), number)
 
 
 # Splitting ----------------------------------------------------------------------------------------
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> tuple[list[WaitingSegment], dict[TopicPartition, Columns]]:
+def logs(draw: st.DrawFn) -> tuple[list[WaitingSegment], dict[TopicIdPartition, Columns]]:
     sizes = draw(st.lists(st.integers(50, 600), min_size=0, max_size=12))
     age = 0
     ordered = []
@@ -67,7 +67,7 @@ def logs(draw: st.DrawFn) -> tuple[list[WaitingSegment], dict[TopicPartition, Co
 
 @given(given_logs=logs())
 def test_a_window_is_the_oldest_that_fits(
-    given_logs: tuple[list[WaitingSegment], dict[TopicPartition, Columns]],
+    given_logs: tuple[list[WaitingSegment], dict[TopicIdPartition, Columns]],
 ) -> None:
     ordered, columns = given_logs
     plan = plan_split(ordered, columns, settings=SMALL, now_ms=NOW_MS)

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import NO_TIMESTAMP, TierRow
-from bucketlog.wire.batch import read_header
-from bucketlog.wire.records import decode_records
-from tests.partition_batches import Planned, made, next_of
-from tests.tiered_log import TieredLog
-from tiered_storage.block_index import BLOCK_BYTES
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.model import NO_TIMESTAMP, TierRow
+from bucketlog.log_format.records import decode_records
+from bucketlog.tiered_storage.block_index import BLOCK_BYTES
+from tests.models.partition_batches import Planned, made, next_of
+from tests.rigs.tiered_log import TieredLog
 
 BATCHES = st.lists(
     st.builds(

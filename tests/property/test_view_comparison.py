@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import PartitionIndex, SegmentIndex, Ticket
-from metadata.checkpoint import extended
-from metadata.fold import LogState, fold
-from metadata.view import View
-from metadata.view_comparison import ViewComparison
-from tests.histories import RandomHistory
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import PartitionIndex, SegmentIndex, Ticket
+from bucketlog.metadata.checkpoint import extended
+from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.view import View
+from bucketlog.metadata.view_comparison import ViewComparison
+from tests.models.histories import RandomHistory
 
 pytestmark = pytest.mark.long
 

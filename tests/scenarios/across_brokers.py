@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import WireClient, decode_response, encode_request
 from tests.scenarios.clients import CLIENTS, Row
-from tests.scenarios.cluster import Cluster, Store, running_cluster
-from tests.scenarios.kafka_tools import KafkaTools
 from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, make_rows
-from tests.wire_client import WireClient, decode_response, encode_request
+from tests.servers.cluster import Cluster, Store, running_cluster
+from tests.servers.kafka_tools import KafkaTools
 
 ZONES = ("a", "b")
 ZONE_PARTITIONS = 20
@@ -105,13 +106,13 @@ def _leaders(cluster: Cluster, zone: str) -> list[int]:
 
 
 def _leaders_by(address: str, topic: str, client_id: str) -> Iterable[int]:
-    request = encode_request("metadata", 5, 1, {"topics": [{"name": topic}]}, client_id)
+    request = encode_request(ApiKey.METADATA, 5, 1, {"topics": [{"name": topic}]}, client_id)
     with WireClient(address) as client:
         while True:
             client.send_frame(request)
             frame = client.read_frame()
             assert frame is not None
-            _, answer = decode_response("metadata", 5, frame)
+            _, answer = decode_response(ApiKey.METADATA, 5, frame)
             if answer.topics[0].error_code == 0:  # else its view does not know the topic yet
                 return [row.leader_id for row in answer.topics[0].partitions]
 

@@ -15,10 +15,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bucketlog.doctor.digest import LogDigest, differences
-from bucketlog.doctor.of_bucket import digest_of_bucket
-from bucketlog.doctor.of_cluster import digest_of_cluster
-from tests.scenarios.cluster import (
+from bucketlog.inspect.doctor.digest import LogDigest, differences
+from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
+from bucketlog.inspect.doctor.of_cluster import digest_of_cluster
+from bucketlog.tiered_storage.backends.location import open_sync_bucket
+from tests.models.history import History
+from tests.rigs.patience import eventually, let_pass
+from tests.scenarios.fact_clients import Committing, TopicChanger
+from tests.scenarios.judgement import judge
+from tests.scenarios.load import Load
+from tests.scenarios.round_trip import create_topic
+from tests.servers.cluster import (
     BUCKET,
     Cluster,
     ClusterBroker,
@@ -26,13 +33,7 @@ from tests.scenarios.cluster import (
     free_port,
     running_cluster,
 )
-from tests.scenarios.history import History
-from tests.scenarios.judgement import judge
-from tests.scenarios.load import Load
-from tests.scenarios.round_trip import create_topic
-from tests.scenarios.told import Committing, TopicChanger
-from tests.sequencing import start_valkey
-from tiered_storage.location import open_sync_bucket
+from tests.servers.sequencing import start_valkey
 
 TOPIC = "copy"
 PARTITIONS = 6
@@ -82,7 +83,7 @@ def bucket_copy(store: Store, *, load_s: float) -> CopyFigures:
             closing.callback(thread.stop if isinstance(thread, Load) else thread.stopping.set)
         for load in loads:
             load.wait_for(PARTITIONS * 100)
-        time.sleep(load_s)
+        let_pass(load_s)
         killed_at = time.monotonic()
         _kill(cluster)
         before = len(history.acknowledged)
@@ -132,12 +133,12 @@ class _Clients:
 
     def wait_for_more(self, told: Sequence[tuple[int, int]]) -> None:
         """Each group has committed again."""
-        deadline = time.monotonic() + 60
-        while any(
-            one.acknowledged <= asked for one, (_, asked) in zip(self.groups, told, strict=True)
-        ):
-            assert time.monotonic() < deadline, "groups do not commit again"
-            time.sleep(0.05)
+        eventually(
+            lambda: all(
+                one.acknowledged > asked for one, (_, asked) in zip(self.groups, told, strict=True)
+            ),
+            "groups do not commit again",
+        )
 
 
 def _clients(cluster: Cluster) -> _Clients:

@@ -1,19 +1,19 @@
 """The log's records as a reader of the bucket alone sees them: no broker, no Redis."""
 
-from bucketlog.model import Buffer
-from bucketlog.wire.batch import read_header
-from bucketlog.wire.records import decode_records
-from metadata.checkpoint import restored
-from metadata.fold import fold
-from metadata.partition_tiers import partition_tiers
-from tests.scenarios.history import Log, Sent
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.records import decode_records
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import fold
+from bucketlog.metadata.partition_tiers import partition_tiers
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Span, SyncBucket
+from bucketlog.tiered_storage.log_cut import readable
+from bucketlog.tiered_storage.log_cut_reading import read_log
+from bucketlog.tiered_storage.segment import check_batch
+from bucketlog.tiered_storage.tier_reader import read_batches, read_rows
+from tests.models.history import Log, Sent
 from tests.scenarios.load import sent_of
-from tiered_storage import keys
-from tiered_storage.bucket import Span, SyncBucket
-from tiered_storage.log_cut import readable
-from tiered_storage.log_reader import read_log
-from tiered_storage.segment import check_batch
-from tiered_storage.tier_reader import read_batches, read_rows
 
 
 def records_in_bucket(bucket: SyncBucket, topic: str) -> Log:

@@ -15,10 +15,11 @@ import aiokafka
 import confluent_kafka
 import kafka
 
+from tests.rigs.patience import PATIENCE_S
+
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LINGER_MS = 20
 BATCH_BYTES = 100_000
-TIMEOUT_S = 120
 
 
 class Row(NamedTuple):
@@ -99,7 +100,7 @@ class ConfluentKafka:
                 except BufferError:
                     producer.poll(0.1)
             producer.poll(0)
-        left = producer.flush(TIMEOUT_S)
+        left = producer.flush(PATIENCE_S)
         if left or failures:
             raise AssertionError(f"{left} not acknowledged, {len(failures)} failed: {failures[:3]}")
 
@@ -118,9 +119,9 @@ class ConfluentKafka:
                 [confluent_kafka.TopicPartition(topic, number, 0) for number in range(partitions)]
             )
             while found.count < count:
-                messages = consumer.consume(min(10_000, count - found.count), timeout=TIMEOUT_S)
+                messages = consumer.consume(min(10_000, count - found.count), timeout=PATIENCE_S)
                 if not messages:
-                    raise AssertionError(f"nothing within {TIMEOUT_S} s, {found.count} so far")
+                    raise AssertionError(f"nothing within {PATIENCE_S} s, {found.count} so far")
                 for message in messages:
                     if message.error():
                         raise AssertionError(str(message.error()))
@@ -170,7 +171,7 @@ class AioKafka:
             waiting = [
                 await producer.send(topic, row.value, row.key, row.partition) for row in rows
             ]
-            await asyncio.wait_for(asyncio.gather(*waiting), TIMEOUT_S)
+            await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE_S)
 
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
         return asyncio.run(self._consume(bootstrap, topic, partitions, count))
@@ -184,7 +185,7 @@ class AioKafka:
             where = [aiokafka.TopicPartition(topic, number) for number in range(partitions)]
             consumer.assign(where)
             await consumer.seek_to_beginning(*where)
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(PATIENCE_S):
                 while found.count < count:
                     batches = await consumer.getmany(timeout_ms=1000)
                     for messages in batches.values():
@@ -214,11 +215,11 @@ class KafkaPython:
             waiting: list[Any] = [
                 producer.send(topic, row.value, row.key, partition=row.partition) for row in rows
             ]
-            producer.flush(TIMEOUT_S)
+            producer.flush(PATIENCE_S)
             for each in waiting:
-                each.get(timeout=TIMEOUT_S)
+                each.get(timeout=PATIENCE_S)
         finally:
-            producer.close(TIMEOUT_S)
+            producer.close(PATIENCE_S)
 
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
         consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, group_id=None)
@@ -228,9 +229,9 @@ class KafkaPython:
             consumer.assign(where)
             consumer.seek_to_beginning(*where)
             while found.count < count:
-                batches = consumer.poll(timeout_ms=1000 * TIMEOUT_S, max_records=10_000)
+                batches = consumer.poll(timeout_ms=1000 * PATIENCE_S, max_records=10_000)
                 if not batches:
-                    raise AssertionError(f"nothing within {TIMEOUT_S} s, {found.count} so far")
+                    raise AssertionError(f"nothing within {PATIENCE_S} s, {found.count} so far")
                 for messages in batches.values():
                     for each in messages:
                         found.add(each.partition, each.offset, each.key, each.value)
@@ -294,7 +295,7 @@ def _run_kcat(arguments: list[str], data: bytes) -> bytes:
             input=data,
             stdout=subprocess.PIPE,
             stderr=errors,
-            timeout=TIMEOUT_S,
+            timeout=PATIENCE_S,
             check=False,
         )
         errors.seek(0)

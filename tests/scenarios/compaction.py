@@ -16,10 +16,18 @@ from typing import Any
 
 import psutil
 
-from metadata.checkpoint import restored
-from metadata.fold import LogState, fold
-from metadata.partition_tiers import partition_tiers
-from tests.scenarios.cluster import Cluster, ClusterBroker, running_cluster
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.partition_tiers import partition_tiers
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Body, Span, Suffix, SyncBucket
+from bucketlog.tiered_storage.log_cut import readable
+from bucketlog.tiered_storage.log_cut_reading import read_log
+from bucketlog.tiered_storage.tier_plan import CompactionSettings, plan_merge
+from bucketlog.tiered_storage.tier_reader import read_batches, read_rows
+from tests.rigs.patience import PATIENCE_S, eventually, let_pass
+from tests.rigs.wire_client import WireClient, build_batch, fetch_values
 from tests.scenarios.failover import percentile
 from tests.scenarios.small_batches import (
     BATCH_BYTES,
@@ -29,17 +37,11 @@ from tests.scenarios.small_batches import (
     SmallBatches,
     write_small_batches,
 )
-from tests.wire_client import WireClient, build_batch, fetch_values
-from tiered_storage import keys
-from tiered_storage.bucket import Body, Span, Suffix, SyncBucket
-from tiered_storage.log_cut import readable
-from tiered_storage.log_reader import read_log
-from tiered_storage.tier_plan import CompactionSettings, plan_merge
-from tiered_storage.tier_reader import read_batches, read_rows
+from tests.servers.cluster import Cluster, ClusterBroker, running_cluster
 
 MIB = 1 << 20
 TICKS = "ticks"
-PATIENCE_S = 1_800.0
+COMPACTED_WITHIN_S = 10 * PATIENCE_S
 QUIET_S = 1.0
 PING_PAUSE_S = 0.002
 SAFETY_AGE_MS = 2_000
@@ -133,7 +135,9 @@ def fetch_digest(client: WireClient, wrote: SmallBatches, number: int) -> str:
     """As a consumer reads the partition, from its beginning to its end."""
     digest, offset = blake2b(digest_size=16), 0
     while offset < wrote.segments:
-        answer = client.call("fetch", 11, **fetch_values(TOPIC, {number: offset}, max_wait=500))
+        answer = client.call(
+            ApiKey.FETCH, 11, **fetch_values(TOPIC, {number: offset}, max_wait=500)
+        )
         (row,) = answer.responses[0].partitions
         data = bytes(row.records or b"")
         assert data, f"partition {number} at {offset}: {row.error_code!r}"
@@ -165,7 +169,7 @@ def produce(broker: ClusterBroker, number: int, offset: int) -> tuple[str, int]:
     batch = bytes(8) + SmallBatch(number).at(offset, time.time_ns() // 1_000_000)[8:]
     rows = [{"name": TOPIC, "partition_data": [{"index": number, "records": batch}]}]
     with WireClient(broker.bootstrap) as client:
-        answer = client.call("produce", 9, acks=-1, timeout=20_000, topic_data=rows)
+        answer = client.call(ApiKey.PRODUCE, 9, acks=-1, timeout=20_000, topic_data=rows)
     row = answer.responses[0].partition_responses[0]
     return row.error_code.name, row.base_offset
 
@@ -195,7 +199,7 @@ class Pings:
     def _run(self) -> None:
         while not self._over.wait(PING_PAUSE_S):
             began = time.perf_counter()
-            self._client.call("api_versions", 0)
+            self._client.call(ApiKey.API_VERSIONS, 0)
             self.took_ms.append((time.perf_counter() - began) * 1000)
 
     def __enter__(self) -> "Pings":
@@ -225,10 +229,7 @@ def _running(cluster: Cluster, **settings: str) -> Iterator[ClusterBroker]:
 
 
 def wait_until(what: str, done: Any) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < deadline, what
-        time.sleep(QUIET_S)
+    eventually(done, what, bound_s=COMPACTED_WITHIN_S, pause_s=QUIET_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +320,7 @@ def _compact(cluster: Cluster, wrote: SmallBatches) -> dict[str, Any]:
     with _running(cluster, **every) as broker, Pings(broker.bootstrap) as pings:
         process = psutil.Process(broker.running.process.pid)
         rss = [process.memory_info().rss]
-        time.sleep(QUIET_S)
+        let_pass(QUIET_S)
         idle, pings.took_ms = pings.as_json(), []
         began = time.perf_counter()
 
@@ -352,12 +353,12 @@ def _delete(cluster: Cluster, rows: int) -> int:
     with _running(cluster, **settings) as broker, WireClient(broker.bootstrap) as client:
         topic = {"name": TICKS, "num_partitions": 1, "replication_factor": 1}
         topic |= {"configs": (), "assignments": ()}
-        client.call("create_topics", 5, topics=[topic], timeout=20_000, validate_only=False)
+        client.call(ApiKey.CREATE_TOPICS, 5, topics=[topic], timeout=20_000, validate_only=False)
         batch = build_batch([(None, b"tick")])
         ticks = [{"name": TICKS, "partition_data": [{"index": 0, "records": batch}]}]
 
         def done() -> bool:
-            client.call("produce", 9, acks=-1, timeout=20_000, topic_data=ticks)
+            client.call(ApiKey.PRODUCE, 9, acks=-1, timeout=20_000, topic_data=ticks)
             there = [sum(1 for _ in bucket.list(kind)) for kind in (keys.LOG, keys.SEGMENTS)]
             return there[0] < LOG_END_SEGMENTS and there[1] == rows
 

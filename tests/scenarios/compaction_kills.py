@@ -5,7 +5,8 @@ import random
 import time
 from dataclasses import asdict, dataclass
 
-from tests.scenarios.cluster import Cluster, running_cluster
+from tests.proofs.shortfall import Figures
+from tests.rigs.patience import let_pass
 from tests.scenarios.compaction import (
     IDLE,
     check_fetched,
@@ -17,7 +18,7 @@ from tests.scenarios.compaction import (
     wait_until,
 )
 from tests.scenarios.small_batches import write_small_batches
-from tests.shortfall import Figures
+from tests.servers.cluster import Cluster, running_cluster
 
 KILLED_AFTER_S = (0.5, 2.5)
 """From when the broker is ready."""
@@ -69,7 +70,7 @@ def compaction_kills(segments: int, partitions: int, kills: int, seed: int = 1) 
         waiting = []
         for turn in range(kills):
             broker.start()
-            time.sleep(chance.uniform(*KILLED_AFTER_S))
+            let_pass(chance.uniform(*KILLED_AFTER_S))
             _kill_both(cluster, first=turn % 2)
             found = find(bucket, wrote)
             check_same(found, wrote, before)

@@ -18,14 +18,14 @@ from typing import Any
 
 import psutil
 
-from tests.scenarios.history import History, Log, check
+from tests.models.history import History, Log, check
+from tests.rigs.patience import PATIENCE_S
 from tests.scenarios.load import Load, read_to_end
 from tests.scenarios.round_trip import create_topic
 
 TOPIC = "crash"
 PARTITIONS = 3
 PRODUCERS = 2
-START_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class DevCommand:
         )
         output = self._process.stdout
         assert output is not None
-        ready, _, _ = select.select([output], [], [], START_TIMEOUT_S)
+        ready, _, _ = select.select([output], [], [], PATIENCE_S)
         line = output.readline().decode() if ready else ""
         if "ready at" not in line:
             raise AssertionError(f"`bucketlog dev` did not come up: {line!r}")
@@ -82,7 +82,7 @@ class DevCommand:
                 os.kill(member.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it ended with one that was killed before
-        psutil.wait_procs(family, START_TIMEOUT_S)
+        psutil.wait_procs(family, PATIENCE_S)
         self._reap()
         return len(family)
 
@@ -94,7 +94,7 @@ class DevCommand:
     def _reap(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
-        self._process.wait(START_TIMEOUT_S)
+        self._process.wait(PATIENCE_S)
         self._process.stdout.close()
         self._process = None
 

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from tests.scenarios.cluster import Cluster
+from tests.models.history import History, Log
 from tests.scenarios.failover import Watch
 from tests.scenarios.foreign_load import AioLoad, JavaLoad
-from tests.scenarios.history import History, Log
 from tests.scenarios.judgement import judge
 from tests.scenarios.load import Load, Progress
 from tests.scenarios.onlookers import (
@@ -20,6 +19,7 @@ from tests.scenarios.onlookers import (
 )
 from tests.scenarios.pinned import Pinned
 from tests.scenarios.round_trip import create_topic
+from tests.servers.cluster import Cluster
 
 TOPIC, GROUP = "crowd", "readers"
 PARTITIONS = 6

@@ -13,12 +13,12 @@ from typing import Any
 
 import confluent_kafka
 
-from tests.scenarios.cluster import Cluster, ClusterBroker, running_cluster
+from tests.models.history import History
 from tests.scenarios.group_members import Ledger, RunningMember, confluent_member
-from tests.scenarios.history import History
 from tests.scenarios.judgement import judge
 from tests.scenarios.load import Load
 from tests.scenarios.round_trip import create_topic
+from tests.servers.cluster import Cluster, ClusterBroker, running_cluster
 
 TOPIC, GROUP = "expansion", "readers"
 PARTITIONS = 12
@@ -26,7 +26,6 @@ BROKERS = 3
 PRODUCERS = 2
 READERS = 2
 BURST_RECORDS = 12
-PATIENCE_S = 60.0
 SETTINGS = {"group_initial_rebalance_delay_ms": "0", "handover_ms": "1000"}
 
 

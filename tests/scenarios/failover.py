@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from tests.scenarios.cluster import Cluster, ClusterBroker, Store, running_cluster
-from tests.scenarios.history import History, Seen
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.models.history import History, Seen
+from tests.rigs.patience import let_pass
+from tests.rigs.wire_client import WireClient
 from tests.scenarios.judgement import judge
 from tests.scenarios.load import Load
 from tests.scenarios.round_trip import create_topic
-from tests.wire_client import WireClient
+from tests.servers.cluster import Cluster, ClusterBroker, Store, running_cluster
 
 TOPIC = "failover"
 PARTITIONS = 12
@@ -93,7 +95,7 @@ class Watch:
     def _ask(self, client: WireClient) -> list[tuple[int, int]]:
         rows = [{"partition_index": number, "timestamp": LATEST} for number in self._highest]
         answer = client.call(
-            "list_offsets",
+            ApiKey.LIST_OFFSETS,
             4,
             replica_id=-1,
             isolation_level=0,
@@ -186,14 +188,14 @@ def _under_load(
         for load in loads:
             load.wait_for(PARTITIONS * 10)
         with Watch(cluster.brokers, loads[0].history) as watch:
-            time.sleep(SETTLE_S)
+            let_pass(SETTLE_S)
             for turn in range(kills):
                 victim = cluster.brokers[turn % len(cluster.brokers)]
                 began.append(time.monotonic())
                 victim.kill()
                 victim.start()
                 slowest = max(slowest, time.monotonic() - began[-1])
-                time.sleep(max(0.0, began[-1] + between_s - time.monotonic()))
+                let_pass(began[-1] + between_s - time.monotonic())
             ended = time.monotonic()
             for load in loads:
                 load.wait_for(PARTITIONS * 10)

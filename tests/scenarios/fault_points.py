@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.mortal_broker import FOLDER, Point
-from tests.scenarios.cluster import Cluster, ClusterBroker, Store, running_cluster
+from tests.proofs.shortfall import Figures
+from tests.rigs.patience import Deadline
 from tests.scenarios.crowd import Crowd, crowd
-from tests.shortfall import Figures
+from tests.servers.cluster import Cluster, ClusterBroker, Store, running_cluster
+from tests.servers.mortal_broker import FOLDER, Point
 
 BROKERS = 3
 SETTINGS = {
@@ -35,8 +36,6 @@ REDIS_IS_WIPED = {
     Point.REGISTERED,
     Point.KNOWN,
 }
-DEATH_TIMEOUT_S = 60.0
-POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ def fault_points(store: Store, points: Sequence[Point], rounds: int) -> FaultPoi
             BROKERS,
             store=store,
             settings=SETTINGS,
-            module="tests.mortal_broker",
+            module="tests.servers.mortal_broker",
             environment={FOLDER: folder},
         ) as cluster:
             with crowd(cluster, java=False) as clients:
@@ -121,7 +120,7 @@ def _runs(cluster: Cluster, probe: str) -> bool:
 
 def _wait_for_death(cluster: Cluster, point: Point) -> ClusterBroker:
     """The broker that died at the point. Raises `AssertionError` where none does."""
-    deadline = time.monotonic() + DEATH_TIMEOUT_S
+    deadline = Deadline(f"nobody died {point}")
     while True:
         for broker in cluster.brokers:
             if broker.process is not None and broker.process.process.poll() is not None:
@@ -129,5 +128,4 @@ def _wait_for_death(cluster: Cluster, point: Point) -> ClusterBroker:
                 assert code == -signal.SIGKILL, f"broker {broker.node_id} ended with {code}"
                 broker.process = None
                 return broker
-        assert time.monotonic() < deadline, f"nobody died {point}"
-        time.sleep(POLL_S)
+        deadline.pause()

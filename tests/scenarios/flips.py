@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bucketlog.verify import verify_log
-from tiered_storage import keys
-from tiered_storage.location import open_sync_bucket
+from bucketlog.inspect.verify import verify_log
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.location import open_sync_bucket
 
 EDGE_BYTES = 200
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import aiokafka
 
-from tests.scenarios.history import History, Place, Sent
-from tests.scenarios.kafka_tools import KafkaTools
+from tests.models.history import History, Place, Sent
+from tests.rigs.patience import let_pass_async
 from tests.scenarios.load import PADDING, PROGRESS_TIMEOUT_S, Progress, sent_of
+from tests.servers.kafka_tools import KafkaTools
 
 IN_FLIGHT_RECORDS = 500
 JAVA_CONFIG = f"""\
@@ -96,7 +97,7 @@ class AioLoad(ForeignLoad):
                 told.add_done_callback(lambda told, sent=sent: self._settled(sent, told))
                 told.add_done_callback(waiting.discard)
                 told.add_done_callback(lambda _: slots.release())
-                await asyncio.sleep(self._pause_s)
+                await let_pass_async(self._pause_s)
             if waiting:
                 await asyncio.wait(waiting, timeout=PROGRESS_TIMEOUT_S)
         finally:

@@ -14,19 +14,18 @@ from typing import Any
 
 import psutil
 
-from bucketlog.embedded import EmbeddedCluster
-from tests.scenarios.frames import Corpus, Frame, framed, frames
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.models.frames import Corpus, Frame, framed, frames
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.wire_client import WireClient, build_batch
 from tests.scenarios.round_trip import create_topic
-from tests.wire_client import API_KEYS, WireClient, build_batch
 
-ANSWER_TIMEOUT_S = 30.0
-"""The longest that a connection may stay open after the client has sent all it will."""
 WARM_UP_FRAMES = 1000
 """Sent before memory is measured, after every valid request."""
 MIB = 1 << 20
 PROBE_ID = 0x5EED5EED
-PROBE = struct.pack(">ihhih", 10, 18, 0, PROBE_ID, -1)
-"""ApiVersions, version 0."""
+PROBE = struct.pack(">ihhih", 10, ApiKey.API_VERSIONS, 0, PROBE_ID, -1)
 PROBE_ANSWER = struct.pack(">ih", PROBE_ID, 0)
 CLOSED_ERRORS = {errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN}
 SETTINGS = {"fetch_wait_ms_max": "100"}
@@ -65,7 +64,7 @@ class GoodNeighbour(threading.Thread):
 
     def run(self) -> None:
         try:
-            with WireClient(self._address, timeout_s=ANSWER_TIMEOUT_S) as client:
+            with WireClient(self._address, timeout_s=PATIENCE_S) as client:
                 while not self._stopping.wait(0.01):
                     self._once(client)
         except (OSError, AssertionError) as error:
@@ -76,13 +75,13 @@ class GoodNeighbour(threading.Thread):
         if self.requests % 50 == 0:
             data = {"index": 0, "records": build_batch([(b"good", b"neighbour")])}
             topic = {"name": self._topic, "partition_data": [data]}
-            answer = client.call("produce", 9, acks=-1, timeout=20_000, topic_data=[topic])
+            answer = client.call(ApiKey.PRODUCE, 9, acks=-1, timeout=20_000, topic_data=[topic])
             assert not answer.responses[0].partition_responses[0].error_code, answer
         else:
             part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
             topic = {"topic": self._topic, "partitions": [part]}
             answer = client.call(
-                "fetch", 12, max_wait=0, min_bytes=1, max_bytes=1000, topics=[topic]
+                ApiKey.FETCH, 12, max_wait=0, min_bytes=1, max_bytes=1000, topics=[topic]
             )
             assert not answer.responses[0].partitions[0].error_code, answer
             assert answer.responses[0].partitions[0].records
@@ -90,11 +89,10 @@ class GoodNeighbour(threading.Thread):
         self.requests += 1
 
 
-def offered_apis(bootstrap: str) -> dict[str, tuple[int, int]]:
-    names = {key: name for name, key in API_KEYS.items()}
+def offered_apis(bootstrap: str) -> dict[ApiKey, tuple[int, int]]:
     with WireClient(bootstrap) as client:
-        rows = client.call("api_versions", 0).api_keys
-    return {names[row.api_key]: (row.min_version, row.max_version) for row in rows}
+        rows = client.call(ApiKey.API_VERSIONS, 0).api_keys
+    return {ApiKey(row.api_key): (row.min_version, row.max_version) for row in rows}
 
 
 def outcome(address: tuple[str, int], frame: Frame) -> str:
@@ -103,7 +101,7 @@ def outcome(address: tuple[str, int], frame: Frame) -> str:
     of a good request: the broker would wait for the rest. Raises `TimeoutError` where the broker
     neither answers nor closes."""
     declared = struct.unpack_from(">i", frame.data)[0] if len(frame.data) >= 4 else 1 << 30
-    with socket.create_connection(address, timeout=ANSWER_TIMEOUT_S) as connection:
+    with socket.create_connection(address, timeout=PATIENCE_S) as connection:
         received = b""
         try:
             if declared > len(frame.data) - 4:
@@ -150,7 +148,7 @@ def fuzz(cluster: EmbeddedCluster, count: int, *, seed: int) -> FuzzFigures:
     if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
         raise AssertionError("the broker is gone")
     with WireClient(cluster.bootstrap) as client:
-        assert not client.call("api_versions", 0).error_code
+        assert not client.call(ApiKey.API_VERSIONS, 0).error_code
     return FuzzFigures(
         frames=count,
         served=sum(number for (_, what), number in outcomes.items() if what == "served"),

@@ -12,15 +12,16 @@ from typing import Any
 import confluent_kafka
 from kio.schema.errors import ErrorCode
 
-from tests.scenarios.cluster import ClusterBroker, running_cluster
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.patience import PATIENCE_S, Deadline
+from tests.rigs.wire_client import WireClient
 from tests.scenarios.round_trip import create_topic
-from tests.wire_client import WireClient
+from tests.servers.cluster import ClusterBroker, running_cluster
 
 TOPIC, PARTITIONS, MEMBERS = "t", 4, 2
 NAMES = 200
 """Of groups, to choose from those that one broker coordinates."""
 BURST_RECORDS = 400
-PATIENCE_S = 60.0
 SETTINGS = {"group_initial_rebalance_delay_ms": "0"}
 
 
@@ -105,7 +106,7 @@ def produce(bootstrap: str, records: int) -> None:
 def coordinated_by(broker: ClusterBroker) -> list[str]:
     names = [f"group-{number}" for number in range(NAMES)]
     with WireClient(broker.bootstrap) as client:
-        found = client.call("find_coordinator", 4, key_type=0, coordinator_keys=names)
+        found = client.call(ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=names)
     return [each.key for each in found.coordinators if each.node_id == broker.node_id]
 
 
@@ -113,7 +114,7 @@ def committed(broker: ClusterBroker, group: str) -> dict[int, int] | None:
     """By partition; None where this broker cannot tell."""
     with WireClient(broker.bootstrap) as client:
         wanted = {"group_id": group, "topics": None}
-        found = client.call("offset_fetch", 8, groups=[wanted], require_stable=True).groups[0]
+        found = client.call(ApiKey.OFFSET_FETCH, 8, groups=[wanted], require_stable=True).groups[0]
     if found.error_code is not ErrorCode.none:
         return None
     rows = [row for topic in found.topics for row in topic.partitions]
@@ -122,15 +123,15 @@ def committed(broker: ClusterBroker, group: str) -> dict[int, int] | None:
 
 def work_until_read(members: Sequence[Consumer], each_group: int, survivor: ClusterBroker) -> None:
     """Until every group has read so much; what is committed never falls meanwhile."""
-    deadline = time.monotonic() + PATIENCE_S
     highest: dict[tuple[str, int], int] = {}
     groups = sorted({each.group for each in members})
 
     def read(group: str) -> int:
         return sum(each.read for each in members if each.group == group)
 
+    deadline = Deadline(lambda: {group: read(group) for group in groups})
     while any(read(group) < each_group for group in groups):
-        assert time.monotonic() < deadline, {group: read(group) for group in groups}
+        deadline.check()
         for each in members:
             each.work()
         for group in groups:
@@ -143,19 +144,19 @@ def work_until_committed(
     members: Sequence[Consumer], brokers: Sequence[ClusterBroker], each_partition: int
 ) -> None:
     """By the answer of whichever of the brokers coordinates each group."""
-    deadline = time.monotonic() + PATIENCE_S
     wanted = dict.fromkeys(range(PARTITIONS), each_partition)
     for group in {each.group for each in members}:
-        while (found := [committed(broker, group) for broker in brokers]).count(wanted) != 1:
-            assert time.monotonic() < deadline, f"{group}: {found}"
+        deadline = Deadline(f"{group}: {each_partition} are not committed")
+        while [committed(broker, group) for broker in brokers].count(wanted) != 1:
+            deadline.check()
             for each in members:
                 each.work()
 
 
 def work_until_assigned(members: Sequence[Consumer]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = Deadline(lambda: [each.assigned for each in members])
     while any(len(each.assigned) != PARTITIONS // MEMBERS for each in members):
-        assert time.monotonic() < deadline, [each.assigned for each in members]
+        deadline.check()
         for each in members:
             each.work()
 

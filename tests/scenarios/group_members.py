@@ -18,7 +18,8 @@ import kafka
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor as AioRoundRobin
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
-PATIENCE_S = 60.0
+from tests.rigs.patience import PATIENCE_S
+
 POLL_S = 0.05
 HEARTBEAT_MS = 300
 SESSION_MS = 10_000

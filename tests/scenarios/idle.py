@@ -3,15 +3,15 @@
 At full size, from the repository's root: `make prove WHAT=idle`.
 """
 
-import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tests.scenarios.cluster import Store, running_cluster
-from tests.scenarios.history import History
+from tests.models.history import History
+from tests.rigs.patience import let_pass
 from tests.scenarios.pinned import Pinned
 from tests.scenarios.round_trip import create_topic
 from tests.scenarios.zombie import wait_for_progress
+from tests.servers.cluster import Store, running_cluster
 
 TOPIC = "idle"
 SETTLE_S = 1.0
@@ -44,9 +44,9 @@ def idle(store: Store, seconds: float) -> IdleFigures:
         finally:
             for producer in producers:
                 producer.stop()
-        time.sleep(SETTLE_S)
+        let_pass(SETTLE_S)
         before = cluster.requests()
-        time.sleep(seconds)
+        let_pass(seconds)
         after = cluster.requests()
     assert before > 0, "the brokers count nothing"
     return IdleFigures(store, len(cluster.brokers), seconds, before, after - before)

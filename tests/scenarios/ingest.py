@@ -9,7 +9,6 @@ was acknowledged, each record once; and Parquet never showed a record twice on t
 import json
 import random
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -26,22 +25,24 @@ from confluent_kafka import KafkaError, Message, Producer
 from pyarrow.fs import FileType, S3FileSystem
 from pyspark.sql import SparkSession
 
+from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
+from bucketlog.spark_jobs.ingest.job import IngestReport, ingest
+from bucketlog.spark_jobs.ingest.moment import IngestedLog
+from bucketlog.spark_jobs.ingest.parquet import ParquetTarget
+from bucketlog.spark_jobs.ingest.rows import parse_shape
+from bucketlog.spark_jobs.ingest.target import IngestTarget
+from bucketlog.spark_jobs.session import local_session
 from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, RunningStore
-from spark_jobs.ingest.iceberg import IcebergTarget
-from spark_jobs.ingest.job import IngestReport, ingest
-from spark_jobs.ingest.moment import IngestedLog
-from spark_jobs.ingest.parquet import ParquetTarget
-from spark_jobs.ingest.rows import parse_shape
-from spark_jobs.ingest.target import Target
-from spark_jobs.session import local_session
-from tests.scenarios.cluster import Cluster, Store, running_cluster
-from tests.scenarios.round_trip import create_topic
-from tests.scenarios.spark_jars import (
+from localstack.spark_jars import (
     iceberg_settings,
     installed_jars,
     jar_settings,
     s3a_settings,
 )
+from tests.rigs.patience import PATIENCE_S, Deadline
+from tests.rigs.shell import COMMAND
+from tests.scenarios.round_trip import create_topic
+from tests.servers.cluster import Cluster, Store, running_cluster
 
 LAKE = "lake"
 TOPICS = {"orders": 3, "refunds": 1}
@@ -52,9 +53,6 @@ SETTINGS = {"flush_interval_ms": "250", "checkpoint_interval_ms": "3000"}
 PREFIXES = {"iceberg": "warehouse/", "parquet": "parquet/"}
 COLUMNS = ["_log_topic", "_log_partition", "_log_offset", "id"]
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-RUN_TIMEOUT_S = 180.0
-FLUSH_TIMEOUT_S = 60.0
-POLL_S = 0.03
 PACE_S = 0.02
 PACE_RECORDS = 10
 TRIES_A_KILL = 4
@@ -111,7 +109,7 @@ class JsonLoad(threading.Thread):
         self._sent += many
 
     def flush(self) -> None:
-        left = self._producer.flush(FLUSH_TIMEOUT_S)
+        left = self._producer.flush(PATIENCE_S)
         assert not left, f"{left} records are neither acknowledged nor refused"
         assert not self.failures, self.failures[:3]
 
@@ -160,10 +158,9 @@ class Jobs:
         before = self._objects()
         made: set[str] = set()
         with self._started() as process:
-            deadline = time.monotonic() + RUN_TIMEOUT_S
+            deadline = Deadline(lambda: f"{self.kind}: {len(made)} objects were made")
             while process.poll() is None and len(made) < objects:
-                assert time.monotonic() < deadline, f"{self.kind}: {len(made)} objects were made"
-                time.sleep(POLL_S)
+                deadline.pause()
                 made |= self._objects() - before
             if process.poll() is None:
                 _kill(process)
@@ -185,7 +182,7 @@ class Jobs:
     @contextmanager
     def _started(self) -> Iterator["subprocess.Popen[str]"]:
         target = TABLE if self.kind == "iceberg" else PARQUET
-        command = [sys.executable, "-m", "spark_jobs.ingest", "--cores", "1"]
+        command = [*COMMAND, "spark", "ingest", "--cores", "1"]
         command += ["--bucket", self.cluster.bucket_url, "--topics", ",".join(TOPICS)]
         command += ["--schema", SCHEMA, f"--{self.kind}", target]
         command += ["--max-batch-offsets", str(self.max_batch_offsets)]
@@ -234,7 +231,7 @@ def _kill(process: "subprocess.Popen[str]") -> None:
         except psutil.NoSuchProcess:
             pass  # it ended with one that was killed before
     psutil.wait_procs(family[1:], 30)
-    process.wait(30)
+    process.wait(PATIENCE_S)
 
 
 def ingest_killed(
@@ -289,7 +286,7 @@ def _finish(cluster: Cluster) -> tuple[dict[str, IngestReport], dict[str, Counte
     """Each target is ingested into until there is nothing new, and read."""
     spark = local_session(config=settings(cluster))
     try:
-        targets: dict[str, Target] = {
+        targets: dict[str, IngestTarget] = {
             "iceberg": IcebergTarget(spark, TABLE, new_id=_new_id),
             "parquet": ParquetTarget(spark, PARQUET, source=cluster.bucket_url, new_id=_new_id),
         }
@@ -303,7 +300,7 @@ def _finish(cluster: Cluster) -> tuple[dict[str, IngestReport], dict[str, Counte
     return reports, rows
 
 
-def _ingest(spark: SparkSession, cluster: Cluster, target: Target) -> IngestReport:
+def _ingest(spark: SparkSession, cluster: Cluster, target: IngestTarget) -> IngestReport:
     log = IngestedLog(cluster.bucket_url, list(TOPICS), {})
     return ingest(spark, log, target, parse_shape(SCHEMA, None))
 

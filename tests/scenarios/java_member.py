@@ -11,8 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.scenarios.group_members import HEARTBEAT_MS, PATIENCE_S, SESSION_MS, Ledger
-from tests.scenarios.kafka_tools import KafkaTools
+from tests.rigs.patience import PATIENCE_S
+from tests.scenarios.group_members import HEARTBEAT_MS, SESSION_MS, Ledger
+from tests.servers.kafka_tools import KafkaTools
 
 ROUND_ROBIN = "org.apache.kafka.clients.consumer.RoundRobinAssignor"
 

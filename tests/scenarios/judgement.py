@@ -1,9 +1,9 @@
 """What a cluster's clients were told, held against its log."""
 
+from tests.models.history import History, Log, check
 from tests.scenarios.bucket_reading import records_in_bucket
-from tests.scenarios.cluster import Cluster
-from tests.scenarios.history import History, Log, check
 from tests.scenarios.load import read_to_end
+from tests.servers.cluster import Cluster
 
 
 def judge(cluster: Cluster, history: History, *, topic: str, partitions: int) -> Log:

@@ -10,13 +10,13 @@ from itertools import cycle
 from pathlib import Path
 from random import Random
 
-from bucketlog.model import TierRow, TopicPartition
-from bucketlog.wire.records import Record
-from tests.checkpoints import write_checkpoint
-from tests.written_log import START_MS, WrittenLog
-from tests.written_tier import Batch, WrittenTier, batches_in
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import SyncBucket
+from bucketlog.log_format.model import TierRow, TopicIdPartition
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import SyncBucket
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.written_log import START_MS, WrittenLog
+from tests.rigs.written_tier import Batch, WrittenTier, batches_in
 
 TOPIC = "orders"
 PARTITIONS = 16
@@ -47,7 +47,7 @@ def _append(log: WrittenLog, number: int, chance: Random) -> None:
     for half in range(PARTITIONS // 2):
         count = chance.randint(1, 6)
         records = [
-            Record(0, START_MS + number, b"key-%d" % at, bytes(chance.randint(10, 300)))
+            DecodedRecord(0, START_MS + number, b"key-%d" % at, bytes(chance.randint(10, 300)))
             for at in range(count)
         ]
         log.append(TOPIC, half + number % 2 * PARTITIONS // 2, records)
@@ -62,8 +62,8 @@ def tiered_segments(segments: int, tail: int, batches_an_object: int) -> MemoryB
     log.create_topic(TOPIC, PARTITIONS)
     turns = cycle([log.register() for _ in range(WRITERS)])
     log.flush()
-    waiting: dict[TopicPartition, list[Batch]] = {}
-    rows: dict[TopicPartition, list[TierRow]] = {}
+    waiting: dict[TopicIdPartition, list[Batch]] = {}
+    rows: dict[TopicIdPartition, list[TierRow]] = {}
     for number in range(1, segments):
         if number == segments - tail:
             for part, mine in rows.items():
@@ -109,8 +109,8 @@ def large_batches(segments: int, objects: int, object_bytes: int) -> MemoryBucke
     return log.bucket
 
 
-def _mebibyte(chance: Random) -> Sequence[Record]:
-    return [Record(0, START_MS, None, chance.randbytes(MIB // 64 - 16)) for _ in range(64)]
+def _mebibyte(chance: Random) -> Sequence[DecodedRecord]:
+    return [DecodedRecord(0, START_MS, None, chance.randbytes(MIB // 64 - 16)) for _ in range(64)]
 
 
 def to_folder(made: MemoryBucket, folder: Path) -> None:

@@ -1,5 +1,5 @@
 """An idempotent producer that sends on and on, and readers of all there is, each of whom notes what
-it was told in a history (tests/scenarios/history.py).
+it was told in a history (tests/models/history.py).
 
 Values name their records: `<producer> <number> <padding>`.
 """
@@ -11,9 +11,10 @@ from abc import abstractmethod
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from tests.scenarios.history import Acknowledged, History, Log, Place, Read, Sent
+from tests.models.history import Acknowledged, History, Log, Place, Read, Sent
+from tests.rigs.patience import PATIENCE_S, Deadline
 
-PROGRESS_TIMEOUT_S = 120.0
+PROGRESS_TIMEOUT_S = PATIENCE_S
 IN_FLIGHT_RECORDS = 2000
 BURST_RECORDS = 40
 BURST_PAUSE_S = 0.01
@@ -165,10 +166,9 @@ def read_to_end(
     unread = set(rows)
     try:
         consumer.assign([TopicPartition(topic, number, 0) for number in rows])
-        deadline = time.monotonic() + PROGRESS_TIMEOUT_S
+        deadline = Deadline(lambda: f"partitions {unread} do not end")
         while unread:
-            if time.monotonic() > deadline:
-                raise AssertionError(f"partitions {unread} do not end in {PROGRESS_TIMEOUT_S} s")
+            deadline.check()
             for message in consumer.consume(1000, timeout=0.1):
                 error, partition, offset = message.error(), message.partition(), message.offset()
                 assert partition is not None

@@ -11,21 +11,22 @@ from uuid import uuid4
 
 import psutil
 
-from bucketlog.checkpoint import BatchColumns, CoveredPartition
-from bucketlog.model import Ticket, TierRow, TopicId, TopicPartition
-from bucketlog.wire.batch import read_header
-from bucketlog.wire.records import Record, encode_batch
-from metadata.checkpoint import encode_state, restored
-from tests.checkpoints import write_checkpoint
-from tests.scenarios.cluster import running_cluster
-from tests.shortfall import Figures
-from tests.wire_client import WireClient, fetch_values
-from tests.written_log import WrittenLog
-from tiered_storage import keys
-from tiered_storage.bucket import SyncBucket
-from tiered_storage.checkpoint import encode_checkpoint
-from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
-from tiered_storage.partition_segment import PartitionSegmentWriter
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.checkpoint import BatchColumns, CoveredPartition
+from bucketlog.log_format.model import Ticket, TierRow, TopicId, TopicIdPartition
+from bucketlog.log_format.records import DecodedRecord, encode_batch
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.checkpoint import encode_state, restored
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.checkpoint import encode_checkpoint
+from bucketlog.tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+from bucketlog.tiered_storage.partition_segment import PartitionSegmentWriter
+from tests.proofs.shortfall import Figures
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.wire_client import WireClient, fetch_values
+from tests.rigs.written_log import WrittenLog
+from tests.servers.cluster import running_cluster
 
 MIB = 1 << 20
 EPOCH = 1
@@ -62,7 +63,7 @@ def long_history(segments: int, partitions: int, seed: int = 1) -> HistoryFigure
     with running_cluster(0, late=1) as cluster:
         bucket = cluster.open_bucket()
         topic_id = _write_log(bucket, partitions)
-        there = TopicPartition(topic_id, chance.randrange(partitions))
+        there = TopicIdPartition(topic_id, chance.randrange(partitions))
         start = chance.randrange(segments // partitions) * SEGMENT_BATCHES
         row = _write_one(bucket, there, start)
         checkpoint_bytes = _write_history(bucket, there, segments, partitions, row)
@@ -80,7 +81,7 @@ def long_history(segments: int, partitions: int, seed: int = 1) -> HistoryFigure
                 offset = chance.randrange(row.start, row.end)
                 asked = time.perf_counter()
                 wanted = fetch_values(TOPIC, {there.partition: offset})
-                answer = client.call("fetch", 11, **wanted)
+                answer = client.call(ApiKey.FETCH, 11, **wanted)
                 slowest = max(slowest, time.perf_counter() - asked)
                 data = bytes(answer.responses[0].partitions[0].records or b"")
                 size = read_header(data).size_bytes
@@ -117,11 +118,13 @@ def _write_log(bucket: SyncBucket, partitions: int) -> TopicId:
 
 def _batch(offset: int) -> bytes:
     value = (b"%d." % offset) * (SEGMENT_BYTES // SEGMENT_BATCHES)
-    record = Record(offset, STARTED_MS, None, value[: SEGMENT_BYTES // SEGMENT_BATCHES - 80], ())
+    record = DecodedRecord(
+        offset, STARTED_MS, None, value[: SEGMENT_BYTES // SEGMENT_BATCHES - 80], ()
+    )
     return encode_batch([record])
 
 
-def _write_one(bucket: SyncBucket, partition: TopicPartition, start: int) -> TierRow:
+def _write_one(bucket: SyncBucket, partition: TopicIdPartition, start: int) -> TierRow:
     writer = PartitionSegmentWriter(partition, start)
     for offset in range(start, start + SEGMENT_BATCHES):
         batch = _batch(offset)
@@ -134,14 +137,14 @@ def _write_one(bucket: SyncBucket, partition: TopicPartition, start: int) -> Tie
 
 
 def _write_history(
-    bucket: SyncBucket, there: TopicPartition, segments: int, partitions: int, like: TierRow
+    bucket: SyncBucket, there: TopicIdPartition, segments: int, partitions: int, like: TierRow
 ) -> int:
     """The newest checkpoint names so many segments, `like` among them; its size."""
     made = write_checkpoint(bucket, active_epoch=EPOCH)
     state = restored(made)
     covered = {}
     for number in range(partitions):
-        partition = TopicPartition(there.topic_id, number)
+        partition = TopicIdPartition(there.topic_id, number)
         entry = state.partitions[partition]
         for at in range(number, segments, partitions):
             start = at // partitions * SEGMENT_BATCHES

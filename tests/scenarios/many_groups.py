@@ -11,10 +11,11 @@ from typing import Any, cast
 
 from redis import Redis
 
-from tests.scenarios.cluster import Cluster, running_cluster
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import WireClient, decode_response, encode_request
 from tests.scenarios.failover import percentile
 from tests.scenarios.round_trip import create_topic
-from tests.wire_client import WireClient, decode_response, encode_request
+from tests.servers.cluster import Cluster, running_cluster
 
 TOPIC = "many-groups"
 PARTITIONS = 10
@@ -95,7 +96,7 @@ def _commit_all(client: WireClient, groups: int) -> None:
                 for partition in range(PARTITIONS)
             ]
             client.send(
-                "offset_commit",
+                ApiKey.OFFSET_COMMIT,
                 8,
                 group_id=name_of(number),
                 generation_id_or_member_epoch=-1,
@@ -103,7 +104,7 @@ def _commit_all(client: WireClient, groups: int) -> None:
                 topics=[{"name": TOPIC, "partitions": rows}],
             )
         if number >= IN_FLIGHT:
-            answer = client.receive("offset_commit", 8)
+            answer = client.receive(ApiKey.OFFSET_COMMIT, 8)
             errors = {row.error_code for row in answer.topics[0].partitions}
             assert errors == {0}, f"{name_of(number - IN_FLIGHT)}: {errors}"
 
@@ -131,17 +132,17 @@ def _fetch(number: int) -> tuple[bytes, Callable[[bytes], None]]:
     offsets = {partition: offset_of(number, partition) for partition in range(PARTITIONS)}
 
     def check(frame: bytes) -> None:
-        (group,) = decode_response("offset_fetch", 8, frame)[1].groups
+        (group,) = decode_response(ApiKey.OFFSET_FETCH, 8, frame)[1].groups
         found = {row.partition_index: row.committed_offset for row in group.topics[0].partitions}
         assert found == offsets, f"{name_of(number)}: {found}"
 
     values = {"groups": [wanted], "require_stable": True}
-    return encode_request("offset_fetch", 8, number, values), check
+    return encode_request(ApiKey.OFFSET_FETCH, 8, number, values), check
 
 
 def _list(groups: int) -> tuple[bytes, Callable[[bytes], None]]:
     def check(frame: bytes) -> None:
-        listed = decode_response("list_groups", 4, frame)[1].groups
+        listed = decode_response(ApiKey.LIST_GROUPS, 4, frame)[1].groups
         assert {each.group_id for each in listed} == set(map(name_of, range(groups)))
 
-    return encode_request("list_groups", 4, 1, {"states_filter": []}), check
+    return encode_request(ApiKey.LIST_GROUPS, 4, 1, {"states_filter": []}), check

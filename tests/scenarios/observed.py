@@ -7,7 +7,6 @@ an alert's end is left out, because a healthy cluster gives nothing for it.
 import json
 import re
 import subprocess
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -19,15 +18,15 @@ import yaml
 
 import bucketlog
 from bucketlog import Topic
-from bucketlog.embedded import EmbeddedCluster
+from bucketlog.embedded.cluster import EmbeddedCluster
 from localstack.servers import free_port
 from scripts.dashboard import RATE
+from tests.rigs.patience import Deadline, let_pass
 
 ROOT = Path(__file__).parents[2]
 OBSERVABILITY = ROOT / "infra/observability"
 BROKERS = 2
 SCRAPE_S = 1
-READY_TIMEOUT_S = 30.0
 TOPIC = Topic("observed")
 RECORDS, RECORD_BYTES = 200, 1000
 _COMPARISON = re.compile(r"\s*(<|>|==|!=)=?\s*[\d.]+(?=\s+and\s|\s*$)")
@@ -98,16 +97,15 @@ def prometheus(program: Path, folder: Path, targets: Sequence[str]) -> Iterator[
 def _wait_until_scraped(
     found: Prometheus, targets: int, process: "subprocess.Popen[bytes]", log: Path
 ) -> None:
-    deadline = time.monotonic() + READY_TIMEOUT_S
+    deadline = Deadline(log.read_text)
     while True:
         try:
             if sum(found.values("up")) == targets:
                 return
         except OSError:
             pass
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise AssertionError(f"Prometheus scrapes nothing:\n{log.read_text()}")
-        time.sleep(0.1)
+        assert process.poll() is None, log.read_text()
+        deadline.pause()
 
 
 def observed(program: Path, folder: Path, *, seconds: float) -> dict[str, list[float]]:
@@ -121,8 +119,8 @@ def observed(program: Path, folder: Path, *, seconds: float) -> dict[str, list[f
             bucketlog.connect(cluster.bootstrap) as log,
         ):
             log.topics.create(TOPIC, partitions=4)
-            deadline = time.monotonic() + seconds
-            while time.monotonic() < deadline:
+            work = Deadline(bound_s=seconds)
+            while not work.is_over:
                 _work(log)
             queries = {**dashboard_queries(), **alert_queries()}
             return {name: found.values(query) for name, query in queries.items()}
@@ -137,4 +135,4 @@ def _work(log: bucketlog.Log) -> None:
     try:
         log.topics.create(TOPIC)  # an error, for those who count them
     except bucketlog.LogError:
-        time.sleep(0.2)
+        let_pass(0.2)

@@ -15,9 +15,11 @@ import confluent_kafka
 from aiokafka.errors import OffsetOutOfRangeError
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from tests.scenarios.history import Commit, CommittedSeen, History, Read, Seen, Sent
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.models.history import Commit, CommittedSeen, History, Read, Seen, Sent
+from tests.rigs.patience import Deadline
+from tests.rigs.wire_client import WireClient
 from tests.scenarios.load import PROGRESS_TIMEOUT_S, sent_of
-from tests.wire_client import WireClient
 
 POLL_S = 0.1
 POLL_RECORDS = 500
@@ -63,11 +65,10 @@ class Onlooker(threading.Thread):
 
     def wait_for(self, positions: dict[int, int]) -> None:
         """Until it is there. Raises `AssertionError` where it does not get on."""
-        deadline = time.monotonic() + PROGRESS_TIMEOUT_S
+        deadline = Deadline(lambda: f"{self.name} is at {self.positions}")
         while any(self.positions[partition] < offset for partition, offset in positions.items()):
             assert not self.failures, self.failures[:3]
-            assert time.monotonic() < deadline, f"{self.name} is at {self.positions}"
-            time.sleep(POLL_S)
+            deadline.pause(POLL_S)
 
     @abstractmethod
     def _look_on(self) -> None: ...
@@ -182,15 +183,15 @@ class GroupReader(_Confluent):
         consumer: confluent_kafka.Consumer, partitions: list[TopicPartition]
     ) -> tuple[float, list[TopicPartition]]:
         """And when they were asked for; librdkafka does not ask again by itself."""
-        deadline = time.monotonic() + PROGRESS_TIMEOUT_S
+        deadline = Deadline("no broker coordinates the group")
         while True:
             began = time.monotonic()
             try:
                 return began, consumer.committed(partitions, timeout=PROGRESS_TIMEOUT_S)
             except KafkaException as error:
-                if error.args[0].code() not in NO_COORDINATOR or began > deadline:
+                if error.args[0].code() not in NO_COORDINATOR:
                     raise
-            time.sleep(POLL_S)
+            deadline.pause(POLL_S)
 
     def _observer(self) -> str:
         return f"{self.name}, joined {self._joined} times"
@@ -281,7 +282,9 @@ class CommittedWatch(threading.Thread):
         began = time.monotonic()
         with WireClient(address, timeout_s=ASK_TIMEOUT_S) as client:
             wanted = {"group_id": self._group, "topics": None}
-            found = client.call("offset_fetch", 8, groups=[wanted], require_stable=True).groups[0]
+            found = client.call(
+                ApiKey.OFFSET_FETCH, 8, groups=[wanted], require_stable=True
+            ).groups[0]
         now = time.monotonic()
         if found.error_code:
             return

@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bucketlog.wire.batch import read_header
-from bucketlog.wire.records import decode_records
-from tests.scenarios.cluster import Store, running_cluster
-from tests.scenarios.history import History, Read, Sent
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.records import decode_records
+from bucketlog.log_format.wire.api_keys import ApiKey
+from localstack.slow_puts import constant
+from tests.models.history import History, Read, Sent
+from tests.rigs.patience import let_pass
+from tests.rigs.wire_client import WireClient
 from tests.scenarios.judgement import judge
 from tests.scenarios.load import sent_of
 from tests.scenarios.pinned import Pinned
 from tests.scenarios.round_trip import create_topic
-from tests.scenarios.slow_puts import constant
-from tests.wire_client import WireClient
+from tests.servers.cluster import Store, running_cluster
 
 TOPIC = "order"
 SLOW, FAST = 0, 1
@@ -90,7 +92,7 @@ def read_from(client: WireClient, topic: str, first: int) -> list[tuple[int, Sen
     """Offset and record, from `first` on, of partition 0, as one fetch gives them."""
     row = {"partition": 0, "fetch_offset": first, "partition_max_bytes": FETCH_BYTES}
     answer = client.call(
-        "fetch",
+        ApiKey.FETCH,
         12,
         max_wait=0,
         min_bytes=0,
@@ -131,7 +133,7 @@ def order(seconds: float, *, delay_s: float) -> OrderFigures:
             for producer in producers:
                 started.append(producer)
                 producer.start()
-            time.sleep(seconds)
+            let_pass(seconds)
         finally:
             for thread in reversed(started):
                 thread.stop()

@@ -17,10 +17,10 @@ from pathlib import Path
 import aiokafka
 import confluent_kafka
 
-from tests.scenarios.kafka_tools import KafkaTools
+from tests.rigs.patience import PATIENCE_S, let_pass_async
+from tests.servers.kafka_tools import KafkaTools
 
 RECORD_BYTES = 10_000
-SETTLED_TIMEOUT_S = 60.0
 WINDOW_MS = 1000
 _VALUE = b"x" * RECORD_BYTES
 _GIVEN_UP = re.compile(r"^(\S+(Exception|Error))\b", re.MULTILINE)
@@ -80,7 +80,7 @@ class PacedLibrdkafka(Paced):
             )
             due += self._pause_s
             producer.poll(max(0.0, due - time.monotonic()))
-        if left := producer.flush(SETTLED_TIMEOUT_S):
+        if left := producer.flush(PATIENCE_S):
             self.failures.append(f"{left} records were never settled")
 
     def _reported(
@@ -111,9 +111,9 @@ class PacedAiokafka(Paced):
                     )
                 )
                 due += self._pause_s
-                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                await let_pass_async(due - time.monotonic())
             if waiting:
-                await asyncio.wait(set(waiting), timeout=SETTLED_TIMEOUT_S)
+                await asyncio.wait(set(waiting), timeout=PATIENCE_S)
             if waiting:
                 self.failures.append(f"{len(waiting)} records were never settled")
         finally:

@@ -5,8 +5,10 @@ import time
 
 from kio.schema.errors import ErrorCode
 
-from tests.scenarios.history import Acknowledged, History, Place, Refused, Sent
-from tests.wire_client import WireClient, build_batch
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.models.history import Acknowledged, History, Place, Refused, Sent
+from tests.rigs.patience import Deadline
+from tests.rigs.wire_client import WireClient, build_batch
 
 PAUSE_S = 0.01
 
@@ -53,7 +55,7 @@ class Pinned(threading.Thread):
     def works_again(self, since: float) -> float:
         """Wait for a record that was sent at `since` or later; when the first of them was
         acknowledged. Raises `AssertionError`."""
-        deadline = time.monotonic() + self._answer_timeout_s
+        deadline = Deadline(lambda: f"{self.name}: nothing since: {self.refused[-3:]}")
         seen = len(self._answered)
         while seen and self._answered[seen - 1][0] >= since:
             seen -= 1
@@ -61,8 +63,7 @@ class Pinned(threading.Thread):
             for sent, acknowledged in self._answered[seen:]:
                 if sent >= since:
                     return acknowledged
-            assert time.monotonic() < deadline, f"{self.name}: nothing since: {self.refused[-3:]}"
-            time.sleep(self._pause_s)
+            deadline.pause(self._pause_s)
 
     def run(self) -> None:
         while not self._stopping.is_set():
@@ -82,7 +83,7 @@ class Pinned(threading.Thread):
         batch = build_batch([(None, f"{sent.producer} {sent.number} .".encode())])
         began = time.monotonic()
         answer = client.call(
-            "produce",
+            ApiKey.PRODUCE,
             9,
             acks=-1,
             timeout=int(self._answer_timeout_s * 1000),

@@ -13,10 +13,12 @@ from typing import Any, Self
 
 import confluent_kafka
 
-from tests.scenarios.cluster import Cluster, running_cluster
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.patience import eventually, let_pass
+from tests.rigs.wire_client import WireClient
 from tests.scenarios.failover import percentile
 from tests.scenarios.round_trip import create_topic
-from tests.wire_client import WireClient
+from tests.servers.cluster import Cluster, running_cluster
 
 TOPIC, GROUP = "rebalances", "large"
 HEARTBEAT_MS = 500
@@ -24,7 +26,6 @@ SESSION_MS = 10_000
 POLL_PAUSE_S = 0.005
 DESCRIBE_PAUSE_S = 0.05
 LEAVE_PAUSE_S = 1.0
-PATIENCE_S = 120.0
 SETTINGS = {"group_initial_rebalance_delay_ms": "0"}
 
 
@@ -101,10 +102,11 @@ class LargeGroup:
 
     def wait_until_shared(self, partitions: int) -> None:
         """Everybody has something, nothing twice, all of it."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not _is_shared(shares := self.shares(), partitions):
-            assert time.monotonic() < deadline, f"not shared: {sorted(map(len, shares))}"
-            time.sleep(DESCRIBE_PAUSE_S)
+        eventually(
+            lambda: _is_shared(self.shares(), partitions),
+            lambda: f"not shared: {sorted(map(len, self.shares()))}",
+            pause_s=DESCRIBE_PAUSE_S,
+        )
 
 
 def _is_shared(shares: Sequence[Sequence[int]], partitions: int) -> bool:
@@ -134,7 +136,7 @@ class StateWatch:
         with WireClient(self._bootstrap) as client:
             while not self._stopping.wait(DESCRIBE_PAUSE_S):
                 (group,) = client.call(
-                    "describe_groups", 5, groups=[GROUP], include_authorized_operations=False
+                    ApiKey.DESCRIBE_GROUPS, 5, groups=[GROUP], include_authorized_operations=False
                 ).groups
                 if group.group_state == "Stable":
                     self.stable.append((time.monotonic(), len(group.members)))
@@ -184,10 +186,10 @@ def _join_and_leave(
         joined_s = time.monotonic() - began
         for _ in range(leavers):
             if left_at:
-                time.sleep(max(0.0, left_at[-1] + LEAVE_PAUSE_S - time.monotonic()))
+                let_pass(left_at[-1] + LEAVE_PAUSE_S - time.monotonic())
             left_at.append(time.monotonic())
             group.one_leaves()
         group.wait_until_shared(partitions)
         stable_s = time.monotonic() - left_at[-1]
-        time.sleep(DESCRIBE_PAUSE_S * 4)  # so that the watch sees it, too
+        let_pass(DESCRIBE_PAUSE_S * 4)  # so that the watch sees it, too
     return joined_s, left_at, stable_s

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import bucketlog
 from bucketlog import Log, Topic
 from bucketlog.client.lines import json_line
-from bucketlog.embedded import EmbeddedCluster
+from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.replaying.to_topic import Copy
 
 PARTITIONS = 3

@@ -20,16 +20,17 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import TopicPartition
-from bucketlog.wire.batch import read_header
-from bucketlog.wire.records import decode_records
-from tests.own_valkey import OwnValkey
-from tests.readable_log import PartitionContent, contents_of
-from tests.rig import Rig
-from tests.several_brokers import Brokers
-from tests.shortfall import Figures
-from tests.wire_client import build_batch, fetch_values
-from tiered_storage import keys
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.log_format.records import decode_records
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.tiered_storage import keys
+from tests.proofs.shortfall import Figures
+from tests.rigs.broker_rig import Rig
+from tests.rigs.readable_log import PartitionContent, contents_of
+from tests.rigs.several_brokers import Brokers
+from tests.rigs.wire_client import build_batch, fetch_values
+from tests.servers.own_valkey import OwnValkey
 
 NONE = ErrorCode.none
 BEGIN_MS = 1_700_000_000_000
@@ -181,14 +182,14 @@ class RetainedLog:
         topic = {"name": name, "num_partitions": 1, "replication_factor": 1}
         topic |= {"configs": rows, "assignments": ()}
         answer = await self.rig.call(
-            "create_topics", 5, topics=[topic], timeout=20_000, validate_only=False
+            ApiKey.CREATE_TOPICS, 5, topics=[topic], timeout=20_000, validate_only=False
         )
         assert answer.topics[0].error_code is NONE
 
-    def key(self, name: str) -> TopicPartition:
+    def key(self, name: str) -> TopicIdPartition:
         topic = self.rig.view.topic(name)
         assert topic is not None
-        return TopicPartition(topic.topic_id, 0)
+        return TopicIdPartition(topic.topic_id, 0)
 
     def wait(self, milliseconds: int) -> None:
         self.now_ms += milliseconds
@@ -199,7 +200,7 @@ class RetainedLog:
         self._number += 1
         data, value = make_batch(self.now_ms - late_ms, self._number)
         rows = [{"name": name, "partition_data": [{"index": 0, "records": data}]}]
-        answer = await self.rig.call("produce", 9, acks=-1, timeout=20_000, topic_data=rows)
+        answer = await self.rig.call(ApiKey.PRODUCE, 9, acks=-1, timeout=20_000, topic_data=rows)
         row = answer.responses[0].partition_responses[0]
         assert row.error_code is NONE
         model = self.models.get(name)
@@ -224,7 +225,7 @@ class RetainedLog:
     async def delete_records(self, name: str, offset: int) -> None:
         rows = [{"partition_index": 0, "offset": offset}]
         answer = await self.rig.call(
-            "delete_records", 2, topics=[{"name": name, "partitions": rows}], timeout=20_000
+            ApiKey.DELETE_RECORDS, 2, topics=[{"name": name, "partitions": rows}], timeout=20_000
         )
         model = self.models[name]
         self.figures.by_delete_records += offset > model.log_start
@@ -232,9 +233,9 @@ class RetainedLog:
         row = answer.topics[0].partitions[0]
         assert (row.error_code, row.low_watermark) == (NONE, model.log_start)
 
-    async def delete_topic(self, name: str) -> TopicPartition:
+    async def delete_topic(self, name: str) -> TopicIdPartition:
         gone = self.key(name)
-        answer = await self.rig.call("delete_topics", 5, topic_names=[name], timeout=20_000)
+        answer = await self.rig.call(ApiKey.DELETE_TOPICS, 5, topic_names=[name], timeout=20_000)
         assert answer.responses[0].error_code is NONE
         del self.models[name]
         return gone
@@ -288,14 +289,14 @@ class RetainedLog:
         rows = [{"partition_index": 0, "timestamp": timestamp}]
         topics = [{"name": name, "partitions": rows}]
         answer = await self.rig.call(
-            "list_offsets", 7, replica_id=-1, isolation_level=0, topics=topics
+            ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics
         )
         row = answer.topics[0].partitions[0]
         assert row.error_code is NONE
         return int(row.offset), _ms(row.timestamp)
 
     async def _fetch(self, name: str, offset: int) -> Any:
-        answer = await self.rig.call("fetch", 11, **fetch_values(name, {0: offset}))
+        answer = await self.rig.call(ApiKey.FETCH, 11, **fetch_values(name, {0: offset}))
         return answer.responses[0].partitions[0]
 
     async def fetched(self, name: str, offset: int) -> list[Batch]:

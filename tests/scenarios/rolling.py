@@ -11,12 +11,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from tests.scenarios.cluster import Cluster, Store, running_cluster
+from tests.proofs.shortfall import Figures
+from tests.rigs.patience import let_pass
 from tests.scenarios.crowd import crowd
 from tests.scenarios.failover import percentile
 from tests.scenarios.paced import RECORD_BYTES, Paced, PacedAiokafka, PacedJava, PacedLibrdkafka
 from tests.scenarios.round_trip import create_topic
-from tests.shortfall import Figures
+from tests.servers.cluster import Cluster, Store, running_cluster
 
 BROKERS = 3
 BALLAST, BALLAST_PARTITIONS = "ballast", 12
@@ -67,9 +68,9 @@ def rolling(
                 each.start()
             try:
                 clients.wait_for_progress()
-                time.sleep(SETTLE_S)
+                let_pass(SETTLE_S)
                 steady = time.monotonic()
-                time.sleep(steady_s)
+                let_pass(steady_s)
                 rolled = time.monotonic()
                 stop_s = [_restart(cluster, at % BROKERS) for at in range(rounds * BROKERS)]
                 over = time.monotonic()
@@ -127,7 +128,7 @@ def _restart(cluster: Cluster, at: int) -> float:
     ended = time.monotonic()
     broker.start()
     cluster.wait_until_all_are_members()
-    time.sleep(SETTLE_S)
+    let_pass(SETTLE_S)
     return round(ended - told, 2)
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bucketlog.wire.batch import Codec
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import WireClient
 from tests.scenarios.clients import CLIENTS, CODECS, Consumed, Row
 from tests.scenarios.stored import StoredBatch
-from tests.wire_client import WireClient
 
 PARTITIONS = 3
 _NOT_FOR_KCAT = bytes.maketrans(b"\0\t\n", b"xyz")
@@ -94,7 +95,7 @@ def stored_differences(trip: Trip, batches: list[StoredBatch], count: int) -> li
 def create_topic(bootstrap: str, name: str, partitions: int) -> None:
     row = {"name": name, "num_partitions": partitions, "replication_factor": 1}
     with WireClient(bootstrap) as client:
-        result = client.call("create_topics", 5, topics=[row]).topics[0]
+        result = client.call(ApiKey.CREATE_TOPICS, 5, topics=[row]).topics[0]
     if result.error_code:
         raise AssertionError(f"topic {name}: {result}")
 

@@ -10,26 +10,26 @@ from uuid import UUID, uuid4
 
 from crc32c import crc32c
 
-from bucketlog.model import (
+from bucketlog.log_format.batch import CRC_START
+from bucketlog.log_format.model import (
     NO_TIMESTAMP,
     BatchIndex,
-    ControlEntry,
+    FactEntry,
     PartitionIndex,
     SegmentId,
     SegmentIndex,
     Ticket,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
     WriterId,
 )
-from bucketlog.wire.batch import CRC_START
-from bucketlog.wire.records import Record, encode_batch
-from metadata.facts import TopicCreated, encode_fact
-from tests.checkpoints import write_checkpoint
-from tiered_storage import keys
-from tiered_storage.bucket import SyncBucket
-from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
-from tiered_storage.segment import HEADER, encode_footer
+from bucketlog.log_format.records import DecodedRecord, encode_batch
+from bucketlog.metadata.facts import TopicCreated, encode_fact
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+from bucketlog.tiered_storage.segment import HEADER, encode_footer
+from tests.rigs.checkpoints import write_checkpoint
 
 TOPIC = "small"
 EPOCH = 1
@@ -55,8 +55,8 @@ class SmallBatches:
     def partition_bytes(self) -> int:
         return self.segments * BATCH_BYTES
 
-    def partition(self, number: int) -> TopicPartition:
-        return TopicPartition(self.topic_id, number)
+    def partition(self, number: int) -> TopicIdPartition:
+        return TopicIdPartition(self.topic_id, number)
 
 
 class SmallBatch:
@@ -68,7 +68,7 @@ class SmallBatch:
         self._batch = bytearray()
         while len(self._batch) < BATCH_BYTES:
             value += b"."
-            record = Record(0, 0, None, value, ())
+            record = DecodedRecord(0, 0, None, value, ())
             self._batch = bytearray(
                 encode_batch([record], producer_id=FIRST_PRODUCER_ID + number, producer_epoch=0)
             )
@@ -127,7 +127,7 @@ def _write(
     created_ms: int,
     topic_id: UUID,
     batches: Sequence[bytes],
-    facts: Sequence[ControlEntry],
+    facts: Sequence[FactEntry],
 ) -> int:
     """The next log segment; its number is its ticket. Returns its size."""
     offset = seq - 1
@@ -145,7 +145,7 @@ def _write(
             0,
             offset,
         )
-        partition = TopicPartition(TopicId(topic_id.bytes), number)
+        partition = TopicIdPartition(TopicId(topic_id.bytes), number)
         parts.append(PartitionIndex(partition, offset, (row,)))
     segment = SegmentId(writer, seq)
     index = SegmentIndex(segment, Ticket(EPOCH, seq), seq, created_ms, tuple(parts), tuple(facts))

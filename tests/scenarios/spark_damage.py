@@ -14,16 +14,16 @@ from typing import NamedTuple, TypeAlias
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from bucketlog.errors import BucketlogError
-from bucketlog.model import TierObject, TierRow, TopicPartition
-from tests.checkpoints import write_checkpoint
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.log_format.model import TierObject, TierRow, TopicIdPartition
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.partition_segment import HEADER, index_span
+from bucketlog.tiered_storage.segment import TRAILER_LENGTH
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.written_log import Reserved, WrittenLog, some_records
+from tests.rigs.written_tier import Batch, WrittenTier, batches_in
 from tests.scenarios.large_logs import to_folder
-from tests.written_log import Reserved, WrittenLog, some_records
-from tests.written_tier import Batch, WrittenTier, batches_in
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.partition_segment import HEADER, index_span
-from tiered_storage.segment import TRAILER_LENGTH
 
 TOPIC = "orders"
 PARTITIONS = 2
@@ -53,8 +53,8 @@ class MadeLog:
 
     bucket: MemoryBucket
     flushed: list[Reserved] = field(default_factory=list)
-    objects: list[tuple[TopicPartition, TierRow]] = field(default_factory=list)
-    manifests: list[tuple[TopicPartition, TierRow]] = field(default_factory=list)
+    objects: list[tuple[TopicIdPartition, TierRow]] = field(default_factory=list)
+    manifests: list[tuple[TopicIdPartition, TierRow]] = field(default_factory=list)
     records: int = 0
 
 
@@ -107,7 +107,7 @@ def log_with_tiers() -> MadeLog:
     log.create_topic(TOPIC, PARTITIONS)
     log.flush()
     made = MadeLog(bucket)
-    held: dict[TopicPartition, list[Batch]] = {}
+    held: dict[TopicIdPartition, list[Batch]] = {}
     for _ in range(FLUSHES):
         _append(log)
         for part, batch in batches_in(log.flush()):
@@ -191,7 +191,7 @@ def cut_trailer(made: MadeLog, chance: Random) -> Damage:
 
 
 def _tier_damage(
-    made: MadeLog, part: TopicPartition, row: TierRow, change: Callable[[bytes], bytes | None]
+    made: MadeLog, part: TopicIdPartition, row: TierRow, change: Callable[[bytes], bytes | None]
 ) -> Damage:
     key = keys.tier_object(TierObject.of(part, row))
     lost = Lost(part.partition, row.start, row.end - 1)

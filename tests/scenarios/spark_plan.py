@@ -17,12 +17,16 @@ from unittest import mock
 
 from pyspark.sql import DataFrame, SparkSession
 
+from bucketlog.log_reader.options import parse_options
+from bucketlog.log_reader.planning import planned_tasks
+from bucketlog.spark_jobs.session import local_session
+from bucketlog.spark_jobs.task import Task
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.location import open_sync_bucket, parse_location
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import SyncBucket
 from localstack.servers import StoreName, running
-from spark_jobs.options import parse_options
-from spark_jobs.planning import planned_tasks
-from spark_jobs.session import local_session
-from spark_jobs.task import Task
-from tests.scenarios.cluster import Store
+from tests.proofs.shortfall import Figures
 from tests.scenarios.large_logs import (
     MIB,
     TOPIC,
@@ -32,11 +36,7 @@ from tests.scenarios.large_logs import (
     to_bucket,
     to_folder,
 )
-from tests.shortfall import Figures
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import SyncBucket
-from tiered_storage.location import open_sync_bucket, parse_location
+from tests.servers.cluster import Store
 
 GIB = 1 << 30
 

@@ -22,12 +22,13 @@ from dataclasses import asdict, dataclass
 
 import ormsgpack
 
-from tests.scenarios.cluster import Cluster, Store, running_cluster
+from bucketlog.tiered_storage import keys
+from tests.proofs.shortfall import Figures
+from tests.rigs.patience import let_pass
 from tests.scenarios.crowd import Crowd, crowd
-from tests.scenarios.valkey_pair import ValkeyPair, commands
-from tests.scenarios.way import ANY_PORT, Way
-from tests.shortfall import Figures
-from tiered_storage import keys
+from tests.servers.cluster import Cluster, Store, running_cluster
+from tests.servers.valkey_pair import ValkeyPair, commands
+from tests.servers.way import ANY_PORT, Way
 
 BROKERS = 3
 LEFT_BEHIND = 0
@@ -38,7 +39,6 @@ SETTINGS = {
     "group_initial_rebalance_delay_ms": "0",
 }
 ANSWER_TIMEOUT_S = 10.0
-EPOCH_TIMEOUT_S = 60.0
 POLL_S = 0.05
 
 
@@ -78,7 +78,7 @@ def split(store: Store, *, lag_s: float, left_behind_s: float, java: bool) -> Sp
         with crowd(cluster, java=java) as clients:
             clients.wait_for_progress()
             lag = {"failover": _fail_over(pair, ways, clients, lag_s, works_again)}
-            time.sleep(left_behind_s)
+            let_pass(left_behind_s)
             at = time.monotonic()
             ways[LEFT_BEHIND].lead_to(pair.address(SECOND))
             works_again["left behind, sent to the new one"] = _again(clients, at)

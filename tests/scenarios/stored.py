@@ -3,11 +3,11 @@
 from collections import defaultdict
 from typing import NamedTuple
 
-from bucketlog.wire.batch import BatchHeader, read_header
-from metadata.facts import TopicCreated, decode_fact, topic_id_of
-from tiered_storage import keys
-from tiered_storage.bucket import SyncBucket
-from tiered_storage.segment import check_segment, is_seal
+from bucketlog.log_format.batch import BatchHeader, read_header
+from bucketlog.metadata.facts import TopicCreated, decode_fact, topic_id_of
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.segment import check_segment, is_seal
 
 
 class StoredBatch(NamedTuple):
@@ -28,7 +28,7 @@ def stored_batches(bucket: SyncBucket) -> dict[str, list[StoredBatch]]:
             continue
         data = bytes(bucket.get(info.key).data)
         index = check_segment(info.key, data)
-        for fact in map(decode_fact, index.control):
+        for fact in map(decode_fact, index.facts):
             if isinstance(fact, TopicCreated):
                 names[topic_id_of(fact)] = fact.name
         for part in index.partitions:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tests.scenarios.history import Log, Sent
+from tests.models.history import Log, Sent
 from tests.scenarios.load import sent_of
 
 TRIGGER = "1 second"
@@ -22,7 +22,7 @@ NOTES_ARE_KEPT = "spark.sql.streaming.fileSink.log.compactInterval"
 
 
 def run(url: str, topic: str, target: str, checkpoint: str, available_now: bool) -> None:
-    from spark_jobs.session import local_session
+    from bucketlog.spark_jobs.session import local_session
 
     spark = local_session(config={"spark.log.level": "ERROR", NOTES_ARE_KEPT: "1000000"})
     try:

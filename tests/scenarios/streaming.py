@@ -16,13 +16,14 @@ from dataclasses import asdict, dataclass
 from itertools import cycle
 from pathlib import Path
 
-from tests.scenarios.cluster import Cluster, Store, running_cluster
-from tests.scenarios.history import History
+from tests.models.history import History
+from tests.proofs.shortfall import Figures
+from tests.rigs.patience import PATIENCE_S, Deadline
 from tests.scenarios.judgement import judge
 from tests.scenarios.load import Load
 from tests.scenarios.round_trip import create_topic
 from tests.scenarios.stream_query import batches_in, differences, rows_in
-from tests.shortfall import Figures
+from tests.servers.cluster import Cluster, Store, running_cluster
 
 BROKERS = 2
 PARTITIONS = 6
@@ -34,7 +35,6 @@ SETTINGS = {
     "compaction_interval_ms": "5000",
     "checkpoint_interval_ms": "10000",
 }
-QUERY_TIMEOUT_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,10 @@ class Query:
 
     def wait_for_batches(self, more: int) -> None:
         wanted = self.batches() + more
-        deadline = time.monotonic() + QUERY_TIMEOUT_S
+        deadline = Deadline(self._tail)
         while self.batches() < wanted:
             self._check()
-            assert time.monotonic() < deadline, self._tail()
-            time.sleep(0.2)
+            deadline.pause(0.2)
 
     def _check(self) -> None:
         assert self._process is not None
@@ -94,7 +93,7 @@ class Query:
         self.kill()
         self.start("available-now")
         assert self._process is not None
-        assert self._process.wait(QUERY_TIMEOUT_S) == 0, self._tail()
+        assert self._process.wait(PATIENCE_S) == 0, self._tail()
         self._process = None
 
     def batches(self) -> int:

@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from tests.scenarios.cluster import Cluster, Store, running_cluster
+from bucketlog.tiered_storage import keys
+from tests.models.history import History
+from tests.proofs.shortfall import Figures
+from tests.rigs.patience import PATIENCE_S, eventually, let_pass
 from tests.scenarios.crowd import PARTITIONS, TOPIC, crowd
 from tests.scenarios.failover import percentile
-from tests.scenarios.history import History
 from tests.scenarios.pinned import Pinned
-from tests.shortfall import Figures
-from tiered_storage import keys
+from tests.servers.cluster import Cluster, Store, running_cluster
 
 BROKERS = 2
 SETTINGS = {
@@ -26,7 +27,7 @@ SETTINGS = {
 }
 FILLERS = 4
 """A broker; a few PUTs are in flight at once."""
-FILL_TIMEOUT_S = 300.0
+FILL_TIMEOUT_S = 2 * PATIENCE_S
 SETTLE_S = 1.0
 
 
@@ -70,7 +71,7 @@ def wipe(store: Store, wipes: int, kills: int, *, segments: int, java: bool) -> 
                 times: int, fault: Callable[[], float], found: list[dict[str, float]]
             ) -> None:
                 for _ in range(times):
-                    time.sleep(SETTLE_S)  # the load goes on in the new epoch
+                    let_pass(SETTLE_S)  # the load goes on in the new epoch
                     found.append(clients.works_again_s(fault()))
                     clients.wait_for_progress()
 
@@ -131,13 +132,15 @@ def fill(cluster: Cluster, history: History, segments: int) -> None:
         for broker in cluster.brokers
         for number in range(FILLERS)
     ]
-    deadline = time.monotonic() + FILL_TIMEOUT_S
     for filler in fillers:
         filler.start()
     try:
-        while count(cluster, keys.LOG) < segments:
-            assert time.monotonic() < deadline, "the log does not grow"
-            time.sleep(SETTLE_S)
+        eventually(
+            lambda: count(cluster, keys.LOG) >= segments,
+            "the log does not grow",
+            bound_s=FILL_TIMEOUT_S,
+            pause_s=SETTLE_S,
+        )
     finally:
         for filler in fillers:
             filler.stop()

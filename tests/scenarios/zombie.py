@@ -10,15 +10,16 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tests.scenarios.cluster import Cluster, Store, running_cluster
-from tests.scenarios.history import History
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.segment import is_seal
+from localstack.slow_puts import constant
+from tests.models.history import History
+from tests.rigs.patience import PATIENCE_S, Deadline, let_pass
 from tests.scenarios.judgement import judge
 from tests.scenarios.load import Load
 from tests.scenarios.pinned import Pinned
 from tests.scenarios.round_trip import create_topic
-from tests.scenarios.slow_puts import constant
-from tiered_storage import keys
-from tiered_storage.segment import is_seal
+from tests.servers.cluster import Cluster, Store, running_cluster
 
 TOPIC = "zombie"
 PARTITIONS = 4
@@ -27,8 +28,6 @@ BROKERS = 2
 PINNED = 3
 SEALED_AFTER_S = 4.0
 """Heartbeats are missed by then, and the chain is sealed."""
-HELD_TIMEOUT_S = 20.0
-PROGRESS_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +96,20 @@ def _round(cluster: Cluster, turn: int, stopped_s: float) -> None:
     held_s = (1.0, SEALED_AFTER_S, stopped_s + 1.0)[turn % 3]
     proxy, sleeper = cluster.proxies[ZOMBIE], cluster.brokers[ZOMBIE]
     proxy.delay = constant(held_s)
-    assert proxy.wait_for_held(HELD_TIMEOUT_S), "the broker writes nothing"
+    assert proxy.wait_for_held(PATIENCE_S), "the broker writes nothing"
     sleeper.stop_in_its_tracks()
-    time.sleep(stopped_s)
+    let_pass(stopped_s)
     proxy.delay = constant(0)
     sleeper.go_on()
 
 
 def wait_for_progress(threads: Iterable[Pinned]) -> None:
     """Until each has more acknowledged."""
-    deadline = time.monotonic() + PROGRESS_TIMEOUT_S
     for thread in threads:
         before = thread.acknowledged
+        deadline = Deadline(f"{thread.name}: no progress")
         while thread.acknowledged == before:
-            assert time.monotonic() < deadline, f"{thread.name}: no progress: {thread.refused[-3:]}"
-            time.sleep(0.05)
+            deadline.pause()
 
 
 def count_seals(cluster: Cluster) -> int:

@@ -9,24 +9,24 @@ from uuid import UUID
 
 from redis.asyncio import Redis
 
-from bucketlog.errors import BucketlogError
-from bucketlog.model import Buffer
-from metadata.view import View
-from stateless_broker.health import Health
-from stateless_broker.network.connection import Answer, Connection, Frame
-from stateless_broker.network.memory_budget import MemoryBudget
-from stateless_broker.node import Node, Surroundings
-from stateless_broker.settings import BrokerSettings
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.log_format.model import Buffer
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
+from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.tiered_storage.counting import CountingBucket
 from tests.simulation.bucket import BucketClient
 from tests.simulation.loop import WORLD, Process, VirtualLoop
 from tests.simulation.redis_client import RedisClient
 from tests.simulation.trace import Trace
-from tiered_storage.counting import CountingBucket
 
 RESTART_S = 1.0
 
 
-class Reply(Answer):
+class Reply(ResponseSlot):
     __slots__ = ("_tell",)
 
     def __init__(self, tell: Callable[[bytes | None], None]) -> None:
@@ -108,7 +108,7 @@ class SimulatedBroker:
         self.process = process = Process(name)
         self.node = node = Node(
             place.settings,
-            Surroundings(
+            NodeEnvironment(
                 bucket=CountingBucket(place.bucket(name)),
                 connect_redis=lambda: cast(Redis, place.redis(name)),
                 now_ms=lambda: place.loop.now_ms() + place.clock_error_ms,
@@ -195,6 +195,6 @@ class SimulatedBroker:
         self._budget.acquire(len(payload), answered, lambda: None)
         frame = Frame(bytearray(payload), self._budget)
         self._place.loop.call_soon(
-            lambda: node.handle(cast(Connection, connection), frame, Reply(answered)),
+            lambda: node.dispatcher.handle(cast(Connection, connection), frame, Reply(answered)),
             context=process.context,
         )

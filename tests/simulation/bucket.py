@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
-from bucketlog.errors import BucketUnavailableError, ObjectNotFoundError
-from bucketlog.model import Buffer, WallClock
+from bucketlog.log_format.errors import BucketUnavailableError, ObjectNotFoundError
+from bucketlog.log_format.model import Buffer, WallClock
+from bucketlog.tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, clip
+from bucketlog.tiered_storage.segment import is_seal
 from tests.simulation.network import Errors, Network, Way
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, clip
-from tiered_storage.segment import is_seal
 
 TIMEOUT_S = 5.0
 AFTER_ALL = "\x7f"

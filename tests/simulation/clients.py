@@ -8,12 +8,13 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import TopicId, TopicPartition
+from bucketlog.log_format.model import TopicId, TopicIdPartition
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import build_batch, decode_response, encode_request
 from tests.simulation.brokers import ClientConnection, SimulatedBroker
 from tests.simulation.loop import WORLD, VirtualLoop
 from tests.simulation.trace import Trace
 from tests.simulation.truth import Truth
-from tests.wire_client import build_batch, decode_response, encode_request
 
 REQUEST_TIMEOUT_S = 4.0
 NEW_PRODUCER_SHARE = 0.15
@@ -54,8 +55,8 @@ class Surface:
     """Ids of the topics that were created for good."""
     provoke: Callable[[str, SimulatedBroker, float], None] = lambda what, broker, share: None
 
-    def partition(self, topic: str, number: int) -> TopicPartition:
-        return TopicPartition(self.topics[topic], number)
+    def partition(self, topic: str, number: int) -> TopicIdPartition:
+        return TopicIdPartition(self.topics[topic], number)
 
 
 class Client:
@@ -73,13 +74,13 @@ class Client:
         await asyncio.sleep(self.random.random() * longest_s)
 
     def send(
-        self, broker: SimulatedBroker, name: str, version: int, **values: Any
+        self, broker: SimulatedBroker, key: ApiKey, version: int, /, **values: Any
     ) -> "asyncio.Future[bytes | None]":
         """Its answer's bytes, or None where the connection broke."""
         loop = self.surface.loop
         connection = self._connections.setdefault(broker.name, ClientConnection())
         self._correlation_id += 1
-        payload = encode_request(name, version, self._correlation_id, values, self.name)
+        payload = encode_request(key, version, self._correlation_id, values, self.name)
         answer: asyncio.Future[bytes | None] = loop.create_future()
         delay_s = 0.0002 + self.random.random() * 0.002
         arrival = connection.last_arrival = max(
@@ -99,23 +100,24 @@ class Client:
     async def call(
         self,
         broker: SimulatedBroker,
-        name: str,
+        key: ApiKey,
         version: int,
+        /,
         timeout_s: float = REQUEST_TIMEOUT_S,
         **values: Any,
     ) -> Any:
         """kio's response; None where there was none in time."""
-        answer = self.send(broker, name, version, **values)
-        return await self.decoded(answer, name, version, timeout_s)
+        answer = self.send(broker, key, version, **values)
+        return await self.decoded(answer, key, version, timeout_s)
 
     async def decoded(
-        self, answer: "asyncio.Future[bytes | None]", name: str, version: int, timeout_s: float
+        self, answer: "asyncio.Future[bytes | None]", key: ApiKey, version: int, timeout_s: float
     ) -> Any:
         await asyncio.wait([answer], timeout=timeout_s)
         if not answer.done():
             return None
         data = answer.result()
-        return None if data is None else decode_response(name, version, data)[1]
+        return None if data is None else decode_response(key, version, data)[1]
 
     async def run(self) -> None:
         """What it does for all of the run."""
@@ -130,7 +132,7 @@ class Client:
         while True:
             answer = await self.call(
                 self.any_broker(),
-                "create_topics",
+                ApiKey.CREATE_TOPICS,
                 7,
                 topics=[topic],
                 timeout=3_000,
@@ -153,7 +155,7 @@ class Client:
         while True:
             answer = await self.call(
                 broker or self.any_broker(),
-                "init_producer_id",
+                ApiKey.INIT_PRODUCER_ID,
                 4,
                 transactional_id=None,
                 transaction_timeout=60_000,
@@ -175,7 +177,7 @@ class Client:
     async def topic_id(self, name: str) -> TopicId | None:
         answer = await self.call(
             self.any_broker(),
-            "metadata",
+            ApiKey.METADATA,
             12,
             topics=[{"name": name, "topic_id": None}],
             allow_auto_topic_creation=False,
@@ -265,7 +267,7 @@ class Producer(Client):
             sent.append((batch, self._send(broker, batch)))
         before_is_open = False
         for batch, answer in sent:
-            response = await self.decoded(answer, "produce", 9, REQUEST_TIMEOUT_S)
+            response = await self.decoded(answer, ApiKey.PRODUCE, 9, REQUEST_TIMEOUT_S)
             row = response.responses[0].partition_responses[0] if response is not None else None
             error = ErrorCode(row.error_code) if row is not None else None
             if row is not None and error is ErrorCode.none:
@@ -303,7 +305,7 @@ class Producer(Client):
         rows = [{"index": self._partition, "records": records}]
         return self.send(
             broker,
-            "produce",
+            ApiKey.PRODUCE,
             9,
             transactional_id=None,
             acks=-1,

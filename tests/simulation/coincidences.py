@@ -10,6 +10,7 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import Client
 from tests.simulation.loop import WORLD
@@ -94,7 +95,9 @@ class Coincidences:
     def _write(self, broker: SimulatedBroker, partition: int) -> None:
         self._writes += 1
         value = f"nside{self._writes}:0".encode()
-        self._client.send(broker, "produce", 9, **self._client.lone_batch(TOPIC, partition, value))
+        self._client.send(
+            broker, ApiKey.PRODUCE, 9, **self._client.lone_batch(TOPIC, partition, value)
+        )
 
     def void_beside_slow_puts(self) -> None:
         """What one broker has reserved becomes void while another's segment in that partition is on

@@ -6,10 +6,11 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import fetch_values
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import RETRIABLE, Client, Surface
 from tests.simulation.truth import ReadRange, decode
-from tests.wire_client import fetch_values
 
 WAIT_MS = 1_000
 LATEST = -1
@@ -70,7 +71,7 @@ class Consumer(Client):
         values = fetch_values(
             self._topic, self.positions, partition_bytes=1 << 16, max_wait=WAIT_MS
         )
-        answer = await self.call(broker, "fetch", 11, **values)
+        answer = await self.call(broker, ApiKey.FETCH, 11, **values)
         if answer is None:
             return False
         went_well = True
@@ -135,7 +136,7 @@ class Consumer(Client):
     async def _ask(self, broker: SimulatedBroker, number: int, timestamp: int) -> int | None:
         answer = await self.call(
             broker,
-            "list_offsets",
+            ApiKey.LIST_OFFSETS,
             7,
             replica_id=-1,
             isolation_level=0,

@@ -4,12 +4,16 @@ the bucket."""
 import asyncio
 from itertools import pairwise
 
-from bucketlog.checkpoint import StoredBatch
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import SegmentIndex, TopicId, TopicPartition
-from metadata.checkpoint import restored
-from metadata.fold import LogState, fold
-from metadata.view import View
+from bucketlog.log_format.checkpoint import StoredBatch
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import SegmentIndex, TopicId, TopicIdPartition
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.view import View
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.chains import read_chains
+from bucketlog.tiered_storage.checkpoint import decode_checkpoint
+from bucketlog.tiered_storage.segment import decode_footer
 from tests.simulation.bucket import PastStore
 from tests.simulation.consumers import Consumer
 from tests.simulation.last_gap import leave_a_gap
@@ -17,15 +21,11 @@ from tests.simulation.readers import Reading, Shown, shown
 from tests.simulation.tiers import TierFigures
 from tests.simulation.truth import decode
 from tests.simulation.world import TOPIC, World
-from tiered_storage import keys
-from tiered_storage.chains import read_chains
-from tiered_storage.checkpoint import decode_checkpoint
-from tiered_storage.segment import decode_footer
 
 PATIENCE_S = 30.0
 STAMPS_S = 20.0
 """So long it may take at rest until readers of the bucket alone are shown past a void."""
-Batches = dict[TopicPartition, list[StoredBatch]]
+Batches = dict[TopicIdPartition, list[StoredBatch]]
 
 
 def committed(world: World) -> list[SegmentIndex]:
@@ -44,8 +44,8 @@ def committed(world: World) -> list[SegmentIndex]:
     return found
 
 
-def records_of(world: World, log: list[SegmentIndex]) -> dict[TopicPartition, dict[int, bytes]]:
-    found: dict[TopicPartition, dict[int, bytes]] = {}
+def records_of(world: World, log: list[SegmentIndex]) -> dict[TopicIdPartition, dict[int, bytes]]:
+    found: dict[TopicIdPartition, dict[int, bytes]] = {}
     for index in log:
         data = world.store.history[keys.segment(index.segment)]
         for part in index.partitions:
@@ -101,7 +101,7 @@ async def check(world: World) -> None:
     TierFigures(world).count(committed(world))
 
 
-async def _check_consumers(world: World, records: dict[TopicPartition, dict[int, bytes]]) -> None:
+async def _check_consumers(world: World, records: dict[TopicIdPartition, dict[int, bytes]]) -> None:
     ends = {part: max(found, default=-1) + 1 for part, found in records.items()}
 
     late = Consumer(
@@ -216,7 +216,7 @@ async def _not_shown(world: World) -> str:
 
 
 def _from_start(
-    world: World, reading: Reading, partition: TopicPartition, rows: list[StoredBatch]
+    world: World, reading: Reading, partition: TopicIdPartition, rows: list[StoredBatch]
 ) -> list[Shown]:
     """What a reading of the partition's `rows` has to show."""
     start = reading.starts[partition]
@@ -270,7 +270,7 @@ def _difference(view: View | None, expected: View) -> str:
         return f"topics {sorted(names)}"
     for topic in expected.topics():
         for number in range(topic.partitions):
-            partition = TopicPartition(topic.topic_id, number)
+            partition = TopicIdPartition(topic.topic_id, number)
             shown, wanted = view.log(partition), expected.log(partition)
             assert wanted is not None
             everything = wanted.ranges(0, 1 << 60, at_least_one=True)

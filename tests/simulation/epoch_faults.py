@@ -13,13 +13,13 @@ from random import Random
 
 from redis.exceptions import RedisError
 
+from bucketlog.tiered_storage import keys
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import Client
 from tests.simulation.loop import WORLD
 from tests.simulation.network import SlowSpell, Trap
 from tests.simulation.redis_servers import Server
 from tests.simulation.world import World
-from tiered_storage import keys
 
 LONG_S = 60.0
 """Of a pause that is ended by hand."""

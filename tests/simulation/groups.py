@@ -6,6 +6,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import RETRIABLE, Client, Surface
 
@@ -54,7 +55,7 @@ class Committer(Client):
     async def _find_coordinator(self) -> SimulatedBroker | None:
         answer = await self.call(
             self.any_broker(),
-            "find_coordinator",
+            ApiKey.FIND_COORDINATOR,
             4,
             timeout_s=0.5,
             key_type=0,
@@ -76,7 +77,7 @@ class Committer(Client):
         self.surface.provoke("pause", coordinator, 0.2)
         answer = await self.call(
             coordinator,
-            "offset_commit",
+            ApiKey.OFFSET_COMMIT,
             8,
             timeout_s=self.random.choice(TIMEOUTS_S),
             group_id=self.name,
@@ -108,7 +109,7 @@ class Committer(Client):
         }
         answer: Any = await self.call(
             coordinator,
-            "offset_fetch",
+            ApiKey.OFFSET_FETCH,
             8,
             timeout_s=self.random.choice(TIMEOUTS_S),
             groups=[wanted],

@@ -6,10 +6,11 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import TopicPartition
+from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import build_batch, fetch_values
 from tests.simulation.clients import Client, Surface
 from tests.simulation.truth import decode
-from tests.wire_client import build_batch, fetch_values
 
 KEYS = 6
 CONFIGS = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
@@ -23,20 +24,20 @@ class KeyedWriter(Client):
     def __init__(self, name: str, surface: Surface, random: Random) -> None:
         super().__init__(name, surface, random)
         self.topic = f"k-{name}"
-        self.partition: TopicPartition | None = None
+        self.partition: TopicIdPartition | None = None
         self.is_ending = False
         self._written = 0
 
     async def run(self) -> None:
         created = await self.create_topic(self.topic, 1, CONFIGS)
-        self.partition = TopicPartition(created, 0)
+        self.partition = TopicIdPartition(created, 0)
         self.surface.topics[self.topic] = created
         self.surface.truth.compacted.add(self.partition)
         while not self.is_ending:
             await self._write(self.partition)
             await self.pause(0.6)
 
-    async def _write(self, partition: TopicPartition) -> None:
+    async def _write(self, partition: TopicIdPartition) -> None:
         self._written += 1
         key = f"{self.name}-{self.random.randrange(KEYS)}"
         value = f"n{key}:{self._written}".encode()
@@ -48,7 +49,7 @@ class KeyedWriter(Client):
         data = [{"name": self.topic, "partition_data": rows}]
         values: dict[str, Any] = {"transactional_id": None, "acks": -1, "timeout": 3_000}
         values["topic_data"] = data
-        answer = await self.call(self.any_broker(), "produce", 9, **values)
+        answer = await self.call(self.any_broker(), ApiKey.PRODUCE, 9, **values)
         row = answer.responses[0].partition_responses[0] if answer is not None else None
         if row is not None and ErrorCode(row.error_code) is ErrorCode.none:
             self.surface.truth.acknowledge(self.name, partition, row.base_offset, [value])
@@ -80,7 +81,7 @@ class KeyedWriter(Client):
             if at >= end:
                 return found
             wanted = fetch_values(self.topic, {0: at}, partition_bytes=1 << 16, max_wait=500)
-            answer: Any = await self.call(self.any_broker(), "fetch", 11, **wanted)
+            answer: Any = await self.call(self.any_broker(), ApiKey.FETCH, 11, **wanted)
             row = answer.responses[0].partitions[0] if answer is not None else None
             if row is None or ErrorCode(row.error_code) is not ErrorCode.none:
                 await self.pause(1.0)

@@ -7,6 +7,7 @@ their own sake show readers of the bucket alone past it.
 
 import asyncio
 
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.simulation.clients import Client
 from tests.simulation.network import Trap
 from tests.simulation.world import TOPIC, World
@@ -26,8 +27,8 @@ async def leave_a_gap(world: World) -> None:
         world.loop.call_later(RESTART_S, dead.start_if_dead)
 
     world.network.traps.append(Trap(dead.name, "create log/", False, kill, NEVER_S))
-    client.send(dead, "produce", 9, **client.lone_batch(TOPIC, 0, b"nlast:0"))
+    client.send(dead, ApiKey.PRODUCE, 9, **client.lone_batch(TOPIC, 0, b"nlast:0"))
     if not await world.until(lambda: not world.network.traps, 5.0):
         return
-    sent = client.send(other, "produce", 9, **client.lone_batch(TOPIC, 0, b"nlast:1"))
+    sent = client.send(other, ApiKey.PRODUCE, 9, **client.lone_batch(TOPIC, 0, b"nlast:1"))
     await asyncio.wait([sent], timeout=5.0)

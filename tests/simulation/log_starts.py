@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bucketlog.model import SegmentIndex, TopicId, TopicPartition
-from metadata.facts import LogStartsMoved, TopicDeleted, decode_fact
+from bucketlog.log_format.model import SegmentIndex, TopicId, TopicIdPartition
+from bucketlog.metadata.facts import LogStartsMoved, TopicDeleted, decode_fact
 from tests.simulation.trace import Trace
 
 TO_THE_END = -1
@@ -20,20 +20,20 @@ class _Reset(NamedTuple):
     """Somebody who was at `at` was told that it is out of range."""
 
     who: str
-    partition: TopicPartition
+    partition: TopicIdPartition
     at: int
 
 
 @dataclass
 class LogStarts:
     trace: Trace
-    asked: dict[TopicPartition, set[int]] = field(default_factory=dict)
-    told: dict[TopicPartition, int] = field(default_factory=dict)
+    asked: dict[TopicIdPartition, set[int]] = field(default_factory=dict)
+    told: dict[TopicIdPartition, int] = field(default_factory=dict)
     """The highest that anybody was told is the log start."""
     resets: list[_Reset] = field(default_factory=list)
-    _shown: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
+    _shown: dict[tuple[str, TopicIdPartition], int] = field(default_factory=dict)
 
-    def show(self, who: str, partition: TopicPartition, start: int) -> None:
+    def show(self, who: str, partition: TopicIdPartition, start: int) -> None:
         """`who` is somebody for whom it never goes back."""
         before = self._shown.get((who, partition), 0)
         if start < before:
@@ -41,29 +41,31 @@ class LogStarts:
         self._shown[who, partition] = start
         self.note(partition, start)
 
-    def note(self, partition: TopicPartition, start: int) -> None:
+    def note(self, partition: TopicIdPartition, start: int) -> None:
         """Somebody was told so."""
         self.told[partition] = max(start, self.told.get(partition, 0))
 
-    def reset(self, who: str, partition: TopicPartition, at: int) -> None:
+    def reset(self, who: str, partition: TopicIdPartition, at: int) -> None:
         self.trace.count("log start: a consumer was below it")
         self.resets.append(_Reset(who, partition, at))
 
     # In the end ------------------------------------------------------------------------------
 
-    def check(self, log: Sequence[SegmentIndex], retention_bytes: int) -> dict[TopicPartition, int]:
+    def check(
+        self, log: Sequence[SegmentIndex], retention_bytes: int
+    ) -> dict[TopicIdPartition, int]:
         """`log` is all that is committed, in ticket order; says where its partitions begin."""
-        starts: dict[TopicPartition, int] = {}
-        batches: dict[TopicPartition, list[tuple[int, int, int]]] = {}
+        starts: dict[TopicIdPartition, int] = {}
+        batches: dict[TopicIdPartition, list[tuple[int, int, int]]] = {}
         gone: set[TopicId] = set()
         for index in log:
-            for fact in map(decode_fact, index.control):
+            for fact in map(decode_fact, index.facts):
                 if isinstance(fact, TopicDeleted):
                     gone.add(TopicId(fact.topic_id.bytes))
                 if not isinstance(fact, LogStartsMoved):
                     continue
                 for topic_id, number, start in fact.partitions:
-                    partition = TopicPartition(TopicId(topic_id.bytes), number)
+                    partition = TopicIdPartition(TopicId(topic_id.bytes), number)
                     if partition.topic_id in gone:
                         continue
                     there = batches.get(partition, [])
@@ -86,7 +88,7 @@ class LogStarts:
 
     def _may_be(
         self,
-        partition: TopicPartition,
+        partition: TopicIdPartition,
         start: int,
         batches: Sequence[tuple[int, int, int]],
         retention_bytes: int,

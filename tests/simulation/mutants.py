@@ -4,7 +4,7 @@ from tests.simulation.source_changes import Change, Mutant, one
 from tests.simulation.tier_mutants import TIER_MUTANTS
 
 NO_LOOK_AT_CLAIMS = Change(
-    "stateless_broker.epochs.claim_watch:ClaimWatch.check",
+    "bucketlog.stateless_broker.epochs.claim_watch:ClaimWatch.check",
     "if claimed > self._epoch:",
     "if False:",
 )
@@ -80,7 +80,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "producer-ids": one(
         "producer ids carry their epoch: none is given twice",
-        "metadata.sequencer.client:Sequencer.producer_ids",
+        "bucketlog.metadata.sequencer.client:Sequencer.producer_ids",
         "epoch << 40 | int(rest[0])",
         "int(rest[0])",
     ),
@@ -92,7 +92,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "group-unsettled": one(
         "a coordinator waits for what earlier ones had reserved",
-        "consumers.offsets:GroupOffsets._settle",
+        "bucketlog.consumers.offsets:GroupOffsets._settle",
         "while held.unsettled:",
         "while False:",
     ),
@@ -105,7 +105,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "compare": one(
         "a refused PUT is ours only if the bytes are",
-        "stateless_broker.produce.segment_writing:SegmentWriter.write",
+        "bucketlog.stateless_broker.produce.segment_writing:SegmentWriter.write",
         'if body.data != b"".join(assembled.parts):',
         "if False:",
     ),
@@ -114,7 +114,7 @@ MUTANTS: dict[str, Mutant] = {
         "segments are published in chain order, the first pending alone",
         [
             Change(
-                "stateless_broker.produce.commit:Committer._write_and_publish",
+                "bucketlog.stateless_broker.produce.commit:Committer._write_and_publish",
                 "if before is not None:",
                 "if False:",
             ),
@@ -130,20 +130,20 @@ MUTANTS: dict[str, Mutant] = {
     # Acknowledge -------------------------------------------------------------------------------
     "held-acks": one(
         "what is held when an epoch ends counts if the next one's chains have it",
-        "stateless_broker.epochs.held:Held.settle",
+        "bucketlog.stateless_broker.produce.unsettled:UnsettledWork.settle",
         "elif seq < end:",
         "elif True:",
     ),
     "newest": one(
         "out of range, out of order and committed offsets are told by the newest epoch alone",
-        "stateless_broker.epochs.work:EpochWork._is_newest",
+        "bucketlog.stateless_broker.assembly.epoch_work:EpochWork._is_newest",
         "is None",
         "is not False",
     ),
     # Seal --------------------------------------------------------------------------------------
     "seal-before-fence": one(
         "a reservation is void only when its key is sealed",
-        "stateless_broker.duties.sealing:segment_or_seal",
+        "bucketlog.stateless_broker.epochs.sealing:segment_or_seal",
         "if await bucket.create(key, [encode_seal(Seal(segment, epoch, now_ms))]):",
         "if await bucket.head(key) is None:",
     ),
@@ -157,7 +157,7 @@ MUTANTS: dict[str, Mutant] = {
         "a fence is where the seal stands, which is at the first pending segment",
         [
             Change(
-                "stateless_broker.duties.sealing:Sealer._close",
+                "bucketlog.stateless_broker.epochs.sealing:Sealer._close",
                 "fence = await self._sequencer.fence(self._epoch, segment)",
                 "fence = await self._sequencer.fence(self._epoch, first)",
             ),
@@ -166,7 +166,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "fresh-stamps": one(
         "after a void somebody writes fresh stamps",
-        "stateless_broker.produce.commit:Committer.request_stamps",
+        "bucketlog.stateless_broker.produce.commit:Committer.request_stamps",
         "if self._end.reason is None:",
         "if False:",
     ),
@@ -203,7 +203,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "claim-alone": one(
         "an epoch is claimed by one broker",
-        "stateless_broker.epochs.activation:EpochStarter.start",
+        "bucketlog.stateless_broker.epochs.activation:EpochStarter.start",
         "if not await self._claim(epoch, identity, nonce):",
         "if not await self._claim(epoch, identity, nonce) and False:",
     ),
@@ -211,13 +211,13 @@ MUTANTS: dict[str, Mutant] = {
         "who claims an epoch claims, then lists writers",
         [
             Change(
-                "stateless_broker.epochs.activation:EpochStarter.start",
+                "bucketlog.stateless_broker.epochs.activation:EpochStarter.start",
                 "if not await self._claim(epoch, identity, nonce):",
                 "log = await self._sealed_log(epoch)\n"
                 "        if not await self._claim(epoch, identity, nonce):",
             ),
             Change(
-                "stateless_broker.epochs.activation:EpochStarter.start",
+                "bucketlog.stateless_broker.epochs.activation:EpochStarter.start",
                 '        logger.info("epoch %d is claimed", epoch)\n'
                 "        log = await self._sealed_log(epoch)\n",
                 "",
@@ -228,7 +228,7 @@ MUTANTS: dict[str, Mutant] = {
         "a writer registers, then checks that no higher epoch is claimed",
         [
             Change(
-                "stateless_broker.epochs.activation:EpochStarter.register_writer",
+                "bucketlog.stateless_broker.epochs.activation:EpochStarter.register_writer",
                 "if highest > epoch:",
                 "if False:",
             ),
@@ -238,7 +238,7 @@ MUTANTS: dict[str, Mutant] = {
     "claims-looked-at": Mutant("who publishes has looked at the claims", [NO_LOOK_AT_CLAIMS]),
     "seal-all": one(
         "all writers of earlier epochs are sealed before the fold",
-        "stateless_broker.epochs.activation:EpochStarter._seal",
+        "bucketlog.stateless_broker.epochs.activation:EpochStarter._seal",
         "while not chain.sealed:",
         "while False:",
     ),
@@ -246,7 +246,7 @@ MUTANTS: dict[str, Mutant] = {
         "checkpoints are listed again after the seals",
         [
             Change(
-                "stateless_broker.epochs.activation:EpochStarter._sealed_log",
+                "bucketlog.stateless_broker.epochs.activation:EpochStarter._sealed_log",
                 "newer = await self._committed.checkpoint(unless=checkpoint)",
                 "newer = None",
             ),
@@ -255,26 +255,26 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "producers-folded": one(
         "a new epoch knows what producers have written",
-        "metadata.fold:LogState._apply_batches",
+        "bucketlog.metadata.fold:LogState._apply_batches",
         "self._note_producer(state, row)",
         "pass",
     ),
     # Checkpoints and readers -------------------------------------------------------------------
     "checkpoint-cut": one(
         "a checkpoint is cut at a low ticket of the first pass",
-        "tiered_storage.checkpoint_cut:low_ticket",
+        "bucketlog.tiered_storage.checkpoint_cut:low_ticket",
         "index.low_ticket) for",
         "index.ticket.number) for",
     ),
     "two-passes": one(
         "a reader of the bucket alone lists twice, and crosses gaps by the first pass' stamps",
-        "tiered_storage.log_reader:LogReader._read_once",
+        "bucketlog.tiered_storage.log_cut_reading:LogReader._read_once",
         "snapshot = cut_log(first, second, self._footers, checkpoint)",
         "snapshot = cut_log(second, second, self._footers, checkpoint)",
     ),
     "gaps": one(
         "a reader of the bucket alone stops at a gap that no stamp reaches past",
-        "tiered_storage.log_cut:_walk",
+        "bucketlog.tiered_storage.log_cut:_walk",
         "if base > end and base > stamp:",
         "if False:",
     ),

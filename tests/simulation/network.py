@@ -14,7 +14,7 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from bucketlog.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError
 from tests.simulation.loop import WORLD, current_process
 from tests.simulation.trace import Trace
 

@@ -14,19 +14,19 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from crc32c import crc32c
 
-from bucketlog.errors import BucketlogError, StaleCheckpointError
-from bucketlog.model import BatchIndex, Buffer, SegmentId, TopicPartition
-from metadata.checkpoint import restored
-from metadata.fold import fold
-from metadata.partition_tiers import partition_tiers
+from bucketlog.log_format.errors import BucketlogError, StaleCheckpointError
+from bucketlog.log_format.model import BatchIndex, Buffer, SegmentId, TopicIdPartition
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import fold
+from bucketlog.metadata.partition_tiers import partition_tiers
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, SyncBucket
+from bucketlog.tiered_storage.log_cut import LogSnapshot, ReadablePartition, readable
+from bucketlog.tiered_storage.log_cut_reading import read_log
+from bucketlog.tiered_storage.tier_reader import read_batches, read_rows
 from tests.simulation.bucket import Store, merged
 from tests.simulation.trace import Trace
 from tests.simulation.truth import Truth
-from tiered_storage import keys
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, SyncBucket
-from tiered_storage.log_cut import LogSnapshot, ReadablePartition, readable
-from tiered_storage.log_reader import read_log
-from tiered_storage.tier_reader import read_batches, read_rows
 
 T = TypeVar("T")
 REQUEST_S = 0.02
@@ -129,16 +129,16 @@ class Reading:
     """By partition: what was shown, the log start, and the offset after what was shown."""
 
     name: str
-    batches: dict[TopicPartition, list[Shown]]
-    starts: dict[TopicPartition, int]
-    ends: dict[TopicPartition, int]
+    batches: dict[TopicIdPartition, list[Shown]]
+    starts: dict[TopicIdPartition, int]
+    ends: dict[TopicIdPartition, int]
     withheld: int
 
 
 class _Read(NamedTuple):
     snapshot: LogSnapshot
-    parts: dict[TopicPartition, ReadablePartition]
-    tiers: dict[TopicPartition, list[Shown]]
+    parts: dict[TopicIdPartition, ReadablePartition]
+    tiers: dict[TopicIdPartition, list[Shown]]
 
 
 def _read(bucket: SyncBucket) -> _Read:
@@ -210,7 +210,7 @@ class BucketReader:
         self.readings.append(reading)
         return reading
 
-    def _check_starts(self, reading: Reading, told: dict[TopicPartition, int]) -> None:
+    def _check_starts(self, reading: Reading, told: dict[TopicIdPartition, int]) -> None:
         """`told` are those that anybody was told before the reading began."""
         for partition, start in reading.starts.items():
             if start < told.get(partition, 0):
@@ -232,9 +232,9 @@ class BucketReader:
 
         return await stepped.run(pause)
 
-    def _check_complete(self, name: str, found: _Read, known: dict[TopicPartition, int]) -> None:
+    def _check_complete(self, name: str, found: _Read, known: dict[TopicIdPartition, int]) -> None:
         """What was acknowledged before is kept, shown or withheld, or below the log start."""
-        kept: dict[TopicPartition, set[int]] = {}
+        kept: dict[TopicIdPartition, set[int]] = {}
         snapshot = found.snapshot
         for index in snapshot.segments:
             for part in index.partitions:

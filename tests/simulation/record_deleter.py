@@ -6,6 +6,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import REQUEST_TIMEOUT_S, RETRIABLE, Client, Surface
 from tests.simulation.log_starts import TO_THE_END
@@ -52,7 +53,7 @@ class RecordDeleter(Client):
             self.surface.truth.log_starts.asked.setdefault(partition, set()).add(offset)
         rows = [{"partition_index": number, "offset": wanted[number]} for number in wanted]
         topics = [{"name": self._topic, "partitions": rows}]
-        return self.send(broker, "delete_records", 2, topics=topics, timeout=3_000)
+        return self.send(broker, ApiKey.DELETE_RECORDS, 2, topics=topics, timeout=3_000)
 
     def ask_unheard(self, broker: SimulatedBroker, wanted: dict[int, int] | None = None) -> None:
         """Of all partitions where it is not said what is `wanted`; nobody waits for the answer."""
@@ -66,7 +67,7 @@ class RecordDeleter(Client):
         incarnation = broker.name
         self.surface.provoke("kill", broker, 0.1)
         sent = self._ask(broker, {number: offset})
-        answer: Any = await self.decoded(sent, "delete_records", 2, REQUEST_TIMEOUT_S)
+        answer: Any = await self.decoded(sent, ApiKey.DELETE_RECORDS, 2, REQUEST_TIMEOUT_S)
         row = answer.topics[0].partitions[0] if answer is not None else None
         error = ErrorCode(row.error_code) if row is not None else None
         trace.count(f"delete records: {error.name if error is not None else 'no answer'}")

@@ -9,15 +9,15 @@ from typing import Any
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from metadata.sequencer.scripts import Verb, script_text
+from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
 from tests.simulation.network import Errors, Network, Way
 from tests.simulation.redis_servers import Server
 
 
-def verbs_by_sha() -> dict[str, Verb]:
+def verbs_by_sha() -> dict[str, SequencerVerb]:
     return {
         hashlib.sha1(script_text(verb).encode(), usedforsecurity=False).hexdigest(): verb
-        for verb in Verb
+        for verb in SequencerVerb
     }
 
 
@@ -32,7 +32,7 @@ class RedisClient:
         server: Callable[[], Server],
         *,
         timeout_s: float,
-        verbs: dict[str, Verb],
+        verbs: dict[str, SequencerVerb],
     ) -> None:
         self._name = name
         self._network = network
@@ -116,7 +116,7 @@ class RedisClient:
         pass
 
 
-def _label(verb: Verb, keys: int, rest: tuple[Any, ...]) -> str:
+def _label(verb: SequencerVerb, keys: int, rest: tuple[Any, ...]) -> str:
     told = [str(part)[:12] for part in rest[keys : keys + 4] if not isinstance(part, bytes)]
     return f"{verb} {' '.join(told)}"
 

@@ -15,8 +15,8 @@ from typing import Any, cast
 import hiredis
 from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
 
-from metadata.sequencer import scripts
-from metadata.sequencer.scripts import Verb
+from bucketlog.metadata.sequencer import scripts
+from bucketlog.metadata.sequencer.scripts import SequencerVerb
 
 SERVER_KEY = "simulated-server"
 _IDENTITY = re.compile(r"local function identity\(\).*?\nend\n", re.DOTALL)
@@ -34,9 +34,9 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end
 return all"""
 
-WRITES_FIRST = (Verb.HEARTBEAT, Verb.LEAVE)
+WRITES_FIRST = (SequencerVerb.HEARTBEAT, SequencerVerb.LEAVE)
 """Without a look at who the server is: a replica refuses the write."""
-MAY_SHOW = (Verb.PUBLISH, Verb.FENCE, Verb.ACTIVATE)
+MAY_SHOW = (SequencerVerb.PUBLISH, SequencerVerb.FENCE, SequencerVerb.ACTIVATE)
 """What appends to the stream of visible segments."""
 TELLING_KEYS = (b":producers", b":groups", b":open")
 TELLING_SHARE = 0.5
@@ -106,12 +106,12 @@ class Server:
 
     # What brokers ask ------------------------------------------------------------------------
 
-    def evalsha(self, verb: Verb, sha: str, arguments: tuple[Any, ...]) -> Any:
+    def evalsha(self, verb: SequencerVerb, sha: str, arguments: tuple[Any, ...]) -> Any:
         if sha not in self._known_scripts:
             raise NoScriptError("NOSCRIPT No matching script.")
         return self._scripted(verb, "EVALSHA", sha, arguments)
 
-    def eval(self, verb: Verb, text: str, sha: str, arguments: tuple[Any, ...]) -> Any:
+    def eval(self, verb: SequencerVerb, text: str, sha: str, arguments: tuple[Any, ...]) -> Any:
         self._known_scripts.add(sha)
         return self._scripted(verb, "EVAL", text, arguments)
 
@@ -119,7 +119,9 @@ class Server:
         if self.role != "master":
             raise ReadOnlyError("You can't write against a read only replica.")
 
-    def _scripted(self, verb: Verb, command: str, script: str, arguments: tuple[Any, ...]) -> Any:
+    def _scripted(
+        self, verb: SequencerVerb, command: str, script: str, arguments: tuple[Any, ...]
+    ) -> Any:
         if verb in WRITES_FIRST:
             self._refuse_writes()
         answer = self._connection.call(command, script, *arguments)

@@ -15,15 +15,15 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from bucketlog.wire.batch import read_header
-from tests.sequencing import start_valkey
+from bucketlog.log_format.batch import read_header
+from bucketlog.tiered_storage.offset_map import MAP_BYTES_MIN, SECRET_BYTES, offset_map, open_batch
+from tests.rigs.wire_client import build_batch
+from tests.servers.sequencing import start_valkey
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.redis_servers import simulate_identity
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.source_changes import Change, apply
 from tests.simulation.world import Sizes
-from tests.wire_client import build_batch
-from tiered_storage.offset_map import MAP_BYTES_MIN, SECRET_BYTES, offset_map, open_batch
 
 EXIT_TERMINATED = 143
 WARMS_FROM = 30

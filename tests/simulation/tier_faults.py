@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
+from bucketlog.tiered_storage import keys
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.coincidences import Hand
 from tests.simulation.loop import WORLD
 from tests.simulation.network import SlowSpell
 from tests.simulation.world import TOPIC, World
-from tiered_storage import keys
 
 WRITES = (f"create {keys.SEGMENTS}", f"create {keys.MANIFESTS}")
 SILENCES_S = (2.0, 4.5, 9.0, 14.0)

@@ -5,13 +5,13 @@ from tests.simulation.source_changes import Change, Mutant, one
 TIER_MUTANTS: dict[str, Mutant] = {
     "split-compared": one(
         "a split counts where it begins at the tier's end",
-        "metadata.tier:Tier.swap",
+        "bucketlog.metadata.tier:Tier.swap",
         "if swap.start != self.end or swap.end <= swap.start:",
         "if False:",
     ),
     "rewriting-compared": one(
         "a rewriting counts where what it replaces still stands",
-        "metadata.tier:Tier.swap",
+        "bucketlog.metadata.tier:Tier.swap",
         "if at is None or swap.start < gone[0].start or swap.end > gone[-1].end:\n"
         "            return None\n"
         "        self.rows[at : at + len(gone)] = swap.added",
@@ -27,13 +27,13 @@ TIER_MUTANTS: dict[str, Mutant] = {
     ),
     "job-over": one(
         "no swap counts of a job that is over",
-        "metadata.fold:LogState._apply_tier_fact",
+        "bucketlog.metadata.fold:LogState._apply_tier_fact",
         "if Ticket(*fact.planned) >= self.swept_below:",
         "if True:",
     ),
     "orphans-later": one(
         "what is nobody's is deleted when its job is over",
-        "tiered_storage.tier_deletion:plan_tiers",
+        "bucketlog.tiered_storage.tier_deletion:plan_tiers",
         "if planned < ended:",
         "if True:",
     ),
@@ -41,17 +41,17 @@ TIER_MUTANTS: dict[str, Mutant] = {
         "what left a tier is deleted below a floor",
         [
             Change(
-                "tiered_storage.tier_deletion:plan_tiers",
+                "bucketlog.tiered_storage.tier_deletion:plan_tiers",
                 "if newer.swept_below <= row.ticket < floor",
                 "if newer.swept_below <= row.ticket",
             ),
             Change(
-                "tiered_storage.tier_deletion:plan_tiers",
+                "bucketlog.tiered_storage.tier_deletion:plan_tiers",
                 "for row in older.left if",
                 "for row in newer.left if",
             ),
             Change(
-                "tiered_storage.tier_deletion:plan_tiers",
+                "bucketlog.tiered_storage.tier_deletion:plan_tiers",
                 "named = older.named | newer.named",
                 "named = newer.named",
             ),
@@ -59,19 +59,19 @@ TIER_MUTANTS: dict[str, Mutant] = {
     ),
     "rows-leave": one(
         "batches that stand in the tier have no rows in a view",
-        "metadata.view:View._begin",
+        "bucketlog.metadata.view:View._begin",
         "log.begin_at(self._state.partitions[partition].batches_from)",
         "pass",
     ),
     "split-from-the-end": one(
         "a split begins at the tier's end, which may be in a gap",
-        "tiered_storage.tier_plan:plan_split",
+        "bucketlog.tiered_storage.tier_plan:plan_split",
         "log.tier.end,",
         "log.base_offsets[0],",
     ),
     "trim-below": one(
         "a manifest lets go of what ends at or below the log start alone",
-        "tiered_storage.tier_plan:plan_trim",
+        "bucketlog.tiered_storage.tier_plan:plan_trim",
         "gone = bisect_right(listed, log_start, key=lambda row: row.end)",
         "gone = bisect_right(listed, log_start, key=lambda row: row.start)",
     ),
@@ -79,12 +79,12 @@ TIER_MUTANTS: dict[str, Mutant] = {
         "a log start never goes back",
         [
             Change(
-                "metadata.fold:LogState._apply_tier_fact",
+                "bucketlog.metadata.fold:LogState._apply_tier_fact",
                 "if state is not None and start.log_start > state.log_start:",
                 "if state is not None:",
             ),
             Change(
-                "stateless_broker.log_starts:move_log_starts",
+                "bucketlog.stateless_broker.produce.log_starts:move_log_starts",
                 "if log is None or start <= view.log_start(partition):",
                 "if log is None:",
             ),
@@ -92,7 +92,7 @@ TIER_MUTANTS: dict[str, Mutant] = {
     ),
     "retention-stops": one(
         "retention stops at the first that stays",
-        "tiered_storage.retention:plan_retention",
+        "bucketlog.tiered_storage.retention:plan_retention",
         "by_size = by_size and part.size_bytes <= excess",
         "by_size = by_size and excess > 0",
     ),
@@ -100,12 +100,12 @@ TIER_MUTANTS: dict[str, Mutant] = {
         "a reader of the bucket alone reads no batch from log segments that the tier has",
         [
             Change(
-                "tiered_storage.log_cut:_joined",
+                "bucketlog.tiered_storage.log_cut:_joined",
                 "tier.batches_from, key=",
                 "tier.log_start, key=",
             ),
             Change(
-                "tiered_storage.log_cut:_joined",
+                "bucketlog.tiered_storage.log_cut:_joined",
                 "if batches and batches[0].row.base_offset < tier.end:",
                 "if False:",
             ),

@@ -3,12 +3,18 @@
 from collections.abc import Sequence
 from copy import deepcopy
 
-from bucketlog.model import SegmentIndex, Ticket, TierRow, TopicId, TopicPartition
-from metadata.facts import LogStartsMoved, SwapOf, TiersSwapped, TiersSwept, decode_fact
-from metadata.fold import LogState
-from metadata.tier import Swap, Tier
+from bucketlog.log_format.model import SegmentIndex, Ticket, TierRow, TopicId, TopicIdPartition
+from bucketlog.metadata.facts import (
+    LogStartsMoved,
+    SwapPayload,
+    TiersSwapped,
+    TiersSwept,
+    decode_fact,
+)
+from bucketlog.metadata.fold import LogState
+from bucketlog.metadata.tier import Swap, Tier
+from bucketlog.tiered_storage import keys
 from tests.simulation.world import World
-from tiered_storage import keys
 
 IN_VAIN_MOST = 5
 """Splits of a partition, one after the other: each broker may have one on its way, or two."""
@@ -23,7 +29,7 @@ class TierFigures:
         self._state = LogState(keep_producers=False, keep_groups=False)
         self._named: set[str] = set()
         """Names of objects that ever stood in a tier."""
-        self._in_vain: dict[TopicPartition, int] = {}
+        self._in_vain: dict[TopicIdPartition, int] = {}
         """Splits that did not count, since the last that did."""
 
     def count(self, log: Sequence[SegmentIndex]) -> None:
@@ -33,8 +39,8 @@ class TierFigures:
         self._count_deleted()
 
     def _count_entries(self, index: SegmentIndex) -> None:
-        tiers: dict[TopicPartition, Tier] = {}
-        for fact in map(decode_fact, index.control):
+        tiers: dict[TopicIdPartition, Tier] = {}
+        for fact in map(decode_fact, index.facts):
             if isinstance(fact, TiersSwapped):
                 is_over = Ticket(*fact.planned) < self._state.swept_below
                 for part in fact.swaps:
@@ -45,9 +51,9 @@ class TierFigures:
                 self._events["tier: swept"] += 1
 
     def _count_swap(
-        self, tiers: dict[TopicPartition, Tier], part: SwapOf, *, is_over: bool
+        self, tiers: dict[TopicIdPartition, Tier], part: SwapPayload, *, is_over: bool
     ) -> None:
-        partition = TopicPartition(TopicId(part.topic_id.bytes), part.partition)
+        partition = TopicIdPartition(TopicId(part.topic_id.bytes), part.partition)
         state = self._state.partitions.get(partition)
         if state is None:
             self._events["tier: a swap of a topic that is gone"] += 1
@@ -75,7 +81,7 @@ class TierFigures:
                 self._events[f"tier: {'object' if was_named else 'orphan'} deleted"] += 1
 
 
-def _kind(swap: Swap, part: SwapOf) -> str:
+def _kind(swap: Swap, part: SwapPayload) -> str:
     if swap.cleaned_to >= 0:
         return "keys compacted"
     if not swap.replaced:

@@ -7,9 +7,10 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import TopicId, TopicPartition
+from bucketlog.log_format.model import TopicId, TopicIdPartition
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import build_batch
 from tests.simulation.clients import FOLLOWS_NOTHING, RETRIABLE, Client, Surface
-from tests.wire_client import build_batch
 
 
 class TopicChanger(Client):
@@ -42,7 +43,7 @@ class TopicChanger(Client):
                 continue
             self.is_changing = True
             self.deleted.add(created)
-            self.surface.truth.deleted.update(TopicPartition(created, n) for n in range(2))
+            self.surface.truth.deleted.update(TopicIdPartition(created, n) for n in range(2))
             await self._delete(created)
             self.created = None
             await self.pause(1.0)
@@ -63,9 +64,9 @@ class TopicChanger(Client):
             rows = [{"index": 0, "records": records}]
             data = [{"name": self.topic, "partition_data": rows}]
             values = {"transactional_id": None, "acks": -1, "timeout": 3_000, "topic_data": data}
-            sent.append((value, self.send(broker, "produce", 9, **values)))
+            sent.append((value, self.send(broker, ApiKey.PRODUCE, 9, **values)))
         for value, answer in sent:
-            self._take(topic_id, value, await self.decoded(answer, "produce", 9, 4.0))
+            self._take(topic_id, value, await self.decoded(answer, ApiKey.PRODUCE, 9, 4.0))
 
     def _take(self, topic_id: TopicId, value: bytes, answer: Any) -> None:
         if answer is None:
@@ -73,7 +74,7 @@ class TopicChanger(Client):
         row = answer.responses[0].partition_responses[0]
         error = ErrorCode(row.error_code)
         if error is ErrorCode.none:
-            partition = TopicPartition(topic_id, 0)
+            partition = TopicIdPartition(topic_id, 0)
             self.surface.truth.acknowledge(self.name, partition, row.base_offset, [value])
         elif error not in (*RETRIABLE, *FOLLOWS_NOTHING):
             self.surface.trace.violate("retriable errors alone", f"{value!r}: {error.name}")
@@ -85,7 +86,9 @@ class TopicChanger(Client):
         while True:
             broker = self.any_broker()
             self.surface.provoke("kill", broker, 0.2)
-            answer = await self.call(broker, "delete_topics", 6, topics=[wanted], timeout=3_000)
+            answer = await self.call(
+                broker, ApiKey.DELETE_TOPICS, 6, topics=[wanted], timeout=3_000
+            )
             error = ErrorCode(answer.responses[0].error_code) if answer is not None else None
             self.surface.trace.count(
                 f"delete topic: {error.name if error is not None else 'no answer'}"
@@ -112,9 +115,9 @@ class Namesakes(Client):
             topic = f"y-{self.name}-{self._tries}"
             first, second = self.random.sample(list(self.surface.brokers), 2)
             self.surface.provoke("kill", first, 0.4)
-            self.send(first, "create_topics", 7, **_creation(topic))
+            self.send(first, ApiKey.CREATE_TOPICS, 7, **_creation(topic))
             await asyncio.sleep(0.01 + self.random.random() * 0.1)
-            answer = await self.call(second, "create_topics", 7, **_creation(topic))
+            answer = await self.call(second, ApiKey.CREATE_TOPICS, 7, **_creation(topic))
             error = ErrorCode(answer.topics[0].error_code) if answer is not None else None
             self.surface.trace.count(
                 f"create namesake: {error.name if error is not None else 'no answer'}"

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bucketlog.model import TopicPartition
-from bucketlog.wire.batch import read_header
-from bucketlog.wire.records import decode_records
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.log_format.records import decode_records
 from tests.simulation.log_starts import LogStarts
 from tests.simulation.trace import Trace
 
@@ -37,7 +37,7 @@ class ReadRange:
     """All that a reader got of a partition between two offsets."""
 
     reader: str
-    partition: TopicPartition
+    partition: TopicIdPartition
     begin: int
     end: int
     records: tuple[tuple[int, bytes], ...]
@@ -47,13 +47,13 @@ class Truth:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self.log_starts = LogStarts(trace)
-        self.placed: dict[TopicPartition, dict[int, tuple[bytes, str]]] = {}
+        self.placed: dict[TopicIdPartition, dict[int, tuple[bytes, str]]] = {}
         """What stands where, and who was told so first."""
-        self.acknowledged_bases: dict[TopicPartition, list[int]] = {}
+        self.acknowledged_bases: dict[TopicIdPartition, list[int]] = {}
         """Of batches, in the order of their acknowledgements."""
-        self.deleted: set[TopicPartition] = set()
+        self.deleted: set[TopicIdPartition] = set()
         """What may be gone with its topic."""
-        self.compacted: set[TopicPartition] = set()
+        self.compacted: set[TopicIdPartition] = set()
         """What may be gone because a later record has its key."""
         self.ranges: list[ReadRange] = []
         self.sent: set[bytes] = set()
@@ -67,14 +67,14 @@ class Truth:
         self._producer_ids[producer_id] = who
 
     def acknowledge(
-        self, who: str, partition: TopicPartition, base: int, values: Sequence[bytes]
+        self, who: str, partition: TopicIdPartition, base: int, values: Sequence[bytes]
     ) -> None:
         self.batches += 1
         self.acknowledged_bases.setdefault(partition, []).append(base)
         for delta, value in enumerate(values):
             self._place(f"acknowledged to {who}", partition, base + delta, value)
 
-    def read(self, who: str, partition: TopicPartition, records: Records) -> None:
+    def read(self, who: str, partition: TopicIdPartition, records: Records) -> None:
         last = -1
         for offset, value in records:
             if offset <= last:
@@ -82,7 +82,7 @@ class Truth:
             last = offset
             self._place(f"read by {who}", partition, offset, value)
 
-    def _place(self, how: str, partition: TopicPartition, offset: int, value: bytes) -> None:
+    def _place(self, how: str, partition: TopicIdPartition, offset: int, value: bytes) -> None:
         if value not in self.sent:
             self._trace.violate("invented", f"{value!r} {how} at {offset} of {partition}")
         there = self.placed.setdefault(partition, {}).setdefault(offset, (value, how))
@@ -93,7 +93,7 @@ class Truth:
 
     # In the end ------------------------------------------------------------------------------
 
-    def check(self, log: Mapping[TopicPartition, Mapping[int, bytes]]) -> None:
+    def check(self, log: Mapping[TopicIdPartition, Mapping[int, bytes]]) -> None:
         """`log` is all that is committed, of partitions that exist."""
         for partition, placed in self.placed.items():
             found = log.get(partition, {})
@@ -109,7 +109,7 @@ class Truth:
             self._check_producers(partition, records)
 
     def _check_range(
-        self, read: ReadRange, log: Mapping[TopicPartition, Mapping[int, bytes]]
+        self, read: ReadRange, log: Mapping[TopicIdPartition, Mapping[int, bytes]]
     ) -> None:
         found = log.get(read.partition)
         if found is None:
@@ -124,7 +124,7 @@ class Truth:
                 f"not read {missed[:3]}, not there any more {extra[:3]}",
             )
 
-    def _check_producers(self, partition: TopicPartition, records: Mapping[int, bytes]) -> None:
+    def _check_producers(self, partition: TopicIdPartition, records: Mapping[int, bytes]) -> None:
         """Values of idempotent producers are `i<producer>:<number>`, counted from 0."""
         seen: Counter[bytes] = Counter()
         for offset in sorted(records):

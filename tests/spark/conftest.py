@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from bucketlog.errors import ConfigurationError
-from bucketlog.wire.records import Record
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.spark_jobs.session import local_session
+from bucketlog.tiered_storage.backends.file import FileBucket
 from localstack.servers import ACCESS_KEY, SECRET_KEY
-from spark_jobs.session import local_session
-from tests.components import Components
-from tests.scenarios.spark_jars import installed_jars, jar_settings
-from tests.written_log import WrittenLog
-from tiered_storage.backends.file import FileBucket
+from localstack.spark_jars import installed_jars, jar_settings
+from tests.rigs.written_log import WrittenLog
+from tests.servers.components import Components
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -71,7 +71,7 @@ class Stored:
 
     folder: Path
     log: WrittenLog
-    records: dict[tuple[str, int], list[Record]]
+    records: dict[tuple[str, int], list[DecodedRecord]]
 
     @property
     def url(self) -> str:

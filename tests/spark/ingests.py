@@ -11,17 +11,17 @@ from typing import Literal, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bucketlog.wire.records import Record
-from spark_jobs.ingest.iceberg import IcebergTarget
-from spark_jobs.ingest.job import IngestReport, ingest
-from spark_jobs.ingest.moment import IngestedLog
-from spark_jobs.ingest.parquet import ParquetTarget
-from spark_jobs.ingest.progress import IngestConflictError
-from spark_jobs.ingest.rows import parse_shape
-from tests.scenarios.spark_jars import iceberg_settings
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
+from bucketlog.spark_jobs.ingest.job import IngestReport, ingest
+from bucketlog.spark_jobs.ingest.moment import IngestedLog
+from bucketlog.spark_jobs.ingest.parquet import ParquetTarget
+from bucketlog.spark_jobs.ingest.progress import IngestConflictError
+from bucketlog.spark_jobs.ingest.rows import parse_shape
+from bucketlog.tiered_storage.backends.location import S3Options
+from localstack.spark_jars import iceberg_settings
+from tests.rigs.written_log import START_MS
 from tests.spark.conftest import Stored
-from tests.written_log import START_MS
-from tiered_storage.location import S3Options
 
 SCHEMA = "id string, amount double"
 DAY_MS = 24 * 60 * 60 * 1000
@@ -66,7 +66,8 @@ class Lake:
 
     def put(self, topic: str, partition: int, *values: bytes | None) -> None:
         records = [
-            Record(0, START_MS + at % 3 * DAY_MS, b"key", value) for at, value in enumerate(values)
+            DecodedRecord(0, START_MS + at % 3 * DAY_MS, b"key", value)
+            for at, value in enumerate(values)
         ]
         self.stored.log.append(topic, partition, records)
         self.stored.log.flush()

@@ -12,13 +12,13 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from bucketlog.spark_jobs.java import find_java
+from bucketlog.tiered_storage.backends.location import open_sync_bucket
+from bucketlog.tiered_storage.bucket import SyncBucket
 from localstack.servers import RunningStore
 from scripts import spark_package
-from spark_jobs.java import find_java
-from tests.components import Components
-from tests.written_log import WrittenLog, some_records
-from tiered_storage.bucket import SyncBucket
-from tiered_storage.location import open_sync_bucket
+from tests.rigs.written_log import WrittenLog, some_records
+from tests.servers.components import Components
 
 ROOT = Path(__file__).parents[2]
 SPARK = Path(pyspark.__file__).parent
@@ -32,7 +32,7 @@ import json, os, sys
 
 sys.path += sys.argv[2:]
 from pyspark.sql import SparkSession
-from spark_jobs.source import register
+from bucketlog.spark_jobs.source import register
 
 spark = SparkSession.builder.getOrCreate()
 register(spark)
@@ -111,9 +111,9 @@ def figures(done: "subprocess.CompletedProcess[str]") -> dict[str, int]:
 def test_the_archive_is_all_that_executors_need_of_us(
     submitter: Submitter, tmp_path: Path, components: Components
 ) -> None:
-    alone = [str(submitter.python), "-c", "import pyspark, pyarrow, spark_jobs"]
+    alone = [str(submitter.python), "-c", "import pyspark, pyarrow, bucketlog"]
     found = subprocess.run(alone, cwd=tmp_path, env={}, capture_output=True, text=True, check=False)
-    assert "No module named 'spark_jobs'" in found.stderr, "else this shows nothing"
+    assert "No module named 'bucketlog'" in found.stderr, "else this shows nothing"
     url = f"file://{tmp_path}/log"
     written(open_sync_bucket(url))
     done = submitter.run([url], "--py-files", str(submitter.archive))

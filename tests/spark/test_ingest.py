@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketlog.errors import ConfigurationError, InvalidDataError
-from spark_jobs.ingest.job import IngestedPartition
-from spark_jobs.ingest.progress import IngestConflictError
-from spark_jobs.ingest.rows import first_bad_record, parse_shape
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.spark_jobs.ingest.job import IngestedPartition
+from bucketlog.spark_jobs.ingest.progress import IngestConflictError
+from bucketlog.spark_jobs.ingest.rows import first_bad_record, parse_shape
+from tests.rigs.written_log import START_MS, some_records
 from tests.spark.conftest import Stored
 from tests.spark.ingests import SCHEMA, Kind, Lake
-from tests.written_log import START_MS, some_records
 
 
 @pytest.fixture(params=["parquet", "iceberg"])  # tests of what comes before a target take one

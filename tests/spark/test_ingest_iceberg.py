@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 from tests.spark.conftest import Stored
 from tests.spark.ingests import Lake
 

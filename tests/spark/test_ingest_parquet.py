@@ -3,22 +3,22 @@
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.dataset
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketlog.errors import ConfigurationError, CorruptObjectError
+from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
+from bucketlog.spark_jobs.ingest.hadoop_folder import FoundFile, HadoopFolder
+from bucketlog.spark_jobs.ingest.parquet import FOLDER, STAGED, ParquetTarget
+from bucketlog.spark_jobs.ingest.progress import IngestConflictError
+from bucketlog.tiered_storage.backends.location import S3Options
 from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, RunningStore
-from spark_jobs.ingest.hadoop_folder import FoundFile, HadoopFolder
-from spark_jobs.ingest.parquet import FOLDER, STAGED, ParquetTarget
-from spark_jobs.ingest.progress import IngestConflictError
-from tests.scenarios.spark_jars import s3a_settings
+from localstack.spark_jars import s3a_settings
+from tests.rigs.shell import COMMAND
 from tests.spark.conftest import Stored
 from tests.spark.ingests import SCHEMA, Lake
-from tiered_storage.location import S3Options
 
 
 class DiedError(Exception):
@@ -64,7 +64,7 @@ def test_dying_at_a_step(
 
     target = lake.target()
     with monkeypatch.context() as patch:
-        patch.setattr("spark_jobs.ingest.parquet.RENAMES_IN_FLIGHT", 1)
+        patch.setattr("bucketlog.spark_jobs.ingest.parquet.RENAMES_IN_FLIGHT", 1)
         prepared = target.prepare
 
         def then_die(*arguments: object) -> object:
@@ -199,7 +199,7 @@ def test_a_folder_that_lost_its_commits_is_refused(lake: Lake) -> None:
 
 
 def test_the_command_line(lake: Lake) -> None:
-    command = [sys.executable, "-m", "spark_jobs.ingest", "--bucket", lake.stored.url]
+    command = [*COMMAND, "spark", "ingest", "--bucket", lake.stored.url]
     command += ["--topics", "orders", "--schema", SCHEMA, "--cores", "1", "--parquet", lake.name]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from localstack.servers import RunningStore
-from tests.scenarios.spark_jars import iceberg_settings, s3a_settings
+from localstack.spark_jars import iceberg_settings, s3a_settings
 
 LAKE = "spark-jars"
 

@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col
 
+from bucketlog.tiered_storage.backends.location import S3Options, open_sync_bucket
 from localstack.servers import REGION, RunningStore, StoreName
-from tests.scenarios.spark_jars import s3a_settings
-from tests.written_log import WrittenLog, some_records
-from tiered_storage.location import S3Options, open_sync_bucket
+from localstack.spark_jars import s3a_settings
+from tests.rigs.written_log import WrittenLog, some_records
 
 RECORDS = 2 * 6 * 40
 

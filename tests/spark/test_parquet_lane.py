@@ -11,17 +11,17 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from bucketlog.errors import ConfigurationError
-from bucketlog.wire.batch import Codec
-from spark_jobs.parquet_lane import write_parquet
-from spark_jobs.parquet_target import ReplayedPartition, parse_target
-from spark_jobs.parquet_writing import ParquetSettings
-from tests.components import Components
-from tests.s3_stores import moto_server
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_reader.parquet_target import ReplayedPartition, parse_target
+from bucketlog.log_reader.parquet_writing import ParquetSettings
+from bucketlog.spark_jobs.parquet_lane import write_parquet
+from bucketlog.tiered_storage.backends.location import S3Options
+from tests.rigs.written_log import START_MS, some_records
+from tests.servers.components import Components
+from tests.servers.s3_stores import moto_server
 from tests.spark.conftest import Stored
 from tests.spark.test_source import as_records
-from tests.written_log import START_MS, some_records
-from tiered_storage.location import S3Options
 
 
 @pytest.fixture

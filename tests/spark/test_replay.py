@@ -12,15 +12,16 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from bucketlog.errors import ConfigurationError
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.records import Record
-from spark_jobs import replay
-from spark_jobs.parquet_target import ReplayedPartition
-from spark_jobs.replay import replay_to_parquet
-from tests.components import Components
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.log_reader.parquet_target import ReplayedPartition
+from bucketlog.spark_jobs import replay
+from bucketlog.spark_jobs.replay import replay_to_parquet
+from tests.rigs.shell import COMMAND
+from tests.rigs.written_log import START_MS, some_records
+from tests.servers.components import Components
 from tests.spark.conftest import Stored
-from tests.written_log import START_MS, some_records
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -70,7 +71,9 @@ def test_replay_by_day_of_the_timestamp(
 ) -> None:
     stored.log.create_topic("orders")
     for day in range(3):
-        stored.log.append("orders", 0, [Record(0, START_MS + day * DAY_MS, b"k", b"v")] * (day + 1))
+        stored.log.append(
+            "orders", 0, [DecodedRecord(0, START_MS + day * DAY_MS, b"k", b"v")] * (day + 1)
+        )
     stored.log.flush()
     target = tmp_path / "lake"
     report = replay_to_parquet(spark, stored.url, ["orders"], str(target), partition_by=["day"])
@@ -90,7 +93,9 @@ def test_replay_of_json_values_by_one_of_their_fields(
     for partition, carrier in enumerate(("AA", "UA")):
         values = [json.dumps({"carrier": carrier, "delay": at / 2}) for at in range(4)]
         stored.log.append(
-            "flights", partition, [Record(0, START_MS, None, value.encode()) for value in values]
+            "flights",
+            partition,
+            [DecodedRecord(0, START_MS, None, value.encode()) for value in values],
         )
     stored.log.flush()
     target = tmp_path / "lake"
@@ -107,7 +112,7 @@ def test_replay_of_json_values_by_one_of_their_fields(
     assert {path.name for path in target.iterdir() if path.is_dir()} == {"carrier=AA", "carrier=UA"}
     sums = spark.read.parquet(str(target)).groupBy("carrier").sum("delay").collect()
     assert {row[0]: row[1] for row in sums} == {"AA": 3.0, "UA": 3.0}
-    stored.log.append("flights", 0, [Record(0, START_MS, None, b"no JSON")])
+    stored.log.append("flights", 0, [DecodedRecord(0, START_MS, None, b"no JSON")])
     stored.log.flush()
     with pytest.raises(Py4JJavaError, match="MALFORMED_RECORD"):
         replay_to_parquet(
@@ -149,7 +154,7 @@ def test_the_command_line_on_the_java_of_the_wheel(
     environment["PATH"] = path_without_java(tmp_path / "programs")
     environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     assert shutil.which("java", path=environment["PATH"]) is None
-    command = [sys.executable, "-m", "spark_jobs.replay", "--bucket", orders.url, "--cores", "1"]
+    command = [*COMMAND, "spark", "replay", "--bucket", orders.url, "--cores", "1"]
     done = subprocess.run(
         [*command, "--topics", "orders", "--target", str(tmp_path / "lake")],
         env=environment,
@@ -167,15 +172,14 @@ def test_the_command_line_on_the_java_of_the_wheel(
 
 
 def test_help_names_what_is_needed() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "spark_jobs.replay", "--help"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0
-    assert "--bucket" in done.stdout
-    assert "--partition-by" in done.stdout
+    shown = {}
+    for way in ([*COMMAND, "spark", "replay"], [sys.executable, "-m", replay.__name__]):
+        done = subprocess.run([*way, "--help"], capture_output=True, text=True, check=True)
+        assert "--bucket" in done.stdout
+        assert "--partition-by" in done.stdout
+        shown[way[-1]] = done.stderr
+    deprecated = f"python -m {replay.__name__} is deprecated; run: bucketlog spark replay\n"
+    assert shown == {"replay": "", replay.__name__: deprecated}
 
 
 def test_a_wrong_path_is_refused_before_spark_starts(
@@ -184,7 +188,10 @@ def test_a_wrong_path_is_refused_before_spark_starts(
     monkeypatch.setattr(replay, "_session", lambda cores: pytest.fail("Spark was started"))
     nowhere = f"file://{tmp_path}/nowhere"
     with pytest.raises(SystemExit) as ended:
-        replay.main(["--bucket", nowhere, "--topics", "orders", "--target", str(tmp_path / "to")])
+        replay.main(
+            ["--bucket", nowhere, "--topics", "orders", "--target", str(tmp_path / "to")],
+            program="bucketlog spark replay",
+        )
     assert ended.value.code == 1
     shown = capsys.readouterr().err
     assert f"there is no log at {nowhere}" in shown

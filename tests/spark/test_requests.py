@@ -3,11 +3,11 @@
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from spark_jobs import requests
-from spark_jobs.requests import told_planning
+from bucketlog.log_reader import requests
+from bucketlog.log_reader.requests import report_planning
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from tests.rigs.written_log import some_records
 from tests.spark.conftest import Stored
-from tests.written_log import some_records
-from tiered_storage.backends.memory import MemoryBucket
 
 SEGMENTS = 12
 OURS = """
@@ -44,7 +44,7 @@ def test_planning_is_told_on_standard_error_where_nothing_logs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(requests.logger, "hasHandlers", lambda: False)
-    with told_planning(MemoryBucket(), "s3://logs") as planning:
+    with report_planning(MemoryBucket(), "s3://logs") as planning:
         list(planning.bucket.list(""))
     assert capsys.readouterr().err.startswith(
         "bucketlog: planned s3://logs: gets 0, lists 1, bytes 0, tasks 0, task_bytes 0"

@@ -7,10 +7,10 @@ import boto3
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.components import Components
-from tests.s3_stores import moto_server
-from tests.written_log import WrittenLog, some_records
-from tiered_storage.location import S3Options, open_sync_bucket
+from bucketlog.tiered_storage.backends.location import S3Options, open_sync_bucket
+from tests.rigs.written_log import WrittenLog, some_records
+from tests.servers.components import Components
+from tests.servers.s3_stores import moto_server
 
 URL = "s3://spark-source/prod"
 

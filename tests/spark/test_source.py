@@ -7,11 +7,11 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.records import Header, Record
-from tests.checkpoints import write_checkpoint
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.records import DecodedRecord, Header
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.written_log import START_MS, some_records
 from tests.spark.conftest import Stored
-from tests.written_log import START_MS, some_records
 
 FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -55,15 +55,17 @@ def orders(stored: Stored) -> Stored:
     return stored
 
 
-def as_records(rows: Iterable[Row]) -> dict[tuple[str, int], list[Record]]:
-    found: dict[tuple[str, int], list[Record]] = {}
+def as_records(rows: Iterable[Row]) -> dict[tuple[str, int], list[DecodedRecord]]:
+    found: dict[tuple[str, int], list[DecodedRecord]] = {}
     for row in sorted(rows, key=lambda row: row["offset"]):
         milliseconds = (row["timestamp"] - EPOCH) // timedelta(milliseconds=1)
         headers = tuple(
             Header(header["key"], plain(header["value"])) for header in row["headers"] or ()
         )
         found.setdefault((row["topic"], row["partition"]), []).append(
-            Record(row["offset"], milliseconds, plain(row["key"]), plain(row["value"]), headers)
+            DecodedRecord(
+                row["offset"], milliseconds, plain(row["key"]), plain(row["value"]), headers
+            )
         )
     return found
 

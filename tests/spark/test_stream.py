@@ -8,8 +8,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.rigs.written_log import some_records
 from tests.spark.conftest import Stored
-from tests.written_log import some_records
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from bucketlog.model import TierObject, TierRow, TopicPartition
-from bucketlog.wire.batch import Codec
-from spark_jobs.replay import replay_to_parquet
-from tests.checkpoints import write_checkpoint
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.model import TierObject, TierRow, TopicIdPartition
+from bucketlog.spark_jobs.replay import replay_to_parquet
+from bucketlog.tiered_storage import keys
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.written_log import some_records
+from tests.rigs.written_tier import Batch, WrittenTier, batches_in
 from tests.spark.conftest import Stored
 from tests.spark.test_source import as_records, offsets
-from tests.written_log import some_records
-from tests.written_tier import Batch, WrittenTier, batches_in
-from tiered_storage import keys
 
 
 class Tiered:
@@ -26,8 +26,8 @@ class Tiered:
         self.stored = stored
         log = stored.log
         log.create_topic("orders", 2)
-        self.batches: dict[TopicPartition, list[Batch]] = {}
-        self.rows: dict[TopicPartition, list[TierRow]] = {}
+        self.batches: dict[TopicIdPartition, list[Batch]] = {}
+        self.rows: dict[TopicIdPartition, list[TierRow]] = {}
         for number in range(24):
             for at in (0, 1):
                 if number == 9:
@@ -47,7 +47,7 @@ class Tiered:
         for part, batches in self.batches.items():
             self._fill(part, batches)
 
-    def _fill(self, part: TopicPartition, batches: list[Batch]) -> None:
+    def _fill(self, part: TopicIdPartition, batches: list[Batch]) -> None:
         rows, start = [], 0
         for first in range(0, 20, 4):
             rows.append(self.tier.split(part, batches[first : first + 4], start))

@@ -9,15 +9,17 @@ from uuid import uuid4
 import pytest
 from kio.schema.errors import ErrorCode
 
-from metadata.facts import TopicFact
-from metadata.sequencer.requests import ControlStatus, WantedTopicChange
-from metadata.view import View
-from stateless_broker.handlers.metadata import CREATED_AT_ONCE, MetadataHandler
-from stateless_broker.network.connection import Connection
-from stateless_broker.network.dispatch import Request, RequestHeader
-from stateless_broker.topic_changes import TopicChanges
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from bucketlog.metadata.facts import TopicFact
+from bucketlog.metadata.sequencer.requests import FactStatus, WantedTopicChange
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.handlers.metadata import CREATED_AT_ONCE, MetadataHandler
+from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
 
-REQUEST = Request(RequestHeader(3, 4, 1, ""), cast(Connection, None))
+REQUEST = Request(RequestHeader(ApiKey.METADATA, 4, 1, ""), cast(Connection, None))
 PARTITIONS_MAX = 20
 
 
@@ -27,10 +29,10 @@ class Log:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def commit_fact(self, fact: TopicFact, wanted: WantedTopicChange) -> ControlStatus:
+    async def commit_fact(self, fact: TopicFact, wanted: WantedTopicChange) -> FactStatus:
         self.asked.append(fact.name)
         await asyncio.Event().wait()
-        return ControlStatus.OK
+        return FactStatus.OK
 
 
 class Desk:
@@ -59,8 +61,8 @@ class Desk:
         return self.tasks[-1]
 
     async def ask(self, *names: str) -> set[ErrorCode]:
-        topics = tuple(SimpleNamespace(name=name) for name in names)
-        message = SimpleNamespace(topics=topics, allow_auto_topic_creation=True)
+        topics = tuple(MetadataRequestTopic(name=name) for name in names)
+        message = MetadataRequest(topics=topics, allow_auto_topic_creation=True)
         answer = await self._handler(REQUEST, message)
         for _ in range(3):
             await asyncio.sleep(0)

@@ -4,12 +4,12 @@ import struct
 
 import pytest
 
-from bucketlog.wire.batch import CorruptBatchError, read_header
-from bucketlog.wire.batch_stream import BatchStream
-from bucketlog.wire.records import Record, encode_batch
+from bucketlog.log_format.batch import CorruptBatchError, read_header
+from bucketlog.log_format.batch_stream import BatchStream
+from bucketlog.log_format.records import DecodedRecord, encode_batch
 
 BATCHES = [
-    encode_batch([Record(offset, 0, b"key", b"v" * length)])
+    encode_batch([DecodedRecord(offset, 0, b"key", b"v" * length)])
     for offset, length in [(3, 0), (4, 100), (9, 1)]
 ]
 DATA = b"".join(BATCHES)

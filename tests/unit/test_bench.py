@@ -15,10 +15,10 @@ from bucketlog.bench.account import Second
 from bucketlog.bench.end_to_end import HEADER_BYTES, stamp
 from bucketlog.bench.histogram import Histogram, latency_of
 from bucketlog.bench.payload import Payload
-from bucketlog.bench.producing import CHUNK, Clock, Load, Producing, Watching
-from bucketlog.bench.schedule import NS_PER_S, STEP_NS, Paced, Unpaced, parse_rate
+from bucketlog.bench.producing import CHUNK, Clock, Load, ProducerRun, RunObserver
+from bucketlog.bench.schedule import NS_PER_S, STEP_NS, PacedSchedule, UnpacedSchedule, parse_rate
 from bucketlog.client.sending import Outbox
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 VALUES = st.lists(st.integers(0, 10**9), min_size=1, max_size=300)
 QUANTILES = st.sampled_from([1, 500, 950, 990, 999, 1000])
@@ -76,7 +76,7 @@ TIMES = st.lists(st.integers(0, 3 * NS_PER_S), max_size=20).map(sorted)
 
 @given(RATES, TIMES)
 def test_all_that_is_due_is_given_once_and_none_before(rate: float, times: list[int]) -> None:
-    schedule, given_so_far = Paced(rate, records=None, duration_ns=None), 0
+    schedule, given_so_far = PacedSchedule(rate, records=None, duration_ns=None), 0
     for now_ns in times:
         for step in schedule.due(now_ns):
             assert step.due_ns <= now_ns
@@ -91,22 +91,22 @@ def test_all_that_is_due_is_given_once_and_none_before(rate: float, times: list[
 
 @given(RATES, st.integers(1, 5000))
 def test_a_number_of_records_ends_it(rate: float, records: int) -> None:
-    schedule = Paced(rate, records=records, duration_ns=None)
+    schedule = PacedSchedule(rate, records=records, duration_ns=None)
     assert sum(step.records for step in schedule.due(10**15)) == records
     assert schedule.next_ns is None
 
 
 def test_a_time_ends_it() -> None:
-    schedule = Paced(1000, records=None, duration_ns=2 * NS_PER_S)
+    schedule = PacedSchedule(1000, records=None, duration_ns=2 * NS_PER_S)
     assert sum(step.records for step in schedule.due(10**12)) == 2000
 
 
 def test_without_a_pace_there_is_always_more() -> None:
-    schedule = Unpaced(10, records=25, duration_ns=None, free_ns=5)
+    schedule = UnpacedSchedule(10, records=25, duration_ns=None, free_ns=5)
     counts = [step.records for now in (0, 5, 6, 7, 8) for step in schedule.due(now)]
     assert counts == [10, 10, 10, 5], "the first ones were free"
     assert schedule.next_ns is None
-    assert list(Unpaced(10, records=None, duration_ns=5).due(5)) == []
+    assert list(UnpacedSchedule(10, records=None, duration_ns=5).due(5)) == []
 
 
 @pytest.mark.parametrize(
@@ -196,11 +196,11 @@ class Acknowledged:
         return "t"
 
 
-def sending(broker: SlowBroker, load: Load, stops_ns: int = 10**15) -> Producing:
+def sending(broker: SlowBroker, load: Load, stops_ns: int = 10**15) -> ProducerRun:
     payload = Payload(load.record_bytes, key_cardinality=0, random=Random(1))
     clock = Clock(lambda: broker.now_ns, broker.sleep)
-    watching = Watching(lambda: broker.now_ns >= stops_ns)
-    return Producing(load, [cast(Outbox, broker)], payload, clock, watching)
+    watching = RunObserver(lambda: broker.now_ns >= stops_ns)
+    return ProducerRun(load, [cast(Outbox, broker)], payload, clock, watching)
 
 
 @pytest.mark.parametrize("room", [10**9, 10])
@@ -257,8 +257,8 @@ def test_it_is_told_each_second() -> None:
     clock = Clock(lambda: broker.now_ns, broker.sleep)
     payload = Payload(10, key_cardinality=0, random=Random(1))
     load = Load("t", 10, 500, None, 3 * NS_PER_S + 1)
-    watching = Watching(lambda: False, told.append)
-    run = Producing(load, [cast(Outbox, broker)], payload, clock, watching)
+    watching = RunObserver(lambda: False, told.append)
+    run = ProducerRun(load, [cast(Outbox, broker)], payload, clock, watching)
     run.run()
     run.settle(1)
     assert [round(second.elapsed_s) for second in told] == [1, 2, 3]
@@ -278,7 +278,7 @@ def test_a_step_of_very_many_is_stopped_between_its_chunks() -> None:
     broker = SlowBroker(10**15)
     payload = Payload(10, key_cardinality=0, random=Random(1))
     clock = Clock(lambda: broker.now_ns, broker.sleep)
-    watching = Watching(lambda: len(broker) >= CHUNK)
+    watching = RunObserver(lambda: len(broker) >= CHUNK)
     load = Load("t", 10, 10**9, None, None)
-    Producing(load, [cast(Outbox, broker)], payload, clock, watching).run()
+    ProducerRun(load, [cast(Outbox, broker)], payload, clock, watching).run()
     assert len(broker) == CHUNK

@@ -4,7 +4,7 @@ from array import array
 
 import pytest
 
-from tiered_storage.block_index import BLOCK_BYTES, BlockIndex
+from bucketlog.tiered_storage.block_index import BLOCK_BYTES, BlockIndex
 
 ROWS = [(5, 16, -1), (9, 16 + BLOCK_BYTES, 40), (20, 16 + 3 * BLOCK_BYTES, 60)]
 END = 16 + 3 * BLOCK_BYTES + 700

@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from bucketlog.errors import BucketRefusedError
-from bucketlog.model import Buffer
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.backends.s3_requests import BodyParts
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import Span, Suffix
-from tiered_storage.counting import BucketCounts, CountingBucket, CountingSyncBucket
+from bucketlog.log_format.errors import BucketRefusedError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.backends.s3_requests import BodyParts
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.bucket import Span, Suffix
+from bucketlog.tiered_storage.counting import BucketCounts, CountingBucket, CountingSyncBucket
+from tests.rigs.patience import PATIENCE_S
 
 
 def test_counts_of_synchronous_requests() -> None:
@@ -71,7 +72,7 @@ class HeldBucket(MemoryBucket):
 
     def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         self.begun.set()
-        assert self.go_on.wait(30)
+        assert self.go_on.wait(PATIENCE_S)
         return super().create(key, parts, crc32c=crc32c)
 
 

@@ -1,19 +1,31 @@
 """Retries: what is tried again, for how long, and how an ambiguous create is settled."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from random import Random
 
 import pytest
 
-from bucketlog.errors import BucketRefusedError, BucketUnavailableError, ObjectNotFoundError
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import Bucket
-from tiered_storage.counting import BucketCounts, CountingBucket
-from tiered_storage.faulty import Effect, Fault, FaultyBucket, Odds, Script, Verb
-from tiered_storage.retry import RetryBucket, RetryPolicy
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.errors import (
+    BucketRefusedError,
+    BucketUnavailableError,
+    ObjectNotFoundError,
+)
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.bucket import Bucket, ObjectInfo
+from bucketlog.tiered_storage.counting import BucketCounts, CountingBucket
+from bucketlog.tiered_storage.faulty import (
+    BucketVerb,
+    Effect,
+    Fault,
+    FaultyBucket,
+    RandomFaults,
+    ScriptedFaults,
+)
+from bucketlog.tiered_storage.retry import RetryBucket
 
-POLICY = RetryPolicy(first_delay_ms=10, longest_delay_ms=80, give_up_after_ms=1_000)
+BACKOFF = Backoff(10, 80, jitter=0.5, give_up_after_ms=1_000)
 LOST = Fault(Effect.DONE)
 """It happened, and the answer was lost."""
 
@@ -36,14 +48,14 @@ class Time:
 class Rig:
     """A retrying bucket over a faulty, counted one in memory."""
 
-    def __init__(self, plan: Script | Odds) -> None:
+    def __init__(self, plan: ScriptedFaults | RandomFaults) -> None:
         self.time = Time()
         self.memory = MemoryBucket()
         self.counting = CountingBucket(ThreadedBucket(self.memory, threads=1))
         self.faulty = FaultyBucket(self.counting, plan, sleep=self.time.sleep)
         self.bucket: Bucket = RetryBucket(
             self.faulty,
-            POLICY,
+            BACKOFF,
             random=Random(1),
             monotonic=self.time.monotonic,
             sleep=self.time.sleep,
@@ -56,7 +68,7 @@ class Rig:
 
 
 async def test_nothing_goes_wrong() -> None:
-    rig = Rig(Script({}))
+    rig = Rig(ScriptedFaults({}))
     assert await rig.bucket.create("k", [b"one"])
     assert not await rig.bucket.create("k", [b"one"]), "not ours: no try of this call failed"
     counts = rig.counting.snapshot()
@@ -67,7 +79,7 @@ async def test_nothing_goes_wrong() -> None:
 
 @pytest.mark.parametrize("effect", [Effect.NONE, Effect.DONE])
 async def test_a_failed_create_is_tried_again(effect: Effect) -> None:
-    rig = Rig(Script({Verb.CREATE: [Fault(effect), Fault(effect), Fault(effect)]}))
+    rig = Rig(ScriptedFaults({BucketVerb.CREATE: [Fault(effect), Fault(effect), Fault(effect)]}))
     assert await rig.bucket.create("k", [b"o", b"", memoryview(b"ne")])
     assert rig.memory.get("k").data == b"one"
     assert len(rig.waits) == 3
@@ -77,7 +89,7 @@ async def test_a_failed_create_is_tried_again(effect: Effect) -> None:
 @pytest.mark.parametrize("others", [b"two", b"on", b"onely", b"", b"oNe"])
 async def test_an_ambiguous_create_that_another_won(others: bytes) -> None:
     """A seal or another writer's object under the key: False, though a try may have been lost."""
-    rig = Rig(Script({Verb.CREATE: [Fault(Effect.NONE), LOST]}))
+    rig = Rig(ScriptedFaults({BucketVerb.CREATE: [Fault(Effect.NONE), LOST]}))
     rig.memory.create("k", [others])
     assert not await rig.bucket.create("k", [b"o", b"ne"])
     assert rig.memory.get("k").data == others
@@ -87,21 +99,31 @@ async def test_an_ambiguous_create_that_another_won(others: bytes) -> None:
 
 
 async def test_settling_is_retried_too() -> None:
-    rig = Rig(Script({Verb.CREATE: [LOST], Verb.HEAD: [Fault()], Verb.GET: [Fault(), Fault()]}))
+    rig = Rig(
+        ScriptedFaults(
+            {
+                BucketVerb.CREATE: [LOST],
+                BucketVerb.HEAD: [Fault()],
+                BucketVerb.GET: [Fault(), Fault()],
+            }
+        )
+    )
     assert await rig.bucket.create("k", [b"one"])
     await rig.bucket.close()
 
 
 async def test_the_refusing_object_is_gone() -> None:
-    rig = Rig(Script({Verb.CREATE: [LOST]}))
+    rig = Rig(ScriptedFaults({BucketVerb.CREATE: [LOST]}))
 
     class Vanishing(ThreadedBucket):
         async def head(self, key: str) -> None:
             return None
 
     bucket = RetryBucket(
-        FaultyBucket(Vanishing(rig.memory), Script({Verb.CREATE: [LOST]}), sleep=rig.time.sleep),
-        POLICY,
+        FaultyBucket(
+            Vanishing(rig.memory), ScriptedFaults({BucketVerb.CREATE: [LOST]}), sleep=rig.time.sleep
+        ),
+        BACKOFF,
         random=Random(1),
         monotonic=rig.time.monotonic,
         sleep=rig.time.sleep,
@@ -114,7 +136,7 @@ async def test_the_refusing_object_is_gone() -> None:
 
 async def test_a_create_that_comes_late_meets_its_own_retry() -> None:
     """The first request is still under way when the second wins: nothing is replaced."""
-    rig = Rig(Script({Verb.CREATE: [Fault(Effect.LATER, later_ms=5_000)]}))
+    rig = Rig(ScriptedFaults({BucketVerb.CREATE: [Fault(Effect.LATER, later_ms=5_000)]}))
     assert await rig.bucket.create("k", [b"one"])
     await rig.faulty.settle()
     assert rig.memory.get("k").data == b"one"
@@ -123,7 +145,7 @@ async def test_a_create_that_comes_late_meets_its_own_retry() -> None:
 
 
 async def test_delays_double_to_a_limit_and_end() -> None:
-    rig = Rig(Script({Verb.GET: [Fault()] * 1_000}))
+    rig = Rig(ScriptedFaults({BucketVerb.GET: [Fault()] * 1_000}))
     rig.memory.create("k", [b"one"])
     with pytest.raises(BucketUnavailableError, match="injected"):
         await rig.bucket.get("k")
@@ -137,7 +159,7 @@ async def test_delays_double_to_a_limit_and_end() -> None:
 
 
 async def test_every_verb_is_tried_again() -> None:
-    rig = Rig(Script({verb: [Fault(), LOST] for verb in Verb}))
+    rig = Rig(ScriptedFaults({verb: [Fault(), LOST] for verb in BucketVerb}))
     assert await rig.bucket.create("k", [b"one"])
     assert (await rig.bucket.get("k")).data == b"one"
     info = await rig.bucket.head("k")
@@ -146,13 +168,13 @@ async def test_every_verb_is_tried_again() -> None:
     assert [info.key async for info in rig.bucket.list("")] == ["k"]
     await rig.bucket.delete(["k"])
     assert rig.memory.head("k") is None
-    assert isinstance(rig.faulty.plan, Script)
+    assert isinstance(rig.faulty.plan, ScriptedFaults)
     assert rig.faulty.plan.exhausted
     await rig.bucket.close()
 
 
 async def test_a_listing_that_breaks_off_gives_nothing_twice() -> None:
-    rig = Rig(Script({Verb.LIST: [LOST, LOST, Fault(), LOST]}))
+    rig = Rig(ScriptedFaults({BucketVerb.LIST: [LOST, LOST, Fault(), LOST]}))
     keys = [f"k{number}" for number in range(10)]
     for key in keys:
         rig.memory.create(key, [b"x"])
@@ -161,9 +183,44 @@ async def test_a_listing_that_breaks_off_gives_nothing_twice() -> None:
     await rig.bucket.close()
 
 
+async def test_a_long_listing_may_fail_now_and_then() -> None:
+    """Its time is counted from the last object that was new, not from its beginning."""
+    rig = Rig(ScriptedFaults({}))
+
+    class Failing(ThreadedBucket):
+        """Fails after each object that it has not given before, 700 ms later."""
+
+        def __init__(self) -> None:
+            super().__init__(rig.memory, threads=1)
+            self.given = 0
+
+        async def list(self, prefix: str, *, start_after: str = "") -> AsyncIterator[ObjectInfo]:
+            infos = [info async for info in super().list(prefix, start_after=start_after)]
+            self.given += 1
+            for info in infos[: self.given]:
+                yield info
+            if self.given < len(infos):
+                rig.time.now += 0.7
+                raise BucketUnavailableError("503 Slow Down")
+
+    bucket = RetryBucket(
+        Failing(),
+        BACKOFF,
+        random=Random(1),
+        monotonic=rig.time.monotonic,
+        sleep=rig.time.sleep,
+    )
+    for number in range(6):
+        rig.memory.create(f"k{number}", [b"x"])
+    assert len([info async for info in bucket.list("")]) == 6
+    assert rig.time.now > 3.5
+    await bucket.close()
+    await rig.bucket.close()
+
+
 async def test_what_will_not_pass_is_not_tried_again() -> None:
     refused = Fault(error=BucketRefusedError("denied"))
-    rig = Rig(Script({verb: [refused] for verb in Verb}))
+    rig = Rig(ScriptedFaults({verb: [refused] for verb in BucketVerb}))
 
     async def first_listed() -> None:
         async for _ in rig.bucket.list(""):
@@ -190,7 +247,7 @@ async def test_writers_under_random_faults(seed: int) -> None:
     """Two writers of different bytes, half of all requests failing in any way, late ones too:
     whoever is told True finds its bytes there for ever, and both are never told so."""
     chance = Random(seed)
-    rig = Rig(Odds(chance, failures=0.5, longest_delay_ms=30))
+    rig = Rig(RandomFaults(chance, failures=0.5, longest_delay_ms=30))
     told: dict[str, set[bytes]] = {}
     for number in range(20):
         key = f"k{number}"

@@ -5,14 +5,14 @@ from random import Random
 
 import pytest
 
-from bucketlog.errors import BucketRefusedError, BucketUnavailableError
-from bucketlog.model import Buffer
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
-from tiered_storage.retry import RetryPolicy
-from tiered_storage.retry_sync import RetrySyncBucket
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.errors import BucketRefusedError, BucketUnavailableError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
+from bucketlog.tiered_storage.retry_sync import RetrySyncBucket
 
-POLICY = RetryPolicy(first_delay_ms=10, longest_delay_ms=80, give_up_after_ms=1_000)
+BACKOFF = Backoff(10, 80, jitter=0.5, give_up_after_ms=1_000)
 PASSES = BucketUnavailableError("503 Slow Down")
 
 
@@ -55,7 +55,7 @@ class Rig:
         self.now = 0.0
         self.slept: list[float] = []
         self.bucket = RetrySyncBucket(
-            inner, POLICY, random=Random(1), monotonic=lambda: self.now, sleep=self._sleep
+            inner, BACKOFF, random=Random(1), monotonic=lambda: self.now, sleep=self._sleep
         )
 
     def _sleep(self, seconds: float) -> None:

@@ -5,12 +5,12 @@ from itertools import permutations
 
 import pytest
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import SegmentId, WriterId
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.chains import Chain, read_chain, read_chains
-from tiered_storage.segment import MIN_SEGMENT_LENGTH, SEAL_LENGTH
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import SegmentId, WriterId
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.chains import Chain, read_chain, read_chains
+from bucketlog.tiered_storage.segment import MIN_SEGMENT_LENGTH, SEAL_LENGTH
 
 WRITER, OTHER = WriterId("a" * 32), WriterId("b" * 32)
 

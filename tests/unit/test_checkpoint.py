@@ -5,22 +5,22 @@ import struct
 import pytest
 from crc32c import crc32c
 
-from bucketlog.errors import BucketlogError, CorruptObjectError, InvalidDataError
-from bucketlog.model import SegmentId, Ticket
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.compression import compress, decompress
-from metadata.checkpoint import extended, restored
-from metadata.fold import fold
-from tests.histories import RandomHistory
-from tests.indexes import commit, create, partition, row, segment
-from tiered_storage import keys
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.checkpoint import (
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.compression import compress, decompress
+from bucketlog.log_format.errors import BucketlogError, CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import SegmentId, Ticket
+from bucketlog.metadata.checkpoint import extended, restored
+from bucketlog.metadata.fold import fold
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.checkpoint import (
     HEADER_BYTES,
     decode_checkpoint,
     encode_checkpoint,
     newest_first,
 )
+from tests.models.histories import RandomHistory
+from tests.models.indexes import commit, create, partition, row, segment
 
 HISTORY = RandomHistory(7)
 TICKET = Ticket(3, 4)

@@ -5,19 +5,19 @@ import logging
 
 import pytest
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
-from metadata.checkpoint import restored
-from metadata.fold import fold
-from tests.checkpoints import indexes_of, write_checkpoint
-from tests.readable_log import readable_in
-from tests.written_log import WrittenLog, some_records
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import Body, Span, Suffix
-from tiered_storage.checkpoint_cut import cut_prefix
-from tiered_storage.log_cut import stalled_partitions
-from tiered_storage.log_reader import read_checkpoint, read_log, read_tails
-from tiered_storage.segment import SEAL_LENGTH
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import fold
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import Body, Span, Suffix
+from bucketlog.tiered_storage.checkpoint_cut import cut_prefix
+from bucketlog.tiered_storage.log_cut import stalled_partitions
+from bucketlog.tiered_storage.log_cut_reading import read_checkpoint, read_log, read_tails
+from bucketlog.tiered_storage.segment import SEAL_LENGTH
+from tests.rigs.checkpoints import indexes_of, write_checkpoint
+from tests.rigs.readable_log import readable_in
+from tests.rigs.written_log import WrittenLog, some_records
 
 
 class WatchedBucket(MemoryBucket):

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from bucketlog.errors import BucketUnavailableError, SequencerLostError
-from stateless_broker.epochs.claim_watch import ClaimWatch
+from bucketlog.log_format.errors import BucketUnavailableError, SequencerLostError
+from bucketlog.stateless_broker.epochs.claim_watch import ClaimWatch
 
 
 class Claims:

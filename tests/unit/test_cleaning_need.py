@@ -1,7 +1,12 @@
 """When a compacted partition is cleaned, and how far: Kafka's rules on rows of a tier."""
 
-from bucketlog.model import TierRow
-from tiered_storage.cleaning_need import Cleanable, CleaningRules, cleanable, needs_cleaning
+from bucketlog.log_format.model import TierRow
+from bucketlog.tiered_storage.cleaning_need import (
+    CleanablePart,
+    CleaningRules,
+    cleanable,
+    needs_cleaning,
+)
 
 NOW_MS = 1_000_000
 
@@ -23,7 +28,7 @@ def part(
     last_stable_offset: int = 1000,
     rules: CleaningRules | None = None,
     now_ms: int = NOW_MS,
-) -> Cleanable:
+) -> CleanablePart:
     return cleanable(
         rows,
         cleaned_to=cleaned_to,
@@ -35,30 +40,30 @@ def part(
 
 
 def test_all_rows_are_dirty_at_first() -> None:
-    assert part() == Cleanable(0, 30, 450, 0, 0)
+    assert part() == CleanablePart(0, 30, 450, 0, 0)
     assert part().dirty_ratio == 1
 
 
 def test_what_an_earlier_round_cleaned_is_clean() -> None:
-    assert part(cleaned_to=20) == Cleanable(20, 30, 50, 400, 0)
-    assert part(cleaned_to=22) == Cleanable(22, 30, 50, 400, 0)
-    assert part(cleaned_to=30) == Cleanable(30, 30, 0, 450, 0)
+    assert part(cleaned_to=20) == CleanablePart(20, 30, 50, 400, 0)
+    assert part(cleaned_to=22) == CleanablePart(22, 30, 50, 400, 0)
+    assert part(cleaned_to=30) == CleanablePart(30, 30, 0, 450, 0)
 
 
 def test_a_row_that_is_cleaned_in_part_is_dirty() -> None:
-    assert part(cleaned_to=15) == Cleanable(15, 30, 350, 100, 0)
+    assert part(cleaned_to=15) == CleanablePart(15, 30, 350, 100, 0)
 
 
 def test_a_place_outside_the_log_counts_as_its_start() -> None:
     assert part(cleaned_to=31) == part()
     assert part(cleaned_to=3, log_start=5).start == 5
-    assert part([], cleaned_to=31, log_start=31) == Cleanable(31, 31, 0, 0, 0)
+    assert part([], cleaned_to=31, log_start=31) == CleanablePart(31, 31, 0, 0, 0)
 
 
 def test_nothing_unstable_is_cleanable() -> None:
     assert part(last_stable_offset=30).end == 30
     assert part(last_stable_offset=29).end == 20
-    assert part(last_stable_offset=5) == Cleanable(0, 0, 0, 0, 0)
+    assert part(last_stable_offset=5) == CleanablePart(0, 0, 0, 0, 0)
 
 
 def test_nothing_young_is_cleanable() -> None:

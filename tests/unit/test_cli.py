@@ -11,16 +11,16 @@ from uuid import UUID
 import pytest
 
 from bucketlog.cli.main import main
-from bucketlog.cli.output import Output, counted, print_rows
-from bucketlog.wire.records import Record
-from tests.checkpoints import write_checkpoint
-from tests.written_log import WrittenLog
-from tiered_storage import keys
-from tiered_storage.backends.file import FileBucket
-from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.terminal import Output, counted, print_rows
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.file import FileBucket
+from bucketlog.tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.written_log import WrittenLog
 
 if TYPE_CHECKING:
-    from tests.components import Components
+    from tests.servers.components import Components
 
 Capture = pytest.CaptureFixture[str]
 COMMANDS = {
@@ -49,7 +49,7 @@ def log(tmp_path: Path) -> WrittenLog:
     assert bucket.create(keys.CLUSTER, [identity.model_dump_json().encode()])
     written = WrittenLog(bucket)
     written.create_topic("t", 1)
-    written.append("t", 0, [Record(0, 1_700_000_000_000, None, b"hello", ())])
+    written.append("t", 0, [DecodedRecord(0, 1_700_000_000_000, None, b"hello", ())])
     written.flush()
     return written
 

@@ -13,10 +13,10 @@ import typer
 
 from bucketlog.cli.config import Flag, broker_variables, flags_of
 from bucketlog.cli.main import app, main
-from stateless_broker.start_up import misspelt
+from bucketlog.stateless_broker.process.start_up import misspelt
 
 if TYPE_CHECKING:
-    from tests.components import Components
+    from tests.servers.components import Components
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_VARIABLE = {"--version"}

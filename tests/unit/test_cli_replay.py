@@ -12,9 +12,10 @@ import pytest
 
 from bucketlog.cli.main import main
 from bucketlog.client.lines import json_line
-from bucketlog.wire.records import Header
-from tests.written_log import START_MS, WrittenLog, some_records
-from tiered_storage.backends.file import FileBucket
+from bucketlog.log_format.records import Header
+from bucketlog.tiered_storage.backends.file import FileBucket
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.written_log import START_MS, WrittenLog, some_records
 
 Capture = pytest.CaptureFixture[str]
 PROGRAM = str(Path(sys.executable).with_name("bucketlog"))
@@ -96,7 +97,7 @@ def test_parquet_by_the_local_engine(log: Path, tmp_path: Path, capsys: Capture)
 def test_a_large_range_is_for_spark_where_there_is_one(
     log: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bucketlog.cli.replay.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
     target = str(tmp_path / "lake")
     code, out, err = run(capsys, str(log), "t", "--to", target, "--local-bytes-max", "10")
     assert code == 0
@@ -170,5 +171,5 @@ def test_stopped_while_nobody_reads(tmp_path: Path, number: signal.Signals, code
     with process.stdout as out, process.stderr as err:
         assert out.readline().startswith(b'{"topic": "t", "partition": 0, "offset": 0,')
         process.send_signal(number)
-        assert process.wait(30) == code
+        assert process.wait(PATIENCE_S) == code
         assert err.read() == b""

@@ -14,8 +14,8 @@ import snappy
 import zstandard
 from aiokafka import codec as aiokafka_codec
 
-from bucketlog.wire.batch import Codec, InvalidBatchError
-from bucketlog.wire.compression import compress, decompress
+from bucketlog.log_format.batch import Codec, InvalidBatchError
+from bucketlog.log_format.compression import compress, decompress
 
 DATA = b"".join(b"record %d of a batch; " % number for number in range(20_000))
 LZ4_OPTIONS = list(

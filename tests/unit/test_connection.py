@@ -5,10 +5,15 @@ import struct
 
 import pytest
 
-from bucketlog.wire.frames import MalformedRequestError
-from stateless_broker.network.connection import RECEIVE_BYTES, Answer, Connection, Frame
-from stateless_broker.network.memory_budget import MemoryBudget
-from tests.fake_wire import LONGEST, Requests, connect, framed
+from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.stateless_broker.network.connection import (
+    RECEIVE_BYTES,
+    Connection,
+    Frame,
+    ResponseSlot,
+)
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from tests.rigs.fake_wire import LONGEST, Requests, connect, framed
 
 BODIES = [b"12345678", b"request-number-two", b"x" * 300, b"request-4"]
 
@@ -77,7 +82,7 @@ async def test_a_length_out_of_bounds_ends_the_connection_and_allocates_nothing(
 
 
 async def test_a_request_the_handler_refuses_ends_the_connection() -> None:
-    def refuse(connection: Connection, frame: Frame, answer: Answer) -> None:
+    def refuse(connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
         frame.release()
         raise MalformedRequestError("no")
 

@@ -5,9 +5,10 @@ import struct
 
 import pytest
 
-from stateless_broker.network.connection import RECEIVE_BYTES, Frame
-from stateless_broker.network.memory_budget import MemoryBudget
-from tests.fake_wire import LONGEST, Requests, connect, framed, produced, turn
+from bucketlog.stateless_broker.network.connection import RECEIVE_BYTES, Frame
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from tests.rigs.fake_wire import LONGEST, Requests, connect, framed, produced, turn
+from tests.rigs.patience import PATIENCE_S
 
 BEGINNING = produced("b", 13)
 
@@ -229,7 +230,7 @@ async def test_who_announces_much_and_sends_nothing_is_closed() -> None:
     wire = connect(Requests(), budget=budget, request_receive_ms_max=1)
     wire.carry(framed(produced("p", 300_000))[:100])
     assert budget.held_bytes == 300_000
-    await asyncio.wait_for(wire.ended.wait(), 30)
+    await asyncio.wait_for(wire.ended.wait(), PATIENCE_S)
     wire.connection.connection_lost(None)
     assert budget.held_bytes == 0
 

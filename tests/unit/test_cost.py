@@ -11,18 +11,18 @@ from bucketlog.cost.assumptions import Assumptions, assumptions
 from bucketlog.cost.load import CLUSTER, Activity, LogSegment, OtherObject, load_of
 from bucketlog.cost.of_brokers import figures_in, measured, rates_of
 from bucketlog.cost.of_bucket import usage_of
-from bucketlog.cost.pricing import GB, Priced, Rates, System, price, totals
-from bucketlog.errors import BucketlogError, ConfigurationError
-from bucketlog.wire.records import Record
-from tests.checkpoints import write_checkpoint
+from bucketlog.cost.pricing import GB, PricedDay, Rates, System, price, totals
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.file import FileBucket
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.floors import Floor, encode_floor
+from bucketlog.tiered_storage.identity import NoLogError
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.written_log import START_MS, WrittenLog
+from tests.rigs.written_tier import WrittenTier, batches_in
 from tests.unit.test_verify import IDENTITY
-from tests.written_log import START_MS, WrittenLog
-from tests.written_tier import WrittenTier, batches_in
-from tiered_storage import keys
-from tiered_storage.backends.file import FileBucket
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.floors import Floor, encode_floor
-from tiered_storage.identity import NoLogError
 
 DAY = date(2023, 11, 14)
 """Of `START_MS`."""
@@ -50,7 +50,7 @@ EASY = Assumptions(
 )
 
 
-def priced(topic: str, activity: Activity, given: Assumptions = EASY) -> Priced:
+def priced(topic: str, activity: Activity, given: Assumptions = EASY) -> PricedDay:
     load = {(DAY, topic): activity}
     (row,) = price(load, {"t": 10.0}, Rates.assumed(given), given)
     return row
@@ -169,8 +169,8 @@ def test_reads_are_measured_by_brokers() -> None:
     assert row.usd[System.S3_STANDARD]["LIST"] == pytest.approx(0.25 * 5)
 
 
-def record(size: int) -> Record:
-    return Record(0, START_MS, None, bytes(size), ())
+def record(size: int) -> DecodedRecord:
+    return DecodedRecord(0, START_MS, None, bytes(size), ())
 
 
 class Clock:

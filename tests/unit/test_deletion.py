@@ -2,17 +2,23 @@
 
 import pytest
 
-from bucketlog.errors import CorruptObjectError, StaleCheckpointError
-from bucketlog.model import SegmentId, Ticket, WriterId
-from tests.checkpoints import write_checkpoint
-from tests.written_log import WrittenLog, some_records
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.deletion import ChainPlan, FloorPlan, plan_chain, plan_floors
-from tiered_storage.floors import Floor, check_not_below, decode_floor, encode_floor, highest_floor
-from tiered_storage.log_reader import read_log
-from tiered_storage.segment import SEAL_LENGTH
+from bucketlog.log_format.errors import CorruptObjectError, StaleCheckpointError
+from bucketlog.log_format.model import SegmentId, Ticket, WriterId
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.deletion import ChainPlan, FloorPlan, plan_chain, plan_floors
+from bucketlog.tiered_storage.floors import (
+    Floor,
+    check_not_below,
+    decode_floor,
+    encode_floor,
+    highest_floor,
+)
+from bucketlog.tiered_storage.log_cut_reading import read_log
+from bucketlog.tiered_storage.segment import SEAL_LENGTH
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.written_log import WrittenLog, some_records
 
 W = WriterId("0" * 32)
 FLOOR = Floor(Ticket(2, 10), {W: 4}, {W: ((1, 2), (6, 8))})

@@ -2,30 +2,35 @@
 
 import asyncio
 import struct
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import Buffer
-from bucketlog.wire import fetch, produce
-from bucketlog.wire.frames import MalformedRequestError
-from stateless_broker.network.connection import Answer, Connection, Frame
-from stateless_broker.network.dispatch import API_VERSIONS, Api, Dispatcher, Request
-from stateless_broker.network.memory_budget import MemoryBudget
-from stateless_broker.network.messages import Values
-from stateless_broker.supervisor import Supervisor
-from tests.scenarios.frames import Corpus, frames
-from tests.wire_client import decode_response, encode_request
+from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.wire import fetch, produce
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.log_format.wire.messages.init_producer_id import (
+    INIT_PRODUCER_ID,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from bucketlog.log_format.wire.messages.metadata import METADATA, MetadataRequest, MetadataResponse
+from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.dispatch import Api, Dispatcher, Request, Routes
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.supervisor import Supervisor
+from tests.models.frames import Corpus, frames
+from tests.rigs.wire_client import decode_response, encode_request
 
-METADATA, INIT_PRODUCER_ID = 3, 22
 ITEMS_MAX = 5
 CONNECTION = cast(Connection, None)
 """Handlers here do not ask who calls."""
 
 
-class Answered(Answer):
+class Answered(ResponseSlot):
     """Keeps what was answered."""
 
     __slots__ = ("closed", "sent")
@@ -52,30 +57,27 @@ class Desk:
         self.asked: list[tuple[Request, Any]] = []
         self.failure: Exception | None = None
         self.supervisor = Supervisor()
-        self.dispatcher = Dispatcher(
-            apis=[
-                Api(METADATA, 0, 12, self._answering({"brokers": [], "topics": []})),
-                Api(INIT_PRODUCER_ID, 0, 5, self._answering({"producer_id": 7})),
-            ],
-            produce_handler=self._produce,
-            fetch_handler=self._fetch,
-            supervisor=self.supervisor,
-            request_items_max=ITEMS_MAX,
-        )
+        self.dispatcher = Dispatcher(supervisor=self.supervisor, request_items_max=ITEMS_MAX)
+        apis: list[Api[Any, Any]] = [
+            Api(METADATA, self._metadata),
+            Api(INIT_PRODUCER_ID, self._init_producer_id),
+        ]
+        self.dispatcher.serve(Routes(apis, self._produce, self._fetch))
 
-    def _answering(self, values: Values) -> Callable[[Request, Any], Awaitable[Values]]:
-        defaults = {"error_code": ErrorCode.none, "producer_epoch": 0, "controller_id": 1}
+    async def _metadata(self, request: Request, message: MetadataRequest) -> MetadataResponse:
+        self.asked.append((request, message))
+        if self.failure is not None:
+            raise self.failure
+        return {"brokers": [], "topics": [], "cluster_id": "c", "controller_id": 1}
 
-        async def handler(request: Request, message: Any) -> Values:
-            self.asked.append((request, message))
-            if self.failure is not None:
-                raise self.failure
-            return {**defaults, "cluster_id": "c", **values}
-
-        return handler
+    async def _init_producer_id(
+        self, request: Request, message: InitProducerIdRequest
+    ) -> InitProducerIdResponse:
+        self.asked.append((request, message))
+        return {"error_code": ErrorCode.none, "producer_id": 7, "producer_epoch": 0}
 
     def _produce(
-        self, request: Request, frame: Frame, view: memoryview, at: int, answer: Answer
+        self, request: Request, frame: Frame, view: memoryview, at: int, answer: ResponseSlot
     ) -> None:
         frame.release()
         self.asked.append((request, produce.read_request(view, at, request.header.api_version)))
@@ -109,13 +111,13 @@ async def test_the_header_and_the_message_reach_the_handler(desk: Desk, version:
         values["include_topic_authorized_operations"] = False
         if version <= 10:
             values["include_cluster_authorized_operations"] = False
-    payload = encode_request("metadata", version, 99, values)
+    payload = encode_request(ApiKey.METADATA, version, 99, values)
     answer = await desk.take(payload)
     ((request, message),) = desk.asked
-    assert request.header == (METADATA, version, 99, "wire-client")
+    assert request.header == (ApiKey.METADATA, version, 99, "wire-client")
     assert message.topics == ()
     assert answer.sent is not None
-    correlation_id, response = decode_response("metadata", version, answer.sent)
+    correlation_id, response = decode_response(ApiKey.METADATA, version, answer.sent)
     assert correlation_id == 99
     assert response.brokers == ()
 
@@ -125,16 +127,16 @@ async def test_fetch_has_a_codec_of_its_own(desk: Desk, version: int) -> None:
     values = {"max_wait": 1, "min_bytes": 1, "max_bytes": 9, "topics": []}
     if version < 15:
         values["replica_id"] = -1
-    answer = await desk.take(encode_request("fetch", version, 5, values))
+    answer = await desk.take(encode_request(ApiKey.FETCH, version, 5, values))
     assert answer.sent is not None
-    assert decode_response("fetch", version, answer.sent)[0] == 5
+    assert decode_response(ApiKey.FETCH, version, answer.sent)[0] == 5
     assert isinstance(desk.asked[0][1], fetch.FetchRequest)
 
 
 @pytest.mark.parametrize("version", range(produce.MIN_VERSION, produce.MAX_VERSION + 1))
 async def test_produce_gets_the_frame_and_where_its_body_begins(desk: Desk, version: int) -> None:
     values = {"acks": 1, "timeout": 77, "topic_data": []}
-    await desk.take(encode_request("produce", version, 5, values))
+    await desk.take(encode_request(ApiKey.PRODUCE, version, 5, values))
     assert desk.asked[0][1] == produce.ProduceRequest(None, 1, 77, [])
 
 
@@ -148,13 +150,13 @@ async def test_an_unknown_api_ends_the_connection(desk: Desk, api_key: int) -> N
 @pytest.mark.parametrize(
     ("api_key", "version"),
     [
-        (METADATA, 13),
-        (METADATA, -1),
-        (produce.API_KEY, 2),
-        (produce.API_KEY, 13),
-        (fetch.API_KEY, 3),
-        (fetch.API_KEY, 17),
-        (INIT_PRODUCER_ID, 6),
+        (ApiKey.METADATA, 13),
+        (ApiKey.METADATA, -1),
+        (ApiKey.PRODUCE, 2),
+        (ApiKey.PRODUCE, 13),
+        (ApiKey.FETCH, 3),
+        (ApiKey.FETCH, 17),
+        (ApiKey.INIT_PRODUCER_ID, 6),
     ],
 )
 async def test_an_unknown_version_ends_the_connection(
@@ -169,28 +171,30 @@ async def test_an_unknown_version_ends_the_connection(
 async def test_api_versions_of_an_unknown_version_is_answered_in_version_0(
     desk: Desk, version: int
 ) -> None:
-    answer = await desk.take(struct.pack(">hhih", API_VERSIONS, version, 42, -1) + b"whatever")
+    answer = await desk.take(
+        struct.pack(">hhih", ApiKey.API_VERSIONS, version, 42, -1) + b"whatever"
+    )
     assert answer.sent is not None
-    correlation_id, response = decode_response("api_versions", 0, answer.sent)
+    correlation_id, response = decode_response(ApiKey.API_VERSIONS, 0, answer.sent)
     assert correlation_id == 42
     assert response.error_code is ErrorCode.unsupported_version
     (own,) = response.api_keys
-    assert (own.api_key, own.min_version, own.max_version) == (API_VERSIONS, 0, 4)
+    assert (own.api_key, own.min_version, own.max_version) == (ApiKey.API_VERSIONS, 0, 4)
 
 
 @pytest.mark.parametrize("version", range(5))
 async def test_api_versions(desk: Desk, version: int) -> None:
     values = {"client_software_name": "n", "client_software_version": "1"} if version >= 3 else {}
-    answer = await desk.take(encode_request("api_versions", version, 42, values))
+    answer = await desk.take(encode_request(ApiKey.API_VERSIONS, version, 42, values))
     assert answer.sent is not None
-    _, response = decode_response("api_versions", version, answer.sent)
+    _, response = decode_response(ApiKey.API_VERSIONS, version, answer.sent)
     offered = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
     assert offered == {
-        produce.API_KEY: (0, produce.MAX_VERSION),
-        fetch.API_KEY: (fetch.MIN_VERSION, fetch.MAX_VERSION),
-        METADATA: (0, 12),
-        API_VERSIONS: (0, 4),
-        INIT_PRODUCER_ID: (0, 5),
+        ApiKey.PRODUCE: (0, produce.MAX_VERSION),
+        ApiKey.FETCH: (fetch.MIN_VERSION, fetch.MAX_VERSION),
+        ApiKey.METADATA: (0, 12),
+        ApiKey.API_VERSIONS: (0, 4),
+        ApiKey.INIT_PRODUCER_ID: (0, 5),
     }
 
 
@@ -198,22 +202,22 @@ async def test_a_handler_that_fails_ends_the_connection(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk.failure = KeyError("unexpected")
-    answer = await desk.take(encode_request("metadata", 4, 1, {"topics": []}))
+    answer = await desk.take(encode_request(ApiKey.METADATA, 4, 1, {"topics": []}))
     assert answer.sent is None
     assert answer.closed is not None
     assert "KeyError" in answer.closed
-    assert "api 3 failed" in caplog.text
+    assert "Metadata failed" in caplog.text
 
 
 @pytest.mark.parametrize(
     "payload",
     [
-        pytest.param(struct.pack(">hhi", METADATA, 4, 1), id="no client id"),
-        pytest.param(struct.pack(">hhih", METADATA, 4, 1, 9) + b"short", id="client id cut"),
-        pytest.param(struct.pack(">hhih", METADATA, 4, 1, -2), id="negative client id"),
-        pytest.param(struct.pack(">hhih", METADATA, 4, 1, 2) + b"\xff\xfe", id="no UTF-8"),
-        pytest.param(struct.pack(">hhih", METADATA, 12, 1, -1) + b"\x05", id="tags cut"),
-        pytest.param(struct.pack(">hhih", produce.API_KEY, 9, 1, -1) + b"\xff" * 9, id="endless"),
+        pytest.param(struct.pack(">hhi", ApiKey.METADATA, 4, 1), id="no client id"),
+        pytest.param(struct.pack(">hhih", ApiKey.METADATA, 4, 1, 9) + b"short", id="client id cut"),
+        pytest.param(struct.pack(">hhih", ApiKey.METADATA, 4, 1, -2), id="negative client id"),
+        pytest.param(struct.pack(">hhih", ApiKey.METADATA, 4, 1, 2) + b"\xff\xfe", id="no UTF-8"),
+        pytest.param(struct.pack(">hhih", ApiKey.METADATA, 12, 1, -1) + b"\x05", id="tags cut"),
+        pytest.param(struct.pack(">hhih", ApiKey.PRODUCE, 9, 1, -1) + b"\xff" * 9, id="endless"),
     ],
 )
 async def test_a_malformed_header_ends_the_connection(desk: Desk, payload: bytes) -> None:
@@ -223,8 +227,12 @@ async def test_a_malformed_header_ends_the_connection(desk: Desk, payload: bytes
 
 async def test_mutated_requests_are_answered_or_refused_and_given_back(desk: Desk) -> None:
     """Whatever is sent, nothing but `MalformedRequestError` reaches the connection."""
-    offered = {"metadata": (0, 12), "init_producer_id": (0, 5), "api_versions": (0, 4)}
-    offered |= {"produce": (3, 12), "fetch": (4, 16)}
+    offered = {
+        ApiKey.METADATA: (0, 12),
+        ApiKey.INIT_PRODUCER_ID: (0, 5),
+        ApiKey.API_VERSIONS: (0, 4),
+    }
+    offered |= {ApiKey.PRODUCE: (3, 12), ApiKey.FETCH: (4, 16)}
     refused = 0
     for frame in frames(Corpus(offered, "topic"), 5000, seed=7):
         payload = frame.data[4:]

@@ -1,11 +1,11 @@
 """The doctor's digest of a bucket does not depend on where batches stand."""
 
-from bucketlog.doctor.of_bucket import digest_of_bucket
+from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from tests.rigs.written_log import WrittenLog, some_records
+from tests.rigs.written_tier import Batch, WrittenTier, batches_in
 from tests.unit.test_verify import IDENTITY
-from tests.written_log import WrittenLog, some_records
-from tests.written_tier import Batch, WrittenTier, batches_in
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
 
 
 def test_a_tier_does_not_show_and_a_log_start_does() -> None:

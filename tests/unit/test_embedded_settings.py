@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.embedded import EmbeddedCluster
-from bucketlog.embedded_ports import HIGHEST_PORT, brokers_named, listening_error, ports_beside
-from bucketlog.embedded_settings import own_variables, shared_variables, variable
-from bucketlog.errors import ConfigurationError
-from stateless_broker.settings import BrokerSettings
-from tests.scenarios.cluster import free_port
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.embedded.ports import HIGHEST_PORT, brokers_named, listening_error, ports_beside
+from bucketlog.embedded.settings import own_variables, shared_variables, variable
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.stateless_broker.settings import BrokerSettings
+from tests.servers.cluster import free_port
 
 HOST = "127.0.0.1"
 

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import ControlEntry, TopicId
-from metadata.facts import (
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import FactEntry, TopicId
+from bucketlog.metadata.facts import (
     SKIP_BIT,
     Fact,
     FactKind,
@@ -24,7 +24,7 @@ from metadata.facts import (
     encode_fact,
     topic_id_of,
 )
-from tests.indexes import begin, partition, swap, swapped, swept, tier_row
+from tests.models.indexes import begin, partition, swap, swapped, swept, tier_row
 
 TOPIC = UUID(int=5)
 TOPIC_FACTS: list[TopicFact] = [
@@ -65,7 +65,7 @@ def test_the_topic_of_a_fact(fact: TopicFact) -> None:
 
 def test_the_stored_form_does_not_change() -> None:
     """Logs hold these bytes: a change needs a new version."""
-    assert encode_fact(FACTS[0]) == ControlEntry(
+    assert encode_fact(FACTS[0]) == FactEntry(
         1,
         1,
         b'{"topic_id":"00000000-0000-0000-0000-000000000005","name":"t","partitions":3,'
@@ -110,18 +110,18 @@ def test_the_stored_form_does_not_change() -> None:
 @pytest.mark.parametrize("kind", [0, 10, 0x7FFF])
 def test_an_unknown_kind_is_refused(kind: int) -> None:
     with pytest.raises(InvalidDataError, match=f"kind {kind} version 1.*upgrade"):
-        decode_fact(ControlEntry(kind, 1, b"{}"))
+        decode_fact(FactEntry(kind, 1, b"{}"))
 
 
 @pytest.mark.parametrize("kind", [SKIP_BIT, SKIP_BIT | 1, 0xFFFF])
 def test_an_unknown_kind_with_the_skip_bit_is_skipped(kind: int) -> None:
-    assert decode_fact(ControlEntry(kind, 9, b"anything")) is None
+    assert decode_fact(FactEntry(kind, 9, b"anything")) is None
 
 
 def test_a_newer_version_of_a_known_kind_is_refused() -> None:
     entry = encode_fact(FACTS[0])
     with pytest.raises(InvalidDataError, match=r"kind 1 version 2.*upgrade"):
-        decode_fact(ControlEntry(entry.kind, 2, entry.payload))
+        decode_fact(FactEntry(entry.kind, 2, entry.payload))
 
 
 GOOD = {"topic_id": str(TOPIC), "name": "t", "partitions": 1, "configs": {}}
@@ -142,7 +142,7 @@ BAD_PAYLOADS: dict[str, bytes] = {
 @pytest.mark.parametrize("case", BAD_PAYLOADS)
 def test_a_damaged_payload_is_refused(case: str) -> None:
     with pytest.raises(InvalidDataError, match="a fact TopicCreated does not decode"):
-        decode_fact(ControlEntry(FactKind.TOPIC_CREATED, 1, BAD_PAYLOADS[case]))
+        decode_fact(FactEntry(FactKind.TOPIC_CREATED, 1, BAD_PAYLOADS[case]))
 
 
 GOOD_ROW = [str(TOPIC), 0, 5, -1, ""]
@@ -159,8 +159,8 @@ BAD_OFFSETS: dict[str, object] = {
 @pytest.mark.parametrize("case", BAD_OFFSETS)
 def test_damaged_offsets_are_refused(case: str) -> None:
     payload = {"group": "g", "committed_ms": 1, "offsets": [GOOD_ROW]}
-    good = ControlEntry(FactKind.OFFSETS_COMMITTED, 1, json.dumps(payload).encode())
+    good = FactEntry(FactKind.OFFSETS_COMMITTED, 1, json.dumps(payload).encode())
     assert isinstance(decode_fact(good), OffsetsCommitted)
     bad = json.dumps({**payload, "offsets": BAD_OFFSETS[case]}).encode()
     with pytest.raises(InvalidDataError, match="a fact OffsetsCommitted does not decode"):
-        decode_fact(ControlEntry(FactKind.OFFSETS_COMMITTED, 1, bad))
+        decode_fact(FactEntry(FactKind.OFFSETS_COMMITTED, 1, bad))

@@ -6,11 +6,18 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.model import TopicId
-from bucketlog.wire import fetch
-from bucketlog.wire.fetch import PartitionRecords, WantedRange
-from bucketlog.wire.frames import MalformedRequestError
-from tests.wire_client import build, build_batch, decode_response, encode_entity, request_schema
+from bucketlog.log_format.model import TopicId
+from bucketlog.log_format.wire import fetch
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.fetch import FetchPartition, FetchPartitionData
+from bucketlog.log_format.wire.frames import MalformedRequestError
+from tests.rigs.wire_client import (
+    build,
+    build_batch,
+    decode_response,
+    encode_entity,
+    request_schema,
+)
 
 VERSIONS = range(fetch.MIN_VERSION, fetch.MAX_VERSION + 1)
 A, B = UUID(int=2**100 + 1), UUID(int=2)
@@ -70,7 +77,7 @@ def request_values(version: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_requests(version: int) -> None:
-    entity = build(request_schema("fetch", version), request_values(version))
+    entity = build(request_schema(ApiKey.FETCH, version), request_values(version))
     frame = memoryview(b"header" + encode_entity(entity))
     request = fetch.read_request(frame, len("header"), version)
     assert (request.max_wait_ms, request.min_bytes, request.max_bytes) == (500, 1, 50_000_000)
@@ -79,7 +86,7 @@ def test_requests(version: int) -> None:
     by_id = version >= fetch.TOPIC_IDS_FROM
     wanted = [("a", A, 0, 2**40, 1000), ("a", A, 5, 0, 2**31 - 1), ("b", B, 1, 17, 1)]
     assert request.partitions == [
-        WantedRange(
+        FetchPartition(
             "" if by_id else name,
             TopicId(topic_id.bytes) if by_id else None,
             number,
@@ -92,7 +99,7 @@ def test_requests(version: int) -> None:
 
 
 def test_topics_and_partitions_of_a_request_are_counted_together() -> None:
-    entity = build(request_schema("fetch", 12), request_values(12))
+    entity = build(request_schema(ApiKey.FETCH, 12), request_values(12))
     frame = memoryview(encode_entity(entity))
     least = next(count for count in range(100) if _is_taken(frame, count))
     assert least >= 2 + 3, "2 topics, 3 partitions"
@@ -115,9 +122,9 @@ def test_responses(version: int) -> None:
 
     def result(
         name: str, topic_id: UUID, number: int, error: ErrorCode, records: list[bytes]
-    ) -> PartitionRecords:
+    ) -> FetchPartitionData:
         known = error is ErrorCode.none
-        return PartitionRecords(
+        return FetchPartitionData(
             "" if by_id else name,
             TopicId(topic_id.bytes) if by_id else None,
             number,
@@ -139,7 +146,7 @@ def test_responses(version: int) -> None:
     )
     assert sum(isinstance(part, memoryview) for part in parts) == 3  # not copied
     header = b"\0\0\0\x07" + (b"\0" if version >= fetch.FLEXIBLE_FROM else b"")
-    correlation_id, response = decode_response("fetch", version, header + b"".join(parts))
+    correlation_id, response = decode_response(ApiKey.FETCH, version, header + b"".join(parts))
     assert correlation_id == 7
     names = [topic.topic_id if by_id else topic.topic for topic in response.responses]
     assert names == ([A, B] if by_id else ["a", "b"])
@@ -159,7 +166,7 @@ def test_responses(version: int) -> None:
 def test_an_error_of_the_whole(version: int) -> None:
     parts = fetch.write_response(version, ErrorCode.fetch_session_id_not_found, [])
     header = b"\0\0\0\x07" + (b"\0" if version >= fetch.FLEXIBLE_FROM else b"")
-    _, response = decode_response("fetch", version, header + b"".join(parts))
+    _, response = decode_response(ApiKey.FETCH, version, header + b"".join(parts))
     assert response.error_code is ErrorCode.fetch_session_id_not_found
     assert response.session_id == 0
     assert response.responses == ()

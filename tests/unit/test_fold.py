@@ -4,10 +4,10 @@ from itertools import permutations
 
 import pytest
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import ControlEntry, SegmentIndex
-from metadata.fold import LogState, PartitionState, ProducedBatch, fold, last_sequence
-from tests.indexes import configure, create, delete, grow, partition, row, segment, topic_id
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import FactEntry, SegmentIndex
+from bucketlog.metadata.fold import LogState, PartitionState, ProducedBatch, fold, last_sequence
+from tests.models.indexes import configure, create, delete, grow, partition, row, segment, topic_id
 
 
 def test_nothing_folds_to_nothing() -> None:
@@ -86,7 +86,7 @@ def test_configs_are_changed_name_by_name_or_all() -> None:
 def test_an_unknown_kind_stops_the_fold_unless_it_may_be_skipped() -> None:
     def with_kind(kind: int) -> SegmentIndex:
         index = segment(0)
-        return SegmentIndex(index.segment, index.ticket, 0, 0, (), (ControlEntry(kind, 1, b"{}"),))
+        return SegmentIndex(index.segment, index.ticket, 0, 0, (), (FactEntry(kind, 1, b"{}"),))
 
     assert LogState().apply(with_kind(0x8099)) == []
     with pytest.raises(InvalidDataError, match=r"kind 153 version 1.*upgrade"):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import ControlEntry, SegmentIndex
-from metadata.facts import FactKind, TopicCreated
-from metadata.fold import CommittedOffset, LogState, fold
-from tests.indexes import commit, create, delete, forget, grow, partition, segment
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import FactEntry, SegmentIndex
+from bucketlog.metadata.facts import FactKind, TopicCreated
+from bucketlog.metadata.fold import CommittedOffset, LogState, fold
+from tests.models.indexes import commit, create, delete, forget, grow, partition, segment
 
 
 def offsets(state: LogState) -> dict[str, list[tuple[int, int, int]]]:
@@ -73,9 +73,9 @@ def test_offsets_are_forgotten_one_by_one_and_all_together() -> None:
 
 def test_whoever_needs_no_groups_does_not_even_decode_their_facts() -> None:
     control = (
-        ControlEntry(FactKind.OFFSETS_COMMITTED, 1, b"damaged"),
-        *segment(0, {}, create(1)).control,
-        ControlEntry(FactKind.OFFSETS_FORGOTTEN, 9, b"of a newer version"),
+        FactEntry(FactKind.OFFSETS_COMMITTED, 1, b"damaged"),
+        *segment(0, {}, create(1)).facts,
+        FactEntry(FactKind.OFFSETS_FORGOTTEN, 9, b"of a newer version"),
     )
     index = segment(0)
     damaged = SegmentIndex(index.segment, index.ticket, 0, 0, (), control)

@@ -2,20 +2,20 @@
 
 import pytest
 
-from bucketlog.errors import CorruptObjectError
-from bucketlog.garbage import find_garbage
-from bucketlog.model import Ticket
-from metadata.facts import TiersSwept
-from tests.checkpoints import write_checkpoint
-from tests.indexes import swap, swapped
+from bucketlog.inspect.garbage import find_garbage
+from bucketlog.log_format.errors import CorruptObjectError
+from bucketlog.log_format.model import Ticket
+from bucketlog.metadata.facts import TiersSwept
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.deletion import GarbageKind
+from tests.models.indexes import swap, swapped
+from tests.rigs.checkpoints import write_checkpoint
 from tests.unit.test_verify_tier import Tiered
-from tiered_storage import keys
-from tiered_storage.deletion import Kind
 
 AGE_MS = 24 * 3_600_000
 
 
-def later(tiered: Tiered) -> dict[str, Kind]:
+def later(tiered: Tiered) -> dict[str, GarbageKind]:
     """Of the tier."""
     found = find_garbage(tiered.bucket, safety_age_ms=AGE_MS).garbage
     garbage = [one for one in found if one.key.startswith((keys.SEGMENTS, keys.MANIFESTS))]
@@ -38,7 +38,7 @@ def test_what_a_job_named_after_the_checkpoint_stays() -> None:
     tiered.log.flush()
     planned = keys.planned_below(row.name, row.name)
     assert planned < covered(tiered, "and more")
-    assert later(tiered) == {tiered.key(row): Kind.ORPHANS}, "a job that may be over"
+    assert later(tiered) == {tiered.key(row): GarbageKind.ORPHANS}, "a job that may be over"
     tiered.log.fact(
         swapped(swap(tiered.part, 0, end, row), planned=(planned.epoch, planned.number))
     )
@@ -59,7 +59,7 @@ def test_a_manifest_that_is_dropped_is_listed_with_what_it_lists() -> None:
     tiered.tier.begin_at(tiered.part, tiered.batches[1].next_offset)
     tiered.log.flush()
     covered(tiered, "b")
-    dropped = {tiered.key(row): Kind.TIER_OBJECTS for row in (*rows, manifest)}
+    dropped = {tiered.key(row): GarbageKind.TIER_OBJECTS for row in (*rows, manifest)}
     assert {key: kind for key, kind in later(tiered).items() if key in dropped} == dropped
     covered(tiered, "twice")
     tiered.bucket.delete([tiered.key(rows[0])])  # a round that ended in the middle
@@ -83,4 +83,4 @@ def test_a_manifest_that_a_tier_names_must_be_there() -> None:
 
 
 def test_every_kind_has_a_reason() -> None:
-    assert all(kind.reason.isalpha() for kind in Kind)
+    assert all(kind.reason.isalpha() for kind in GarbageKind)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import ConfigurationError, InvalidDataError
-from consumers.group_messages import GroupState, JoinRequest
-from consumers.group_settings import GroupSettings
-from consumers.snapshot import snapshot
-from consumers.subscription import subscribed_topics
-from tests.groups import SETTINGS, GroupDriver, asks, stable, subscription, three_members
+from bucketlog.consumers.group_messages import GroupState, JoinRequest
+from bucketlog.consumers.group_settings import GroupSettings
+from bucketlog.consumers.snapshot import snapshot
+from bucketlog.consumers.subscription import subscribed_topics
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from tests.models.groups import SETTINGS, GroupDriver, asks, stable, subscription, three_members
 
 SMALL = GroupSettings(
     id_bytes_max=50, member_metadata_bytes_max=1000, protocols_max=2, group_bytes_max=4000

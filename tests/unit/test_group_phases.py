@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from kio.schema.errors import ErrorCode
 
-from consumers.group_messages import GroupState, LeavingMember
-from tests.groups import (
+from bucketlog.consumers.group_messages import GroupState, LeavingMember
+from tests.models.groups import (
     REBALANCE_MS,
     SESSION_MS,
     SETTINGS,

@@ -6,12 +6,12 @@ import ormsgpack
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import InvalidDataError
-from consumers.group import Group
-from consumers.group_messages import GroupState, LeavingMember
-from consumers.group_settings import GroupSettings
-from consumers.snapshot import restore, snapshot
-from tests.groups import (
+from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_messages import GroupState, LeavingMember
+from bucketlog.consumers.group_settings import GroupSettings
+from bucketlog.consumers.snapshot import restore, snapshot
+from bucketlog.log_format.errors import InvalidDataError
+from tests.models.groups import (
     REBALANCE_MS,
     SESSION_MS,
     SETTINGS,

@@ -6,17 +6,17 @@ from typing import TypeAlias
 import pytest
 from kio.schema.errors import ErrorCode
 
-from consumers.group_messages import (
+from bucketlog.consumers.group_messages import (
     ANYBODY,
+    CallerIdentity,
+    GroupProtocol,
     GroupState,
-    Identity,
     LeavingMember,
-    Protocol,
     Token,
 )
-from tests.groups import GroupDriver, asks, stable, subscription, three_members
+from tests.models.groups import GroupDriver, asks, stable, subscription, three_members
 
-NEW_METADATA = (Protocol("range", subscription("t", "u")),)
+NEW_METADATA = (GroupProtocol("range", subscription("t", "u")),)
 
 
 def empty() -> GroupDriver:
@@ -60,15 +60,17 @@ def leave_pending(driver: GroupDriver) -> ErrorCode:
     return leave(driver, pending or "nobody")
 
 
-def old(driver: GroupDriver, name: str) -> Identity:
+def old(driver: GroupDriver, name: str) -> CallerIdentity:
     return driver.me(name)._replace(generation=driver.group.generation - 1)
 
 
-def beat(driver: GroupDriver, identity: Identity) -> ErrorCode:
+def beat(driver: GroupDriver, identity: CallerIdentity) -> ErrorCode:
     return driver.group.heartbeat(identity, driver.now_ms)
 
 
-def commit(driver: GroupDriver, identity: Identity, *, transactional: bool = False) -> ErrorCode:
+def commit(
+    driver: GroupDriver, identity: CallerIdentity, *, transactional: bool = False
+) -> ErrorCode:
     return driver.group.check_commit(identity, driver.now_ms, transactional=transactional)
 
 

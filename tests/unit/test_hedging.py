@@ -6,14 +6,15 @@ from random import Random
 
 import pytest
 
-from bucketlog.errors import BucketRefusedError, BucketUnavailableError
-from bucketlog.model import Buffer
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
-from tiered_storage.counting import CountingBucket
-from tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
-from tiered_storage.retry import RetryBucket, RetryPolicy
+from bucketlog.log_format.errors import BucketRefusedError, BucketUnavailableError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suffix
+from bucketlog.tiered_storage.counting import CountingBucket
+from bucketlog.tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
+from bucketlog.tiered_storage.retry import RetryBucket
+from bucketlog.tiered_storage.retry_steps import bucket_backoff
 
 SETTINGS = HedgeSettings(quantile=0.9, share_max=0.1, samples_min=10, delay_ms_min=1)
 
@@ -266,7 +267,7 @@ async def test_two_writers_race_under_faults(seed: int) -> None:
     rig = Rig(settings=settings)
     above = RetryBucket(
         rig.bucket,
-        RetryPolicy(give_up_after_ms=100_000),
+        bucket_backoff(100_000),
         random=chance,
         monotonic=rig.time.monotonic,
         sleep=rig.time.sleep,

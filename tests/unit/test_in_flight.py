@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from tiered_storage.backends.in_flight import InFlightBytes
+from bucketlog.tiered_storage.backends.in_flight import InFlightBytes
 
 
 class Body:

@@ -1,16 +1,16 @@
-"""What `python -m spark_jobs.ingest` says in a line, as far as no Spark is needed for it."""
+"""What `bucketlog spark ingest` says in a line, without Spark."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from bucketlog.errors import ConfigurationError
-from spark_jobs.ingest import __main__ as command
-from spark_jobs.ingest.parquet import parse_folder
-from spark_jobs.ingest.spark_failure import in_a_line
-from tests.written_log import WrittenLog
-from tiered_storage.backends.file import FileBucket
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.spark_jobs.ingest import __main__ as command
+from bucketlog.spark_jobs.ingest.parquet import parse_folder
+from bucketlog.spark_jobs.ingest.spark_failure import in_a_line
+from bucketlog.tiered_storage.backends.file import FileBucket
+from tests.rigs.written_log import WrittenLog
 
 NO_CATALOG = """[REQUIRES_SINGLE_PART_NAMESPACE] spark_catalog requires a single-part namespace, \
 but got `nope`.`db`. SQLSTATE: 42K05"""
@@ -44,7 +44,7 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/x/_temporary (exis
 IN_A_WORKER = """[PYTHON_DATA_SOURCE_ERROR] Failed to read: Traceback (most recent call last):
   File "/spark_jobs/options.py", line 204, in _selection
     raise CorruptObjectError(
-bucketlog.errors.CorruptObjectError: log/7 is cut (restore it)
+bucketlog.CorruptObjectError: log/7 is cut (restore it)
  SQLSTATE: 38000"""
 
 
@@ -104,7 +104,9 @@ def test_what_is_wrong_is_said_before_spark_starts(
     monkeypatch.setattr(command, "_session", no_spark)
     given = ["--bucket", f"file://{tmp_path}", "--topics", "orders", "--schema", "id string"]
     with pytest.raises(SystemExit) as ended:
-        command.main([*given, "--parquet", f"{tmp_path}-lake", *arguments])
+        command.main(
+            [*given, "--parquet", f"{tmp_path}-lake", *arguments], program="bucketlog spark ingest"
+        )
     assert ended.value.code == 1
     err = capsys.readouterr().err
     assert told in err
@@ -118,7 +120,7 @@ def test_pairs_that_make_no_sense_are_wrong_usage(
 ) -> None:
     given = ["--bucket", "file:///x", "--topics", "a", "--schema", "id string", "--parquet", "/x"]
     with pytest.raises(SystemExit) as ended:
-        command.main([*given, *arguments])
+        command.main([*given, *arguments], program="bucketlog spark ingest")
     assert ended.value.code == 2
     assert "--option" in capsys.readouterr().err
 
@@ -138,8 +140,8 @@ def test_a_spark_that_fails_is_one_line(
     monkeypatch.setattr(command, "_session", fails)
     given = ["--bucket", f"file://{tmp_path}", "--topics", "orders", "--schema", "id string"]
     with pytest.raises(SystemExit) as ended:
-        command.main([*given, "--iceberg", "nope.db.t"])
+        command.main([*given, "--iceberg", "nope.db.t"], program="bucketlog spark ingest")
     assert ended.value.code == 1
     err = capsys.readouterr().err
-    assert err.startswith("python -m spark_jobs.ingest: [REQUIRES_SINGLE_PART_NAMESPACE]")
+    assert err.startswith("bucketlog spark ingest: [REQUIRES_SINGLE_PART_NAMESPACE]")
     assert err.count("\n") == 1

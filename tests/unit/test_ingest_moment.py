@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.errors import BucketUnavailableError, ConfigurationError
-from spark_jobs.ingest.moment import IngestedLog, has_records
-from spark_jobs.options import parse_options
-from tests.written_log import WrittenLog, some_records
-from tiered_storage.backends.file import FileBucket
+from bucketlog.log_format.errors import BucketUnavailableError, ConfigurationError
+from bucketlog.log_reader.options import parse_options
+from bucketlog.spark_jobs.ingest.moment import IngestedLog, has_records
+from bucketlog.tiered_storage.backends.file import FileBucket
+from tests.rigs.written_log import WrittenLog, some_records
 
 
 @pytest.fixture

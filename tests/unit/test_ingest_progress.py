@@ -2,8 +2,15 @@
 
 import pytest
 
-from bucketlog.errors import ConfigurationError
-from spark_jobs.ingest.progress import Gap, LogPartition, TopicEnds, advanced, begin, next_ends
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.spark_jobs.ingest.progress import (
+    Gap,
+    LogPartition,
+    TopicEnds,
+    advanced,
+    begin,
+    next_ends,
+)
 
 LOG = [
     LogPartition("orders", "id-1", 0, 0, 100),

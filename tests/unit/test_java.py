@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.errors import ConfigurationError
-from spark_jobs.java import find_java
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.spark_jobs.java import find_java
 
 
 def fake_java(folder: Path, version: str) -> Path:

@@ -5,9 +5,7 @@ import struct
 import pytest
 from crc32c import crc32c
 
-from bucketlog.errors import ConfigurationError, InvalidDataError
-from bucketlog.model import Buffer, Ticket, TopicId, TopicPartition
-from bucketlog.wire.batch import (
+from bucketlog.log_format.batch import (
     CRC_START,
     DELETE_HORIZON,
     HEADER_LENGTH,
@@ -16,15 +14,20 @@ from bucketlog.wire.batch import (
     crc_holds,
     read_header,
 )
-from bucketlog.wire.batch_stream import BatchStream
-from bucketlog.wire.records import Header, Record, decode_records, encode_batch
-from bucketlog.wire.rewriting import delete_horizon
-from tests.compaction_model import ABORT, COMMIT, marker_record
-from tiered_storage.key_compaction import Cleaner, CleaningRound, CleaningStats, DirtyPart
-from tiered_storage.keys import tier_name
-from tiered_storage.offset_map import ENTRY_BYTES, OffsetMap, offset_map
-from tiered_storage.partition_segment import PartitionSegmentWriter, check_partition_segment
-from tiered_storage.transaction_outcomes import TransactionScan
+from bucketlog.log_format.batch_stream import BatchStream
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.model import Buffer, Ticket, TopicId, TopicIdPartition
+from bucketlog.log_format.records import DecodedRecord, Header, decode_records, encode_batch
+from bucketlog.log_format.rewriting import delete_horizon
+from bucketlog.tiered_storage.key_compaction import Cleaner, CleaningRound, CleaningStats, DirtyPart
+from bucketlog.tiered_storage.keys import tier_name
+from bucketlog.tiered_storage.offset_map import ENTRY_BYTES, OffsetMap, offset_map
+from bucketlog.tiered_storage.partition_segment import (
+    PartitionSegmentWriter,
+    check_partition_segment,
+)
+from bucketlog.tiered_storage.transaction_outcomes import TransactionScan
+from tests.models.compaction import ABORT, COMMIT, marker_record
 
 NOW_MS = 1_700_000_000_000
 DAY_MS = 86_400_000
@@ -61,7 +64,7 @@ class Cleaned:
         self.headers = [read_header(batch) for batch in self.batches]
 
     @property
-    def records(self) -> list[Record]:
+    def records(self) -> list[DecodedRecord]:
         return [
             record
             for batch, header in zip(self.batches, self.headers, strict=True)
@@ -80,8 +83,8 @@ def with_header(batch: Buffer, fmt: str, position: int, value: int) -> bytes:
     return bytes(changed)
 
 
-def of(offset: int, key: bytes | None, value: bytes | None, stamp: int = NOW_MS) -> Record:
-    return Record(offset, stamp, key, value)
+def of(offset: int, key: bytes | None, value: bytes | None, stamp: int = NOW_MS) -> DecodedRecord:
+    return DecodedRecord(offset, stamp, key, value)
 
 
 def marker(offset: int, kind: int, producer_id: int = 9) -> bytes:
@@ -94,7 +97,7 @@ def marker(offset: int, kind: int, producer_id: int = 9) -> bytes:
     )
 
 
-def transactional(records: list[Record], producer_id: int = 9) -> bytes:
+def transactional(records: list[DecodedRecord], producer_id: int = 9) -> bytes:
     return encode_batch(
         records, producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True
     )
@@ -115,7 +118,7 @@ def test_a_rewritten_batch_spans_what_it_did(codec: Codec, compiled: bool) -> No
     headers = (Header("h", b"1"), Header("i", None))
     records = [
         of(10, b"a", b"old", NOW_MS + 50),
-        Record(12, NOW_MS + 9, b"b", b"v" * 300, headers),
+        DecodedRecord(12, NOW_MS + 9, b"b", b"v" * 300, headers),
         of(14, b"a", b"new", NOW_MS - 7),
         of(15, None, b"keyless"),
         of(17, b"c", b"old"),
@@ -381,7 +384,7 @@ def test_what_comes_out_makes_a_partition_segment(compiled: bool) -> None:
         + encode_batch([of(8, None, b"keyless")])
     )
     cleaned = Cleaned(data, compiled=compiled)
-    writer = PartitionSegmentWriter(TopicPartition(TopicId(bytes(16)), 0), 0)
+    writer = PartitionSegmentWriter(TopicIdPartition(TopicId(bytes(16)), 0), 0)
     for batch, header in zip(cleaned.batches, cleaned.headers, strict=True):
         writer.describe(
             header.base_offset,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bucketlog.wire import key_scan, scan
+from bucketlog.log_format import key_scan, scan
 
 # from the reference code of SipHash (vectors.h, vectors_sip128): key 00 01 .. 0f, input 00 01 ..
 REFERENCE = {

@@ -1,8 +1,8 @@
 """What a broker remembers of segments, and for how long."""
 
-from bucketlog.model import SegmentId, Ticket, WriterId
-from stateless_broker.epochs.known_segments import KnownSegments
-from tests.indexes import WRITER, commit, partition, row, segment
+from bucketlog.log_format.model import SegmentId, Ticket, WriterId
+from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
+from tests.models.indexes import WRITER, commit, partition, row, segment
 
 PARTITION = partition(1)
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from bucketlog.wire.list_groups import FLEXIBLE_FROM, write_response
-from tests.wire_client import decode_response
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.list_groups import FLEXIBLE_FROM, write_response
+from tests.rigs.wire_client import decode_response
 
 ROWS = [
     ("g", "consumer", "Stable"),
@@ -19,7 +20,7 @@ def test_every_version(version: int, count: int) -> None:
     rows = (ROWS * 200)[:count]
     header = b"\0\0\0\x07" + (b"\0" if version >= FLEXIBLE_FROM else b"")
     body = write_response(version, 15, rows, group_type="Classic")
-    _, answer = decode_response("list_groups", version, header + body)
+    _, answer = decode_response(ApiKey.LIST_GROUPS, version, header + body)
     assert answer.error_code == 15
     assert [(each.group_id, each.protocol_type) for each in answer.groups] == [
         row[:2] for row in rows

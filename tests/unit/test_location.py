@@ -6,8 +6,8 @@ from traceback import format_exception
 import pytest
 from pydantic import ValidationError
 
-from bucketlog.errors import ConfigurationError
-from tiered_storage.location import (
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.tiered_storage.backends.location import (
     Location,
     S3Options,
     open_bucket,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bucketlog.doctor.digest import (
+from bucketlog.inspect.doctor.digest import (
     CommittedDigest,
     LogDigest,
     PartitionDigest,

@@ -2,17 +2,17 @@
 
 import pytest
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import PartitionTier, SegmentId, WriterId
-from metadata.fold import fold
-from tests.readable_log import readable_in
-from tests.written_log import WrittenLog, some_records
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.chains import Chain, read_chains
-from tiered_storage.log_cut import LogSnapshot, cut_log, readable, wanted_footers
-from tiered_storage.log_reader import read_footers, read_log
-from tiered_storage.segment import Seal, encode_seal
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import PartitionTier, SegmentId, WriterId
+from bucketlog.metadata.fold import fold
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.chains import Chain, read_chains
+from bucketlog.tiered_storage.log_cut import LogSnapshot, cut_log, readable, wanted_footers
+from bucketlog.tiered_storage.log_cut_reading import read_footers, read_log
+from bucketlog.tiered_storage.segment import Seal, encode_seal
+from tests.rigs.readable_log import readable_in
+from tests.rigs.written_log import WrittenLog, some_records
 
 
 @pytest.fixture

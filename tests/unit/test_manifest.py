@@ -10,18 +10,18 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import Ticket, TierRow, TopicPartition
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.compression import compress
-from tests.partition_batches import NAME, PARTITION
-from tiered_storage import keys
-from tiered_storage.manifest import (
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.compression import compress
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import Ticket, TierRow, TopicIdPartition
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.manifest import (
     HEADER_BYTES,
     JSON_BYTES_MAX,
     decode_manifest,
     encode_manifest,
 )
+from tests.models.partition_batches import NAME, PARTITION
 
 ROWS = [
     TierRow(5, 90, NAME, False, 1_300, 1_200, 77),
@@ -172,7 +172,7 @@ def test_a_manifest_is_believed_under_its_own_key_only() -> None:
     for there in (
         THERE._replace(start=4),
         THERE._replace(start=6),
-        THERE._replace(partition=TopicPartition(PARTITION.topic_id, 2)),
+        THERE._replace(partition=TopicIdPartition(PARTITION.topic_id, 2)),
     ):
         with pytest.raises(CorruptObjectError):
             decode_manifest(there, DATA)

@@ -6,34 +6,34 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.errors import SequencerLostError, SequencerUnavailableError
-from bucketlog.model import TopicId
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.requests import BrokerAddress, Member, NodeIdTaken
-from metadata.sequencer.requests import Membership as Answer
-from stateless_broker.health import Health
-from stateless_broker.membership import Membership, by_preference, zone_of_client
-from tests.rig import until
+from bucketlog.log_format.errors import SequencerLostError, SequencerUnavailableError
+from bucketlog.log_format.model import TopicId
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import BrokerAddress, LiveBroker, NodeIdConflict
+from bucketlog.metadata.sequencer.requests import LiveBrokers as Answer
+from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.membership import Membership, by_preference, zone_of_client
+from tests.rigs.broker_rig import until
 
 TOPIC = TopicId(UUID(int=5).bytes)
 PARTITIONS = 1000
 NOW_MS = 1_700_000_000_000
 
 
-def member(node_id: int, zone: str = "", *, serves: bool = True) -> Member:
-    return Member(node_id, f"incarnation {node_id}", serves, BrokerAddress("h", 1, zone))
+def member(node_id: int, zone: str = "", *, serves: bool = True) -> LiveBroker:
+    return LiveBroker(node_id, f"incarnation {node_id}", serves, BrokerAddress("h", 1, zone))
 
 
 class Answers(Sequencer):
     """Its heartbeats are answered as the test says."""
 
-    def __init__(self, answer: Answer | NodeIdTaken) -> None:
+    def __init__(self, answer: Answer | NodeIdConflict) -> None:
         self.answer = answer
         self.fails: Exception | None = None
         self.heard = 0
         self.health = Health()
 
-    async def heartbeat(self, incarnation: str, **_: object) -> Answer | NodeIdTaken:
+    async def heartbeat(self, incarnation: str, **_: object) -> Answer | NodeIdConflict:
         self.heard += 1
         if self.fails is not None:
             raise self.fails
@@ -41,7 +41,7 @@ class Answers(Sequencer):
 
 
 async def membership_of(
-    own: int, *members: Member, session_timeout_ms: int = 1000
+    own: int, *members: LiveBroker, session_timeout_ms: int = 1000
 ) -> tuple[Membership, Answers]:
     sequencer = Answers(Answer(own, members, NOW_MS))
     membership = Membership(
@@ -129,7 +129,7 @@ async def test_all_brokers_name_the_same_leaders_and_controller() -> None:
 async def test_an_incarnation_changes_no_leader() -> None:
     membership, sequencer = await membership_of(0, member(0), member(1))
     before = leaders(membership)
-    restarted = Member(1, "another incarnation", True, BrokerAddress("elsewhere", 2, ""))
+    restarted = LiveBroker(1, "another incarnation", True, BrokerAddress("elsewhere", 2, ""))
     sequencer.answer = Answer(0, (member(0), restarted), NOW_MS)
     await membership.heartbeat()
     assert leaders(membership) == before
@@ -187,12 +187,12 @@ async def test_a_broker_that_was_not_heard_for_a_session_gives_up_what_it_had() 
     """Others may have had it meanwhile: it is told before it counts again."""
     membership, _ = await membership_of(0, member(0), session_timeout_ms=200)
     told: list[bool] = []
-    membership.on_change(lambda: told.append(membership.is_heard))
-    assert membership.is_heard
-    await until(lambda: not membership.is_heard)
+    membership.on_change(lambda: told.append(membership.is_session_live))
+    assert membership.is_session_live
+    await until(lambda: not membership.is_session_live)
     await membership.heartbeat()
     assert told == [False]
-    assert membership.is_heard
+    assert membership.is_session_live
     await membership.heartbeat()
     assert told == [False]
 
@@ -213,8 +213,8 @@ async def test_the_heartbeat_outlives_a_server_that_does_not_take_it(error: Exce
 
 async def test_who_is_not_a_member_comes_last() -> None:
     membership, sequencer = await membership_of(0, member(0), member(1), member(2))
-    sequencer.answer = NodeIdTaken(0, "another", 5)
-    assert await membership.heartbeat() == NodeIdTaken(0, "another", 5)
+    sequencer.answer = NodeIdConflict(0, "another", 5)
+    assert await membership.heartbeat() == NodeIdConflict(0, "another", 5)
     assert membership.lives("incarnation 1")
     assert not membership.lives("another")
 
@@ -248,8 +248,8 @@ async def test_whoever_lost_its_node_id_is_told_that_it_has_no_roles_any_more() 
     """It was silent for so long that another broker took the id: waiting members are let go."""
     membership, sequencer = await membership_of(0, member(0), session_timeout_ms=20)
     told: list[bool] = []
-    membership.on_change(lambda: told.append(membership.is_heard))
-    sequencer.answer = NodeIdTaken(0, "another incarnation", 1)
+    membership.on_change(lambda: told.append(membership.is_session_live))
+    sequencer.answer = NodeIdConflict(0, "another incarnation", 1)
     heartbeats = asyncio.create_task(membership.run(5))
     await until(lambda: bool(told))
     heartbeats.cancel()

@@ -6,7 +6,7 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 
 
 def never() -> None:

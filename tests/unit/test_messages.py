@@ -1,11 +1,14 @@
 """Messages of all APIs that are offered: requests are read as kio reads them, answers are what kio
 reads back; and what no frame may do to the reader."""
 
+import dataclasses
 import resource
 import struct
+import types
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_args, get_origin, get_type_hints, is_typeddict
 from uuid import UUID, uuid4
 
 import pytest
@@ -14,61 +17,109 @@ from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map
 from kio.serial import entity_reader
 
-from bucketlog.wire.frames import MalformedRequestError
-from metadata.view import View
-from stateless_broker.epochs.end import EpochEnd
-from stateless_broker.fetch.reading import RangeReader
-from stateless_broker.handlers.routes import Parts, make_dispatcher
-from stateless_broker.network import message_reader
-from stateless_broker.network.dispatch import Api
-from stateless_broker.network.message_reader import LONGEST_MS
-from stateless_broker.network.messages import Values, is_flexible, write_message
-from stateless_broker.settings import BrokerSettings
-from tests.scenarios.frames import Corpus, frames
-from tests.wire_client import API_KEYS, build, decode_response, encode_entity, request_schema
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.api_messages import ApiMessages, RequestT
+from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.log_format.wire.messages.delete_topics import DELETE_TOPICS
+from bucketlog.log_format.wire.messages.find_coordinator import (
+    FIND_COORDINATOR,
+    FindCoordinatorResponse,
+)
+from bucketlog.log_format.wire.messages.init_producer_id import (
+    INIT_PRODUCER_ID,
+    InitProducerIdResponse,
+)
+from bucketlog.log_format.wire.messages.join_group import JOIN_GROUP
+from bucketlog.log_format.wire.messages.list_offsets import LIST_OFFSETS
+from bucketlog.log_format.wire.messages.metadata import METADATA, MetadataRequest, MetadataResponse
+from bucketlog.log_format.wire.messages.offset_commit import OFFSET_COMMIT
+from bucketlog.log_format.wire.messages.offset_fetch import OFFSET_FETCH, OffsetFetchRequest
+from bucketlog.log_format.wire.served_versions import OWN_CODECS, SERVED_VERSIONS
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.assembly.broker_parts import (
+    BrokerParts,
+    ClusterParts,
+    ServedLog,
+    Storage,
+)
+from bucketlog.stateless_broker.assembly.routes import make_routes
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.fetch.reading import RangeReader
+from bucketlog.stateless_broker.network import message_reader
+from bucketlog.stateless_broker.network.dispatch import Api, Dispatcher, Request
+from bucketlog.stateless_broker.network.message_reader import LONGEST_MS
+from bucketlog.stateless_broker.network.messages import is_flexible, write_message
+from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.supervision import Supervision
+from tests.models.frames import Corpus, frames
+from tests.rigs.wire_client import build, decode_response, encode_entity, request_schema
 
-OWN_CODEC = (0, 1)
 ITEMS_MAX = 10_000
 
 
-def read_message(api_key: int, version: int, frame: memoryview, at: int) -> Any:
-    return message_reader.read_message(api_key, version, frame, at, items_max=ITEMS_MAX)
-
-
-def offered() -> dict[int, Api]:
+def offered() -> Dispatcher:
     """What the broker's dispatcher has; nothing here is asked anything."""
     nothing = cast(Any, None)
     settings = BrokerSettings(bucket_url="memory://t", redis_url="redis://t")
-    parts = Parts(
+    membership = cast(Any, SimpleNamespace(me=SimpleNamespace(node_id=0)))
+    parts = BrokerParts(
         settings=settings,
-        view=View(),
-        reader=RangeReader.of(nothing, nothing, settings),
-        sequencer=nothing,
-        intake=cast(Any, SimpleNamespace(add=None, given_up=None)),
-        groups=cast(
-            Any,
-            SimpleNamespace(
-                catch_up=None, catch_up_for_certain=None, coordinator=None, offsets=None
-            ),
-        ),
-        membership=cast(Any, SimpleNamespace(me=SimpleNamespace(node_id=0))),
-        watchers=nothing,
-        supervisor=nothing,
-        health=nothing,
-        end=EpochEnd(1),
+        storage=Storage(nothing, nothing, nothing, RangeReader.of(nothing, nothing, settings)),
+        cluster=ClusterParts(nothing, membership, nothing),
+        log=ServedLog(View(), nothing, cast(Any, SimpleNamespace(add=None, given_up=None))),
+        supervision=Supervision(nothing, nothing, nothing),
         now_ms=lambda: 0,
         new_uuid=uuid4,
     )
-    return dict(make_dispatcher(parts).apis)
+    names = ("catch_up", "catch_up_for_certain", "coordinator", "offsets")
+    groups = cast(Any, SimpleNamespace(**dict.fromkeys(names)))
+    dispatcher = Dispatcher(supervisor=nothing, request_items_max=ITEMS_MAX)
+    dispatcher.serve(make_routes(parts, groups, EpochEnd(1)))
+    return dispatcher
 
 
-def messages() -> list[tuple[str, int]]:
-    return [
-        (api_key_map[api.key], version)
-        for api in offered().values()
-        for version in range(api.min_version, api.max_version + 1)
-        if api.key not in OWN_CODEC
-    ]
+OFFERED = offered()
+MESSAGES = {key: api.messages for key, api in OFFERED.apis.items()}
+EVERY_VERSION = [
+    pytest.param(key, version, id=f"{key.message_name}-{version}")
+    for key in MESSAGES
+    for version in SERVED_VERSIONS[key].each()
+]
+
+
+def read_message(
+    messages: ApiMessages[RequestT, Any], version: int, frame: memoryview, at: int
+) -> RequestT:
+    return message_reader.read_message(messages, version, frame, at, items_max=ITEMS_MAX)
+
+
+def check_same(message: object, expected: object) -> None:
+    """All fields of kio's `expected` are read, and all others have their default."""
+    if isinstance(expected, tuple):
+        assert isinstance(message, tuple)
+        for one, other in zip(message, expected, strict=True):
+            check_same(one, other)
+    elif dataclasses.is_dataclass(expected):
+        assert dataclasses.is_dataclass(message)
+        unread = {field.name: field.default for field in dataclasses.fields(message)}
+        for field in dataclasses.fields(expected):
+            del unread[field.name]
+            check_same(getattr(message, field.name), getattr(expected, field.name))
+        assert {name: getattr(message, name) for name in unread} == unread
+    else:
+        assert message == expected
+
+
+def test_all_that_is_served_has_a_handler_and_a_module() -> None:
+    assert set(OFFERED.apis) == set(SERVED_VERSIONS) - OWN_CODECS
+    assert set(OFFERED.versions) == set(SERVED_VERSIONS)
+
+
+def test_api_keys_are_kafkas() -> None:
+    assert {key.value: key.name.lower() for key in ApiKey} == api_key_map
+    for key in SERVED_VERSIONS:
+        schema = load_request_schema(key, SERVED_VERSIONS[key].last)
+        assert schema.__name__ == f"{key.message_name}Request"
 
 
 def body_of(request: bytes, flexible: bool) -> int:
@@ -76,46 +127,48 @@ def body_of(request: bytes, flexible: bool) -> int:
     return 10 + max(int(length), 0) + flexible
 
 
-@pytest.mark.parametrize(("name", "version"), messages())
-def test_requests_are_read_as_kio_reads_them(name: str, version: int) -> None:
-    (request,) = Corpus({name: (version, version)}, "topic").requests
-    key = API_KEYS[name]
+@pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
+def test_requests_are_read_as_kio_reads_them(key: ApiKey, version: int) -> None:
+    (request,) = Corpus({key: (version, version)}, "topic").requests
+    messages = MESSAGES[key]
     at = body_of(request, is_flexible(key, version))
     expected, size = entity_reader(load_request_schema(key, version))(request, at)
     assert at + size == len(request)
-    assert read_message(key, version, memoryview(request), at) == expected
+    check_same(read_message(messages, version, memoryview(request), at), expected)
 
 
-@pytest.mark.parametrize(("name", "version"), messages())
-def test_no_cut_request_is_read(name: str, version: int) -> None:
-    (request,) = Corpus({name: (version, version)}, "topic").requests
-    key = API_KEYS[name]
+@pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
+def test_no_cut_request_is_read(key: ApiKey, version: int) -> None:
+    (request,) = Corpus({key: (version, version)}, "topic").requests
+    messages = MESSAGES[key]
     at = body_of(request, is_flexible(key, version))
     for end in range(at, len(request)):
         with pytest.raises(MalformedRequestError):
-            read_message(key, version, memoryview(request)[:end], at)
+            read_message(messages, version, memoryview(request)[:end], at)
 
 
 def test_nothing_but_malformed_comes_of_mutated_requests() -> None:
-    corpus = Corpus({name: (version, version) for name, version in messages()}, "topic")
+    served = [(key, version) for key in MESSAGES for version in SERVED_VERSIONS[key].each()]
+    corpus = Corpus({}, "topic")
     corpus.requests += [
         request
-        for name, version in messages()
-        for request in Corpus({name: (version, version)}, "topic").requests
+        for key, version in served
+        for request in Corpus({key: (version, version)}, "topic").requests
     ]
-    known = set(messages())
+    known = set(served)
     read = refused = 0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for frame in frames(corpus, 20_000, seed=11):
         payload = frame.data[4:]
         if len(payload) < 10:
             continue
-        key, version = struct.unpack_from(">hh", payload)
-        if (api_key_map.get(key, ""), version) not in known:
+        number, version = struct.unpack_from(">hh", payload)
+        if (number, version) not in known:
             continue
+        key = ApiKey(number)
         at = body_of(payload, is_flexible(key, version))
         try:
-            read_message(key, version, memoryview(payload), min(at, len(payload)))
+            read_message(MESSAGES[key], version, memoryview(payload), min(at, len(payload)))
             read += 1
         except MalformedRequestError:
             refused += 1
@@ -129,33 +182,31 @@ def test_nothing_but_malformed_comes_of_mutated_requests() -> None:
 def test_a_count_that_the_frame_does_not_hold_is_refused(count: int) -> None:
     body = struct.pack(">i", count) + b"\0\1t" * 5
     with pytest.raises(MalformedRequestError):
-        read_message(API_KEYS["metadata"], 1, memoryview(body), 0)
+        read_message(METADATA, 1, memoryview(body), 0)
 
 
 def test_all_items_of_a_request_are_counted_together() -> None:
     topic = {"name": "t", "partition_indexes": (1, 2, 3)}
-    schema = request_schema("offset_fetch", 5)
+    schema = request_schema(ApiKey.OFFSET_FETCH, 5)
     body = encode_entity(build(schema, {"group_id": "g", "topics": [topic, topic]}))
 
-    def read(items_max: int) -> Any:
-        key, frame = API_KEYS["offset_fetch"], memoryview(body)
-        return message_reader.read_message(key, 5, frame, 0, items_max=items_max)
+    def read(items_max: int) -> OffsetFetchRequest:
+        frame = memoryview(body)
+        return message_reader.read_message(OFFSET_FETCH, 5, frame, 0, items_max=items_max)
 
-    assert len(read(8).topics) == 2
+    assert len(read(8).topics or ()) == 2
     with pytest.raises(MalformedRequestError, match="request_items_max"):
         read(7)
 
 
 def test_null_where_it_may_not_be_is_refused() -> None:
     with pytest.raises(MalformedRequestError, match="null"):
-        read_message(API_KEYS["metadata"], 0, memoryview(struct.pack(">i", -1)), 0)
-    assert (
-        read_message(API_KEYS["metadata"], 1, memoryview(struct.pack(">i", -1)), 0).topics is None
-    )
+        read_message(METADATA, 0, memoryview(struct.pack(">i", -1)), 0)
+    assert read_message(METADATA, 1, memoryview(struct.pack(">i", -1)), 0).topics is None
 
 
 def test_unknown_tagged_fields_are_skipped() -> None:
-    schema = request_schema("metadata", 9)
+    schema = request_schema(ApiKey.METADATA, 9)
     values = {
         "topics": [{"name": "t"}],
         "include_cluster_authorized_operations": True,
@@ -164,18 +215,17 @@ def test_unknown_tagged_fields_are_skipped() -> None:
     body = encode_entity(build(schema, values))
     assert body.endswith(b"\0")
     tagged = body[:-1] + b"\x02" + b"\x63\x03abc" + b"\x64\x00"
-    message = read_message(API_KEYS["metadata"], 9, memoryview(tagged), 0)
-    assert message == build(schema, values)
+    check_same(read_message(METADATA, 9, memoryview(tagged), 0), build(schema, values))
     with pytest.raises(MalformedRequestError):
-        read_message(API_KEYS["metadata"], 9, memoryview(tagged[:-3]), 0)
+        read_message(METADATA, 9, memoryview(tagged[:-3]), 0)
 
 
 def test_milliseconds_and_ids() -> None:
-    schema = request_schema("delete_topics", 6)
+    schema = request_schema(ApiKey.DELETE_TOPICS, 6)
     topic_id = UUID(int=77)
     topics = [{"name": None, "topic_id": topic_id}, {"name": "t", "topic_id": None}]
     body = encode_entity(build(schema, {"topics": topics, "timeout": 12_345}))
-    message = read_message(API_KEYS["delete_topics"], 6, memoryview(body), 0)
+    message = read_message(DELETE_TOPICS, 6, memoryview(body), 0)
     assert message.timeout == timedelta(milliseconds=12_345)
     assert [(topic.name, topic.topic_id) for topic in message.topics] == [
         (None, topic_id),
@@ -189,7 +239,7 @@ def test_milliseconds_and_ids() -> None:
 )
 def test_a_time_of_64_bits_is_as_long_as_can_be(sent_ms: int, read_ms: int) -> None:
     body = struct.pack(">h1sih1sqi", 1, b"g", 5, 1, b"m", sent_ms, 0)
-    message = read_message(API_KEYS["offset_commit"], 2, memoryview(body), 0)
+    message = read_message(OFFSET_COMMIT, 2, memoryview(body), 0)
     assert message.retention_time == timedelta(milliseconds=read_ms)
 
 
@@ -197,64 +247,145 @@ def test_bytes_may_not_be_null() -> None:
     head = b"\0\1g" + struct.pack(">i", 10_000) + b"\0\0" + b"\0\1c"
     protocol = struct.pack(">ih5s", 1, 5, b"range")
     good = head + protocol + struct.pack(">i2s", 2, b"ok")
-    message = read_message(API_KEYS["join_group"], 0, memoryview(good), 0)
+    message = read_message(JOIN_GROUP, 0, memoryview(good), 0)
     assert message.protocols[0].metadata == b"ok"
     null = head + protocol + struct.pack(">i", -1)
     with pytest.raises(MalformedRequestError, match="null"):
-        read_message(API_KEYS["join_group"], 0, memoryview(null), 0)
+        read_message(JOIN_GROUP, 0, memoryview(null), 0)
 
 
-LIST_OFFSETS: Values = {
-    "topics": [
-        {
-            "name": "t",
-            "partitions": [
-                {
-                    "partition_index": 3,
-                    "error_code": ErrorCode.none,
-                    "timestamp": -1,
-                    "offset": 2**40,
-                    "leader_epoch": 0,
-                }
-            ],
-        }
-    ]
+def decoded(key: ApiKey, version: int, body: bytes) -> Any:
+    """Of kio: every byte must be used."""
+    tags = b"\0" if is_flexible(key, version) and key is not ApiKey.API_VERSIONS else b""
+    return decode_response(key, version, b"\0\0\0\x07" + tags + body)[1]
+
+
+def filled(typed_dict: Any) -> dict[str, Any]:
+    """A response with a value for every field of every version."""
+    return {name: value_of(hint) for name, hint in get_type_hints(typed_dict).items()}
+
+
+def value_of(hint: Any) -> Any:
+    if get_origin(hint) is types.UnionType:
+        hint = get_args(hint)[0]
+    if get_origin(hint) is Sequence:
+        return [value_of(get_args(hint)[0])]
+    return filled(hint) if is_typeddict(hint) else VALUES[hint]
+
+
+VALUES: dict[type, object] = {
+    bool: True,
+    bytes: b"bytes",
+    ErrorCode: ErrorCode.invalid_request,
+    int: 3,
+    str: "text",
+    timedelta: timedelta(milliseconds=5),
+    UUID: UUID(int=5),
 }
 
 
-@pytest.mark.parametrize("version", range(1, 9))
-def test_answers(version: int) -> None:
-    name, key = "list_offsets", API_KEYS["list_offsets"]
-    body = write_message(key, version, LIST_OFFSETS)
-    header = b"\0\0\0\x07" + (b"\0" if is_flexible(key, version) else b"")
-    _, response = decode_response(name, version, header + body)
-    row = response.topics[0].partitions[0]
-    assert (row.partition_index, row.offset) == (3, 2**40)
+def structures(response: Any) -> Iterator[dict[str, Any]]:
+    """The response and all structures in it."""
+    yield response
+    for value in response.values():
+        if isinstance(value, list) and isinstance(value[0], dict):
+            yield from structures(value[0])
+
+
+def check_answered(answer: Any, values: Any) -> None:
+    """All fields that the version has are as they were given."""
+    if isinstance(values, list):
+        assert len(answer) == len(values)
+        for one, other in zip(answer, values, strict=True):
+            check_answered(one, other)
+    elif isinstance(values, dict):
+        for field in dataclasses.fields(answer):
+            check_answered(getattr(answer, field.name), values[field.name])
+    else:
+        assert answer == values
+
+
+@pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
+def test_a_response_with_all_fields_is_written_in_every_version(key: ApiKey, version: int) -> None:
+    messages = MESSAGES[key]
+    values = filled(messages.response)
+    check_answered(decoded(key, version, write_message(messages, version, values)), values)
+
+
+@pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
+def test_an_unknown_field_is_refused_wherever_it_is_written(key: ApiKey, version: int) -> None:
+    messages = MESSAGES[key]
+    sound = write_message(messages, version, filled(messages.response))
+    refused = 0
+    for number in range(len([*structures(filled(messages.response))])):
+        values = filled(messages.response)
+        planted = [*structures(values)][number]
+        planted["no_such_field"] = 1
+        try:
+            assert write_message(messages, version, values) == sound  # the version lacks it whole
+        except TypeError as error:
+            assert "has no field 'no_such_field'" in str(error)  # noqa: PT017 - either may happen
+            refused += 1
+    answer = decoded(key, version, sound)
+    assert refused == structures_in(answer)
+
+
+def structures_in(answer: Any) -> int:
+    return 1 + sum(
+        structures_in(value[0])
+        for field in dataclasses.fields(answer)
+        if isinstance(value := getattr(answer, field.name), tuple)
+        and value
+        and dataclasses.is_dataclass(value[0])
+    )
+
+
+def test_a_misspelt_field_is_refused() -> None:
+    misspelt: InitProducerIdResponse = {"producer_idd": 7}  # type: ignore[typeddict-item]  # mypy sees it, too
+    with pytest.raises(TypeError, match=r"'producer_idd'; did you mean 'producer_id'\?"):
+        write_message(INIT_PRODUCER_ID, 5, misspelt)
+
+
+def test_a_field_that_a_version_needs_is_not_left_out() -> None:
+    old: FindCoordinatorResponse = {"error_code": ErrorCode.none}
+    with pytest.raises(TypeError, match="coordinators"):
+        write_message(FIND_COORDINATOR, 4, old)
+
+
+def test_a_misspelt_field_of_a_request_is_seen_by_mypy() -> None:
+    body = encode_entity(build(request_schema(ApiKey.METADATA, 0), {"topics": []}))
+    message = read_message(METADATA, 0, memoryview(body), 0)
+    assert message.topics == ()
+    with pytest.raises(AttributeError):
+        message.topicss  # type: ignore[attr-defined]  # noqa: B018 - mypy sees it
+
+
+def test_a_handler_of_another_api_is_seen_by_mypy() -> None:
+    async def handler(request: Request, message: MetadataRequest) -> MetadataResponse:
+        return {"brokers": [], "topics": []}
+
+    assert Api(METADATA, handler).key is ApiKey.METADATA
+    assert Api(LIST_OFFSETS, handler).key is ApiKey.LIST_OFFSETS  # type: ignore[arg-type]  # mypy sees it
 
 
 def test_a_version_leaves_out_what_it_lacks_and_fills_in_what_nobody_gave() -> None:
-    old = write_message(API_KEYS["metadata"], 0, METADATA)
-    _, response = decode_response("metadata", 0, b"\0\0\0\x07" + old)
-    assert [topic.name for topic in response.topics] == ["t"]
-    new = write_message(API_KEYS["metadata"], 12, METADATA)
-    _, response = decode_response("metadata", 12, b"\0\0\0\x07\0" + new)
-    assert response.cluster_id == "c"
-    assert response.throttle_time == timedelta(0)
-    assert response.topics[0].topic_id == UUID(int=5)
-
-
-METADATA: Values = {
-    "brokers": [{"node_id": 1, "host": "h", "port": 9, "rack": None}],
-    "cluster_id": "c",
-    "controller_id": 1,
-    "topics": [
-        {
-            "error_code": ErrorCode.none,
-            "name": "t",
-            "topic_id": UUID(int=5),
-            "is_internal": False,
-            "partitions": [],
-        }
-    ],
-    "no such field": 1,
-}
+    values: MetadataResponse = {
+        "brokers": [{"node_id": 1, "host": "h", "port": 9, "rack": None}],
+        "cluster_id": "c",
+        "controller_id": 1,
+        "topics": [
+            {
+                "error_code": ErrorCode.none,
+                "name": "t",
+                "topic_id": UUID(int=5),
+                "is_internal": False,
+                "partitions": [],
+            }
+        ],
+    }
+    old = decoded(ApiKey.METADATA, 0, write_message(METADATA, 0, values))
+    assert [topic.name for topic in old.topics] == ["t"]
+    new = decoded(ApiKey.METADATA, 12, write_message(METADATA, 12, values))
+    assert new.cluster_id == "c"
+    assert new.throttle_time == timedelta(0)
+    assert new.topics[0].topic_id == UUID(int=5)

@@ -3,16 +3,22 @@
 import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
-from bucketlog.errors import SequencerLostError, SequencerUnavailableError
-from bucketlog.model import SegmentId, TopicId, TopicPartition, WriterId
-from metadata.sequencer.client import Sequencer
-from metadata.sequencer.requests import OverdueReason, OverdueWriter
-from stateless_broker.duties.sealing import Closed, OverdueWatch, Sealer
-from stateless_broker.epochs.end import EpochEnd
+from bucketlog.log_format.errors import SequencerLostError, SequencerUnavailableError
+from bucketlog.log_format.model import SegmentId, TopicId, TopicIdPartition, WriterId
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import OverdueReason, OverdueWriter
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.epochs.sealing import (
+    OverdueLimits,
+    OverdueWatch,
+    SealedChain,
+    Sealer,
+)
 
 A, B, OWN = WriterId("a"), WriterId("b"), WriterId("own")
-PARTITION = TopicPartition(TopicId(bytes(16)), 0)
+PARTITION = TopicIdPartition(TopicId(bytes(16)), 0)
 
 
 def overdue(*writers: WriterId) -> list[OverdueWriter]:
@@ -36,6 +42,8 @@ class Rounds(Sequencer):
     def __init__(self, rounds: Sequence[Round]) -> None:
         self.rounds = list(rounds)
         self.over = asyncio.Event()
+        self.now_s = 100.0
+        """The event loop's time, which only late answers move."""
 
     async def overdue(self, epoch: int, **_: int) -> list[OverdueWriter]:
         if not self.rounds:
@@ -45,7 +53,7 @@ class Rounds(Sequencer):
         if isinstance(told, Exception):
             raise told
         if isinstance(told, Late):
-            await asyncio.sleep(told.seconds)
+            self.now_s += told.seconds
             return told.told
         return told
 
@@ -55,10 +63,10 @@ class Closes(Sealer):
         self.closed: list[SegmentId] = []
         self._gate = gate
 
-    async def close(self, first: SegmentId) -> Closed:
+    async def close(self, first: SegmentId) -> SealedChain:
         self.closed.append(first)
         await self._gate.wait()
-        return Closed(first.seq, [PARTITION])
+        return SealedChain(first.seq, [PARTITION])
 
 
 class Watched:
@@ -75,7 +83,7 @@ class Watched:
         self.gate = asyncio.Event()
         self.sealer = Closes(self.gate)
         self.end = EpochEnd(1)
-        self.stamps: list[TopicPartition] = []
+        self.stamps: list[TopicIdPartition] = []
         self.begun: list[tuple[int, str]] = []
         self._places = places or {}
         self._total = len(rounds)
@@ -87,9 +95,7 @@ class Watched:
             place_in_line=lambda writer: self._places.get(writer, 0),
             is_own=lambda writer: writer == OWN,
             request_stamps=self.stamps.extend,
-            silent_ms=silent_ms,
-            pending_ms=1,
-            round_ms=0,
+            limits=OverdueLimits(silent_ms=silent_ms, pending_ms=1, round_ms=0),
         )
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
@@ -101,7 +107,8 @@ class Watched:
             self.gate.set()
         running = asyncio.create_task(self.watch.run(self.spawn))
         over = asyncio.create_task(self.sequencer.over.wait())
-        await asyncio.wait([running, over], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        with patch.object(asyncio.get_running_loop(), "time", lambda: self.sequencer.now_s):
+            await asyncio.wait([running, over], return_when=asyncio.FIRST_COMPLETED)
         assert running.done() or over.done()
         for task in (running, over):
             task.cancel()

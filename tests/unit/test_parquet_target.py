@@ -6,19 +6,29 @@ from typing import Any
 
 import pytest
 
-from bucketlog.errors import BucketUnavailableError, ConfigurationError, CorruptObjectError
-from spark_jobs.parquet_target import CLAIM, SUCCESS, Target, parse_target, replacing
-from spark_jobs.parquet_writing import (
+from bucketlog.log_format.errors import (
+    BucketUnavailableError,
+    ConfigurationError,
+    CorruptObjectError,
+)
+from bucketlog.log_reader.parquet_target import (
+    CLAIM,
+    SUCCESS,
+    ReplayTarget,
+    parse_target,
+    replacing,
+)
+from bucketlog.log_reader.parquet_writing import (
+    FileRecords,
     ParquetSettings,
     TaskName,
-    Written,
     chosen_columns,
     write_task,
 )
-from spark_jobs.replay_plan import ReplayPlan, plan_replay, replay_options
-from tests.written_log import WrittenLog, some_records
-from tiered_storage.backends.file import FileBucket
-from tiered_storage.bucket import SyncBucket
+from bucketlog.log_reader.replay_plan import ReplayPlan, plan_replay, replay_options
+from bucketlog.tiered_storage.backends.file import FileBucket
+from bucketlog.tiered_storage.bucket import SyncBucket
+from tests.rigs.written_log import WrittenLog, some_records
 
 STRANGER = "notes/contract.pdf"
 
@@ -42,7 +52,7 @@ def plan_of(folder: Path, topics: str = "orders,refunds") -> ReplayPlan:
     return plan_replay(replay_options({"path": str(folder), "subscribe": topics}))
 
 
-def write(plan: ReplayPlan, target: SyncBucket, job: str) -> list[Written]:
+def write(plan: ReplayPlan, target: SyncBucket, job: str) -> list[FileRecords]:
     settings = ParquetSettings()
     columns = chosen_columns(None, settings, include_headers=False)
     source = plan.open_source()
@@ -59,12 +69,12 @@ def write(plan: ReplayPlan, target: SyncBucket, job: str) -> list[Written]:
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Target:
+def target(tmp_path: Path) -> ReplayTarget:
     return parse_target(str(tmp_path / "lake"), source=str(tmp_path / "bucket"))
 
 
 @pytest.fixture
-def opened(target: Target) -> Iterator[FileBucket]:
+def opened(target: ReplayTarget) -> Iterator[FileBucket]:
     bucket = FileBucket(Path(target.location.path))
     yield bucket
     bucket.close()
@@ -75,7 +85,7 @@ def keys_of(bucket: SyncBucket) -> list[str]:
 
 
 def replayed(
-    target: Target,
+    target: ReplayTarget,
     plan: ReplayPlan,
     *,
     job: str = "job",
@@ -90,7 +100,7 @@ def replayed(
 
 
 def test_success_stands_beside_verified_files(
-    folder: Path, target: Target, opened: FileBucket
+    folder: Path, target: ReplayTarget, opened: FileBucket
 ) -> None:
     partitions = replayed(target, plan_of(folder))
     assert [part.records for part in partitions] == [60] * 4
@@ -98,21 +108,21 @@ def test_success_stands_beside_verified_files(
     assert len(keys_of(opened)) == 5
 
 
-def lose_one(bucket: SyncBucket, written: list[Written]) -> None:
+def lose_one(bucket: SyncBucket, written: list[FileRecords]) -> None:
     bucket.delete([written[0].file])
 
 
-def truncate(bucket: SyncBucket, written: list[Written]) -> None:
+def truncate(bucket: SyncBucket, written: list[FileRecords]) -> None:
     data = bytes(bucket.get(written[0].file).data)
     bucket.delete([written[0].file])
     assert bucket.create(written[0].file, [data[:-1] + b"x"])
 
 
-def tell_too_few(bucket: SyncBucket, written: list[Written]) -> list[Written]:
+def tell_too_few(bucket: SyncBucket, written: list[FileRecords]) -> list[FileRecords]:
     return [written[0]._replace(records=written[0].records - 1), *written[1:]]
 
 
-def forget_a_task(bucket: SyncBucket, written: list[Written]) -> list[Written]:
+def forget_a_task(bucket: SyncBucket, written: list[FileRecords]) -> list[FileRecords]:
     bucket.delete([written[0].file])
     return written[1:]
 
@@ -127,7 +137,7 @@ def forget_a_task(bucket: SyncBucket, written: list[Written]) -> list[Written]:
     ],
 )
 def test_what_does_not_come_to_what_was_promised_is_no_success(
-    folder: Path, target: Target, opened: FileBucket, spoil: Any, message: str
+    folder: Path, target: ReplayTarget, opened: FileBucket, spoil: Any, message: str
 ) -> None:
     with pytest.raises(CorruptObjectError, match=message):
         replayed(target, plan_of(folder), spoil=spoil)
@@ -135,7 +145,7 @@ def test_what_does_not_come_to_what_was_promised_is_no_success(
 
 
 def test_old_files_go_once_the_new_ones_are_complete(
-    folder: Path, target: Target, opened: FileBucket
+    folder: Path, target: ReplayTarget, opened: FileBucket
 ) -> None:
     replayed(target, plan_of(folder, "orders"))
     before = keys_of(opened)
@@ -143,7 +153,7 @@ def test_old_files_go_once_the_new_ones_are_complete(
         replayed(target, plan_of(folder, "refunds"))
     assert keys_of(opened) == before
 
-    def look(bucket: SyncBucket, _: list[Written]) -> None:
+    def look(bucket: SyncBucket, _: list[FileRecords]) -> None:
         assert set(before) - {SUCCESS} <= set(keys_of(bucket))  # nothing old has gone yet
 
     replayed(target, plan_of(folder, "refunds"), job="new", overwrite=True, spoil=look)
@@ -151,7 +161,7 @@ def test_old_files_go_once_the_new_ones_are_complete(
 
 
 def test_a_replay_that_fails_leaves_the_old_files(
-    folder: Path, target: Target, opened: FileBucket
+    folder: Path, target: ReplayTarget, opened: FileBucket
 ) -> None:
     replayed(target, plan_of(folder, "refunds"))
     before = keys_of(opened)
@@ -161,7 +171,7 @@ def test_a_replay_that_fails_leaves_the_old_files(
 
 
 def test_what_is_no_parquet_is_never_overwritten(
-    folder: Path, target: Target, opened: FileBucket
+    folder: Path, target: ReplayTarget, opened: FileBucket
 ) -> None:
     assert opened.create("letters/to-keep.txt", [b"dear"])
     with pytest.raises(ConfigurationError, match=r"to-keep\.txt', which is no Parquet"):
@@ -171,9 +181,9 @@ def test_what_is_no_parquet_is_never_overwritten(
 
 @pytest.mark.parametrize("stray", ["topic=orders/partition=0/part-stray.parquet", STRANGER])
 def test_what_somebody_else_puts_there_fails_the_replay_and_stays(
-    folder: Path, target: Target, opened: FileBucket, stray: str
+    folder: Path, target: ReplayTarget, opened: FileBucket, stray: str
 ) -> None:
-    def add_one(bucket: SyncBucket, _: list[Written]) -> None:
+    def add_one(bucket: SyncBucket, _: list[FileRecords]) -> None:
         assert bucket.create(stray, [b"precious"])
 
     with pytest.raises(CorruptObjectError, match="no task wrote it"):
@@ -183,9 +193,9 @@ def test_what_somebody_else_puts_there_fails_the_replay_and_stays(
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_second_replay_is_refused_while_one_writes(
-    folder: Path, target: Target, opened: FileBucket, overwrite: bool
+    folder: Path, target: ReplayTarget, opened: FileBucket, overwrite: bool
 ) -> None:
-    def begin_another(_: SyncBucket, __: list[Written]) -> None:
+    def begin_another(_: SyncBucket, __: list[FileRecords]) -> None:
         before = keys_of(opened)
         with pytest.raises(ConfigurationError, match=f"another replay writes.*remove {CLAIM}"):
             replayed(target, plan_of(folder, "refunds"), job="second", overwrite=overwrite)
@@ -197,7 +207,7 @@ def test_a_second_replay_is_refused_while_one_writes(
 
 
 def test_of_two_that_list_an_empty_target_at_once_one_writes(
-    folder: Path, target: Target, opened: FileBucket, monkeypatch: pytest.MonkeyPatch
+    folder: Path, target: ReplayTarget, opened: FileBucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other has its claim in between the second one's listing and claim."""
     create = FileBucket.create
@@ -218,12 +228,12 @@ def test_of_two_that_list_an_empty_target_at_once_one_writes(
 
 
 def test_two_whose_claim_was_removed_do_each_other_no_harm(
-    folder: Path, target: Target, opened: FileBucket
+    folder: Path, target: ReplayTarget, opened: FileBucket
 ) -> None:
     """The second lists nothing, the first writes and ends; the second finds files of another."""
     plan = plan_of(folder)
 
-    def first_ends(bucket: SyncBucket, _: list[Written]) -> None:
+    def first_ends(bucket: SyncBucket, _: list[FileRecords]) -> None:
         bucket.delete([CLAIM, *[key for key in keys_of(bucket) if "-second." in key]])
         replayed(target, plan, job="first")
 
@@ -238,7 +248,7 @@ def test_two_whose_claim_was_removed_do_each_other_no_harm(
 @pytest.mark.parametrize("failure", [BucketUnavailableError("503 SlowDown"), KeyboardInterrupt()])
 def test_where_removing_the_old_files_fails_the_new_ones_stay(
     folder: Path,
-    target: Target,
+    target: ReplayTarget,
     opened: FileBucket,
     monkeypatch: pytest.MonkeyPatch,
     failure: BaseException,
@@ -263,7 +273,7 @@ def test_where_removing_the_old_files_fails_the_new_ones_stay(
 
 
 def test_where_success_cannot_be_put_the_new_files_stay(
-    folder: Path, target: Target, opened: FileBucket, monkeypatch: pytest.MonkeyPatch
+    folder: Path, target: ReplayTarget, opened: FileBucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replayed(target, plan_of(folder))
     old = [key for key in keys_of(opened) if key != SUCCESS]
@@ -283,7 +293,7 @@ def test_where_success_cannot_be_put_the_new_files_stay(
 
 
 def test_a_kill_anywhere_leaves_all_of_the_old_or_all_of_the_new(
-    folder: Path, target: Target, opened: FileBucket, monkeypatch: pytest.MonkeyPatch
+    folder: Path, target: ReplayTarget, opened: FileBucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is there is looked at after every step, each of which may be the last."""
     replayed(target, plan_of(folder))

@@ -8,22 +8,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bucketlog.errors import ConfigurationError, InvalidDataError
-from bucketlog.wire.records import Record
-from spark_jobs.parquet_target import is_target, parse_target
-from spark_jobs.parquet_writing import (
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.log_reader.parquet_target import is_target, parse_target
+from bucketlog.log_reader.parquet_writing import (
+    FileRecords,
     ParquetSettings,
     TaskName,
-    Written,
     chosen_columns,
     unpinned,
     write_task,
 )
-from spark_jobs.replay_plan import ReplayPlan, plan_replay, replay_options, smaller_tasks
-from tests.written_log import START_MS, WrittenLog, some_records
-from tiered_storage.backends.file import FileBucket
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import SyncBucket
+from bucketlog.log_reader.replay_plan import ReplayPlan, plan_replay, replay_options, smaller_tasks
+from bucketlog.tiered_storage.backends.file import FileBucket
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import SyncBucket
+from tests.rigs.written_log import START_MS, WrittenLog, some_records
 
 HOUR_MS = 3_600_000
 MIB = 1024 * 1024
@@ -55,7 +55,7 @@ def plan_of(folder: Path, topics: str = "orders,refunds", **options: str) -> Rep
 
 def write(
     plan: ReplayPlan, target: SyncBucket, settings: ParquetSettings = SETTINGS
-) -> list[Written]:
+) -> list[FileRecords]:
     columns = chosen_columns(None, settings, include_headers=False)
     with_source = plan.open_source()
     try:
@@ -161,8 +161,8 @@ def test_the_buffer_bounds_what_is_held_of_batches_cut_by_partition(tmp_path: Pa
     log = WrittenLog(FileBucket(tmp_path / "0"))
     log.create_topic("orders", 2)
     for at in range(40):
-        log.append("orders", 0, [Record(0, START_MS, None, bytes(1000)) for _ in range(900)])
-        log.append("orders", 1, [Record(0, START_MS, None, b"%d" % at)])
+        log.append("orders", 0, [DecodedRecord(0, START_MS, None, bytes(1000)) for _ in range(900)])
+        log.append("orders", 1, [DecodedRecord(0, START_MS, None, b"%d" % at)])
         log.flush()
     log.bucket.close()
     settings = replace(SETTINGS, buffer_bytes_max=4 * MIB, compression="none", row_group_rows=900)
@@ -272,7 +272,7 @@ def test_as_many_tasks_as_the_cores_can_share_evenly(
     count = len(plan_replay(options).tasks)
     assert count % 4
     assert len(plan_replay(options, cores=lambda: 4).tasks) == count
-    monkeypatch.setattr("spark_jobs.replay_plan.EVEN_BYTES_MIN", 1)
+    monkeypatch.setattr("bucketlog.log_reader.replay_plan.EVEN_BYTES_MIN", 1)
     assert len(plan_replay(options, cores=lambda: 4).tasks) % 4 == 0
 
 

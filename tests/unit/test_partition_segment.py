@@ -6,9 +6,19 @@ from collections.abc import Callable
 import pytest
 from crc32c import crc32c
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import TierRow, TopicId, TopicPartition
-from tests.partition_batches import (
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import TierRow, TopicId, TopicIdPartition
+from bucketlog.tiered_storage.block_index import BLOCK_BYTES
+from bucketlog.tiered_storage.partition_segment import (
+    HEADER,
+    PartitionSegmentIndex,
+    PartitionSegmentWriter,
+    check_partition_segment,
+    decode_index,
+    index_span,
+    walk_batches,
+)
+from tests.models.partition_batches import (
     NAME,
     PARTITION,
     WRITTEN_MS,
@@ -17,16 +27,6 @@ from tests.partition_batches import (
     joined,
     made,
     written,
-)
-from tiered_storage.block_index import BLOCK_BYTES
-from tiered_storage.partition_segment import (
-    HEADER,
-    PartitionSegmentIndex,
-    PartitionSegmentWriter,
-    check_partition_segment,
-    decode_index,
-    index_span,
-    walk_batches,
 )
 
 BATCHES = made(
@@ -97,8 +97,8 @@ def test_the_index_needs_its_whole_tail() -> None:
 def test_a_segment_is_believed_under_its_own_key_only() -> None:
     for there in (
         THERE._replace(start=100),
-        THERE._replace(partition=TopicPartition(PARTITION.topic_id, 4)),
-        THERE._replace(partition=TopicPartition(TopicId(b"u" * 16), 3)),
+        THERE._replace(partition=TopicIdPartition(PARTITION.topic_id, 4)),
+        THERE._replace(partition=TopicIdPartition(TopicId(b"u" * 16), 3)),
     ):
         with pytest.raises(CorruptObjectError, match="another partition's"):
             decode_index(there, DATA, len(DATA))
@@ -255,7 +255,7 @@ def test_a_damaged_segment_is_not_merged() -> None:
 
 def test_only_what_follows_and_is_the_same_partition_s_is_merged() -> None:
     batches = [DATA[16:INDEX_AT]]
-    other = PartitionSegmentWriter(TopicPartition(PARTITION.topic_id, 4), 0)
+    other = PartitionSegmentWriter(TopicIdPartition(PARTITION.topic_id, 4), 0)
     with pytest.raises(InvalidDataError, match="does not belong"):
         other.append_segment("k", INDEX, batches)
     late = PartitionSegmentWriter(PARTITION, 102)

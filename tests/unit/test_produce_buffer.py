@@ -7,20 +7,21 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.errors import SequencerError
-from bucketlog.model import TopicId, TopicPartition
-from bucketlog.wire.batch import read_header
-from metadata.facts import TopicCreated, encode_fact
-from metadata.sequencer.requests import ControlStatus, WantedTopicChange
-from stateless_broker.produce.produce_buffer import (
-    Outcome,
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.model import TopicId, TopicIdPartition
+from bucketlog.metadata.facts import TopicCreated, encode_fact
+from bucketlog.metadata.sequencer.requests import FactStatus, WantedTopicChange
+from bucketlog.stateless_broker.produce.produce_buffer import (
+    BatchOutcome,
     PendingBatch,
     PendingFact,
     ProduceBuffer,
 )
-from tests.wire_client import build_batch
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.wire_client import build_batch
 
-PARTITION = TopicPartition(TopicId(bytes(16)), 0)
+PARTITION = TopicIdPartition(TopicId(bytes(16)), 0)
 DATA = build_batch([(b"key", b"value")])
 
 
@@ -29,9 +30,9 @@ class Call:
     """A produce request: `answered` once it timed out."""
 
     answered: bool = False
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[BatchOutcome] = field(default_factory=list)
 
-    def settle(self, row: int, outcome: Outcome) -> None:
+    def settle(self, row: int, outcome: BatchOutcome) -> None:
         self.outcomes.append(outcome)
 
 
@@ -130,7 +131,7 @@ async def test_wait_sees_what_was_put_back() -> None:
     buffer = filled(batch())
     taken, _, _ = buffer.take(1 << 20)
     buffer.put_back(taken, [])
-    await asyncio.wait_for(buffer.wait(), 10)
+    await asyncio.wait_for(buffer.wait(), PATIENCE_S)
 
 
 async def test_wait_goes_on_where_all_was_dropped_before_it_woke() -> None:
@@ -177,7 +178,7 @@ async def test_takes_facts_in_order_and_no_more_than_asked() -> None:
 async def test_facts_that_nobody_waits_for_are_dropped() -> None:
     """But not those that were answered when they were reserved, and have come back."""
     gone, kept, answered = fact("t" * 100), fact(), fact()
-    answered.settle(ControlStatus.OK)
+    answered.settle(FactStatus.OK)
     gone.future.cancel()
     buffer = ProduceBuffer()
     for one in (gone, answered, kept):
@@ -194,11 +195,11 @@ async def test_facts_that_nobody_waits_for_are_dropped() -> None:
 
 async def test_a_fact_is_settled_once() -> None:
     settled, failed = fact(), fact()
-    settled.settle(ControlStatus.OK)
+    settled.settle(FactStatus.OK)
     settled.fail(SequencerError("too late"))
-    assert await settled.future is ControlStatus.OK
+    assert await settled.future is FactStatus.OK
     failed.fail(SequencerError("lost"))
-    failed.settle(ControlStatus.OK)
+    failed.settle(FactStatus.OK)
     assert isinstance(failed.future.exception(), SequencerError)
 
 
@@ -230,8 +231,8 @@ def test_a_copy_has_memory_of_its_own_and_the_same_call() -> None:
     copy = original.copy()
     copy.data[0] ^= 0xFF
     assert bytes(original.data) == DATA
-    copy.settle(Outcome(ErrorCode.none, 3))
-    assert call.outcomes == [Outcome(ErrorCode.none, 3)]
+    copy.settle(BatchOutcome(ErrorCode.none, 3))
+    assert call.outcomes == [BatchOutcome(ErrorCode.none, 3)]
     assert (copy.row, copy.partition, copy.header) == (
         original.row,
         original.partition,

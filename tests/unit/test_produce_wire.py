@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.wire import produce
-from bucketlog.wire.produce import PartitionRecords, PartitionResult
-from tests.wire_client import build, build_batch, decode_response, encode_entity, request_schema
+from bucketlog.log_format.wire import produce
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.produce import PartitionResult, ProducePartitionData
+from tests.rigs.wire_client import (
+    build,
+    build_batch,
+    decode_response,
+    encode_entity,
+    request_schema,
+)
 
 VERSIONS = range(produce.MIN_VERSION, produce.MAX_VERSION + 1)
 BATCH = build_batch([(b"key", b"value")])
@@ -15,7 +22,7 @@ BATCH = build_batch([(b"key", b"value")])
 
 def encoded(version: int, **values: Any) -> memoryview:
     """Something before the body: a body need not begin the frame."""
-    entity = build(request_schema("produce", version), values)
+    entity = build(request_schema(ApiKey.PRODUCE, version), values)
     return memoryview(b"header" + encode_entity(entity))
 
 
@@ -42,9 +49,9 @@ def test_requests(version: int) -> None:
     assert request.transactional_id == (None if version % 2 else "transaction")
     assert (request.acks, request.timeout_ms) == (-1, 12_345)
     assert request.partitions == [
-        PartitionRecords("first", 0, memoryview(BATCH)),
-        PartitionRecords("first", 2**31 - 1, None),
-        PartitionRecords("später", 7, memoryview(b"")),
+        ProducePartitionData("first", 0, memoryview(BATCH)),
+        ProducePartitionData("first", 2**31 - 1, None),
+        ProducePartitionData("später", 7, memoryview(b"")),
     ]
 
 
@@ -69,7 +76,7 @@ def test_responses(version: int) -> None:
     ]
     body = produce.write_response(version, results)
     header = b"\0\0\0\x07" + (b"\0" if version >= produce.FLEXIBLE_FROM else b"")
-    correlation_id, response = decode_response("produce", version, header + body)
+    correlation_id, response = decode_response(ApiKey.PRODUCE, version, header + body)
     assert correlation_id == 7
     assert [topic.name for topic in response.responses] == ["a", "b"]
     rows = [row for topic in response.responses for row in topic.partition_responses]
@@ -94,5 +101,7 @@ def test_responses(version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_empty_response(version: int) -> None:
     header = b"\0\0\0\x07" + (b"\0" if version >= produce.FLEXIBLE_FROM else b"")
-    _, response = decode_response("produce", version, header + produce.write_response(version, []))
+    _, response = decode_response(
+        ApiKey.PRODUCE, version, header + produce.write_response(version, [])
+    )
     assert response.responses == ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bucketlog.cli.main import main
 from bucketlog.cli.profiles import change, config_path, edited, read_profiles, shown
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 Capture = pytest.CaptureFixture[str]
 TEXT = """\

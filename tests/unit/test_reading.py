@@ -4,22 +4,22 @@ import asyncio
 
 import pytest
 
-from bucketlog.errors import BucketUnavailableError, CorruptObjectError
-from bucketlog.model import BatchIndex, SegmentId, TopicId, TopicPartition, WriterId
-from metadata.partition_log import PartitionLog, StoredRange
-from stateless_broker.fetch.read_ahead import ReadAhead
-from stateless_broker.fetch.reading import RANGES_AT_ONCE, RangeReader, ReadLimits
-from stateless_broker.fetch.segment_cache import SegmentCache
-from stateless_broker.health import Health
-from tests.rig import until
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import Body, Span, Suffix
-from tiered_storage.counting import CountingBucket
+from bucketlog.log_format.errors import BucketUnavailableError, CorruptObjectError
+from bucketlog.log_format.model import BatchIndex, SegmentId, TopicId, TopicIdPartition, WriterId
+from bucketlog.metadata.partition_log import PartitionLog, StoredRange
+from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
+from bucketlog.stateless_broker.fetch.reading import RANGES_AT_ONCE, RangeReader, ReadLimits
+from bucketlog.stateless_broker.fetch.segment_cache import SegmentCache
+from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.bucket import Body, Span, Suffix
+from bucketlog.tiered_storage.counting import CountingBucket
+from tests.rigs.broker_rig import until
 
 MIB = 1 << 20
-PARTITION = TopicPartition(TopicId(bytes(16)), 0)
+PARTITION = TopicIdPartition(TopicId(bytes(16)), 0)
 
 
 class Gated(ThreadedBucket):
@@ -173,7 +173,7 @@ async def test_those_who_catch_up_together_read_objects_whole(together: int, req
             asked = []
             for number in range(first, first + together):
                 ranges = logs[number].ranges(offset, MIB, at_least_one=True)
-                partition = TopicPartition(PARTITION.topic_id, number)
+                partition = TopicIdPartition(PARTITION.topic_id, number)
                 ahead.note(partition, logs[number], offset, ranges)
                 asked += ranges
             ahead.ask()
@@ -216,7 +216,7 @@ async def test_what_is_there_in_time_is_answered_up_to_the_first_that_is_not() -
     stuck = keys.object_key(ranges[3].object)
     reading.bucket.stuck.add(stuck)
     assert await reading.reader.read(ranges) == [reading.bytes_of(one) for one in ranges[:3]]
-    assert reading.health.is_degraded("reading")
+    assert reading.health.is_degraded(BrokerPart.READING)
     assert await reading.reader.read(ranges[2:]) == [reading.bytes_of(ranges[2])]
     with pytest.raises(BucketUnavailableError):
         await reading.reader.read(ranges[3:])

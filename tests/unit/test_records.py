@@ -10,11 +10,9 @@ from aiokafka.record.memory_records import MemoryRecords
 from crc32c import crc32c
 from kio.records.readers import read_batch
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.model import MAX_OFFSET
-from bucketlog.wire import scan
-from bucketlog.wire.arrow import decode_batches
-from bucketlog.wire.batch import (
+from bucketlog.log_format import scan
+from bucketlog.log_format.arrow import decode_batches
+from bucketlog.log_format.batch import (
     CRC_START,
     HEADER_LENGTH,
     Codec,
@@ -22,13 +20,15 @@ from bucketlog.wire.batch import (
     InvalidBatchError,
     read_header,
 )
-from bucketlog.wire.records import Header, Record, decode_records, encode_batch
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import MAX_OFFSET
+from bucketlog.log_format.records import DecodedRecord, Header, decode_records, encode_batch
 
 RECORDS = [
-    Record(40, 1_700_000_000_123, b"key", b"value", (Header("a", b"1"), Header("b", None))),
-    Record(41, 1_700_000_000_000, None, b"", ()),
-    Record(42, 1_700_000_009_999, b"", None, (Header("", b""),)),
-    Record(43, 1_700_000_000_500, b"k" * 200, b"v" * 100_000, ()),
+    DecodedRecord(40, 1_700_000_000_123, b"key", b"value", (Header("a", b"1"), Header("b", None))),
+    DecodedRecord(41, 1_700_000_000_000, None, b"", ()),
+    DecodedRecord(42, 1_700_000_009_999, b"", None, (Header("", b""),)),
+    DecodedRecord(43, 1_700_000_000_500, b"k" * 200, b"v" * 100_000, ()),
 ]
 
 
@@ -39,7 +39,7 @@ def test_aiokafka_reads_the_same_records(codec: Codec) -> None:
     assert theirs is not None
     assert theirs.validate_crc()
     assert [
-        Record(r.offset, r.timestamp, r.key, r.value, tuple(Header(*h) for h in r.headers))
+        DecodedRecord(r.offset, r.timestamp, r.key, r.value, tuple(Header(*h) for h in r.headers))
         for r in theirs
     ] == decode_records(batch, read_header(batch))
 
@@ -84,12 +84,12 @@ def test_log_append_time_is_the_batchs() -> None:
 @pytest.mark.parametrize("offsets", [[], [1, 1], [2, 1]])
 def test_offsets_must_ascend(offsets: list[int]) -> None:
     with pytest.raises(InvalidDataError):
-        encode_batch([Record(offset, 0, None, None) for offset in offsets])
+        encode_batch([DecodedRecord(offset, 0, None, None) for offset in offsets])
 
 
 def rebuilt(payload: bytes, *, count: int = 1, last_delta: int = 0, base_offset: int = 0) -> bytes:
     """A batch of codec none around `payload`, its CRC right."""
-    batch = bytearray(encode_batch([Record(0, 0, None, None)])[:HEADER_LENGTH]) + payload
+    batch = bytearray(encode_batch([DecodedRecord(0, 0, None, None)])[:HEADER_LENGTH]) + payload
     struct.pack_into(">qi", batch, 0, base_offset, len(batch) - 12)
     struct.pack_into(">i", batch, 23, last_delta)
     struct.pack_into(">i", batch, 57, count)
@@ -137,7 +137,9 @@ def test_impossible_records_are_refused_by_both_decoders(name: str) -> None:
 
 
 def test_a_timestamp_past_64_bits_is_refused() -> None:
-    batch = bytearray(encode_batch([Record(0, 2**62, None, None), Record(1, 0, None, None)]))
+    batch = bytearray(
+        encode_batch([DecodedRecord(0, 2**62, None, None), DecodedRecord(1, 0, None, None)])
+    )
     struct.pack_into(">q", batch, 27, -(2**62) - 1)
     struct.pack_into(">I", batch, 17, crc32c(memoryview(batch)[CRC_START:]))
     with pytest.raises(InvalidBatchError, match="timestamp"):
@@ -192,8 +194,8 @@ def test_without_numba_the_answer_is_the_same(monkeypatch: pytest.MonkeyPatch) -
 def test_where_no_cache_can_be_written_the_kernel_is_compiled_in_memory() -> None:
     batch = encode_batch(RECORDS[:3]).hex()
     program = f"""
-from bucketlog.wire import scan
-from bucketlog.wire.arrow import decode_batches
+from bucketlog.log_format import scan
+from bucketlog.log_format.arrow import decode_batches
 assert scan.COMPILED and scan.find_records.stats.cache_path is None
 print(decode_batches(bytes.fromhex({batch!r}), [0]).offset.to_pylist())
 """

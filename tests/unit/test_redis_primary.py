@@ -9,14 +9,14 @@ from redis.asyncio.connection import Connection, SSLConnection, UnixDomainSocket
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
-from bucketlog.errors import ConfigurationError
-from metadata.sequencer.redis_primary import (
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.metadata.sequencer.redis_primary import (
     Address,
     ClusterLocator,
     PrimaryPool,
     SentinelLocator,
 )
-from metadata.sequencer.redis_url import connect_redis
+from bucketlog.metadata.sequencer.redis_url import connect_redis
 
 A, B, C = Address("a", 1), Address("b", 2), Address("c", 3)
 OLD, NEW = Address("old", 6379), Address("new", 6379)

@@ -16,18 +16,18 @@ from pydantic import BaseModel
 
 import bucketlog
 from bucketlog.client.lines import json_line
-from bucketlog.errors import ConfigurationError, CorruptObjectError, InvalidDataError
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.records import Header, Record
-from tests.written_log import START_MS, WrittenLog, some_records
-from tiered_storage.backends.file import FileBucket
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError, InvalidDataError
+from bucketlog.log_format.records import DecodedRecord, Header
+from bucketlog.tiered_storage.backends.file import FileBucket
+from tests.rigs.written_log import START_MS, WrittenLog, some_records
 
 
 @dataclass
 class Stored:
     folder: Path
     log: WrittenLog
-    records: dict[int, list[Record]] = field(default_factory=dict)
+    records: dict[int, list[DecodedRecord]] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -51,11 +51,11 @@ def stored(tmp_path: Path) -> Iterator[Stored]:
     bucket.close()
 
 
-def as_written(records: Iterator[bucketlog.Record[bytes, bytes]]) -> dict[int, list[Record]]:
-    found: dict[int, list[Record]] = {}
+def as_written(records: Iterator[bucketlog.Record[bytes, bytes]]) -> dict[int, list[DecodedRecord]]:
+    found: dict[int, list[DecodedRecord]] = {}
     for record in records:
         found.setdefault(record.partition, []).append(
-            Record(
+            DecodedRecord(
                 record.offset,
                 record.timestamp_ms,
                 record.key,
@@ -133,7 +133,7 @@ class Order(BaseModel):
 def test_typed_records(stored: Stored) -> None:
     stored.log.create_topic("typed")
     values = [b'{"number": 1}', None, b'{"number": 2}', b"broken"]
-    stored.log.append("typed", 0, [Record(0, START_MS, b"k", value) for value in values])
+    stored.log.append("typed", 0, [DecodedRecord(0, START_MS, b"k", value) for value in values])
     stored.log.flush()
     topic = bucketlog.Topic("typed", value=Order, key=str)
     records = bucketlog.replay(stored.url, topic).records()
@@ -146,7 +146,9 @@ def test_typed_records(stored: Stored) -> None:
 
 def test_lines_are_those_that_produce_takes(stored: Stored, tmp_path: Path) -> None:
     stored.log.append(
-        "orders", 0, [Record(0, START_MS, b"\xff", "Zürich".encode(), (Header("h", b"\xfe"),))]
+        "orders",
+        0,
+        [DecodedRecord(0, START_MS, b"\xff", "Zürich".encode(), (Header("h", b"\xfe"),))],
     )
     stored.log.flush()
     target = tmp_path / "orders.jsonl"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.replaying.selection import Selection, milliseconds, parse_offsets
 
 NOW_MS = 1_800_000_000_000

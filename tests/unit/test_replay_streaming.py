@@ -7,8 +7,7 @@ from contextlib import closing
 import pytest
 
 from bucketlog.replaying.streaming import in_order
-
-TIMEOUT_S = 30
+from tests.rigs.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -24,7 +23,7 @@ def test_as_many_tasks_as_threads_are_read_at_once() -> None:
     together = threading.Barrier(3)
 
     def read(task: int) -> Generator[int, None, None]:
-        together.wait(TIMEOUT_S)
+        together.wait(PATIENCE_S)
         yield task
 
     assert list(in_order(range(6), read, threads=3, ahead=1)) == list(range(6))

@@ -9,8 +9,8 @@ from zipimport import zipimporter
 
 import pytest
 
-from spark_jobs import reused_worker
-from spark_jobs.reused_worker import ease_next_task
+from bucketlog.spark_jobs import reused_worker
+from bucketlog.spark_jobs.reused_worker import ease_next_task
 
 
 def test_no_zip_is_asked_again_until_it_is_imported_from(

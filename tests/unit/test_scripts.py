@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from metadata.sequencer.scripts import Verb, script_text
+from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
 
 _COMMAND = re.compile(r"redis\.p?call\(\s*'(\w+)'")
 _OF_THE_MOMENT = {"TIME", "RANDOMKEY", "SPOP", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER"}
 _EXPIRING = re.compile(r"EXPIRE|PEXPIRE|SETEX|GETEX")
 
 
-@pytest.mark.parametrize("verb", Verb)
-def test_a_script_never_looks_at_a_clock_and_lets_nothing_expire(verb: Verb) -> None:
+@pytest.mark.parametrize("verb", SequencerVerb)
+def test_a_script_never_looks_at_a_clock_and_lets_nothing_expire(verb: SequencerVerb) -> None:
     text = script_text(verb)
     commands = _COMMAND.findall(text)
     assert len(commands) == text.count("redis.call(") + text.count("redis.pcall(")

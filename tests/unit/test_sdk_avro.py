@@ -17,8 +17,8 @@ from pydantic import AnyUrl, BaseModel, ConfigDict, Field, NaiveDatetime
 from bucketlog import Avro, SchemaRegistry
 from bucketlog.client.schemas.avro import data_reader, parsed_schema
 from bucketlog.client.schemas.codec import SchemaText
-from bucketlog.client.schemas.shown import Shown
-from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.client.schemas.display import DisplayFormat
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 
 
 class Letter(Enum):
@@ -313,7 +313,7 @@ def test_a_schema_of_too_many_levels_is_refused() -> None:
     text = json.dumps({"type": "record", "name": "Flat", "fields": fields})
     with pytest.raises(InvalidDataError):
         Avro(Flat).reader(SchemaText(text, "AVRO"))
-    shown = Shown(Registered(SchemaText(json.dumps(nested_arrays(300)), "AVRO")))
+    shown = DisplayFormat(Registered(SchemaText(json.dumps(nested_arrays(300)), "AVRO")))
     with pytest.raises(InvalidDataError, match="to be shown"):
         shown.decode(b"\0\0\0\0\1" + b"\2" * 301 + b"\0" * 300)
 

@@ -13,7 +13,7 @@ from pydantic import AliasChoices, AliasPath, AnyUrl, BaseModel, Field, NaiveDat
 
 from bucketlog import Avro
 from bucketlog.client.schemas.avro_types import derive
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 
 class Letter(Enum):

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 
 import bucketlog
 from bucketlog.client.kafka_errors import ADVICE, KAFKA_NAMES, UNADVISED, log_error
-from bucketlog.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 LIBRDKAFKA_NAMES = {KafkaError(code).name() for code in [*range(-200, 120)]}
 NAMES = {KAFKA_NAMES.get(name, name) for name in LIBRDKAFKA_NAMES}
@@ -67,10 +67,11 @@ def test_an_unadvised_one_points_to_the_broker() -> None:
 
 
 def test_connecting_to_nobody_names_the_address() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    with pytest.raises(LogError, match=f"127.0.0.1:{port}: Connection refused") as caught:
-        bucketlog.connect(f"127.0.0.1:{port}")
+    with socket.socket() as taken:  # so that nobody else listens there
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        with pytest.raises(LogError, match=f"127.0.0.1:{port}: Connection refused") as caught:
+            bucketlog.connect(f"127.0.0.1:{port}")
     assert caught.value.retriable
     assert "bucketlog dev" in caught.value.remedy
 
@@ -93,8 +94,12 @@ def test_importing_loads_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_all_public_names_are_exported() -> None:
+    assert bucketlog.__all__ == sorted(bucketlog._HOMES)
+
+
 def test_every_public_name_loads() -> None:
-    for name in bucketlog._HOMES:
+    for name in bucketlog.__all__:
         assert getattr(bucketlog, name).__module__.startswith("bucketlog")
         assert name in dir(bucketlog)
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from bucketlog.client.formats import format_of
 from bucketlog.client.topic import Record, Topic
-from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 
 
 class Order(BaseModel):

@@ -6,9 +6,13 @@ from typing import Any
 import pytest
 
 from bucketlog import Topic
-from bucketlog.client.held_back import Given, HeldBack
+from bucketlog.client.deferred_sends import DeferredSends, SendArguments
 from bucketlog.client.sending import Encoded
-from bucketlog.errors import BucketlogError, InvalidDataError, SchemaRegistryUnavailableError
+from bucketlog.log_format.errors import (
+    BucketlogError,
+    InvalidDataError,
+    SchemaRegistryUnavailableError,
+)
 
 
 class Asking:
@@ -46,10 +50,10 @@ async def fates(answer: Callable[[], object], refused: bytes = b"") -> dict[int,
             raise TypeError("no such header")
         told[number] = record[1]
 
-    held: HeldBack[int] = HeldBack(queue, told.__setitem__)
+    held: DeferredSends[int] = DeferredSends(queue, told.__setitem__)
     topic: Topic[bytes, Any] = Topic("t", value=Asking(answer))
     for number, value in enumerate((b"a", b"b", b"c")):
-        held.add(Given(topic, value, None, None, None, None), number)
+        held.add(SendArguments(topic, value, None, None, None, None), number)
     await held.wait()
     assert not held
     return told

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bucketlog.client.lines import json_line, plain_line, to_json_line
 from bucketlog.client.topic import Record
-from bucketlog.errors import InvalidDataError
+from bucketlog.log_format.errors import InvalidDataError
 
 MAYBE_BYTES = st.none() | st.binary(max_size=20)
 HEADERS = st.lists(st.tuples(st.text(max_size=5), MAYBE_BYTES), max_size=3)

@@ -13,15 +13,15 @@ from pydantic import BaseModel
 import bucketlog
 from bucketlog import SchemaRegistry, Topic
 from bucketlog.client.schemas import framing
-from bucketlog.client.schemas.registry_errors import told
-from bucketlog.errors import (
+from bucketlog.client.schemas.registry_errors import registry_error
+from bucketlog.log_format.errors import (
     ConfigurationError,
     IncompatibleSchemaError,
     InvalidDataError,
     SchemaRegistryError,
     SchemaRegistryUnavailableError,
 )
-from tests import order_messages
+from tests.models import order_messages
 
 
 class Line(BaseModel):
@@ -143,7 +143,7 @@ class Answer(Exception):  # noqa: N818  # as confluent-kafka's client has it
 def test_what_an_answer_means(
     what: str, answer: Exception, kind: type[Exception], retriable: bool
 ) -> None:
-    error = told(answer, what, "http://user:secret@host:1", auto_register=False)
+    error = registry_error(answer, what, "http://user:secret@host:1", auto_register=False)
     assert type(error) is kind
     assert error.retriable is retriable
     assert error.remedy
@@ -152,7 +152,9 @@ def test_what_an_answer_means(
 
 
 def test_a_page_is_not_told_whole() -> None:
-    error = told(Answer(400, -1, "x" * 1_000_000), "asking", "http://host", auto_register=True)
+    error = registry_error(
+        Answer(400, -1, "x" * 1_000_000), "asking", "http://host", auto_register=True
+    )
     assert len(str(error)) < 1000
 
 

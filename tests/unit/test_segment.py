@@ -8,22 +8,21 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
-from bucketlog.errors import CorruptObjectError
-from bucketlog.model import (
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.errors import CorruptObjectError
+from bucketlog.log_format.model import (
     BatchIndex,
-    ControlEntry,
+    FactEntry,
     PartitionIndex,
     SegmentId,
     SegmentIndex,
     Ticket,
     TopicId,
-    TopicPartition,
+    TopicIdPartition,
     WriterId,
 )
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.records import encode_batch
-from tests.written_log import row_of, some_records
-from tiered_storage.segment import (
+from bucketlog.log_format.records import encode_batch
+from bucketlog.tiered_storage.segment import (
     HEADER,
     MIN_SEGMENT_LENGTH,
     SEAL_LENGTH,
@@ -38,6 +37,7 @@ from tiered_storage.segment import (
     encode_seal,
     is_seal,
 )
+from tests.rigs.written_log import row_of, some_records
 
 KEY = "log/x"
 WRITER = WriterId("0123456789abcdef" * 2)
@@ -52,12 +52,12 @@ def batch(offset: int, records: int, codec: Codec = Codec.NONE) -> bytes:
 
 
 BATCHES = {
-    TopicPartition(TopicId(b"a" * 16), 0): [batch(5, 3), batch(8, 1, Codec.ZSTD)],
-    TopicPartition(TopicId(b"a" * 16), 7): [batch(0, 2)],
-    TopicPartition(TopicId(b"b" * 16), 1): [],
-    TopicPartition(TopicId(b"b" * 16), 2): [batch(2**53 - 9, 1)],
+    TopicIdPartition(TopicId(b"a" * 16), 0): [batch(5, 3), batch(8, 1, Codec.ZSTD)],
+    TopicIdPartition(TopicId(b"a" * 16), 7): [batch(0, 2)],
+    TopicIdPartition(TopicId(b"b" * 16), 1): [],
+    TopicIdPartition(TopicId(b"b" * 16), 2): [batch(2**53 - 9, 1)],
 }
-CONTROL = (ControlEntry(1, 1, b"{}"), ControlEntry(0xFFFF, 9, b""), ControlEntry(2, 1, b"\0" * 90))
+CONTROL = (FactEntry(1, 1, b"{}"), FactEntry(0xFFFF, 9, b""), FactEntry(2, 1, b"\0" * 90))
 
 
 def whole() -> tuple[SegmentIndex, bytes]:
@@ -77,7 +77,7 @@ def whole() -> tuple[SegmentIndex, bytes]:
         low_ticket=17,
         created_ms=1_700_000_000_000,
         partitions=tuple(partitions),
-        control=CONTROL,
+        facts=CONTROL,
     )
     footer = encode_footer(index)
     data = b"".join([*parts, footer])
@@ -97,16 +97,16 @@ def test_there_and_back() -> None:
 
 
 def test_an_empty_segment_is_the_shortest_and_no_seal() -> None:
-    index = replace(INDEX, partitions=(), control=())
+    index = replace(INDEX, partitions=(), facts=())
     data = HEADER + encode_footer(index)
     assert check_segment(KEY, data) == index
     assert len(data) == MIN_SEGMENT_LENGTH > SEAL_LENGTH
 
 
 @pytest.mark.parametrize("control", [(), CONTROL[:1], CONTROL])
-def test_control_entries(control: tuple[ControlEntry, ...]) -> None:
-    data = HEADER + encode_footer(replace(INDEX, partitions=(), control=control))
-    assert check_segment(KEY, data).control == control
+def test_control_entries(control: tuple[FactEntry, ...]) -> None:
+    data = HEADER + encode_footer(replace(INDEX, partitions=(), facts=control))
+    assert check_segment(KEY, data).facts == control
 
 
 def test_every_flipped_byte_is_found_and_named() -> None:
@@ -215,7 +215,7 @@ def test_footers_that_lie(lie: str) -> None:
 
 
 def test_a_batch_is_held_against_its_row() -> None:
-    data = BATCHES[TopicPartition(TopicId(b"a" * 16), 0)][0]
+    data = BATCHES[TopicIdPartition(TopicId(b"a" * 16), 0)][0]
     row = row_of(data, 16)
     check_batch(KEY, data, row)
     for field in row._fields:

@@ -5,22 +5,27 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.model import SegmentId, Ticket, TopicId, TopicPartition, WriterId
-from bucketlog.wire.batch import crc_holds, read_header
-from metadata.facts import TopicCreated, TopicDeleted, encode_fact
-from metadata.sequencer.requests import (
+from bucketlog.log_format.batch import crc_holds, read_header
+from bucketlog.log_format.model import SegmentId, Ticket, TopicId, TopicIdPartition, WriterId
+from bucketlog.metadata.facts import TopicCreated, TopicDeleted, encode_fact
+from bucketlog.metadata.sequencer.requests import (
     BatchAnswer,
     BatchStatus,
-    ControlStatus,
+    FactStatus,
     Reservation,
     WantedBatch,
     WantedTopicChange,
 )
-from stateless_broker.produce.produce_buffer import Outcome, PendingBatch, PendingFact, Taken
-from stateless_broker.produce.segment_assembly import Flush, assemble
-from tests.wire_client import build_batch
-from tiered_storage import keys
-from tiered_storage.segment import decode_footer
+from bucketlog.stateless_broker.produce.produce_buffer import (
+    BatchOutcome,
+    FlushInput,
+    PendingBatch,
+    PendingFact,
+)
+from bucketlog.stateless_broker.produce.segment_assembly import Flush, assemble
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.segment import decode_footer
+from tests.rigs.wire_client import build_batch
 
 A, B = TopicId(UUID(int=1).bytes), TopicId(UUID(int=2).bytes)
 SEGMENT = SegmentId(WriterId(UUID(int=7).hex), 3)
@@ -29,7 +34,7 @@ SEGMENT = SegmentId(WriterId(UUID(int=7).hex), 3)
 class Call:
     answered = False
 
-    def settle(self, row: int, outcome: Outcome) -> None:
+    def settle(self, row: int, outcome: BatchOutcome) -> None:
         raise AssertionError("assembling settles nothing")
 
 
@@ -52,7 +57,7 @@ def pending(
     )
     return PendingBatch(
         "a" if topic_id == A else "b",
-        TopicPartition(topic_id, partition),
+        TopicIdPartition(topic_id, partition),
         memoryview(data),
         read_header(data),
         Call(),
@@ -63,13 +68,13 @@ def pending(
 def flush_of(
     batches: list[PendingBatch],
     facts: list[PendingFact] | None = None,
-    stamps: set[TopicPartition] | None = None,
+    stamps: set[TopicIdPartition] | None = None,
 ) -> Flush:
     names = {A: "a", B: "b"}
-    return Flush.of(Taken(batches, facts or [], stamps or set()), names.get)
+    return Flush.of(FlushInput(batches, facts or [], stamps or set()), names.get)
 
 
-def answers(*rows: list[BatchAnswer], control: list[ControlStatus]) -> Reservation:
+def answers(*rows: list[BatchAnswer], control: list[FactStatus]) -> Reservation:
     return Reservation(Ticket(4, 17), 11, [100 + at for at in range(len(rows))], rows, control)
 
 
@@ -82,9 +87,9 @@ def test_batches_are_sorted_by_partition_and_stay_in_order_within() -> None:
     other, low = pending(A, 1, [b"3"]), pending(A, 0, [b"4"])
     flush = flush_of([first, other, second, low])
     assert flush.groups == [
-        (TopicPartition(A, 0), [low]),
-        (TopicPartition(A, 1), [other]),
-        (TopicPartition(B, 0), [first, second]),
+        (TopicIdPartition(A, 0), [low]),
+        (TopicIdPartition(A, 1), [other]),
+        (TopicIdPartition(B, 0), [first, second]),
     ]
 
 
@@ -119,7 +124,7 @@ async def test_the_object_holds_what_was_accepted_at_its_offsets() -> None:
         [ok(40), BatchAnswer(BatchStatus.OUT_OF_ORDER, -1), ok(42)],
         [BatchAnswer(BatchStatus.DUPLICATE, 7)],
         [ok(2**40)],
-        control=[ControlStatus.OK, ControlStatus.UNKNOWN_TOPIC],
+        control=[FactStatus.OK, FactStatus.UNKNOWN_TOPIC],
     )
     assembled = assemble(flush, reservation, SEGMENT, created_ms=1234)
 
@@ -129,10 +134,10 @@ async def test_the_object_holds_what_was_accepted_at_its_offsets() -> None:
     assert index == assembled.index
     assert (index.segment, index.ticket, index.low_ticket) == (SEGMENT, Ticket(4, 17), 11)
     assert index.created_ms == 1234
-    assert index.control == (encode_fact(created),)
+    assert index.facts == (encode_fact(created),)
     assert [(part.partition, part.hw_stamp) for part in index.partitions] == [
-        (TopicPartition(A, 0), 100),
-        (TopicPartition(B, 0), 102),
+        (TopicIdPartition(A, 0), 100),
+        (TopicIdPartition(B, 0), 102),
     ]
     assert assembled.batches == [(batches[0], 40), (batches[2], 42), (batches[4], 2**40)]
     assert assembled.facts == facts[:1]
@@ -158,8 +163,8 @@ def test_nothing_is_assembled_without_a_ticket() -> None:
 
 def test_a_stamp_is_asked_for_alone_or_rides_with_batches() -> None:
     one = pending(A, 0, [b"1"])
-    flush = flush_of([one], stamps={TopicPartition(A, 0), TopicPartition(B, 3)})
-    assert flush.groups == [(TopicPartition(A, 0), [one]), (TopicPartition(B, 3), [])]
+    flush = flush_of([one], stamps={TopicIdPartition(A, 0), TopicIdPartition(B, 3)})
+    assert flush.groups == [(TopicIdPartition(A, 0), [one]), (TopicIdPartition(B, 3), [])]
     assert [(part.topic_name, part.partition, len(part.batches)) for part in flush.wanted()] == [
         ("a", 0, 1),
         ("b", 3, 0),
@@ -168,20 +173,22 @@ def test_a_stamp_is_asked_for_alone_or_rides_with_batches() -> None:
 
 def test_a_stamp_of_a_topic_that_is_gone_is_not_asked_for() -> None:
     gone = TopicId(UUID(int=3).bytes)
-    flush = flush_of([], stamps={TopicPartition(gone, 0)})
+    flush = flush_of([], stamps={TopicIdPartition(gone, 0)})
     assert flush.groups == []
     assert flush.wanted() == []
 
 
 def test_a_segment_of_stamps_alone() -> None:
-    flush = flush_of([], stamps={TopicPartition(A, 0), TopicPartition(A, 1), TopicPartition(B, 0)})
+    flush = flush_of(
+        [], stamps={TopicIdPartition(A, 0), TopicIdPartition(A, 1), TopicIdPartition(B, 0)}
+    )
     reservation = Reservation(Ticket(4, 17), 11, [40, -1, 0], [[], [], []], [])
     assembled = assemble(flush, reservation, SEGMENT, created_ms=1234)
     data = b"".join(assembled.parts)
     index = decode_footer(keys.segment(SEGMENT), data, len(data))
     assert not isinstance(index, int)
     assert [(part.partition, part.hw_stamp, part.batches) for part in index.partitions] == [
-        (TopicPartition(A, 0), 40, ()),
-        (TopicPartition(B, 0), 0, ()),  # partition 1 of A does not exist any more
+        (TopicIdPartition(A, 0), 40, ()),
+        (TopicIdPartition(B, 0), 0, ()),  # partition 1 of A does not exist any more
     ]
     assert assembled.batches == []

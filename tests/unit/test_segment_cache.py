@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.model import SegmentId, StoredObject, WriterId
-from metadata.partition_log import StoredRange
-from stateless_broker.fetch.segment_cache import SegmentCache
+from bucketlog.log_format.model import SegmentId, StoredObject, WriterId
+from bucketlog.metadata.partition_log import StoredRange
+from bucketlog.stateless_broker.fetch.segment_cache import SegmentCache
 
 SIZE = 64
 SEGMENTS = [SegmentId(WriterId("w"), seq) for seq in range(6)]

@@ -2,13 +2,13 @@
 
 import pytest
 
-from bucketlog.errors import StaleCheckpointError
-from bucketlog.model import SegmentId, WriterId
-from stateless_broker.duties.sealing import segment_or_seal
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.bucket import ObjectInfo
+from bucketlog.log_format.errors import StaleCheckpointError
+from bucketlog.log_format.model import SegmentId, WriterId
+from bucketlog.stateless_broker.epochs.sealing import segment_or_seal
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.bucket import ObjectInfo
 
 SEGMENT = SegmentId(WriterId("0" * 31 + "1"), 3)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketlog.cli.sent_lines import SentLines, ranges
-from bucketlog.errors import InvalidDataError, LogError
+from bucketlog.log_format.errors import InvalidDataError, LogError
 
 
 @dataclass
@@ -57,7 +57,7 @@ def test_the_way_on_is_exactly_what_is_not_acknowledged(fates: list[str], unread
     acknowledged = {at for at, fate in enumerate(fates[:known], 1) if fate == "acknowledged"}
     assert lines.acknowledged == len(acknowledged)
     every = range(1, len(fates) + 1 + unread)
-    assert remaining(lines.way_on(len(fates)), len(every)) == [
+    assert remaining(lines.resume_command(len(fates)), len(every)) == [
         number for number in every if number not in acknowledged
     ]
 
@@ -65,7 +65,7 @@ def test_the_way_on_is_exactly_what_is_not_acknowledged(fates: list[str], unread
 def test_a_line_that_was_read_and_not_sent_is_sent_again() -> None:
     lines = sent([Fate(), Fate()])
     lines.settle()
-    assert remaining(lines.way_on(3), 4) == [3, 4]
+    assert remaining(lines.resume_command(3), 4) == [3, 4]
 
 
 def test_the_first_refusal_is_named() -> None:

@@ -2,14 +2,18 @@
 
 import pytest
 
-from bucketlog.errors import BucketUnavailableError, CorruptObjectError, ObjectNotFoundError
-from stateless_broker.duties.set_aside import FIRST_WAIT_S, LONGEST_WAIT_S, SetAside
+from bucketlog.log_format.errors import (
+    BucketUnavailableError,
+    CorruptObjectError,
+    ObjectNotFoundError,
+)
+from bucketlog.stateless_broker.duties.damaged_work import DamagedWork
 
 
 class Work:
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.aside = SetAside(lambda: self.now_s)
+        self.aside = DamagedWork(lambda: self.now_s)
 
     def fails(self, work: str, error: Exception) -> None:
         with self.aside.damage_of(work):
@@ -26,24 +30,24 @@ def test_each_time_it_waits_twice_as_long_up_to_an_hour() -> None:
             work.now_s += 1.0
         waits.append(work.now_s - began)
         assert not work.aside.waits("b")
-    assert waits[:3] == [FIRST_WAIT_S, 2 * FIRST_WAIT_S, 4 * FIRST_WAIT_S]
-    assert waits[-1] == LONGEST_WAIT_S
+    assert waits[:3] == [60.0, 120.0, 240.0]
+    assert waits[-1] == 3_600.0
 
 
 def test_it_is_told_until_it_goes_well_or_is_over() -> None:
     work = Work()
-    work.aside.tell()
+    work.aside.raise_if_any()
     work.fails("a", CorruptObjectError("segments/x", 7, "cut short"))
     work.fails("b", ObjectNotFoundError("segments/y"))
     for _ in range(2):
         with pytest.raises(CorruptObjectError, match="segments/x"):
-            work.aside.tell()
+            work.aside.raise_if_any()
     with work.aside.damage_of("a"):
         pass
     with pytest.raises(CorruptObjectError, match=r"segments/y.*it is gone"):
-        work.aside.tell()
+        work.aside.raise_if_any()
     work.aside.forget(lambda one: one == "b")
-    work.aside.tell()
+    work.aside.raise_if_any()
 
 
 def test_a_bucket_that_does_not_answer_is_no_damage() -> None:
@@ -51,4 +55,4 @@ def test_a_bucket_that_does_not_answer_is_no_damage() -> None:
     with pytest.raises(BucketUnavailableError):
         work.fails("a", BucketUnavailableError("no answer"))
     assert not work.aside.waits("a")
-    work.aside.tell()
+    work.aside.raise_if_any()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from metadata.sequencer.scripts import lua_source
+from bucketlog.metadata.sequencer.scripts import lua_source
 from tests.simulation.caught import CAUGHT
 from tests.simulation.hunting import table
 from tests.simulation.mutants import MUTANTS

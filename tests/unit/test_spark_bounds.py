@@ -2,16 +2,16 @@
 
 import pytest
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.records import Record
-from spark_jobs import fetch
-from spark_jobs.fetch import read_pieces
-from spark_jobs.options import parse_options
-from spark_jobs.planning import planned_tasks
-from tests.written_log import START_MS, WrittenLog, some_records
-from tests.written_tier import WrittenTier, batches_in
-from tiered_storage.backends.memory import MemoryBucket
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.log_reader import fetch
+from bucketlog.log_reader.fetch import read_pieces
+from bucketlog.log_reader.options import parse_options
+from bucketlog.log_reader.planning import planned_tasks
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from tests.rigs.written_log import START_MS, WrittenLog, some_records
+from tests.rigs.written_tier import WrittenTier, batches_in
 
 BASE = {"path": "file:///logs", "subscribe": "a"}
 MIB = 1 << 20
@@ -38,11 +38,11 @@ def test_an_arrow_batch_ends_where_enough_is_decompressed(
     log: WrittenLog, monkeypatch: pytest.MonkeyPatch, codec: Codec, compiled: bool
 ) -> None:
     if not compiled:
-        monkeypatch.setattr("bucketlog.wire.scan.COMPILED", False)
+        monkeypatch.setattr("bucketlog.log_format.scan.COMPILED", False)
     monkeypatch.setattr(fetch, "DECODED_BYTES", 3 * MIB)
     monkeypatch.setattr(fetch, "DECODE_BYTES", 64 * MIB)
     for number in range(10):
-        log.append("a", 0, [Record(0, START_MS, b"k", bytes(MIB))] * 2, codec=codec)
+        log.append("a", 0, [DecodedRecord(0, START_MS, b"k", bytes(MIB))] * 2, codec=codec)
         if number == 4:
             log.append("a", 0, some_records(1), control=True)
     log.flush()
@@ -60,7 +60,7 @@ def test_an_arrow_batch_ends_where_enough_is_decompressed(
 def test_blocks_that_are_larger_than_a_share(log: WrittenLog, tasks: int) -> None:
     batches = []
     for _ in range(20):
-        log.append("a", 0, [Record(0, START_MS, None, bytes(200_000))])
+        log.append("a", 0, [DecodedRecord(0, START_MS, None, bytes(200_000))])
         batches += [batch for _, batch in batches_in(log.flush())]
     WrittenTier(log).split(log.partition("a", 0), batches, 0)
     log.flush()
@@ -84,7 +84,7 @@ def test_a_gap_makes_no_tasks(log: WrittenLog) -> None:
 
 
 def test_a_timestamp_that_spark_cannot_hold_is_no_damage(log: WrittenLog) -> None:
-    log.append("a", 0, [Record(0, 2**62, None, b"nanoseconds, and more")])
+    log.append("a", 0, [DecodedRecord(0, 2**62, None, b"nanoseconds, and more")])
     log.flush()
     (task,) = planned_tasks(log.bucket, parse_options(BASE))
     with pytest.raises(InvalidDataError, match="topic 'a' partition 0 offsets 0 to 0") as raised:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from bucketlog.errors import InvalidDataError
-from spark_jobs.fetch import read_pieces
-from spark_jobs.options import parse_options
-from spark_jobs.planning import planned_tasks
-from tests.written_log import WrittenLog, some_records
-from tests.written_tier import WrittenTier, batches_in
-from tiered_storage.backends.memory import MemoryBucket
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_reader.fetch import read_pieces
+from bucketlog.log_reader.options import parse_options
+from bucketlog.log_reader.planning import planned_tasks
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from tests.rigs.written_log import WrittenLog, some_records
+from tests.rigs.written_tier import WrittenTier, batches_in
 
 BASE = {"path": "file:///logs", "subscribe": "a"}
 

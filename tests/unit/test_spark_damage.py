@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.fetch import read_pieces
-from spark_jobs.options import parse_options
-from spark_jobs.planning import planned_tasks
+from bucketlog.log_reader.fetch import read_pieces
+from bucketlog.log_reader.options import parse_options
+from bucketlog.log_reader.planning import planned_tasks
+from bucketlog.tiered_storage.backends.location import open_sync_bucket
 from tests.scenarios.spark_damage import TOPIC, Damage, Lost, damages, unsaid
-from tiered_storage.location import open_sync_bucket
 
 
 def read_all(url: str, tasks: int) -> int:

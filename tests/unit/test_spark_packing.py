@@ -5,13 +5,20 @@ from random import Random
 
 import pytest
 
-from bucketlog.model import BatchIndex, SegmentId, TierRow, TopicId, TopicPartition, WriterId
-from spark_jobs.packing import packed, unpacked
-from spark_jobs.plan import Piece, Run, TaskPiece, TierPiece
-from spark_jobs.task import Task
-from tiered_storage.bucket import Span
+from bucketlog.log_format.model import (
+    BatchIndex,
+    SegmentId,
+    TierRow,
+    TopicId,
+    TopicIdPartition,
+    WriterId,
+)
+from bucketlog.log_reader.packing import packed, unpacked
+from bucketlog.log_reader.plan import Piece, Run, TaskPiece, TierPiece
+from bucketlog.spark_jobs.task import Task
+from bucketlog.tiered_storage.bucket import Span
 
-PARTITION = TopicPartition(TopicId(b"t" * 16), 3)
+PARTITION = TopicIdPartition(TopicId(b"t" * 16), 3)
 ROW = TierRow(10, 20, "a-b", False, 1_000, 900, 7)
 TIER = TierPiece("orders", PARTITION, ROW, Span(16, 900), 11, 19)
 

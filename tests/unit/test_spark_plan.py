@@ -7,31 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.errors import ConfigurationError, CorruptObjectError
-from metadata.checkpoint import restored
-from metadata.fold import fold
-from spark_jobs.fetch import READ_AHEAD, read_pieces
-from spark_jobs.options import (
+from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
+from bucketlog.log_reader.fetch import READ_AHEAD, read_pieces
+from bucketlog.log_reader.options import (
     Assign,
     Subscribe,
     SubscribePattern,
     check_batch,
     parse_options,
 )
-from spark_jobs.plan import (
+from bucketlog.log_reader.plan import (
     Piece,
     TaskLimits,
     TaskPiece,
     count_records,
     plan_tasks,
 )
-from spark_jobs.ranges import OffsetRange, resolve_ranges, select
-from tests.checkpoints import write_checkpoint
-from tests.readable_log import readable_in
-from tests.written_log import WrittenLog, some_records
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import Body, Span, Suffix, SyncBucket
-from tiered_storage.log_reader import read_log
+from bucketlog.log_reader.ranges import OffsetRange, resolve_ranges, select
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import fold
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import Body, Span, Suffix, SyncBucket
+from bucketlog.tiered_storage.log_cut_reading import read_log
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.readable_log import readable_in
+from tests.rigs.written_log import WrittenLog, some_records
 
 PATH = {"path": "file:///logs"}
 

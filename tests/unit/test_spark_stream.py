@@ -8,15 +8,15 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.errors import ConfigurationError, DataLossError
-from metadata.facts import LogStartOf, LogStartsMoved
-from spark_jobs import stream
-from spark_jobs.options import check_stream, parse_options
-from spark_jobs.progress import Progress
-from spark_jobs.schema import source_schema
-from spark_jobs.stream import BucketlogStreamReader
-from tests.written_log import WrittenLog, some_records
-from tiered_storage.backends.file import FileBucket
+from bucketlog.log_format.errors import ConfigurationError, DataLossError
+from bucketlog.log_reader.options import check_stream, parse_options
+from bucketlog.metadata.facts import LogStartPayload, LogStartsMoved
+from bucketlog.spark_jobs import stream
+from bucketlog.spark_jobs.progress import StreamProgress
+from bucketlog.spark_jobs.schema import source_schema
+from bucketlog.spark_jobs.stream import BucketlogStreamReader
+from bucketlog.tiered_storage.backends.file import FileBucket
+from tests.rigs.written_log import WrittenLog, some_records
 
 
 class Query:
@@ -184,7 +184,7 @@ def test_new_partitions_and_topics_are_picked_up(folder: Path, log: WrittenLog) 
 
 def move_start(log: WrittenLog, partition: int, to: int) -> None:
     topic_id, _ = log.topics["a"]
-    moved = LogStartOf(topic_id=UUID(bytes=topic_id), partition=partition, log_start=to)
+    moved = LogStartPayload(topic_id=UUID(bytes=topic_id), partition=partition, log_start=to)
     log.fact(LogStartsMoved(partitions=(moved,)))
     log.flush()
 
@@ -281,13 +281,13 @@ def test_spark_that_tells_start_limit_and_trigger(
 
 def test_progress_survives_json_and_strangers_are_refused() -> None:
     topic = {"id": "5f0c2d0e-8a63-4d9c-9d7e-0f6f3a1b2c3d", "offsets": {"0": 5, "10": 1, "2": 3}}
-    found = Progress.from_json({"version": 1, "topics": {"a": topic}})
-    assert Progress.from_json(found.to_json()) == found
+    found = StreamProgress.from_json({"version": 1, "topics": {"a": topic}})
+    assert StreamProgress.from_json(found.to_json()) == found
     assert list(found.to_json()["topics"]["a"]["offsets"]) == ["0", "2", "10"]
     strangers: list[Any] = [{"a": {"0": 1}}, {"version": 2, "topics": {}}, [], "x", None]
     for wrong in strangers:
         with pytest.raises(ConfigurationError, match="checkpointLocation"):
-            Progress.from_json(wrong)
+            StreamProgress.from_json(wrong)
 
 
 def test_ends_make_no_sense_in_a_stream() -> None:

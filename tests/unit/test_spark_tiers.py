@@ -2,14 +2,12 @@
 
 import pytest
 
-from bucketlog.errors import ConfigurationError, CorruptObjectError
-from bucketlog.model import TierObject, TopicPartition
-from bucketlog.wire.records import Record
-from metadata.checkpoint import restored
-from metadata.fold import fold
-from spark_jobs.fetch import read_pieces
-from spark_jobs.options import parse_options
-from spark_jobs.plan import (
+from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
+from bucketlog.log_format.model import TierObject, TopicIdPartition
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.log_reader.fetch import read_pieces
+from bucketlog.log_reader.options import parse_options
+from bucketlog.log_reader.plan import (
     TaskLimits,
     TaskPiece,
     TierPiece,
@@ -18,19 +16,21 @@ from spark_jobs.plan import (
     plan_tasks,
     wanted_rows,
 )
-from spark_jobs.planning import with_segments
-from spark_jobs.ranges import OffsetRange, resolve_ranges, select
-from tests.readable_log import readable_in
+from bucketlog.log_reader.planning import with_segments
+from bucketlog.log_reader.ranges import OffsetRange, resolve_ranges, select
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import fold
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import Span
+from bucketlog.tiered_storage.log_cut_reading import read_log
+from bucketlog.tiered_storage.tier_reader import parts_of, read_indexes
+from tests.rigs.readable_log import readable_in
+from tests.rigs.written_log import START_MS, WrittenLog, some_records
+from tests.rigs.written_tier import Batch, WrittenTier, batches_in
 from tests.unit.test_spark_plan import PATH, CountingBucket, read_all
-from tests.written_log import START_MS, WrittenLog, some_records
-from tests.written_tier import Batch, WrittenTier, batches_in
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import Span
-from tiered_storage.log_reader import read_log
-from tiered_storage.tier_reader import parts_of, read_indexes
 
-LARGE = [Record(0, START_MS, None, bytes(40_000), ())] * 2
+LARGE = [DecodedRecord(0, START_MS, None, bytes(40_000), ())] * 2
 """A batch of some 80 kB: each gets a row in the sparse index."""
 
 
@@ -57,7 +57,7 @@ class TieredLog:
         self.log.flush()
 
     @property
-    def part(self) -> TopicPartition:
+    def part(self) -> TopicIdPartition:
         return self.log.partition("a", 0)
 
     def plan(

@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from bucketlog.errors import ConfigurationError
-from bucketlog.wire.records import Record
-from spark_jobs.fetch import read_pieces
-from spark_jobs.options import parse_options
-from spark_jobs.planning import planned_tasks
-from tests.written_log import START_MS, WrittenLog
-from tests.written_tier import Batch, WrittenTier, batches_in
-from tiered_storage.backends.memory import MemoryBucket
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.log_reader.fetch import read_pieces
+from bucketlog.log_reader.options import parse_options
+from bucketlog.log_reader.planning import planned_tasks
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from tests.rigs.written_log import START_MS, WrittenLog
+from tests.rigs.written_tier import Batch, WrittenTier, batches_in
 
 BASE = {"path": "file:///logs", "subscribe": "a"}
 
@@ -25,11 +25,11 @@ class Timed:
         self.log = WrittenLog(MemoryBucket())
         self.log.create_topic("a")
         part = self.log.partition("a", 0)
-        self.records: list[Record] = []
+        self.records: list[DecodedRecord] = []
         batches: list[Batch] = []
         for number in range(60):
             made = [
-                Record(
+                DecodedRecord(
                     0, START_MS + number * 100 + chance.randrange(-500, 500), None, bytes(20_000)
                 )
                 for _ in range(chance.randrange(1, 5))

@@ -4,15 +4,15 @@ from itertools import pairwise
 
 import pytest
 
-from bucketlog.errors import CorruptObjectError, InvalidDataError
-from bucketlog.model import Buffer, Ticket, TierRow, TopicPartition
-from tests.partition_batches import NAME, Planned, joined, made, next_of, written
-from tests.split_logs import Ids, SplitLog
-from tests.written_log import some_records
-from tiered_storage import keys
-from tiered_storage.partition_segment import HEADER, check_partition_segment
-from tiered_storage.splitting import Split, SplitPartition, StoredSegment, join_segments
-from tiered_storage.tier_plan import SplitPlan
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import Buffer, Ticket, TierRow, TopicIdPartition
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.partition_segment import HEADER, check_partition_segment
+from bucketlog.tiered_storage.splitting import Split, SplitPartition, StoredSegment, join_segments
+from bucketlog.tiered_storage.tier_plan import SplitPlan
+from tests.models.partition_batches import NAME, Planned, joined, made, next_of, written
+from tests.rigs.split_logs import Ids, SplitLog
+from tests.rigs.written_log import some_records
 
 WRITTEN_MS = 1_700_000_000_000
 
@@ -173,7 +173,7 @@ def test_only_what_its_row_says_is_joined_and_in_order() -> None:
         join_segments([second, first, third], NAME)
     with pytest.raises(CorruptObjectError, match="what its row says"):
         join_segments([first, second._replace(row=second.row._replace(end=99)), third], NAME)
-    elsewhere = TopicPartition(first.there.partition.topic_id, 9)
+    elsewhere = TopicIdPartition(first.there.partition.topic_id, 9)
     with pytest.raises(CorruptObjectError, match="another partition's"):
         join_segments(
             [first, second._replace(there=second.there._replace(partition=elsewhere))], NAME

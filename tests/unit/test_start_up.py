@@ -2,8 +2,8 @@
 
 import pytest
 
-from stateless_broker.settings import BrokerSettings
-from stateless_broker.start_up import misspelt
+from bucketlog.stateless_broker.process.start_up import misspelt
+from bucketlog.stateless_broker.settings import BrokerSettings
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from stateless_broker.supervisor import Supervisor
+from bucketlog.stateless_broker.supervisor import Supervisor
+from tests.rigs.patience import PATIENCE_S
 
 
 async def test_a_task_that_swallows_its_cancellation_is_ended_all_the_same() -> None:
@@ -22,7 +23,7 @@ async def test_a_task_that_swallows_its_cancellation_is_ended_all_the_same() -> 
 
     task = supervisor.spawn(work(), "stubborn", on_failure=failures.append)
     await asyncio.sleep(0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await supervisor.cancel_all()
     assert task.cancelled()
     assert cancelled == 2

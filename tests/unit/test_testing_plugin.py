@@ -11,7 +11,7 @@ import pytest
 
 from bucketlog.testing.cluster import BOOTSTRAP_VARIABLE, Cluster
 from bucketlog.testing.sharing import SharedCluster, SharedClusterError, ask
-from tests.scenarios.cluster import free_port
+from tests.servers.cluster import free_port
 
 HEAVY = ("confluent_kafka", "pydantic", "pyarrow", "redis", "multiprocessing.connection")
 CONFTEST = """

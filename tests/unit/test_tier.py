@@ -2,10 +2,10 @@
 
 import pytest
 
-from bucketlog.model import Ticket, TierObject, TierRow
-from metadata.fold import LogState, fold
-from metadata.tier import Dropped, Swap, Tier
-from tests.indexes import (
+from bucketlog.log_format.model import Ticket, TierObject, TierRow
+from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.tier import DroppedObject, Swap, Tier
+from tests.models.indexes import (
     begin,
     create,
     delete,
@@ -104,9 +104,9 @@ def test_what_a_swap_replaces_is_dropped() -> None:
     state.apply(segment(2, {}, swapped(rewriting)))
     assert state.partitions[HERE].tier.rows == [MERGED, C]
     assert state.dropped == [
-        Dropped(Ticket(1, 2), there(A), False),
-        Dropped(Ticket(1, 2), there(B), False),
-        Dropped(Ticket(1, 2), TierObject(HERE, 3, "in a manifest"), False),
+        DroppedObject(Ticket(1, 2), there(A), False),
+        DroppedObject(Ticket(1, 2), there(B), False),
+        DroppedObject(Ticket(1, 2), TierObject(HERE, 3, "in a manifest"), False),
     ]
 
 
@@ -131,14 +131,14 @@ def test_a_log_start_moves_forward_alone_and_drops_what_is_below_it() -> None:
     state.apply(segment(3, {}, begin({HERE: 11})))
     part = state.partitions[HERE]
     assert (part.log_start, part.tier.rows, part.batches_from) == (12, [B, C], 30)
-    assert state.dropped == [Dropped(Ticket(1, 2), there(A), False)]
+    assert state.dropped == [DroppedObject(Ticket(1, 2), there(A), False)]
 
 
 def test_a_split_that_ends_below_the_log_start_is_dropped_at_once() -> None:
     state = fold([segment(0, {HERE: [row(0, 30)]}, create(1)), segment(1, {}, begin({HERE: 25}))])
     state.apply(segment(2, {}, swapped(swap(HERE, 0, 30, A, C))))
     assert state.partitions[HERE].tier == Tier([C], 30)
-    assert state.dropped == [Dropped(Ticket(1, 2), there(A), False)]
+    assert state.dropped == [DroppedObject(Ticket(1, 2), there(A), False)]
 
 
 def test_with_a_manifest_goes_what_it_lists_unless_it_is_rewritten() -> None:
@@ -151,7 +151,7 @@ def test_with_a_manifest_goes_what_it_lists_unless_it_is_rewritten() -> None:
         state = fold([segment(0, {HERE: [row(0, 30)]}, create(1))])
         state.apply(segment(1, {}, swapped(swap(HERE, 0, 20, manifest))))
         state.apply(segment(2, {}, last))
-        assert state.dropped == [Dropped(Ticket(1, 2), there(manifest), contents)]
+        assert state.dropped == [DroppedObject(Ticket(1, 2), there(manifest), contents)]
 
 
 def test_a_job_that_is_over_counts_no_more_and_what_is_swept_is_forgotten() -> None:

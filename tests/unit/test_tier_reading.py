@@ -5,12 +5,12 @@ import asyncio
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.wire.batch import read_header
-from bucketlog.wire.records import Record, encode_batch
-from tests.partition_batches import PARTITION, Planned, made
-from tests.tiered_log import MIB, SECOND, Around, TieredLog
-from tiered_storage import keys
-from tiered_storage.bucket import Body, Span, Suffix
+from bucketlog.log_format.batch import read_header
+from bucketlog.log_format.records import DecodedRecord, encode_batch
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Body, Span, Suffix
+from tests.models.partition_batches import PARTITION, Planned, made
+from tests.rigs.tiered_log import MIB, SECOND, Around, TieredLog
 
 SIZE = 100_100
 """One of `filled` fits, two do not."""
@@ -276,8 +276,8 @@ async def test_offsets_that_a_manifest_lists_no_segment_for() -> None:
 
 @pytest.mark.parametrize("in_tier", [True, False])
 async def test_records_below_the_log_start_answer_no_look_up_by_time(in_tier: bool) -> None:
-    first = [Record(at, stamp, None, b"") for at, stamp in enumerate((50, 10, 12))]
-    batches = [encode_batch(first), encode_batch([Record(3, 20, None, b"")])]
+    first = [DecodedRecord(at, stamp, None, b"") for at, stamp in enumerate((50, 10, 12))]
+    batches = [encode_batch(first), encode_batch([DecodedRecord(3, 20, None, b"")])]
     log = TieredLog()
     log.append(batches)
     if in_tier:

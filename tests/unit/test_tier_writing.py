@@ -4,16 +4,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bucketlog.errors import BucketRefusedError, CorruptObjectError, InvalidDataError
-from bucketlog.model import Ticket, TierObject, TierRow, TopicPartition
-from tests.split_logs import Ids, SplitLog
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.backends.threaded import ThreadedBucket
-from tiered_storage.manifest import decode_manifest
-from tiered_storage.partition_segment import HEADER, check_partition_segment
-from tiered_storage.tier_plan import ManifestPlan, ManifestTrim, SplitPlan
-from tiered_storage.tier_writing import TierChange, TierWriter
+from bucketlog.log_format.errors import BucketRefusedError, CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import Ticket, TierObject, TierRow, TopicIdPartition
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.manifest import decode_manifest
+from bucketlog.tiered_storage.partition_segment import HEADER, check_partition_segment
+from bucketlog.tiered_storage.tier_plan import ManifestPlan, ManifestTrim, SplitPlan
+from bucketlog.tiered_storage.tier_writing import TierChange, TierWriter
+from tests.rigs.split_logs import Ids, SplitLog
 
 PLANNED = Ticket(1, 40)
 
@@ -40,7 +40,7 @@ class Job:
     async def spend(self, size_bytes: int) -> None:
         self.spent.append(size_bytes)
 
-    def batches(self, partition: TopicPartition, row: TierRow) -> bytes:
+    def batches(self, partition: TopicIdPartition, row: TierRow) -> bytes:
         there = TierObject(partition, row.start, row.name, row.manifest)
         data = bytes(self.memory.get(keys.tier_object(there)).data)
         index = check_partition_segment(there, data)
@@ -79,8 +79,8 @@ async def test_a_split_is_written_and_said(log: SplitLog, job: Job) -> None:
 
 async def test_windows_are_joined_and_listed(log: SplitLog, job: Job) -> None:
     """Two windows of objects of one batch each; they are joined, and listed in a manifest."""
-    rows: dict[TopicPartition, list[TierRow]] = {}
-    batches: dict[TopicPartition, bytes] = {}
+    rows: dict[TopicIdPartition, list[TierRow]] = {}
+    batches: dict[TopicIdPartition, bytes] = {}
     for change in await job.begun(1).split(log.plan()):
         rows[change.partition] = list(change.added)
         batches[change.partition] = b"".join(log.batches[change.partition])

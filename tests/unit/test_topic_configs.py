@@ -2,13 +2,12 @@
 
 import pytest
 
-from bucketlog.errors import InvalidDataError
-from metadata.topic_configs import (
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.metadata.topic_configs import (
     TOPIC_CONFIGS,
     check_configs,
     check_topic_name,
     colliding_name,
-    effective_config,
 )
 
 
@@ -44,9 +43,6 @@ def test_names_that_differ_in_dots_alone_collide(
 def test_every_default_is_accepted() -> None:
     defaults: dict[str, str | None] = {name: c.default for name, c in TOPIC_CONFIGS.items()}
     assert check_configs(defaults) == defaults
-    for name, default in defaults.items():
-        assert effective_config({}, name) == default
-        assert effective_config({name: "own"}, name) == "own"
 
 
 @pytest.mark.parametrize(

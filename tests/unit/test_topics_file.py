@@ -6,12 +6,10 @@ from bucketlog.cli.topic_plan import Action, plan_of, summary
 from bucketlog.cli.topics_file import (
     FILE_BYTES_MAX,
     WantedTopic,
-    duration_ms,
     read_topics,
-    shown_ms,
 )
 from bucketlog.client.topics import PartitionInfo, TopicDetails
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 DAY_MS = 86_400_000
 
@@ -90,15 +88,6 @@ def test_bounds() -> None:
         read_topics("t.yaml", b" " * (FILE_BYTES_MAX + 1))
     with pytest.raises(ConfigurationError, match="line 2: no UTF-8"):
         read_topics("t.yaml", b"topics:\n  - name: \xff\n")
-
-
-@pytest.mark.parametrize(
-    ("text", "milliseconds"),
-    [("7d", 7 * DAY_MS), ("2w", 14 * DAY_MS), ("90m", 90 * 60_000), ("0s", 0), ("forever", -1)],
-)
-def test_times(text: str, milliseconds: int) -> None:
-    assert duration_ms(text) == milliseconds
-    assert duration_ms(shown_ms(milliseconds)) == milliseconds
 
 
 def there(name: str, partitions: int, configs: dict[str, str], *overrides: str) -> TopicDetails:

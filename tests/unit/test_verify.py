@@ -6,28 +6,28 @@ from uuid import UUID
 
 import pytest
 
-from bucketlog.checkpoint import BatchColumns, CoveredPartition
-from bucketlog.errors import ConfigurationError
-from bucketlog.model import SegmentId, Ticket, WriterId
-from bucketlog.verify import verify_log
-from bucketlog.verify_report import Report
-from bucketlog.wire.batch import Codec
-from bucketlog.wire.records import Record
-from tests.checkpoints import write_checkpoint
-from tests.written_log import WrittenLog
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.bucket import ObjectInfo
-from tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint
-from tiered_storage.floors import Floor, encode_floor
-from tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
-from tiered_storage.segment import Seal, encode_seal
+from bucketlog.inspect.verify import verify_log
+from bucketlog.inspect.verify_report import VerifyReport
+from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.checkpoint import BatchColumns, CoveredPartition
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.model import SegmentId, Ticket, WriterId
+from bucketlog.log_format.records import DecodedRecord
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.checkpoint import decode_checkpoint, encode_checkpoint
+from bucketlog.tiered_storage.floors import Floor, encode_floor
+from bucketlog.tiered_storage.identity import FORMAT_VERSION, ClusterIdentity
+from bucketlog.tiered_storage.segment import Seal, encode_seal
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.written_log import WrittenLog
 
 IDENTITY = ClusterIdentity(cluster_id=UUID(int=1), format_version=FORMAT_VERSION, created_ms=1)
 
 
-def record(text: str) -> Record:
-    return Record(0, 1_700_000_000_000, None, text.encode(), ())
+def record(text: str) -> DecodedRecord:
+    return DecodedRecord(0, 1_700_000_000_000, None, text.encode(), ())
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def replace(bucket: MemoryBucket, key: str, data: bytes) -> None:
     assert bucket.create(key, [data])
 
 
-def found(report: Report) -> list[tuple[str, str]]:
+def found(report: VerifyReport) -> list[tuple[str, str]]:
     return [(damage.key, damage.reason) for damage in report.damage]
 
 

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from bucketlog.model import TierObject, TierRow, TopicPartition
-from bucketlog.verify import verify_log
-from bucketlog.verify_report import Report
-from bucketlog.wire.records import Record, encode_batch
-from tests.checkpoints import write_checkpoint
-from tests.indexes import swap, swapped
+from bucketlog.inspect.verify import verify_log
+from bucketlog.inspect.verify_report import VerifyReport
+from bucketlog.log_format.model import TierObject, TierRow, TopicIdPartition
+from bucketlog.log_format.records import DecodedRecord, encode_batch
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.floors import Floor, encode_floor
+from tests.models.indexes import swap, swapped
+from tests.rigs.checkpoints import write_checkpoint
+from tests.rigs.written_log import WrittenLog
+from tests.rigs.written_tier import Batch, WrittenTier, batch_of, batches_in
 from tests.unit.test_verify import IDENTITY, found, record, replace
-from tests.written_log import WrittenLog
-from tests.written_tier import Batch, WrittenTier, batch_of, batches_in
-from tiered_storage import keys
-from tiered_storage.backends.memory import MemoryBucket
-from tiered_storage.floors import Floor, encode_floor
 
 
 class Tiered:
@@ -26,7 +26,7 @@ class Tiered:
         assert self.bucket.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
         self.log = WrittenLog(self.bucket)
         self.log.create_topic("t", 1)
-        self.part: TopicPartition = self.log.partition("t", 0)
+        self.part: TopicIdPartition = self.log.partition("t", 0)
         self.batches: list[Batch] = []
         for text in "abc":
             self.log.append("t", 0, [record(text), record(text * 2)])
@@ -41,7 +41,7 @@ class Tiered:
     def key(self, row: TierRow) -> str:
         return keys.tier_object(TierObject.of(self.part, row))
 
-    def verify(self) -> Report:
+    def verify(self) -> VerifyReport:
         return verify_log(self.bucket, requests_in_flight=1)
 
 
@@ -102,7 +102,7 @@ def test_a_missing_manifest_is_named(tiered: Tiered, two: tuple[TierRow, TierRow
 
 
 def test_batches_that_are_not_those_of_the_log_are_named(tiered: Tiered) -> None:
-    records = [Record(at, 1_700_000_000_000, None, b"x", ()) for at in (0, 1)]
+    records = [DecodedRecord(at, 1_700_000_000_000, None, b"x", ()) for at in (0, 1)]
     row = tiered.split([batch_of(encode_batch(records))], 0)
     ((key, reason),) = found(tiered.verify())
     assert key == tiered.key(row)

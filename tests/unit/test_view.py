@@ -2,10 +2,10 @@
 
 import pytest
 
-from bucketlog.model import SegmentId
-from metadata.partition_log import PartitionLog, StoredRange
-from metadata.view import Change, View
-from tests.indexes import (
+from bucketlog.log_format.model import SegmentId
+from bucketlog.metadata.partition_log import PartitionLog, StoredRange
+from bucketlog.metadata.view import View, ViewChange
+from tests.models.indexes import (
     WRITER,
     begin,
     commit,
@@ -110,10 +110,10 @@ def test_the_highest_timestamp_and_its_first_batch() -> None:
 
 def test_applying_tells_what_changed() -> None:
     view = View()
-    assert view.apply(segment(0, {partition(1, 1): [row(0, 4)]}, create(1, 2))) == Change(
+    assert view.apply(segment(0, {partition(1, 1): [row(0, 4)]}, create(1, 2))) == ViewChange(
         [create(1, 2)], [partition(1, 1)]
     )
-    assert view.apply(segment(1, {partition(1): []}, grow(1, 3))) == Change([grow(1, 3)], [])
+    assert view.apply(segment(1, {partition(1): []}, grow(1, 3))) == ViewChange([grow(1, 3)], [])
     log = view.log(partition(1, 1))
     assert log is not None
     assert log.high_watermark == 4

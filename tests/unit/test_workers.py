@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.errors import ConfigurationError
-from stateless_broker.settings import BrokerSettings
-from stateless_broker.workers import RestartPolicy, Workers, worker_settings
-from tests.rig import until
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.stateless_broker.process.workers import (
+    RestartPolicy,
+    Restarts,
+    Workers,
+    worker_settings,
+)
+from bucketlog.stateless_broker.settings import BrokerSettings
+from tests.rigs.broker_rig import until
+from tests.rigs.patience import PATIENCE_S
 
-PATIENCE_S = 20.0
-AT_ONCE = RestartPolicy(first_pause_ms=1, longest_pause_ms=1)
+AT_ONCE = RestartPolicy(Backoff(first_pause_ms=1, longest_pause_ms=1))
 WORKER = """
 import os, signal, sys, time
 def say(word):
@@ -76,12 +82,9 @@ def test_rows_that_do_not_fit_are_refused(given: dict[str, int], words: str) -> 
 
 
 def test_pauses_grow_while_a_worker_ends_early_and_begin_anew_after_a_life() -> None:
-    policy = RestartPolicy(first_pause_ms=100, longest_pause_ms=350, healthy_after_ms=1000)
-    pauses, pause_ms = [], 0
-    for lived_ms in (5, 5, 5, 5, 1000, 5):
-        pause_ms = policy.pause_ms(pause_ms, lived_ms)
-        pauses.append(pause_ms)
-    assert pauses == [100, 200, 350, 350, 100, 200]
+    restarts = Restarts(RestartPolicy(Backoff(100, 350), healthy_after_ms=1000))
+    pauses_s = [restarts.pause_s(lived_ms) for lived_ms in (5, 5, 5, 5, 1000, 5)]
+    assert pauses_s == [0.1, 0.2, 0.35, 0.35, 0.1, 0.2]
 
 
 class Crew:

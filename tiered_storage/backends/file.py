@@ -25,14 +25,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     BucketError,
     BucketRefusedError,
     BucketUnavailableError,
     ObjectNotFoundError,
 )
-from bucketlog.model import Buffer
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, check_key, check_prefix, clip
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.bucket import (
+    Body,
+    ObjectInfo,
+    Span,
+    Suffix,
+    check_key,
+    check_prefix,
+    clip,
+)
 
 TEMPORARY = ".tmp"
 PAGE_CACHE_BYTES = 128 * 1024 * 1024
@@ -75,7 +83,7 @@ class FileBucket:
         self._temporary_fd = -1
         self._durable: set[str] = set()
         """Folders whose name, up to the root's, this object has seen on disk."""
-        self._recent = _RecentlyWritten(page_cache_bytes)
+        self._recent = _PageCachedFiles(page_cache_bytes)
 
     def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         path = self._path(key)
@@ -278,7 +286,7 @@ def _read_blocks(fd: int, start: int, length: int) -> Buffer:
     return room[start - first : min(filled, size)]
 
 
-class _RecentlyWritten:
+class _PageCachedFiles:
     """The files that may stay in the page cache; the oldest leave it first."""
 
     def __init__(self, max_bytes: int) -> None:

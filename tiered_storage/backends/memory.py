@@ -9,9 +9,17 @@ from collections.abc import Iterator, Sequence
 
 from crc32c import crc32c as checksum
 
-from bucketlog.errors import BucketRefusedError, ObjectNotFoundError
-from bucketlog.model import Buffer, WallClock
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, check_key, check_prefix, clip
+from bucketlog.log_format.errors import BucketRefusedError, ObjectNotFoundError
+from bucketlog.log_format.model import Buffer, WallClock
+from bucketlog.tiered_storage.bucket import (
+    Body,
+    ObjectInfo,
+    Span,
+    Suffix,
+    check_key,
+    check_prefix,
+    clip,
+)
 
 
 def _wall_clock() -> int:

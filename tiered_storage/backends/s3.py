@@ -14,13 +14,13 @@ from aiohttp import ClientError as TransportError
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.handlers import add_expect_header
 
-from bucketlog.errors import ConfigurationError, ObjectNotFoundError
-from bucketlog.model import Buffer
-from tiered_storage.backends import s3_requests
-from tiered_storage.backends.in_flight import InFlightBytes
-from tiered_storage.backends.s3_options import S3Options
-from tiered_storage.backends.s3_requests import BodyParts, S3Requests
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
+from bucketlog.log_format.errors import ConfigurationError, ObjectNotFoundError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends import s3_requests
+from bucketlog.tiered_storage.backends.in_flight import InFlightBytes
+from bucketlog.tiered_storage.backends.s3_options import S3Options
+from bucketlog.tiered_storage.backends.s3_requests import BodyParts, S3Requests
+from bucketlog.tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
 
 if TYPE_CHECKING:
     from types_aiobotocore_s3 import S3Client

@@ -3,7 +3,7 @@
 Requests are keyword arguments of botocore's operations; answers and errors are botocore's. Both
 SDKs are tuned alike: bodies are neither signed nor checksummed by the SDK (5.8 CPU s/GB against
 about 0.5 without); the caller's CRC32C goes with the request, and the store verifies it. The SDK
-retries nothing: `tiered_storage.retry` does, and knows what an ambiguous create means.
+retries nothing: `tiered_storage.retry_steps` does, and knows what an ambiguous create means.
 """
 
 import base64
@@ -24,15 +24,23 @@ from botocore.exceptions import (
 from botocore.exceptions import ConnectionError as SdkConnectionError
 from botocore.parsers import ResponseParserError
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     BucketError,
     BucketRefusedError,
     BucketUnavailableError,
     ObjectNotFoundError,
 )
-from bucketlog.model import Buffer
-from tiered_storage.backends.s3_options import S3Options
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, check_key, check_prefix, clip
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends.s3_options import S3Options
+from bucketlog.tiered_storage.bucket import (
+    Body,
+    ObjectInfo,
+    Span,
+    Suffix,
+    check_key,
+    check_prefix,
+    clip,
+)
 
 MAX_KEYS_PER_DELETE = 1_000
 DEFAULT_REGION = "us-east-1"

@@ -11,12 +11,12 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketlog.errors import ConfigurationError, ObjectNotFoundError
-from bucketlog.model import Buffer
-from tiered_storage.backends import s3_requests
-from tiered_storage.backends.s3_options import S3Options
-from tiered_storage.backends.s3_requests import S3Requests
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
+from bucketlog.log_format.errors import ConfigurationError, ObjectNotFoundError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.backends import s3_requests
+from bucketlog.tiered_storage.backends.s3_options import S3Options
+from bucketlog.tiered_storage.backends.s3_requests import S3Requests
+from bucketlog.tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
 
 _FAILURES = s3_requests.SDK_ERRORS
 

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from bucketlog.model import Buffer
-from tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, SyncBucket
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage.bucket import Body, ObjectInfo, Span, Suffix, SyncBucket
 
 DEFAULT_THREADS = 8
 _LIST_CHUNK = 1000

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar, cast
 
-from bucketlog.client.formats import accepted_class, first_line, no_such_value, type_name
-from bucketlog.client.schemas.avro_data import Encoding
-from bucketlog.client.schemas.avro_kinds import Parsed, kind_of
-from bucketlog.client.schemas.avro_reading import Decoding, Resolution
+from bucketlog.client.formats import accepted_class, first_line, type_mismatch, type_name
+from bucketlog.client.schemas.avro_data import AvroValueEncoder
+from bucketlog.client.schemas.avro_kinds import ParsedSchema, kind_of
+from bucketlog.client.schemas.avro_reading import AvroValueDecoder, SchemaResolution
 from bucketlog.client.schemas.avro_types import derive
-from bucketlog.client.schemas.codec import Read, SchemaText, SchemaType, Write
-from bucketlog.client.schemas.packages import needed
-from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.client.schemas.codec import SchemaText, SchemaType, ValueReader, ValueWriter
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.extras import needed
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Avro(Generic[T]):
         own = SchemaText(self.schema, self.schema_type)
         try:
             self._write = self.writer(own, b"")
-            self._read: Read[T] | None = self.reader(own)
+            self._read: ValueReader[T] | None = self.reader(own)
         except InvalidDataError as error:
             raise ConfigurationError(
                 f"{type_name(declared)} and its schema: {error.message}", remedy=error.remedy
@@ -79,17 +79,17 @@ class Avro(Generic[T]):
         assert self._read is not None
         return self._read(data, 0)
 
-    def writer(self, schema: SchemaText, header: bytes) -> Write[T]:
+    def writer(self, schema: SchemaText, header: bytes) -> ValueWriter[T]:
         """By this schema, every value behind `header`. Raises `InvalidDataError`."""
         parsed = parsed_schema(schema)
         whole = parsed.schema
         with _within_bounds():
-            convert = Encoding(parsed, self._derived.names).root(self._declared)
+            convert = AvroValueEncoder(parsed, self._derived.names).root(self._declared)
         write, accepts, declared = self._fastavro.schemaless_writer, self._accepts, self._declared
 
         def encode(value: T) -> bytes:
             if not isinstance(value, accepts):
-                raise no_such_value(value, declared)
+                raise type_mismatch(value, declared)
             out = io.BytesIO()
             out.write(header)
             try:
@@ -103,13 +103,13 @@ class Avro(Generic[T]):
 
         return encode
 
-    def reader(self, schema: SchemaText) -> Read[T]:
+    def reader(self, schema: SchemaText) -> ValueReader[T]:
         """Of what this schema wrote. Raises `InvalidDataError` if the class cannot take that."""
         parsed = parsed_schema(schema)
         with _within_bounds():
-            Resolution(parsed, self._derived).check()
+            SchemaResolution(parsed, self._derived).check()
             read = data_reader(parsed)
-            convert = Decoding(parsed, self._derived.names).root()
+            convert = AvroValueDecoder(parsed, self._derived.names).root()
         validate, declared = self._validate, self._declared
 
         def decode(data: bytes, at: int) -> T:
@@ -126,7 +126,7 @@ class Avro(Generic[T]):
         return decode
 
 
-def parsed_schema(schema: SchemaText) -> Parsed:
+def parsed_schema(schema: SchemaText) -> ParsedSchema:
     """As fastavro takes it, with what it refers to. Raises `InvalidDataError`."""
     fastavro = needed("fastavro", "avro")
     from fastavro.schema import SchemaParseException, UnknownType
@@ -135,14 +135,16 @@ def parsed_schema(schema: SchemaText) -> Parsed:
     try:
         for text in schema.references.values():
             fastavro.parse_schema(json.loads(text), named_schemas=known)
-        return Parsed(fastavro.parse_schema(json.loads(schema.text), named_schemas=known), known)
+        return ParsedSchema(
+            fastavro.parse_schema(json.loads(schema.text), named_schemas=known), known
+        )
     except (SchemaParseException, UnknownType, *_NO_SCHEMA) as error:
         raise InvalidDataError(
             f"no Avro schema: {type(error).__name__}: {error}", remedy="correct the schema"
         ) from error
 
 
-def data_reader(parsed: Parsed, *, with_names: bool = True) -> Callable[[bytes, int], Any]:
+def data_reader(parsed: ParsedSchema, *, with_names: bool = True) -> Callable[[bytes, int], Any]:
     """Reads data of a parsed schema, to its last byte. Raises `InvalidDataError`.
 
     `with_names`: a record in a union of several comes as (its full name, it).
@@ -192,7 +194,7 @@ def _within_bounds() -> Iterator[None]:
         ) from error
 
 
-def _is_recursive(parsed: Parsed) -> bool:
+def _is_recursive(parsed: ParsedSchema) -> bool:
     inside = {name: _named_within(node, parsed.named) for name, node in parsed.named.items()}
     while leaves := [name for name, others in inside.items() if not others & inside.keys()]:
         for name in leaves:
@@ -200,7 +202,7 @@ def _is_recursive(parsed: Parsed) -> bool:
     return bool(inside)
 
 
-def _may_be_endless(parsed: Parsed) -> bool:
+def _may_be_endless(parsed: ParsedSchema) -> bool:
     named = parsed.named
     empty: dict[str, bool] = {}
 

@@ -16,10 +16,10 @@ from uuid import UUID
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from bucketlog.client.schemas.avro_kinds import Parsed, kind_of, unqualified
+from bucketlog.client.schemas.avro_kinds import ParsedSchema, kind_of, unqualified
 from bucketlog.client.schemas.avro_types import Schema
 from bucketlog.client.schemas.record_classes import is_record, members_of
-from bucketlog.errors import InvalidDataError
+from bucketlog.log_format.errors import InvalidDataError
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -45,10 +45,10 @@ _KINDS: Mapping[type, tuple[str, ...]] = {
 """Branches of a union that a class may stand in, the best first."""
 
 
-class Encoding:
+class AvroValueEncoder:
     """What a schema makes of values. `names` are the full names of record classes and enums."""
 
-    def __init__(self, parsed: Parsed, names: Mapping[type, str]) -> None:
+    def __init__(self, parsed: ParsedSchema, names: Mapping[type, str]) -> None:
         self._schema, self._named = parsed
         self._names = names
         self._records: dict[str, _Record] = {}
@@ -130,7 +130,7 @@ class Encoding:
 class _Record:
     """By the class of what it is given: a plan is made for the first of each."""
 
-    def __init__(self, encoding: Encoding, schema: Schema) -> None:
+    def __init__(self, encoding: AvroValueEncoder, schema: Schema) -> None:
         self._encoding = encoding
         self._types = {field["name"]: field["type"] for field in schema["fields"]}
         self._name = schema["name"]

@@ -33,7 +33,7 @@ def kind_of(schema: Any) -> str:
     return logical or _KINDS.get(base, base)
 
 
-class Parsed(NamedTuple):
+class ParsedSchema(NamedTuple):
     """A schema as `fastavro.parse_schema` leaves it; `named` has the records, enums and fixed of
     it and of what it refers to, by full name."""
 

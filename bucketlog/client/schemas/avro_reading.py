@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bucketlog.client.schemas.avro_kinds import Parsed, kind_of, unqualified
-from bucketlog.client.schemas.avro_types import Derived, Schema
-from bucketlog.errors import InvalidDataError
+from bucketlog.client.schemas.avro_kinds import ParsedSchema, kind_of, unqualified
+from bucketlog.client.schemas.avro_types import DerivedSchema, Schema
+from bucketlog.log_format.errors import InvalidDataError
 
 _TAKES: Mapping[str, frozenset[str]] = {
     "long": frozenset({"double"}),
@@ -27,10 +27,10 @@ is checked as it is read."""
 _ITEMS = {"array": "items", "map": "values"}
 
 
-class Resolution:
+class SchemaResolution:
     """Of a writer's schema to the schema of a class."""
 
-    def __init__(self, writer: Parsed, reader: Derived) -> None:
+    def __init__(self, writer: ParsedSchema, reader: DerivedSchema) -> None:
         self._writer, self._writers = writer
         self._readers = reader.named
         self._found: dict[tuple[str, str], str] = {}
@@ -96,13 +96,13 @@ class Resolution:
         return ""
 
 
-class Decoding:
+class AvroValueDecoder:
     """What fastavro read by a writer's schema, made into what pydantic takes.
 
     Only unions of several records need it: fastavro tells there which one it was.
     """
 
-    def __init__(self, writer: Parsed, names: Mapping[type, str]) -> None:
+    def __init__(self, writer: ParsedSchema, names: Mapping[type, str]) -> None:
         self._writer, self._named = writer
         self._classes = {unqualified(name): cls for cls, name in names.items()}
         self._adapters: dict[str, Callable[[Any], Any] | None] = {}

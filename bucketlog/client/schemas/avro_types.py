@@ -34,8 +34,8 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from bucketlog.client.schemas.avro_defaults import DoesNotFitError, stated
-from bucketlog.client.schemas.record_classes import MISSING, Member, is_record, members_of
-from bucketlog.errors import ConfigurationError
+from bucketlog.client.schemas.record_classes import MISSING, RecordField, is_record, members_of
+from bucketlog.log_format.errors import ConfigurationError
 
 Schema: TypeAlias = Any
 """As `json.loads` gives it: a name, an object, or a list (a union)."""
@@ -65,7 +65,7 @@ _MAPS = frozenset({dict, abc.Mapping, abc.MutableMapping})
 
 
 @dataclass
-class Derived:
+class DerivedSchema:
     """`names` has every record and enum, by its class; `named` their schemas, by full name;
     `filled` the fields that the class fills in, whether its schema states a default or not."""
 
@@ -75,14 +75,14 @@ class Derived:
     filled: set[tuple[str, str]] = field(default_factory=set)
 
 
-def derive(declared: Any, name: str | None = None, aliases: Iterable[str] = ()) -> Derived:
+def derive(declared: Any, name: str | None = None, aliases: Iterable[str] = ()) -> DerivedSchema:
     """`name` is the full name of the outermost record, as `com.shop.Order`: its namespace is
     everybody's. Raises `ConfigurationError`."""
     namespace, _, simple = (name or "").rpartition(".")
     for part in filter(None, [*namespace.split("."), simple]):
         if not NAME.fullmatch(part):
             raise ConfigurationError(f"{name!r} is no Avro name", remedy="as in com.shop.Order")
-    deriving = _Deriving(namespace)
+    deriving = _SchemaDerivation(namespace)
     if name is not None and isinstance(declared, type):
         deriving.own_names[declared] = simple
     derived = deriving.derived
@@ -96,9 +96,9 @@ def derive(declared: Any, name: str | None = None, aliases: Iterable[str] = ()) 
     return derived
 
 
-class _Deriving:
+class _SchemaDerivation:
     def __init__(self, namespace: str) -> None:
-        self.derived = Derived()
+        self.derived = DerivedSchema()
         self.own_names: dict[type, str] = {}
         self._namespace = namespace
 
@@ -154,7 +154,7 @@ class _Deriving:
                 self.derived.filled.add((name, member.wire))
         return self.derived.named[name]
 
-    def _field(self, cls: type, member: Member) -> Schema:
+    def _field(self, cls: type, member: RecordField) -> Schema:
         where = f"{cls.__name__}.{member.attribute}"
         for name in (member.wire, *member.aliases):
             if not NAME.fullmatch(name):

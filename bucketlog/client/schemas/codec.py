@@ -22,17 +22,17 @@ class SchemaText:
     imports: tuple[tuple[str, "SchemaText"], ...] = ()
 
 
-class Write(Protocol[T_contra]):
+class ValueWriter(Protocol[T_contra]):
     def __call__(self, value: T_contra, /) -> bytes:
         """Raises `InvalidDataError`."""
 
 
-class Read(Protocol[T_co]):
+class ValueReader(Protocol[T_co]):
     def __call__(self, data: bytes, at: int, /) -> T_co:
         """Of `data` from byte `at` on. Raises `InvalidDataError`."""
 
 
-class Codec(Protocol[T]):
+class SchemaCodec(Protocol[T]):
     """Both ways between values and bytes, by schemas."""
 
     name: str
@@ -44,8 +44,8 @@ class Codec(Protocol[T]):
 
     def own_schema(self) -> SchemaText: ...
 
-    def writer(self, schema: SchemaText, header: bytes) -> Write[T]:
+    def writer(self, schema: SchemaText, header: bytes) -> ValueWriter[T]:
         """By this schema, every value behind `header`. Raises `InvalidDataError`."""
 
-    def reader(self, schema: SchemaText) -> Read[T]:
+    def reader(self, schema: SchemaText) -> ValueReader[T]:
         """Of what this schema wrote. Raises `InvalidDataError`."""

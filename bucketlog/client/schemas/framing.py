@@ -7,8 +7,8 @@ and each index as zigzag varints, outermost message first; [0] is a single byte 
 import struct
 from collections.abc import Sequence
 
-from bucketlog.errors import InvalidDataError
-from bucketlog.wire.frames import uvarint
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.wire.frames import uvarint
 
 HEADER_BYTES = 5
 _HEADER = struct.Struct(">bI")

@@ -4,8 +4,8 @@ import json
 from typing import Generic, TypeVar
 
 from bucketlog.client.formats import JsonFormat
-from bucketlog.client.schemas.codec import Read, SchemaText, SchemaType, Write
-from bucketlog.errors import ConfigurationError
+from bucketlog.client.schemas.codec import SchemaText, SchemaType, ValueReader, ValueWriter
+from bucketlog.log_format.errors import ConfigurationError
 
 T = TypeVar("T")
 
@@ -33,10 +33,10 @@ class JsonSchema(Generic[T]):
     def own_schema(self) -> SchemaText:
         return SchemaText(self._text, self.schema_type)
 
-    def writer(self, schema: SchemaText, header: bytes) -> Write[T]:
+    def writer(self, schema: SchemaText, header: bytes) -> ValueWriter[T]:
         encode = self._plain.encode
         return lambda value: header + encode(value)
 
-    def reader(self, schema: SchemaText) -> Read[T]:
+    def reader(self, schema: SchemaText) -> ValueReader[T]:
         decode = self._plain.decode
         return lambda data, at: decode(data[at:])

@@ -5,11 +5,11 @@ import binascii
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from bucketlog.client.formats import no_such_value
-from bucketlog.client.schemas.codec import Read, SchemaText, SchemaType, Write
+from bucketlog.client.formats import type_mismatch
+from bucketlog.client.schemas.codec import SchemaText, SchemaType, ValueReader, ValueWriter
 from bucketlog.client.schemas.framing import message_indexes, read_message_indexes
-from bucketlog.client.schemas.packages import needed
-from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.extras import needed
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -47,7 +47,7 @@ class Protobuf(Generic[M]):
 
     def encode(self, value: M) -> bytes:
         if not isinstance(value, self._declared):
-            raise no_such_value(value, self._declared)
+            raise type_mismatch(value, self._declared)
         try:
             return value.SerializeToString(deterministic=True)
         except (self._refused, ValueError) as error:
@@ -69,7 +69,7 @@ class Protobuf(Generic[M]):
     def own_schema(self) -> SchemaText:
         return _schema_of(self._declared.DESCRIPTOR.file)
 
-    def writer(self, schema: SchemaText, header: bytes) -> Write[M]:
+    def writer(self, schema: SchemaText, header: bytes) -> ValueWriter[M]:
         """By this schema, every value behind `header`. Raises `InvalidDataError`."""
         indexes = _indexes_of(self._declared.DESCRIPTOR)
         file = file_of(schema)
@@ -79,7 +79,7 @@ class Protobuf(Generic[M]):
         encode = self.encode
         return lambda value: header + encode(value)
 
-    def reader(self, schema: SchemaText) -> Read[M]:
+    def reader(self, schema: SchemaText) -> ValueReader[M]:
         """Of what this schema wrote: of its messages, the one of this name.
 
         Where the registry has the schema as text alone, the one at the same place. Raises

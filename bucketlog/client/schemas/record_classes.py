@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, get_type_hints
 from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
 from pydantic.fields import FieldInfo
 
-from bucketlog.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError
 
 MISSING = object()
 """No default that is the same each time."""
 
 
-class Member(NamedTuple):
+class RecordField(NamedTuple):
     attribute: str
     wire: str
     aliases: tuple[str, ...]
@@ -35,19 +35,19 @@ def is_record(declared: Any) -> bool:
     )
 
 
-def members_of(cls: type) -> tuple[Member, ...]:
+def members_of(cls: type) -> tuple[RecordField, ...]:
     """Raises `ConfigurationError`."""
     return _members_of(cls)
 
 
 @cache
-def _members_of(cls: Hashable) -> tuple[Member, ...]:
+def _members_of(cls: Hashable) -> tuple[RecordField, ...]:
     assert isinstance(cls, type)
     fields: Mapping[str, FieldInfo] | None = getattr(cls, "__pydantic_fields__", None)
     return tuple(_of_dataclass(cls) if fields is None else _of_fields(cls, fields))
 
 
-def _of_fields(cls: type, fields: Mapping[str, FieldInfo]) -> Iterator[Member]:
+def _of_fields(cls: type, fields: Mapping[str, FieldInfo]) -> Iterator[RecordField]:
     config: Mapping[str, Any] = getattr(cls, "model_config", None) or getattr(
         cls, "__pydantic_config__", {}
     )
@@ -65,7 +65,7 @@ def _of_fields(cls: type, fields: Mapping[str, FieldInfo]) -> Iterator[Member]:
         default = info.default
         if info.default_factory is not None:
             default = _made_twice(info)
-        yield Member(
+        yield RecordField(
             name,
             wire,
             tuple(other for other in dict.fromkeys(accepted) if other != wire),
@@ -102,7 +102,7 @@ def _same(make: Callable[[], Any]) -> Any:
     return first if first == make() else MISSING
 
 
-def _of_dataclass(cls: type) -> Iterator[Member]:
+def _of_dataclass(cls: type) -> Iterator[RecordField]:
     hints = get_type_hints(cls, include_extras=True)
     for field in dataclasses.fields(cls):
         if not field.init:
@@ -111,4 +111,4 @@ def _of_dataclass(cls: type) -> Iterator[Member]:
         default: Any = MISSING if required else field.default
         if field.default_factory is not dataclasses.MISSING:
             required, default = False, _same(field.default_factory)
-        yield Member(field.name, field.name, (), hints[field.name], (), default, required)
+        yield RecordField(field.name, field.name, (), hints[field.name], (), default, required)

@@ -8,9 +8,10 @@ asked of the registry. What is kept is bounded.
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar
 
-from bucketlog.client.schemas.codec import Codec, Read, Write
+from bucketlog.client.schemas.codec import SchemaCodec, ValueReader, ValueWriter
 from bucketlog.client.schemas.framing import HEADER_BYTES, header, schema_id_of
-from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.client.schemas.newest_entries import keep_newest
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 
 if TYPE_CHECKING:
     from bucketlog.client.schemas.registry import SchemaRegistry
@@ -20,17 +21,17 @@ T = TypeVar("T")
 READERS_MAX = 1000
 
 
-class Registered(Generic[T]):
+class RegistryFormat(Generic[T]):
     """Made by `SchemaRegistry.avro`, `.json`, `.protobuf`; a topic binds it to its name."""
 
-    def __init__(self, registry: "SchemaRegistry", codec: Codec[T]) -> None:
+    def __init__(self, registry: "SchemaRegistry", codec: SchemaCodec[T]) -> None:
         self.name = f"registered {codec.name}"
         self.registry = registry
         self.subject: str | None = None
         """What its schema is registered under; None while it is no topic's."""
         self._codec = codec
-        self._write: Write[T] | None = None
-        self._readers: dict[int, Read[T]] = {}
+        self._write: ValueWriter[T] | None = None
+        self._readers: dict[int, ValueReader[T]] = {}
         self._lock = Lock()
 
     def bound(self, topic: str, part: Literal["key", "value"]) -> Self:
@@ -74,7 +75,7 @@ class Registered(Generic[T]):
         except InvalidDataError:
             return True
 
-    def _prepared(self) -> Write[T]:
+    def _prepared(self) -> ValueWriter[T]:
         if self.subject is None:
             raise ConfigurationError(
                 "a format with a registry writes as part of a topic",
@@ -96,7 +97,7 @@ class Registered(Generic[T]):
                 schema_id = self.registry.register(self.subject, schema)
             return self._codec.writer(schema, header(schema_id))
 
-    def _reader(self, schema_id: int) -> Read[T]:
+    def _reader(self, schema_id: int) -> ValueReader[T]:
         with self._lock:
             found = self._readers.get(schema_id)
             if found is not None:
@@ -108,9 +109,7 @@ class Registered(Generic[T]):
                     remedy="declare the topic with the format it was written in",
                 )
             made = self._codec.reader(schema)
-            while len(self._readers) >= READERS_MAX:
-                self._readers.pop(next(iter(self._readers)))
-            self._readers[schema_id] = made
+            keep_newest(self._readers, schema_id, made, count_max=READERS_MAX)
             return made
 
     def _subject(self, topic: str, part: str) -> str:

@@ -9,20 +9,19 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from bucketlog.client.schemas.codec import SchemaText, SchemaType
-from bucketlog.client.schemas.packages import needed
-from bucketlog.client.schemas.registered import Registered
-from bucketlog.client.schemas.registry_errors import public, told
-from bucketlog.errors import ConfigurationError, InvalidDataError
+from bucketlog.client.schemas.newest_entries import keep_newest
+from bucketlog.client.schemas.registered import RegistryFormat
+from bucketlog.client.schemas.registry_errors import public, registry_error
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.extras import needed
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
     from google.protobuf.message import Message
 
-A = TypeVar("A")
 T = TypeVar("T")
 M = TypeVar("M", bound="Message")
 
@@ -116,23 +115,23 @@ class SchemaRegistry:
         name: str | None = None,
         aliases: Iterable[str] = (),
         schema: str | Mapping[str, Any] | None = None,
-    ) -> Registered[T]:
+    ) -> RegistryFormat[T]:
         """As `Avro`, with its schema in the registry."""
         from bucketlog.client.schemas.avro import Avro
 
-        return Registered(self, Avro(declared, name=name, aliases=aliases, schema=schema))
+        return RegistryFormat(self, Avro(declared, name=name, aliases=aliases, schema=schema))
 
-    def json(self, declared: type[T]) -> Registered[T]:
+    def json(self, declared: type[T]) -> RegistryFormat[T]:
         """JSON, with the JSON Schema that pydantic has of the type."""
         from bucketlog.client.schemas.json_schema import JsonSchema
 
-        return Registered(self, JsonSchema(declared))
+        return RegistryFormat(self, JsonSchema(declared))
 
-    def protobuf(self, declared: type[M]) -> Registered[M]:
+    def protobuf(self, declared: type[M]) -> RegistryFormat[M]:
         """As `Protobuf`, with its schema, and those that it imports, in the registry."""
         from bucketlog.client.schemas.protobuf import Protobuf
 
-        return Registered(self, Protobuf(declared))
+        return RegistryFormat(self, Protobuf(declared))
 
     def schema(self, schema_id: int) -> SchemaText:
         """Raises `InvalidDataError` if there is none of this id, `SchemaRegistryError`."""
@@ -141,7 +140,7 @@ class SchemaRegistry:
             found = self._ask(
                 f"asking for schema {schema_id}", lambda client: self._fetch(client, schema_id)
             )
-            _keep(self._schemas, schema_id, found)
+            keep_newest(self._schemas, schema_id, found, count_max=SCHEMAS_MAX)
         return found
 
     def register(self, subject: str, schema: SchemaText) -> int:
@@ -156,7 +155,7 @@ class SchemaRegistry:
         found = self._ids.get((subject, schema.text))
         if found is None:
             found = self._ask(f"registering the schema of subject {subject!r}", ask)
-            _keep(self._ids, (subject, schema.text), found)
+            keep_newest(self._ids, (subject, schema.text), found, count_max=SCHEMAS_MAX)
         return found
 
     def latest(self, subject: str) -> tuple[int, SchemaText]:
@@ -178,7 +177,9 @@ class SchemaRegistry:
             try:
                 return ask(self._client)
             except (*_NOT_THEIR_API, httpx.HTTPError, registry.SchemaRegistryError) as error:
-                raise told(error, what, self.url, auto_register=self.auto_register) from error
+                raise registry_error(
+                    error, what, self.url, auto_register=self.auto_register
+                ) from error
             finally:
                 _forget(self._client)
 
@@ -259,13 +260,6 @@ def _version(
     client: "SchemaRegistryClient", subject: str, version: int, fmt: str | None = None
 ) -> "Schema":
     return client.get_version(subject, version, True, fmt).schema
-
-
-def _keep(kept: dict[A, T], key: A, found: T) -> None:
-    with suppress(StopIteration, RuntimeError):  # another thread made room, too
-        while len(kept) >= SCHEMAS_MAX:
-            kept.pop(next(iter(kept)), None)
-    kept[key] = found
 
 
 def _forget(client: Any) -> None:

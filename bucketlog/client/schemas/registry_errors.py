@@ -2,7 +2,7 @@
 
 import re
 
-from bucketlog.errors import (
+from bucketlog.log_format.errors import (
     BucketlogError,
     IncompatibleSchemaError,
     InvalidDataError,
@@ -23,7 +23,7 @@ _SAID_MAX = 500
 """What answers instead of a registry may send pages."""
 
 
-def told(error: Exception, what: str, url: str, *, auto_register: bool) -> BucketlogError:
+def registry_error(error: Exception, what: str, url: str, *, auto_register: bool) -> BucketlogError:
     """`error` is of confluent-kafka's client: the registry's answer, or why there was none."""
     status = getattr(error, "http_status_code", None)
     if status is None:

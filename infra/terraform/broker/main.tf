@@ -28,7 +28,7 @@ locals {
   start = join(" && ", [
     "BUCKETLOG_ADVERTISED_HOST=$(python -c 'import socket; print(socket.gethostbyname(socket.gethostname()))')",
     "export BUCKETLOG_ADVERTISED_HOST",
-    "exec python -m stateless_broker",
+    "exec python -m bucketlog.stateless_broker",
   ])
 }
 

@@ -3,7 +3,7 @@
 
 locals {
   bucket_arn = "arn:${var.partition}:s3:::${var.bucket_name}"
-  # every object of the log stands below <prefix>/<shard>/ (tiered_storage/location.py)
+  # every object of the log stands below <prefix>/<shard>/ (tiered_storage/backends/location.py)
   root = join("/", compact([var.bucket_prefix, tostring(var.shard)]))
   log  = "${local.bucket_arn}/${local.root}"
 

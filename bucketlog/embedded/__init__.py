@@ -1,0 +1,1 @@
+"""A whole cluster as child processes of a program: brokers, Valkey, and a folder as the bucket."""

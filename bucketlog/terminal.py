@@ -1,0 +1,184 @@
+"""What a person or a pipe sees. Invariant: data on stdout; progress, and only on a terminal, and
+errors on stderr. Exit codes are those of `bucketlog --help`."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+import typer
+
+from bucketlog.log_format.errors import ConfigurationError
+
+T = TypeVar("T")
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_CHANGES = 3
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+EXIT_TERMINATED = 143
+
+IDENTIFIERS = frozenset(
+    {
+        *("partition", "earliest", "latest", "base_offset", "hw_stamp", "position"),
+        *("committed", "before", "after", "leader_epoch"),
+        *("max_timestamp", "producer_id", "producer_epoch", "base_sequence", "attributes"),
+    }
+)
+"""Columns whose numbers name something: printed as they are typed, without thousands separators."""
+
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 failed (also: damage or a mismatch was found); 2 wrong usage or "
+    "configuration; 3 apply --dry-run found something to do; 130 interrupted; "
+    "141 the reader of the output went away; "
+    "143 bench, consume, produce or replay was stopped by SIGTERM."
+)
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], output: Output) -> None:
+    """Rows as an aligned table, one JSON array, or an object a line."""
+    if output is Output.JSONL:
+        for row in rows:
+            print(json.dumps(row))
+    elif output is Output.JSON:
+        print(json.dumps(list(rows), indent=2))
+    else:
+        _print_table(
+            [[_cell(column, row.get(column)) for column in columns] for row in rows], columns
+        )
+
+
+def _cell(column: str, value: object) -> str:
+    if value is None:
+        return "-"
+    is_amount = isinstance(value, int) and not isinstance(value, bool) and column not in IDENTIFIERS
+    return f"{value:,}" if is_amount else str(value)
+
+
+def _print_table(cells: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
+    """Numbers to the right, text to the left."""
+    heads = [column.replace("_", " ").upper() for column in columns]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    numeric = [
+        bool(cells) and all(row[at][:1].isdigit() or row[at] == "-" for row in cells)
+        for at in range(len(columns))
+    ]
+    for row in (heads, *cells):
+        line = "  ".join(
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(row, widths, numeric, strict=True)
+        )
+        print(line.rstrip())
+
+
+def counted(number: int, noun: str) -> str:
+    """As in "1 partition", "2,000 partitions", "2 batches"."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{ending}"
+
+
+def note(message: str) -> None:
+    """A remark for a person: stderr, whether or not it is a terminal."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def plainly(message: str) -> None:
+    """What a bar says on a terminal, for a log."""
+    if not sys.stderr.isatty():
+        note(message)
+
+
+def confirm(question: str) -> None:
+    """Only a yes goes on. Asked on stderr alone: stdout is for data."""
+    print(f"{question} [y/N]: ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
+    if not answer:
+        raise ConfigurationError("nobody answered", remedy="add --yes")
+    if answer.strip().lower() not in ("y", "yes"):
+        raise typer.Abort
+
+
+class ProgressBar(Protocol):
+    def advance(self, amount: int = 1) -> None: ...
+
+    def over(self, items: Iterable[T]) -> Iterator[T]:
+        """Advance by one for each item that passes."""
+        for item in items:
+            yield item
+            self.advance()
+
+
+class _SilentProgressBar(ProgressBar):
+    def advance(self, amount: int = 1) -> None:
+        pass
+
+    def over(self, items: Iterable[T]) -> Iterator[T]:
+        return iter(items)
+
+
+@contextmanager
+def progress(
+    description: str, total: int | None, *, is_shown: bool = True
+) -> Iterator[ProgressBar]:
+    """A bar on stderr where that is a terminal, else nothing."""
+    if not (is_shown and sys.stderr.isatty()):
+        yield _SilentProgressBar()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(description, total=total)
+
+        class _Bar(ProgressBar):
+            def advance(self, amount: int = 1) -> None:
+                bars.advance(task, amount)
+
+        yield _Bar()
+
+
+@contextmanager
+def amounts(description: str, total_records: int) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told of records and their bytes: on stderr where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda records, size_bytes: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.completed:,} records"),
+        TextColumn("{task.fields[megabytes]:,.1f} MB"),
+        TimeElapsedColumn(),
+    )
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(description, total=total_records, megabytes=0.0)
+        seen = 0
+
+        def passed(records: int, size_bytes: int) -> None:
+            nonlocal seen
+            seen += size_bytes
+            bars.update(task, advance=records, megabytes=seen / 1e6)
+
+        yield passed

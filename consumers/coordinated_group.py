@@ -1,0 +1,107 @@
+"""A group that this broker coordinates, as long as nobody else has taken it.
+
+Invariant: nobody is told what is not stored. Whatever is answered after a change waits until a
+revision that has the change is stored, or until the group is lost: then it is never sent.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_messages import GroupState
+from bucketlog.consumers.group_store import GroupSummary
+from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.metadata.fold import CommittedOffset
+
+OnStored = Callable[[bool], None]
+"""Gets True once it may be said, False where it never may be."""
+
+
+class CoordinatedGroup:
+    """`term` is what this coordinator is known by. `unsettled`: offsets of earlier coordinators
+    whose fate (ticket by ticket) was open when the group was taken."""
+
+    def __init__(self, group: Group, term: int, unsettled: frozenset[int] = frozenset()) -> None:
+        self.group = group
+        self.term = term
+        self.unsettled = unsettled
+        self.stored_revision = group.revision
+        self.lost = False
+        self.storing = False
+        self.users = 0
+        """Requests that are at work with it."""
+        self.planned_ms: int | None = None
+        """When the coordinator's timer looks at it next."""
+        self.on_their_way: set[asyncio.Future[ErrorCode]] = set()
+        """Commits that were let in and are not in the log yet, as far as is known."""
+        self.promised: dict[TopicIdPartition, CommittedOffset] = {}
+        """Offsets that were acknowledged before they were visible."""
+        self._withheld: deque[tuple[int, OnStored]] = deque()
+        self._listed: tuple[int, GroupSummary] | None = None
+
+    def listed(self) -> GroupSummary:
+        """Made once for each revision: thousands are asked for at once."""
+        machine = self.group.machine
+        if self._listed is None or self._listed[0] != machine.revision:
+            row = GroupSummary(self.group_id, machine.protocol_type or "", machine.state)
+            self._listed = machine.revision, row
+        return self._listed[1]
+
+    @property
+    def group_id(self) -> str:
+        return self.group.group_id
+
+    @property
+    def is_stored(self) -> bool:
+        return self.stored_revision == self.group.revision
+
+    @property
+    def needs_storing(self) -> bool:
+        """A dead group is forgotten instead."""
+        return not (self.is_stored or self.lost or self.group.state is GroupState.DEAD)
+
+    @property
+    def has_group_state(self) -> bool:
+        """It has, or had, members; committed offsets aside."""
+        return (
+            self.group.state is not GroupState.EMPTY
+            or self.group.revision > 0
+            or bool(self.group.machine.pending_joins)
+            or bool(self.on_their_way)
+        )
+
+    def call_when_stored(self, tell: OnStored) -> None:
+        if self.lost or (self.is_stored and not self._withheld):
+            tell(not self.lost)
+        else:
+            self._withheld.append((self.group.revision, tell))
+
+    def note_stored(self, revision: int) -> None:
+        self.stored_revision = revision
+        while self._withheld and self._withheld[0][0] <= revision:
+            self._withheld.popleft()[1](True)
+
+    def lose(self) -> None:
+        """Another coordinator has it, or nobody."""
+        self.lost = True
+        while self._withheld:
+            self._withheld.popleft()[1](False)
+
+    async def stored(self) -> bool:
+        """Until all that the group is now is stored; False where it is lost before."""
+        if self.is_stored and not self._withheld:
+            return not self.lost
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.call_when_stored(lambda kept: None if done.done() else done.set_result(kept))
+        return await done
+
+    def show_promised(
+        self, offsets: Mapping[TopicIdPartition, CommittedOffset]
+    ) -> Mapping[TopicIdPartition, CommittedOffset]:
+        """`offsets` as the view has them, with what was acknowledged and is not there yet."""
+        for partition in [key for key, row in self.promised.items() if offsets.get(key) == row]:
+            del self.promised[partition]
+        return {**offsets, **self.promised} if self.promised else offsets

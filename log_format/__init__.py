@@ -1,0 +1,1 @@
+"""The bytes and nouns that all rooms share. This room imports no other."""

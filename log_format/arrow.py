@@ -1,0 +1,232 @@
+"""The vectorised decoder: record batches in, Arrow columns out (extra `[arrow]`).
+
+Invariant: answers and refusals are those of `log_format.records`, record for record. A kernel
+compiled by numba only finds where keys, values and headers stand; pyarrow's `take` over these
+interleaved positions then copies them, so that no Python object is made per record. Whatever the
+kernel does not like is decoded again by the plain decoder, whose error is raised: there is one set
+of messages. Where numba is missing, the plain decoder does all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bucketlog.log_format import scan
+from bucketlog.log_format.batch import (
+    HEADER_LENGTH,
+    LOG_APPEND_TIME,
+    BatchHeader,
+    Codec,
+    CorruptBatchError,
+    crc_holds,
+    read_header,
+)
+from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.records import (
+    DecodedRecord,
+    decode_payload,
+    decode_records,
+    records_payload,
+)
+
+MAX_JOINED_BYTES = 2**31 - 1
+"""Arrow's binary columns have 32-bit offsets: what one call decodes must fit."""
+
+HEADERS_TYPE = pa.list_(
+    pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """Arrow arrays of equal length: a row for each record, in the order of the batches.
+
+    `timestamp` is int64 milliseconds. A column that was not asked for is None. `rows` says how many
+    records each given batch has (control batches: 0).
+    """
+
+    offset: pa.Array
+    timestamp: pa.Array
+    key: pa.Array | None
+    value: pa.Array | None
+    headers: pa.Array | None
+    rows: NDArray[np.int64]
+
+
+def decode_batches(
+    data: Buffer,
+    positions: Sequence[int],
+    *,
+    key: bool = True,
+    value: bool = True,
+    headers: bool = False,
+    check_crc: bool = True,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+    enough_bytes: int | None = None,
+) -> RecordColumns:
+    """Decode the record batches that begin at `positions` (bytes from the start of `data`).
+
+    Records of control batches are left out. `max_decompressed_bytes` bounds each batch. It ends
+    with the batch by which `enough_bytes` are decompressed: `rows` is then shorter than
+    `positions`, and what is left is decoded by another call. Raises
+    `CorruptBatchError` for a CRC that does not hold, `InvalidBatchError` for records that do not
+    follow the format, `InvalidDataError` where it all would not fit 2 GiB.
+    """
+    view = memoryview(data).cast("B")
+    batches = []
+    for position in positions:
+        header = read_header(view, position)
+        batch = view[position : position + header.size_bytes]
+        if check_crc and not crc_holds(batch, header):
+            raise CorruptBatchError(f"the CRC of the batch at {header.base_offset} does not hold")
+        batches.append((batch, header))
+    if not scan.COMPILED:
+        return _decode_plainly(batches, key, value, headers, max_decompressed_bytes, enough_bytes)
+    source = _lay_out(view, positions, batches, max_decompressed_bytes, enough_bytes)
+    bad = scan.find_records(source.data, source.table, *source.found)
+    if bad >= 0:
+        decode_records(*batches[bad], max_decompressed_bytes=max_decompressed_bytes)
+        raise AssertionError("the two decoders disagree")  # a defect, never data
+    buffer = pa.py_buffer(source.data)
+    found = source.found
+    return RecordColumns(
+        offset=pa.array(found.offsets),
+        timestamp=pa.array(found.timestamps),
+        key=_take(buffer, found.bounds, 0, found.key_is_null) if key else None,
+        value=_take(buffer, found.bounds, 2, found.value_is_null) if value else None,
+        headers=_headers(buffer, source) if headers else None,
+        rows=source.rows,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What the kernels read: records of all batches in one piece, and a table of the batches."""
+
+    data: NDArray[np.uint8]
+    table: NDArray[np.int64]
+    found: scan.RecordScan
+    rows: NDArray[np.int64]
+
+
+def _lay_out(
+    view: memoryview,
+    positions: Sequence[int],
+    batches: Sequence[tuple[memoryview, BatchHeader]],
+    max_bytes: int,
+    enough_bytes: int | None,
+) -> _Source:
+    table = np.zeros((len(batches), scan.TABLE_COLUMNS), np.int64)
+    pieces: list[Buffer] = []
+    in_place = all(header.codec == Codec.NONE or header.is_control for _, header in batches)
+    total = used = 0
+    for row, (position, (batch, header)) in enumerate(zip(positions, batches, strict=True)):
+        used = row + 1
+        if header.is_control:
+            continue
+        payload = records_payload(batch, header, max_decompressed_bytes=max_bytes)
+        start = position + HEADER_LENGTH if in_place else total
+        total += len(payload)
+        if start + len(payload) > MAX_JOINED_BYTES:
+            raise InvalidDataError("the batches of one call decode to more than 2 GiB")
+        if not in_place:
+            pieces.append(payload)
+        table[row] = (
+            start,
+            start + len(payload),
+            header.record_count,
+            header.base_offset,
+            header.last_offset_delta,
+            header.base_timestamp,
+            header.max_timestamp,
+            bool(header.attributes & LOG_APPEND_TIME),
+        )
+        if enough_bytes is not None and total >= enough_bytes:
+            break
+    table = table[:used]
+    rows = table[:, scan.COUNT].copy()
+    data = np.frombuffer(view if in_place else b"".join(pieces), np.uint8)
+    return _Source(data, table, scan.RecordScan.allocate(int(rows.sum())), rows)
+
+
+def _take(
+    buffer: pa.Buffer, bounds: NDArray[np.int32], first: int, is_null: NDArray[np.bool_]
+) -> pa.Array:
+    """The byte strings that stand at `bounds[:, first : first + 2]` of `buffer`.
+
+    All bounds of a row, and of the rows, ascend; so all of them together are the offsets of one
+    binary array, of which every second or fourth element is wanted.
+    """
+    count = len(bounds)
+    if not count:
+        return pa.array([], pa.binary())
+    step = bounds.shape[1]
+    spans = pa.BinaryArray.from_buffers(
+        pa.binary(), count * step - 1, [None, pa.py_buffer(bounds), buffer]
+    )
+    wanted = np.arange(first, count * step, step, dtype=np.int32)
+    return spans.take(pa.array(wanted, mask=is_null if is_null.any() else None))
+
+
+def _headers(buffer: pa.Buffer, source: _Source) -> pa.Array:
+    counts = source.found.header_counts
+    ends = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=ends[1:])
+    bounds = np.zeros((int(ends[-1]), 4), np.int32)
+    is_null = np.zeros(len(bounds), np.bool_)
+    scan.find_headers(source.data, source.found.headers_at, counts, bounds, is_null)
+    names = _take(buffer, bounds, 0, np.zeros(len(bounds), np.bool_))
+    values = _take(buffer, bounds, 2, is_null)
+    pairs = pa.StructArray.from_arrays(
+        [_as_text(names), values], fields=list(HEADERS_TYPE.value_type)
+    )
+    return pa.ListArray.from_arrays(pa.array(ends), pairs, type=HEADERS_TYPE)
+
+
+def _as_text(names: pa.Array) -> pa.Array:
+    try:
+        return names.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([name.decode(errors="replace") for name in names.to_pylist()], pa.string())
+
+
+def _decode_plainly(
+    batches: Sequence[tuple[memoryview, BatchHeader]],
+    key: bool,
+    value: bool,
+    headers: bool,
+    max_bytes: int,
+    enough_bytes: int | None,
+) -> RecordColumns:
+    records: list[DecodedRecord] = []
+    rows = []
+    total = 0
+    for batch, header in batches:
+        mine: list[DecodedRecord] = []
+        if not header.is_control:
+            payload = records_payload(batch, header, max_decompressed_bytes=max_bytes)
+            mine = decode_payload(payload, header)
+            total += len(payload)
+        records += mine
+        rows.append(len(mine))
+        if enough_bytes is not None and total >= enough_bytes:
+            break
+    return RecordColumns(
+        offset=pa.array([record.offset for record in records], pa.int64()),
+        timestamp=pa.array([record.timestamp for record in records], pa.int64()),
+        key=pa.array([record.key for record in records], pa.binary()) if key else None,
+        value=pa.array([record.value for record in records], pa.binary()) if value else None,
+        headers=_plain_headers(records) if headers else None,
+        rows=np.array(rows, np.int64),
+    )
+
+
+def _plain_headers(records: Sequence[DecodedRecord]) -> pa.Array:
+    return pa.array(
+        [[header._asdict() for header in record.headers] for record in records], HEADERS_TYPE
+    )

@@ -1,0 +1,251 @@
+"""The codecs of record batches, bounded before memory is allocated.
+
+Invariant: `decompress` never allocates more than `max_bytes` (plus what a decoder's window needs),
+whatever the bytes claim. zstd and lz4 frames are walked block by block first, which bounds their
+content without trusting a content size (most Kafka producers write none); snappy says its size,
+and is held to it; gzip is inflated a bounded piece at a time. Several frames or members one after
+another are one payload, as every Kafka client reads them.
+
+Sources: RFC 1952 (gzip), RFC 8878 (zstd), the LZ4 frame format 1.6, snappy's format description,
+and the framing of Java's SnappyOutputStream ("xerial"), which Java, Go and Python producers write
+and which librdkafka leaves out.
+"""
+
+import struct
+import zlib
+from collections.abc import Callable
+
+import cramjam
+
+from bucketlog.log_format.batch import Codec, InvalidBatchError
+from bucketlog.log_format.model import Buffer
+
+MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
+"""Default bound of one batch's records. Kafka's clients have none."""
+
+_GZIP_WINDOW_BITS = 31
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK_BYTES = 32 * 1024
+_LZ4_MAGIC = 0x184D2204
+_ZSTD_MAGIC = 0xFD2FB528
+_SKIPPABLE_MAGIC = 0x184D2A50
+_SKIPPABLE_MASK = 0xFFFFFFF0
+_ZSTD_MAX_BLOCK_BYTES = 128 * 1024
+_LZ4_MAX_RATIO = 255
+
+
+class _FrameError(Exception):
+    """A frame's structure does not hold; `decompress` names codec and remedy."""
+
+
+def decompress(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Buffer:
+    """The records of a batch, from the bytes after its header.
+
+    Without a codec the payload itself comes back, borrowed. Raises `InvalidBatchError` where the
+    codec is unknown, the bytes do not decompress, or would give more than `max_bytes` bytes.
+    """
+    data = memoryview(payload)
+    if codec == Codec.NONE or not len(data):
+        return payload
+    try:
+        match codec:
+            case Codec.GZIP:
+                return _gunzip(data, max_bytes)
+            case Codec.SNAPPY:
+                return _unsnappy(data, max_bytes)
+            case Codec.LZ4:
+                return _inflate(cramjam.lz4.decompress_into, data, _lz4_bound(data), max_bytes)
+            case Codec.ZSTD:
+                return _inflate(cramjam.zstd.decompress_into, data, _zstd_bound(data), max_bytes)
+            case _:
+                raise _FrameError("unknown codec")
+    except (_FrameError, struct.error, zlib.error, cramjam.DecompressionError) as error:
+        name = next((known.name.lower() for known in Codec if known == codec), f"codec {codec}")
+        raise InvalidBatchError(f"{name} records do not decompress: {error}") from error
+
+
+def compress(codec: int, payload: Buffer) -> bytes:
+    """Compress as Kafka's Java producer frames it."""
+    match codec:
+        case Codec.NONE:
+            return bytes(payload)
+        case Codec.GZIP:
+            return bytes(cramjam.gzip.compress(payload))
+        case Codec.SNAPPY:
+            return _xerial(memoryview(payload))
+        case Codec.LZ4:
+            compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+            compressor.compress(payload)
+            return bytes(compressor.finish())
+        case Codec.ZSTD:
+            return bytes(cramjam.zstd.compress(payload))
+        case _:
+            raise InvalidBatchError(f"unknown compression codec {codec}")
+
+
+def _too_large(max_bytes: int) -> InvalidBatchError:
+    return InvalidBatchError(
+        f"the records of a batch decompress to more than {max_bytes} bytes",
+        remedy="raise max_decompressed_bytes if the batch is wanted",
+    )
+
+
+def _inflate(
+    into: Callable[[memoryview, bytearray], int], data: memoryview, bound: int, most: int
+) -> Buffer:
+    """`bound` is what the blocks may hold at most; more than `most` is never allocated, and what
+    was too much is given back: a small batch does not go on holding a block's worth."""
+    output = bytearray(min(bound, most))
+    try:
+        length = into(data, output)
+    except cramjam.DecompressionError:
+        if bound > most:
+            raise _too_large(most) from None
+        raise
+    del output[length:]
+    return output
+
+
+def _gunzip(data: memoryview, max_bytes: int) -> bytes:
+    pieces: list[bytes] = []
+    left = max_bytes
+    rest = bytes(data)
+    while rest:
+        member = zlib.decompressobj(_GZIP_WINDOW_BITS)
+        piece = member.decompress(rest, left + 1)
+        if len(piece) > left:
+            raise _too_large(max_bytes)
+        if not member.eof:
+            raise _FrameError("the gzip stream is cut short")
+        left -= len(piece)
+        pieces.append(piece)
+        rest = member.unused_data
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _unsnappy(data: memoryview, max_bytes: int) -> Buffer:
+    if data[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+        return _unsnappy_block(data, max_bytes, max_bytes)
+    pieces: list[Buffer] = []
+    left = max_bytes
+    at = 0
+    while at < len(data):
+        if data[at : at + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:
+            at += len(_XERIAL_HEADER)
+            continue
+        (length,) = struct.unpack_from(">i", data, at)
+        at += 4
+        if not 0 < length <= len(data) - at:
+            raise _FrameError(f"a block of {length} bytes does not fit")
+        piece = _unsnappy_block(data[at : at + length], left, max_bytes)
+        at += length
+        left -= len(piece)
+        pieces.append(piece)
+    if at > len(data):
+        raise _FrameError("the stream header is cut short")
+    return b"".join(pieces)
+
+
+def _unsnappy_block(block: memoryview, left: int, max_bytes: int) -> bytearray:
+    size = cramjam.snappy.decompress_raw_len(block)
+    if size > left:
+        raise _too_large(max_bytes)
+    output = bytearray(size)
+    cramjam.snappy.decompress_raw_into(block, output)
+    return output
+
+
+def _xerial(data: memoryview) -> bytes:
+    pieces = [_XERIAL_HEADER]
+    for at in range(0, len(data), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(data[at : at + _XERIAL_BLOCK_BYTES]))
+        pieces += (struct.pack(">i", len(block)), block)
+    return b"".join(pieces)
+
+
+def _skip_frame(data: memoryview, at: int) -> int | None:
+    """Where the skippable frame at `at` ends; None where another frame stands there."""
+    (magic,) = struct.unpack_from("<I", data, at)
+    if magic & _SKIPPABLE_MASK != _SKIPPABLE_MAGIC:
+        return None
+    (length,) = struct.unpack_from("<I", data, at + 4)
+    return at + 8 + int(length)
+
+
+def _lz4_bound(data: memoryview) -> int:
+    """The most bytes that the lz4 frames in `data` can hold."""
+    bound = at = 0
+    while at < len(data):
+        end = _skip_frame(data, at)
+        if end is None:
+            end, more = _lz4_frame(data, at)
+            bound += more
+        at = end
+    if at != len(data):
+        raise _FrameError("the last frame is cut short")
+    return bound
+
+
+def _lz4_frame(data: memoryview, at: int) -> tuple[int, int]:
+    magic, flags, block_descriptor = struct.unpack_from("<IBB", data, at)
+    block_code = block_descriptor >> 4 & 7
+    if magic != _LZ4_MAGIC or flags >> 6 != 1 or block_code < 4:
+        raise _FrameError("not an lz4 frame")
+    max_block = 1 << (8 + 2 * block_code)
+    at += 7 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
+    checksum = 4 if flags & 0x10 else 0
+    bound = 0
+    while True:
+        (word,) = struct.unpack_from("<I", data, at)
+        at += 4
+        if not word:
+            return at + (4 if flags & 0x04 else 0), bound
+        length = word & 0x7FFFFFFF
+        if length > max_block or length > len(data) - at:
+            raise _FrameError(f"a block of {length} bytes does not fit")
+        bound += length if word >> 31 else min(max_block, length * _LZ4_MAX_RATIO)
+        at += length + checksum
+
+
+def _zstd_bound(data: memoryview) -> int:
+    """The most bytes that the zstd frames in `data` can hold."""
+    bound = at = 0
+    while at < len(data):
+        end = _skip_frame(data, at)
+        if end is None:
+            end, more = _zstd_frame(data, at)
+            bound += more
+        at = end
+    if at != len(data):
+        raise _FrameError("the last frame is cut short")
+    return bound
+
+
+def _zstd_frame(data: memoryview, at: int) -> tuple[int, int]:
+    magic, descriptor = struct.unpack_from("<IB", data, at)
+    if magic != _ZSTD_MAGIC:
+        raise _FrameError("not a zstd frame")
+    single_segment = descriptor >> 5 & 1
+    content_size_bytes = (single_segment, 2, 4, 8)[descriptor >> 6]
+    at += 5 + (not single_segment) + (0, 1, 2, 4)[descriptor & 3] + content_size_bytes
+    bound = 0
+    while True:
+        low, high = struct.unpack_from("<HB", data, at)
+        at += 3
+        kind = low >> 1 & 3
+        length = (high << 16 | low) >> 3
+        match kind:
+            case 0:
+                bound += length
+                at += length
+            case 1:
+                bound += length
+                at += 1
+            case 2:
+                bound += _ZSTD_MAX_BLOCK_BYTES
+                at += length
+            case _:
+                raise _FrameError("a block of a reserved kind")
+        if low & 1:
+            return at + (4 if descriptor & 4 else 0), bound

@@ -1,0 +1,33 @@
+"""InitProducerId: its request and response, versions 0 to 5.
+
+Written by `scripts/messages.py` from kio's schemas: do not edit.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NotRequired, TypedDict
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.api_messages import ApiMessages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitProducerIdRequest:
+    transactional_id: str | None
+    transaction_timeout: timedelta
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+class InitProducerIdResponse(TypedDict):
+    throttle_time: NotRequired[timedelta]
+    error_code: ErrorCode
+    producer_id: NotRequired[int]
+    producer_epoch: int
+
+
+INIT_PRODUCER_ID = ApiMessages(
+    ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest, InitProducerIdResponse
+)

@@ -1,0 +1,50 @@
+"""The APIs that brokers serve, with their versions: the one table of them.
+
+`scripts/messages.py` generates the typed messages from it. The dispatcher refuses everything else.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bucketlog.log_format.wire import fetch, produce
+from bucketlog.log_format.wire.api_keys import ApiKey
+
+
+class Versions(NamedTuple):
+    """The first and the last version, both included."""
+
+    first: int
+    last: int
+
+    def each(self) -> range:
+        return range(self.first, self.last + 1)
+
+
+SERVED_VERSIONS: Mapping[ApiKey, Versions] = {
+    ApiKey.PRODUCE: Versions(produce.MIN_VERSION, produce.MAX_VERSION),
+    ApiKey.FETCH: Versions(fetch.MIN_VERSION, fetch.MAX_VERSION),
+    ApiKey.LIST_OFFSETS: Versions(1, 8),
+    ApiKey.METADATA: Versions(0, 12),
+    ApiKey.OFFSET_COMMIT: Versions(2, 10),
+    ApiKey.OFFSET_FETCH: Versions(1, 10),
+    ApiKey.FIND_COORDINATOR: Versions(0, 6),
+    ApiKey.JOIN_GROUP: Versions(0, 9),
+    ApiKey.HEARTBEAT: Versions(0, 4),
+    ApiKey.LEAVE_GROUP: Versions(0, 5),
+    ApiKey.SYNC_GROUP: Versions(0, 5),
+    ApiKey.DESCRIBE_GROUPS: Versions(0, 6),
+    ApiKey.LIST_GROUPS: Versions(0, 5),
+    ApiKey.API_VERSIONS: Versions(0, 4),
+    ApiKey.CREATE_TOPICS: Versions(2, 7),
+    ApiKey.DELETE_TOPICS: Versions(1, 6),
+    ApiKey.DELETE_RECORDS: Versions(0, 2),
+    ApiKey.INIT_PRODUCER_ID: Versions(0, 5),
+    ApiKey.DESCRIBE_CONFIGS: Versions(1, 4),
+    ApiKey.ALTER_CONFIGS: Versions(0, 2),
+    ApiKey.CREATE_PARTITIONS: Versions(0, 3),
+    ApiKey.DELETE_GROUPS: Versions(0, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Versions(0, 1),
+    ApiKey.OFFSET_DELETE: Versions(0, 0),
+}
+OWN_CODECS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+"""Written by hand in this package; all other messages are kio's."""

@@ -1,0 +1,144 @@
+"""Record batches to the columns of the `bucketlog` source, as Arrow.
+
+Invariant: what `to_record_batch` makes has exactly the Arrow schema that Spark expects for the
+declared one (Spark compares only the first batch, and then reads memory by the declared schema).
+The Arrow schema is built by hand: `pyspark.sql.pandas.types.to_arrow_schema` changed its arguments
+between releases.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from bucketlog.log_format.arrow import HEADERS_TYPE, RecordColumns, decode_batches
+from bucketlog.log_format.batch import LOG_APPEND_TIME
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import Buffer
+from bucketlog.log_reader.plan import Run
+
+_ARROW_TYPES = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestampType": pa.int32(),
+    "headers": HEADERS_TYPE,
+}
+
+
+class TimestampRangeError(InvalidDataError):
+    """What a producer gave as milliseconds does not fit microseconds."""
+
+
+def arrow_schema(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in names])
+
+
+def to_record_batch(
+    data: Buffer,
+    start: int,
+    runs: Sequence[Run],
+    names: Sequence[str],
+    *,
+    max_decompressed_bytes: int,
+    enough_bytes: int,
+) -> tuple[pa.RecordBatch, list[Run]]:
+    """The records of `runs` as the columns `names`, in that order; and what is left of `runs`,
+    where `enough_bytes` were decompressed before their end.
+
+    `data` are a segment's bytes from byte `start` on; the batches' CRCs were checked. Raises
+    `InvalidDataError` for records that do not follow the format, `TimestampRangeError`.
+    """
+    columns = decode_batches(
+        data,
+        [row.position - start for run in runs for row in run.rows],
+        key="key" in names,
+        value="value" in names,
+        headers="headers" in names,
+        check_crc=False,
+        max_decompressed_bytes=max_decompressed_bytes,
+        enough_bytes=enough_bytes,
+    )
+    runs, left = _divided(runs, len(columns.rows))
+    made = {name: _column(name, columns, runs) for name in names}
+    batch = pa.RecordBatch.from_arrays(list(made.values()), schema=arrow_schema(names))
+    if all(_is_whole(run) for run in runs):
+        return batch, left
+    per_run = _rows_per_run(runs, columns.rows)
+    offsets = columns.offset.to_numpy()
+    inside = offsets >= np.repeat([run.start for run in runs], per_run)
+    inside &= offsets < np.repeat([run.end for run in runs], per_run)
+    return batch.filter(pa.array(inside)), left
+
+
+def _divided(runs: Sequence[Run], batches: int) -> tuple[list[Run], list[Run]]:
+    """The first `batches` of them, and the others."""
+    head: list[Run] = []
+    left: list[Run] = []
+    for run in runs:
+        if batches > 0:
+            head.append(run._replace(rows=run.rows[:batches]))
+        if batches < len(run.rows):
+            left.append(run._replace(rows=run.rows[max(batches, 0) :]))
+        batches -= len(run.rows)
+    return head, left
+
+
+def _is_whole(run: Run) -> bool:
+    return run.start <= run.rows[0].base_offset and run.rows[-1].next_offset <= run.end
+
+
+def _rows_per_run(runs: Sequence[Run], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    starts = np.cumsum([0, *(len(run.rows) for run in runs[:-1])])
+    counts: NDArray[np.int64] = np.add.reduceat(rows, starts)
+    return counts
+
+
+def _column(name: str, columns: RecordColumns, runs: Sequence[Run]) -> pa.Array:
+    match name:
+        case "key":
+            return columns.key
+        case "value":
+            return columns.value
+        case "topic":
+            topics = sorted({run.topic for run in runs})
+            rows = np.array([topics.index(run.topic) for run in runs], np.int32)
+            per_record = np.repeat(rows, _rows_per_run(runs, columns.rows))
+            return pa.array(topics, pa.string()).take(pa.array(per_record))
+        case "partition":
+            numbers = np.array([run.partition for run in runs], np.int32)
+            return pa.array(np.repeat(numbers, _rows_per_run(runs, columns.rows)))
+        case "offset":
+            return columns.offset
+        case "timestamp":
+            return _microseconds(columns.timestamp)
+        case "timestampType":
+            kinds = [
+                1 if row.attributes & LOG_APPEND_TIME else 0 for run in runs for row in run.rows
+            ]
+            return pa.array(np.repeat(np.array(kinds, np.int32), columns.rows))
+        case _:
+            return _null_where_empty(columns.headers)
+
+
+def _microseconds(milliseconds: pa.Array) -> pa.Array:
+    try:
+        return pc.multiply_checked(milliseconds, 1000).cast(_ARROW_TYPES["timestamp"])
+    except pa.ArrowInvalid as error:
+        raise TimestampRangeError(
+            f"a timestamp is past what Spark can hold: {error}",
+            remedy="it is as it was produced, likely not in milliseconds: leave the column out, as "
+            'by .schema("offset bigint, value binary")',
+        ) from error
+
+
+def _null_where_empty(headers: pa.ListArray) -> pa.Array:
+    """Spark's Kafka source has null for a record without headers."""
+    counts = pc.list_value_length(headers)
+    none = pc.equal(counts, 0)
+    return pa.ListArray.from_arrays(headers.offsets, headers.values, type=headers.type, mask=none)

@@ -1,0 +1,203 @@
+"""What a Spark task does: range GETs, checks, Arrow batches.
+
+Invariant: a batch is held against its footer row and its CRC before a record of it is handed out
+(in the tier: against its CRC and its row's offsets), and damage is an error that names topic,
+partition, offsets and object; nothing is skipped. Ranges are read ahead by a few threads, and
+closing the generator early stops them.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from bucketlog.log_format.batch import CONTROL, TRANSACTIONAL
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import BatchIndex, Buffer, TierObject
+from bucketlog.log_reader.columns import TimestampRangeError, to_record_batch
+from bucketlog.log_reader.damage import damaged, place
+from bucketlog.log_reader.options import Isolation
+from bucketlog.log_reader.plan import Piece, Run, TaskPiece, TierPiece
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Span, SyncBucket
+from bucketlog.tiered_storage.segment import check_batch
+from bucketlog.tiered_storage.tier_reader import BatchWalk, get_part, parts_of
+
+READ_AHEAD = 3
+DECODED_BYTES = 32 * 1024 * 1024
+"""Decompressed bytes after which an Arrow batch ends, however few stored ones they were."""
+DECODE_BYTES = 1024 * 1024
+"""Stored bytes that become one Arrow batch; a record batch is never split."""
+
+
+class _Request(NamedTuple):
+    """One range GET of a piece."""
+
+    piece: TaskPiece
+    key: str
+    span: Span
+
+
+class _CheckedBatches(NamedTuple):
+    """Checked batches; `data` begins at byte `position` of the object, which is `key`."""
+
+    key: str
+    data: Buffer
+    position: int
+    runs: Sequence[Run]
+
+
+def read_pieces(
+    bucket: SyncBucket,
+    pieces: Sequence[TaskPiece],
+    names: Sequence[str],
+    *,
+    max_decompressed_bytes: int,
+    isolation: Isolation = "read_committed",
+) -> Generator[pa.RecordBatch, None, None]:
+    """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`, and
+    `InvalidDataError` for a transaction whose outcome nothing tells."""
+    for read in _reads(bucket, pieces, isolation):
+        for group in _groups(read.runs):
+            runs = group
+            while runs:
+                try:
+                    batch, left = to_record_batch(
+                        read.data,
+                        read.position,
+                        runs,
+                        names,
+                        max_decompressed_bytes=max_decompressed_bytes,
+                        enough_bytes=DECODED_BYTES,
+                    )
+                except TimestampRangeError as error:
+                    raise InvalidDataError(
+                        f"{'; '.join(_places(runs))}: {error.message}", remedy=error.remedy
+                    ) from error
+                except InvalidDataError as error:
+                    at = runs[0].rows[0].position
+                    damage = CorruptObjectError(read.key, at, str(error))
+                    raise damaged(damage, _places(runs)) from error
+                if batch.num_rows:
+                    yield batch
+                runs = left
+
+
+def _reads(
+    bucket: SyncBucket, pieces: Sequence[TaskPiece], isolation: Isolation
+) -> Iterator[_CheckedBatches]:
+    walk: BatchWalk | None = None
+    for (piece, key, span), data in _read_ahead(bucket, pieces):
+        if isinstance(piece, Piece):
+            view = memoryview(data)
+            for run in piece.runs:
+                _check(key, view, piece.position, run)
+            yield _CheckedBatches(key, data, piece.position, piece.runs)
+            continue
+        if walk is None:
+            walk = BatchWalk(piece.partition, piece.row, piece.span)
+        try:
+            found = walk.feed(data)
+            if span.start + span.length == piece.span.start + piece.span.length:
+                walk.finish()
+                walk = None
+        except CorruptObjectError as error:
+            raise damaged(error, _places(piece)) from error
+        rows = tuple(
+            row
+            for row in found.rows
+            if row.base_offset < piece.end and row.next_offset > piece.start
+        )
+        if isolation == "read_committed":
+            _check_no_transaction(key, piece, rows)
+        if rows:
+            run = Run(piece.topic, piece.partition.partition, piece.start, piece.end, rows)
+            yield _CheckedBatches(key, found.data, found.position, [run])
+
+
+def _check_no_transaction(key: str, piece: TierPiece, rows: Iterable[BatchIndex]) -> None:
+    for row in rows:
+        if row.attributes & TRANSACTIONAL and not row.attributes & CONTROL:
+            raise InvalidDataError(
+                f"the batch of a transaction at offset {row.base_offset} of topic {piece.topic!r} "
+                f"partition {piece.partition.partition} stands in {key!r}, where nothing tells "
+                "how the transaction ended",
+                remedy="set isolation.level=read_uncommitted, or leave the offset out",
+            )
+
+
+def _requests(pieces: Iterable[TaskPiece]) -> Iterator[_Request]:
+    for piece in pieces:
+        if isinstance(piece, Piece):
+            key = keys.segment(piece.segment)
+            yield _Request(piece, key, Span(piece.position, piece.length))
+        else:
+            key = keys.tier_object(TierObject.of(piece.partition, piece.row))
+            for span in parts_of(piece.span):
+                yield _Request(piece, key, span)
+
+
+def _read_ahead(
+    bucket: SyncBucket, pieces: Sequence[TaskPiece]
+) -> Iterator[tuple[_Request, Buffer]]:
+    pool = ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="bucketlog-read")
+    try:
+        flying: deque[tuple[_Request, Future[Buffer]]] = deque()
+        for request in _requests(pieces):
+            flying.append((request, pool.submit(_get, bucket, request)))
+            if len(flying) > READ_AHEAD:
+                first, future = flying.popleft()
+                yield first, future.result()
+        while flying:
+            first, future = flying.popleft()
+            yield first, future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _get(bucket: SyncBucket, request: _Request) -> Buffer:
+    try:
+        return get_part(bucket, request.key, request.span)
+    except CorruptObjectError as error:
+        raise damaged(error, _places(request.piece)) from error
+
+
+def _groups(all_runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """The runs, cut so that about `DECODE_BYTES` are decoded at once."""
+    group: list[Run] = []
+    size = 0
+    for run in all_runs:
+        rows: list[BatchIndex] = []
+        for row in run.rows:
+            if size and size + row.length > DECODE_BYTES:
+                if rows:
+                    group.append(run._replace(rows=tuple(rows)))
+                yield group
+                group, rows, size = [], [], 0
+            rows.append(row)
+            size += row.length
+        group.append(run._replace(rows=tuple(rows)))
+    yield group
+
+
+def _check(key: str, view: memoryview, start: int, run: Run) -> None:
+    for row in run.rows:
+        at = row.position - start
+        try:
+            check_batch(key, view[at : at + row.length], row)
+        except CorruptObjectError as error:
+            one = run._replace(rows=(row,))
+            raise damaged(error, _places([one])) from error
+
+
+def _places(what: TaskPiece | Sequence[Run]) -> list[str]:
+    """Which offsets of which partitions are there."""
+    if isinstance(what, TierPiece):
+        first, last = max(what.start, what.row.start), min(what.end, what.row.end) - 1
+        return [place(what.topic, what.partition.partition, first, last)]
+    return [
+        place(run.topic, run.partition, run.rows[0].base_offset, run.rows[-1].next_offset - 1)
+        for run in (what.runs if isinstance(what, Piece) else what)
+    ]

@@ -1,0 +1,193 @@
+"""What the driver asks the bucket before any task runs: the log once; of the tiers that are wanted
+the manifests, a GET each; the indexes of objects to cut, a GET each; where a point in time was
+given, what finds it; where there are transactions, their control batches."""
+
+import gc
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
+from bucketlog.log_format.model import MAX_OFFSET, TierRow, TopicIdPartition
+from bucketlog.log_reader.bounds import Bound
+from bucketlog.log_reader.damage import placing, without_footer
+from bucketlog.log_reader.isolation import CommittedReader
+from bucketlog.log_reader.options import ReadOptions, check_batch
+from bucketlog.log_reader.plan import TaskLimits, TaskPiece, objects_to_cut, plan_tasks, wanted_rows
+from bucketlog.log_reader.ranges import (
+    OffsetRange,
+    SelectedPartition,
+    Times,
+    resolve_ranges,
+    select,
+    wanted_times,
+)
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.partition_tiers import partition_tiers
+from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.log_cut import LogSnapshot, ReadablePartition, readable
+from bucketlog.tiered_storage.log_cut_reading import LogReader
+from bucketlog.tiered_storage.tier_reader import read_indexes, read_rows
+from bucketlog.tiered_storage.time_lookup import first_offset_since
+
+Parts = Mapping[TopicIdPartition, ReadablePartition]
+LOOKUPS_IN_FLIGHT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedLog:
+    """What is selected of the log at one moment. Rows of `parts` may be manifests'."""
+
+    selected: Sequence[SelectedPartition]
+    parts: Parts
+
+
+class LogFollower:
+    """Looks at the log again and again, for one query. Errors of `look`: `ConfigurationError`,
+    `CorruptObjectError`, `InvalidDataError` and the bucket's."""
+
+    def __init__(self, bucket: SyncBucket, options: ReadOptions) -> None:
+        self._options = options
+        self._bucket = bucket
+        self._reader = LogReader(bucket)
+        self._committed = CommittedReader(bucket)
+
+    def look(self, *, present_only: bool = False) -> SelectedLog:
+        """What is there now, by topics, partitions and isolation level. `present_only` as of
+        `select`."""
+        options = self._options
+        with no_collection():
+            snapshot = self._read()
+            state = _folded(snapshot, options.url)
+            selected = select(options.selection, state, present_only=present_only)
+            tiers = partition_tiers(state)
+            parts = readable(snapshot, {each.partition: tiers[each.partition] for each in selected})
+            if options.isolation == "read_committed":
+                with placing(selected, parts):
+                    parts = self._committed.only(parts)
+        return SelectedLog(selected, parts)
+
+    def _read(self) -> LogSnapshot:
+        try:
+            return self._reader.read()
+        except CorruptObjectError as error:
+            selection = self._options.selection
+            raise without_footer(
+                self._bucket, error, lambda state: select(selection, state, present_only=True)
+            ) from error
+
+
+def _folded(snapshot: LogSnapshot, url: str) -> LogState:
+    if snapshot.is_empty:
+        raise ConfigurationError(
+            f"there is no log at {url}, or it is empty",
+            remedy="check the path; `bucketlog dev --data DIR` keeps its bucket in DIR/bucket",
+        )
+    before = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
+    return fold(snapshot.segments, onto=before)
+
+
+def look_up_times(
+    bucket: SyncBucket, options: ReadOptions, log: SelectedLog, bounds: Sequence[Bound | None]
+) -> Times:
+    """The offsets that the points in time among `bounds` stand for."""
+    wanted = sorted(wanted_times(bounds, log.selected))
+    if not wanted:
+        return {}
+    with ThreadPoolExecutor(min(LOOKUPS_IN_FLIGHT, len(wanted))) as pool:
+        found = pool.map(
+            lambda one: first_offset_since(
+                bucket,
+                log.parts[one[0]],
+                one[1],
+                max_decompressed_bytes=options.max_decompressed_bytes,
+            ),
+            wanted,
+        )
+        with placing(log.selected, log.parts):
+            return dict(zip(wanted, found, strict=True))
+
+
+def read_wanted(bucket: SyncBucket, options: ReadOptions) -> tuple[list[OffsetRange], Parts]:
+    """What a batch read wants, and where that stands: no row is a manifest's any more."""
+    check_batch(options)
+    log = LogFollower(bucket, options).look()
+    times = look_up_times(bucket, options, log, [options.starting, options.ending])
+    ranges = resolve_ranges(options, log.selected, log.parts, times)
+    return ranges, with_segments(bucket, ranges, log.parts)
+
+
+def with_segments(bucket: SyncBucket, ranges: Sequence[OffsetRange], parts: Parts) -> Parts:
+    """The partitions of the ranges, with those rows alone that are wanted of their tiers, and the
+    rows that manifests list in their place."""
+    tiers: dict[TopicIdPartition, list[TierRow]] = {wanted.partition: [] for wanted in ranges}
+    for wanted, row in wanted_rows(ranges, parts):
+        tiers[wanted.partition].append(row)
+    with placing(_names(ranges), parts):
+        found = read_rows(bucket, tiers)
+    return {partition: replace(parts[partition], rows=rows) for partition, rows in found.items()}
+
+
+def _names(ranges: Sequence[OffsetRange]) -> Iterator[tuple[str, TopicIdPartition]]:
+    return ((wanted.topic, wanted.partition) for wanted in ranges)
+
+
+def planned_tasks(bucket: SyncBucket, options: ReadOptions) -> list[tuple[TaskPiece, ...]]:
+    """Of a batch read. Raises `ConfigurationError`, `CorruptObjectError`, the bucket's errors."""
+    with no_collection():
+        ranges, parts = read_wanted(bucket, options)
+        return tasks_of(bucket, options, ranges, parts)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """A plan is millions of tuples and no cycle: to look for one took half the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def tasks_of(
+    bucket: SyncBucket, options: ReadOptions, ranges: Sequence[OffsetRange], parts: Parts
+) -> list[tuple[TaskPiece, ...]]:
+    """`parts` are those of `with_segments`."""
+    limits = TaskLimits(options.max_partition_bytes, options.min_partitions)
+    groups = list(_groups(ranges, parts, options.max_records_per_partition))
+    cut = {one for together in groups for one in objects_to_cut(together, parts, limits)}
+    with placing(_names(ranges), parts):
+        indexes = read_indexes(bucket, cut)
+    return [task for group in groups for task in plan_tasks(group, parts, limits, indexes)]
+
+
+def _groups(
+    ranges: Sequence[OffsetRange], parts: Parts, max_records: int | None
+) -> Iterator[Sequence[OffsetRange]]:
+    """The ranges that share tasks: all of them, or, where a task's offsets are limited, each part
+    of a range alone."""
+    if max_records is None:
+        yield ranges
+        return
+    for wanted in ranges:
+        start = _next_stored(parts[wanted.partition], wanted.start)
+        while start < wanted.end:
+            end = min(start + max_records, wanted.end)
+            yield [wanted._replace(start=start, end=end)]
+            start = _next_stored(parts[wanted.partition], end)
+
+
+def _next_stored(part: ReadablePartition, offset: int) -> int:
+    """The first offset from there on that a batch may hold; `MAX_OFFSET` + 1 where none does."""
+    row = bisect_right(part.rows, offset, key=lambda each: each.end)
+    if row < len(part.rows):
+        return max(offset, part.rows[row].start)
+    batch = bisect_right(part.batches, offset, key=lambda each: each.row.next_offset)
+    if batch < len(part.batches):
+        return max(offset, part.batches[batch].row.base_offset)
+    return MAX_OFFSET + 1

@@ -1,0 +1,38 @@
+"""A topic's effective configs: the topic's own, else the broker's default, else Kafka's.
+
+Invariant: all code that acts on a topic config, or describes one, asks here. A broker's default
+therefore applies everywhere or nowhere.
+"""
+
+from collections.abc import Mapping
+
+from bucketlog.metadata.topic_configs import (
+    CLEANUP_POLICY,
+    TOPIC_CONFIGS,
+    check_configs,
+    list_words,
+)
+
+
+class TopicDefaults:
+    """`own`: the broker's defaults, by the names of topic configs. Raises `InvalidConfigError` if
+    no topic could be created with them."""
+
+    def __init__(self, own: Mapping[str, str] | None = None) -> None:
+        checked = check_configs(own or {})
+        self.own: Mapping[str, str] = {
+            name: value for name, value in checked.items() if value != TOPIC_CONFIGS[name].default
+        }
+        """Those that differ from Kafka's."""
+        self._values = {name: known.default for name, known in TOPIC_CONFIGS.items()} | checked
+        self._policies = list_words(self._values[CLEANUP_POLICY])
+
+    def effective(self, configs: Mapping[str, str], name: str) -> str:
+        """`configs` are the topic's own."""
+        own = configs.get(name)
+        return self._values[name] if own is None else own
+
+    def has_policy(self, configs: Mapping[str, str], word: str) -> bool:
+        """Whether `cleanup.policy` has the word: delete or compact."""
+        own = configs.get(CLEANUP_POLICY)
+        return word in (self._policies if own is None else list_words(own))

@@ -1,0 +1,63 @@
+"""The parts of a broker that outlive its epochs, in named groups."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from bucketlog.log_format.model import WallClock
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
+from bucketlog.stateless_broker.epochs.activation import EpochStarter
+from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
+from bucketlog.stateless_broker.fetch.feed import Watchers
+from bucketlog.stateless_broker.fetch.reading import RangeReader
+from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.produce.intake import Intake
+from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.supervision import Supervision
+from bucketlog.tiered_storage.bucket import Bucket
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Ways to the bucket. `bucket` retries reads and small writes; `write_bucket` does not, because
+    the commit path does. `reader` reads ranges for fetches, `committed` reads committed segments
+    when an epoch begins."""
+
+    bucket: Bucket
+    write_bucket: Bucket
+    committed: CommittedLog
+    reader: RangeReader
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterParts:
+    """The sequencer, this broker's membership, and the way into the next epoch."""
+
+    sequencer: Sequencer
+    membership: Membership
+    starter: EpochStarter
+
+
+@dataclass(frozen=True, slots=True)
+class ServedLog:
+    """What clients use of the log: its view, the watchers waiting for more, and the intake."""
+
+    view: View
+    watchers: Watchers
+    intake: Intake
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerParts:
+    """`upkeep` holds the counts of what the duties have done."""
+
+    settings: BrokerSettings
+    storage: Storage
+    cluster: ClusterParts
+    log: ServedLog
+    supervision: Supervision
+    now_ms: WallClock
+    new_uuid: Callable[[], UUID]
+    upkeep: UpkeepCounts = field(default_factory=UpkeepCounts)

@@ -1,0 +1,141 @@
+"""This broker's part in consumer groups: the coordinator and committed offsets, put together.
+
+Invariant: a group is this broker's only while it is the first for it among the brokers that live,
+and while the others can take it for alive; what another broker may have taken is resigned. All
+of it is of one epoch: after its end members find their coordinator anew, and rejoin.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.consumers.coordinator import GroupCoordinator
+from bucketlog.consumers.group_settings import GroupSettings
+from bucketlog.consumers.group_store import BoundedStore
+from bucketlog.consumers.offsets import GroupOffsets, OffsetSettings
+from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.fetch.feed import ViewFeed
+from bucketlog.stateless_broker.fetch.shared_catch_up import SharedCatchUp
+from bucketlog.stateless_broker.produce.commit import Committer
+from bucketlog.stateless_broker.settings import BrokerSettings, OffsetCommitAck
+
+MINUTE_MS = 60_000
+STORE_CALLS_IN_FLIGHT = 4
+"""Of the few connections to Redis that a broker has; each takes well below a millisecond."""
+
+
+class ConsumerGroups:
+    def __init__(
+        self,
+        broker: BrokerParts,
+        *,
+        end: EpochEnd,
+        feed: ViewFeed,
+        is_newest: Callable[[], Awaitable[bool]],
+        committer: Committer,
+        epoch_began_ms: int,
+    ) -> None:
+        settings, view = broker.settings, broker.log.view
+        self._membership = membership = broker.cluster.membership
+        self._end = end
+        self._leaving = False
+
+        async def catch_up_for_certain() -> bool:
+            wait_ms = settings.view_wait_ms_max
+            try:
+                async with asyncio.timeout(wait_ms / 1000):
+                    return await feed.catch_up(wait_ms) and await is_newest()
+            except TimeoutError:
+                return False
+
+        def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+            # what fails is told to those who wait for it, and resigned
+            return broker.supervision.supervisor.spawn(work, name, on_failure=lambda _: None)
+
+        store = BoundedStore(
+            broker.cluster.sequencer,
+            calls_in_flight=STORE_CALLS_IN_FLIGHT,
+            wait_ms=settings.redis_timeout_ms,
+        )
+        self.catch_up = SharedCatchUp(lambda: feed.catch_up(settings.view_wait_ms_max), spawn)
+        self.catch_up_for_certain = SharedCatchUp(catch_up_for_certain, spawn)
+        """As `catch_up`; False also where a later epoch may be active, of which this broker's Redis
+        does not know: what was visible there is not shown here."""
+        self.coordinator = GroupCoordinator(
+            epoch=end.epoch,
+            incarnation=membership.incarnation,
+            store=store,
+            owns=self._owns,
+            has_offsets=lambda group_id: bool(view.offsets(group_id)),
+            settings=group_settings(settings),
+            new_uuid=lambda: str(broker.new_uuid()),
+            now_ms=_monotonic_ms,
+            wall_ms=membership.now_ms,
+            spawn=spawn,
+            on_store_lost=lambda error: end.end(str(error)),
+        )
+        self.offsets = GroupOffsets(
+            coordinator=self.coordinator,
+            view=view,
+            log=committer,
+            position=lambda: store.position(end.epoch),
+            catch_up=self.catch_up_for_certain,
+            settings=_offset_settings(settings),
+            known_since_ms=epoch_began_ms,
+            now_ms=_monotonic_ms,
+            wall_ms=membership.now_ms,
+            own_ms=broker.now_ms,
+            spawn=spawn,
+        )
+
+    def start(self, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
+        self._end.on_end(self._membership.on_change(self.coordinator.check_ownership))
+        self._end.on_end(self.coordinator.resign_all)
+        spawn(self.coordinator.run(), "the groups' timer")
+        spawn(self.offsets.run(), "the offsets' expiry")
+
+    def leave(self) -> None:
+        """The broker goes: clients are sent to the next coordinator."""
+        self._leaving = True
+        self.coordinator.resign_all()
+
+    def _owns(self, group_id: str) -> ErrorCode:
+        if self._end.reason is not None:
+            return ErrorCode.coordinator_not_available
+        mine = self._membership.coordinator_of(group_id) == self._membership.me
+        if mine and self._membership.is_session_live and not self._leaving:
+            return ErrorCode.none
+        return ErrorCode.not_coordinator
+
+
+def group_settings(settings: BrokerSettings) -> GroupSettings:
+    return GroupSettings(
+        session_timeout_ms_min=settings.group_session_timeout_ms_min,
+        session_timeout_ms_max=settings.group_session_timeout_ms_max,
+        initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+        new_member_join_timeout_ms=settings.group_new_member_join_timeout_ms,
+        rebalance_timeout_ms_min=settings.group_rebalance_timeout_ms_min,
+        members_max=settings.group_members_max,
+        pending_members_max=settings.group_pending_members_max,
+        protocols_max=settings.group_protocols_max,
+        member_metadata_bytes_max=settings.group_member_metadata_bytes_max,
+        group_bytes_max=settings.group_bytes_max,
+        id_bytes_max=settings.group_id_bytes_max,
+    )
+
+
+def _monotonic_ms() -> int:
+    return int(asyncio.get_running_loop().time() * 1000)
+
+
+def _offset_settings(settings: BrokerSettings) -> OffsetSettings:
+    return OffsetSettings(
+        retention_ms=settings.offsets_retention_minutes * MINUTE_MS,
+        check_interval_ms=settings.offsets_retention_check_interval_ms,
+        commit_timeout_ms=settings.offset_commit_timeout_ms,
+        rows_in_flight=settings.offset_rows_in_flight,
+        ack_when_reserved=settings.offset_commit_ack is OffsetCommitAck.REDIS,
+    )

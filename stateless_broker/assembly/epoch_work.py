@@ -1,0 +1,189 @@
+"""What a broker does within one epoch: its commit path, its view's feed, its consumer groups, and
+the watches over them.
+
+Invariant: all of it belongs to the epoch that was joined, and ends with that epoch. What outlives
+epochs is in `BrokerParts`.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from bucketlog.log_format.errors import BucketError, SequencerError, SequencerUnavailableError
+from bucketlog.log_format.model import WriterId
+from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
+from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
+from bucketlog.stateless_broker.assembly.duty_roster import Duties
+from bucketlog.stateless_broker.epochs.claim_watch import FRESH_PARTS, ClaimWatch
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.epochs.joining import JoinedEpoch, read_visible_log
+from bucketlog.stateless_broker.epochs.sealing import OverdueLimits, OverdueWatch, Sealer
+from bucketlog.stateless_broker.fetch.feed import FedParts, ViewFeed
+from bucketlog.stateless_broker.health import BrokerPart, Lifetime
+from bucketlog.stateless_broker.produce.commit import (
+    CommitSettings,
+    CommitSteps,
+    Committer,
+    Writers,
+)
+from bucketlog.stateless_broker.produce.segment_writing import SegmentWriter
+from bucketlog.stateless_broker.produce.sequencer_retry import SequencerRetry
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.log_cut import stalled_partitions
+
+BLOCK_MS = 1000
+"""How long a call to Redis may wait for news at most; less than it may take."""
+DAY_MS = 86_400_000
+"""Where this broker deletes nothing, another one may, after the default safety age."""
+
+
+class EpochWork:
+    """The broker's view shows what was joined already. `end` says when the epoch is over."""
+
+    def __init__(self, joined: JoinedEpoch, broker: BrokerParts) -> None:
+        self._joined = joined
+        self._broker = broker
+        self._health = broker.supervision.health
+        self._supervision = broker.supervision.with_own_tasks()
+        self.epoch = epoch = joined.epoch
+        self.end = EpochEnd(epoch)
+        storage, cluster = broker.storage, broker.cluster
+        self._claims = ClaimWatch(
+            epoch=epoch,
+            highest_claim=cluster.starter.highest_epoch,
+            fresh_ms=(broker.settings.deletion_safety_age_ms or DAY_MS) // FRESH_PARTS,
+            now_ms=broker.now_ms,
+        )
+        self._sealer = Sealer(
+            epoch=epoch,
+            bucket=storage.bucket,
+            committed=storage.committed,
+            sequencer=cluster.sequencer,
+            claims=self._claims,
+            health=self._health,
+            now_ms=broker.now_ms,
+        )
+        self.committer = self._make_committer()
+        self._feed = ViewFeed(
+            end=self.end,
+            sequencer=cluster.sequencer,
+            committer=self.committer,
+            health=self._health,
+            fed=FedParts(
+                view=broker.log.view,
+                watchers=broker.log.watchers,
+                known=storage.committed.known,
+                cache=storage.reader.cache,
+            ),
+            last=joined.log.number,
+            block_ms=max(1, min(BLOCK_MS, broker.settings.redis_timeout_ms // 2)),
+            read_anew=lambda: read_visible_log(
+                epoch, sequencer=cluster.sequencer, committed=storage.committed
+            ),
+        )
+        self.groups = ConsumerGroups(
+            broker,
+            end=self.end,
+            feed=self._feed,
+            is_newest=self._is_newest,
+            committer=self.committer,
+            epoch_began_ms=joined.began_ms,
+        )
+        self.duties = Duties(broker, epoch=epoch, feed=self._feed)
+
+    def _make_committer(self) -> Committer:
+        broker, settings = self._broker, self._broker.settings
+        sequencer = broker.cluster.sequencer
+        until_answered = SequencerRetry(
+            self._health, self.end, longest_pause_ms=settings.put_retry_ms
+        )
+        return Committer(
+            end=self.end,
+            intake=broker.log.intake,
+            writers=Writers(self._joined.writer, self._register_writer, self._is_newest),
+            steps=CommitSteps(
+                sequencer=sequencer,
+                segment_writer=SegmentWriter(
+                    epoch=self.epoch,
+                    bucket=broker.storage.write_bucket,
+                    sequencer=sequencer,
+                    claims=self._claims,
+                    until_answered=until_answered,
+                    put_give_up_ms=settings.put_give_up_ms,
+                ),
+                sealer=self._sealer,
+                until_answered=until_answered,
+            ),
+            topic_name=broker.log.view.topic_name,
+            supervision=self._supervision,
+            settings=CommitSettings(
+                flush_interval_ms=settings.flush_interval_effective_ms,
+                flush_bytes=settings.flush_bytes,
+                puts_in_flight=settings.puts_in_flight,
+            ),
+            now_ms=broker.now_ms,
+        )
+
+    async def _register_writer(self) -> WriterId:
+        cluster = self._broker.cluster
+        cluster.membership.writer = writer = await cluster.starter.register_writer(self.epoch)
+        return writer
+
+    def start(self) -> None:
+        cluster, settings, committer = self._broker.cluster, self._broker.settings, self.committer
+        spawn = self._supervision.spawn
+        overdue = OverdueWatch(
+            end=self.end,
+            sequencer=cluster.sequencer,
+            sealer=self._sealer,
+            place_in_line=cluster.membership.place_in_line,
+            is_own=lambda writer: writer == committer.writer,
+            request_stamps=committer.request_stamps,
+            limits=OverdueLimits(
+                silent_ms=settings.session_timeout_ms,
+                pending_ms=settings.reservation_limit_ms,
+                round_ms=max(1, settings.heartbeat_interval_ms // 2),
+            ),
+        )
+        spawn(self._watch_state(), "the state's watch")
+        spawn(self._feed.run(), "the view's feed")
+        spawn(committer.run(), "the commit path")
+        spawn(overdue.run(spawn), "the watch over other writers")
+        self.groups.start(spawn)
+        for duty, work in self.duties.wanted():
+            self._spawn_duty(work, duty)
+        if self._joined.claimed_here:
+            log = self._joined.log
+            committer.request_stamps(stalled_partitions(log.segments, log.checkpoint))
+
+    def _spawn_duty(self, work: Coroutine[Any, Any, None], duty: BrokerPart) -> None:
+        """The broker works on without it."""
+        self._supervision.supervisor.spawn(
+            work, duty, on_failure=lambda error: self._health.degrade(duty, repr(error))
+        )
+
+    async def stop(self) -> None:
+        """Until nothing of it is at work."""
+        await self._supervision.supervisor.cancel_all()
+        self._health.recover_all(Lifetime.EPOCH)
+
+    async def _watch_state(self) -> None:
+        """An idle broker, too, finds out that the sequencer lost its state."""
+        broker = self._broker
+        while self.end.reason is None:
+            await asyncio.sleep(broker.settings.heartbeat_interval_ms / 1000)
+            try:
+                await broker.cluster.sequencer.check_state(self.epoch)
+            except SequencerUnavailableError as error:
+                self._health.degrade(BrokerPart.SEQUENCER, str(error))
+            except SequencerError as error:
+                self.end.end(str(error))
+            else:
+                self._health.recover(BrokerPart.SEQUENCER)
+
+    async def _is_newest(self) -> bool:
+        """Whether this epoch was the newest a moment ago: claims follow one another."""
+        try:
+            return await self._broker.storage.bucket.head(keys.epoch_claim(self.epoch + 1)) is None
+        except BucketError:
+            return False

@@ -1,0 +1,341 @@
+"""A broker without sockets: its parts put together, from the bucket and Redis to the handlers.
+
+Invariant: whatever a broker does not decide by itself comes in through `NodeEnvironment`, so that
+the simulation runs these very parts. Requests may be handed to `dispatcher` once `begin` has
+returned.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+from uuid import UUID
+
+from redis.asyncio import Redis
+
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.errors import BucketlogError, SequencerError
+from bucketlog.log_format.model import WallClock
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import BrokerAddress
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.assembly.broker_parts import (
+    BrokerParts,
+    ClusterParts,
+    ServedLog,
+    Storage,
+)
+from bucketlog.stateless_broker.assembly.epochs import Epochs
+from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
+from bucketlog.stateless_broker.epochs.activation import EpochStarter
+from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
+from bucketlog.stateless_broker.epochs.joining import Joiner
+from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
+from bucketlog.stateless_broker.fetch.feed import Watchers
+from bucketlog.stateless_broker.fetch.reading import RangeReader, ReadCounts
+from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.network.dispatch import Dispatcher
+from bucketlog.stateless_broker.produce.intake import Intake
+from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.supervision import Supervision
+from bucketlog.stateless_broker.supervisor import Supervisor
+from bucketlog.tiered_storage.bucket import Bucket
+from bucketlog.tiered_storage.counting import CountingBucket
+from bucketlog.tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
+from bucketlog.tiered_storage.identity import ensure_cluster
+from bucketlog.tiered_storage.probe import probe
+from bucketlog.tiered_storage.retry import RetryBucket
+from bucketlog.tiered_storage.retry_steps import bucket_backoff
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+START_PAUSE_S = 0.5
+READ_RETRY = bucket_backoff(10_000)
+START_RETRY = bucket_backoff(500)
+"""Whoever watches a start is told soon what it waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnvironment:
+    """Clock, randomness, bucket and Redis. `history` is another way to the same bucket, if there is
+    one, by which old segments are read. `monotonic` is in seconds, and runs with the event loop's
+    time; `sequencer_now_ms` is a clock instead of Redis' own."""
+
+    bucket: CountingBucket
+    connect_redis: Callable[[], Redis]
+    now_ms: WallClock
+    monotonic: Callable[[], float]
+    new_uuid: Callable[[], UUID]
+    random: Random
+    sequencer_now_ms: WallClock | None = None
+    history: Bucket | None = None
+
+
+class Node:
+    """`begin`, then `serve`, then `leave`, then `close`; what never began is closed all the
+    same. It owns the surroundings' ways to the bucket."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        surroundings: NodeEnvironment,
+        *,
+        health: Health,
+        upkeep: UpkeepCounts | None = None,
+        reads: ReadCounts | None = None,
+    ) -> None:
+        """`upkeep` is where the duties count, `reads` where what fetches read is."""
+        self._settings = settings
+        self._surroundings = surroundings
+        self._health = health
+        self._upkeep = upkeep or UpkeepCounts()
+        self._reads = reads or ReadCounts()
+        self._supervision = Supervision(Supervisor(), health, self._fatal)
+        self.dispatcher = Dispatcher(
+            supervisor=self._supervision.supervisor,
+            request_items_max=settings.request_items_max,
+        )
+        self._bucket = self._retried(surroundings.bucket, READ_RETRY)
+        history = surroundings.history
+        self._history = self._retried(history, READ_RETRY) if history is not None else None
+        self._sequencer: Sequencer | None = None
+        self._membership: Membership | None = None
+        self._epochs: Epochs | None = None
+        self._parts: BrokerParts | None = None
+        self.heartbeat: asyncio.Task[None] | None = None
+        """Tells the cluster that this broker lives; None before it has joined."""
+
+    @property
+    def membership(self) -> Membership:
+        assert self._membership is not None, "not begun yet"
+        return self._membership
+
+    @property
+    def parts(self) -> BrokerParts:
+        assert self._parts is not None, "not begun yet"
+        return self._parts
+
+    @property
+    def epochs(self) -> Epochs:
+        assert self._epochs is not None, "not begun yet"
+        return self._epochs
+
+    async def begin(self, port: int) -> int:
+        """Join the cluster as the broker that clients find at `port`; the epoch that was joined.
+        Redis and the bucket are waited for, if need be. Raises `BucketlogError`."""
+        settings = self._settings
+        deadline = asyncio.get_running_loop().time() + settings.start_timeout_ms / 1000
+        cluster_id = await self._reach(BrokerPart.BUCKET, deadline, self._cluster_id)
+        self._sequencer = sequencer = self._make_sequencer(cluster_id)
+        self._supervision.spawn(
+            sequencer.follow_primary(settings.redis_lookup_interval_ms), "the way to the primary"
+        )
+        await self._reach(BrokerPart.REDIS, deadline, sequencer.check_server)
+        self._membership = membership = self._make_membership(sequencer, cluster_id, port)
+        await self._reach(BrokerPart.REDIS, deadline, membership.join)
+        self.heartbeat = self._supervision.spawn(
+            membership.run(settings.heartbeat_interval_ms), "the heartbeat"
+        )
+        self._parts = self._make_parts(sequencer, membership)
+        self._epochs = self._make_epochs(self._parts)
+        epoch = await self._reach(BrokerPart.JOINING, deadline, self._epochs.begin)
+        sequencer.note_start_complete()
+        return epoch
+
+    def _retried(self, bucket: Bucket, backoff: Backoff) -> RetryBucket:
+        surroundings = self._surroundings
+        return RetryBucket(
+            bucket,
+            backoff,
+            random=surroundings.random,
+            monotonic=surroundings.monotonic,
+        )
+
+    async def _cluster_id(self) -> str:
+        surroundings = self._surroundings
+        bucket = self._retried(surroundings.bucket, START_RETRY)
+        nonce = surroundings.new_uuid().hex
+        await probe(bucket, nonce=nonce, name=self._settings.bucket_url)
+        identity = await ensure_cluster(
+            bucket, new_cluster_id=surroundings.new_uuid(), now_ms=surroundings.now_ms()
+        )
+        return str(identity.cluster_id)
+
+    async def _reach(
+        self, part: BrokerPart, deadline: float, call: Callable[[], Awaitable[T]]
+    ) -> T:
+        """What may go by is waited for until `deadline`; meanwhile `/readyz` says why."""
+        while True:
+            try:
+                answer = await call()
+            except BucketlogError as error:
+                late = asyncio.get_running_loop().time() + START_PAUSE_S > deadline
+                if late or not error.retriable:
+                    raise
+                self._health.degrade(part, str(error))
+                await asyncio.sleep(START_PAUSE_S)
+            else:
+                self._health.recover(part)
+                return answer
+
+    async def serve(self) -> None:
+        """Clients are sent here from now on."""
+        await self.membership.serve()
+
+    async def hand_over(self) -> None:
+        """Clients are sent to the others from now on: first by those, then here, too, so that they
+        look for them before their connection is closed. Without others, at once."""
+        await self._leave_cluster(Membership.stop_serving)
+        settings, membership = self._settings, self._membership
+        if self._epochs is None or membership is None or not settings.handover_ms:
+            return
+        if not membership.has_joined or membership.serving == (membership.me,):
+            return
+        left_s = settings.drain_timeout_ms / 2000  # half of it is for what was taken
+        heard_s = min(settings.heartbeat_interval_ms / 1000, left_s)
+        await asyncio.sleep(heard_s)  # until they have heard
+        membership.has_handed_over = True
+        self._epochs.leave()
+        await asyncio.sleep(min(settings.handover_ms / 1000, left_s - heard_s))
+
+    async def drain(self, deadline: float) -> None:
+        """Let go of groups, flush and answer what was taken, until `deadline` (of the event loop's
+        clock); what is left then is told."""
+        if self._epochs is None:
+            return
+        self._epochs.leave()
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._epochs.drained()
+        except TimeoutError:
+            logger.error(
+                "stopping after BUCKETLOG_DRAIN_TIMEOUT_MS (%d): %s; clients that were not answered"
+                " will ask another broker. Why: %s",
+                self._settings.drain_timeout_ms,
+                self._epochs.unsettled(),
+                self._health.report(),
+            )
+
+    async def close(self) -> None:
+        """Stop all work, and leave the cluster."""
+        if self._epochs is not None:
+            await self._epochs.stop()
+        await self._supervision.supervisor.cancel_all()
+        if self._sequencer is not None:
+            await self._leave_cluster(Membership.leave)
+            await self._sequencer.close()
+        await self._bucket.close()
+        if self._history is not None:
+            await self._history.close()
+
+    def _make_sequencer(self, cluster_id: str) -> Sequencer:
+        return Sequencer(
+            self._surroundings.connect_redis(),
+            cluster_id=cluster_id,
+            shard=self._settings.shard,
+            stream_segments_max=self._settings.stream_segments_max,
+            now_ms=self._surroundings.sequencer_now_ms,
+        )
+
+    def _make_membership(self, sequencer: Sequencer, cluster_id: str, port: int) -> Membership:
+        settings = self._settings
+        return Membership(
+            sequencer=sequencer,
+            cluster_id=cluster_id,
+            incarnation=self._surroundings.new_uuid().hex,
+            node_id=settings.node_id,
+            address=BrokerAddress(
+                settings.advertised_host or settings.host,
+                settings.advertised_port or port,
+                settings.zone,
+            ),
+            session_timeout_ms=settings.session_timeout_ms,
+            role_timeout_ms=settings.role_timeout_effective_ms,
+            health=self._health,
+        )
+
+    def _make_parts(self, sequencer: Sequencer, membership: Membership) -> BrokerParts:
+        settings, surroundings, bucket = self._settings, self._surroundings, self._bucket
+        committed = CommittedLog(
+            bucket,
+            footer_reads_in_flight=settings.footer_reads_in_flight,
+            known=KnownSegments(batches_max=settings.known_batches_max),
+        )
+        starter = EpochStarter(
+            bucket=bucket,
+            committed=committed,
+            sequencer=sequencer,
+            incarnation=membership.incarnation,
+            now_ms=surroundings.now_ms,
+            new_id=lambda: surroundings.new_uuid().hex,
+        )
+        return BrokerParts(
+            settings=settings,
+            storage=Storage(
+                bucket=bucket,
+                write_bucket=self._hedged(),
+                committed=committed,
+                reader=RangeReader.of(
+                    bucket, self._health, settings, history=self._history, counts=self._reads
+                ),
+            ),
+            cluster=ClusterParts(sequencer, membership, starter),
+            log=ServedLog(
+                view=View(),
+                watchers=Watchers(),
+                intake=Intake(self._health, flush_bytes=settings.flush_bytes),
+            ),
+            supervision=self._supervision,
+            now_ms=surroundings.now_ms,
+            new_uuid=surroundings.new_uuid,
+            upkeep=self._upkeep,
+        )
+
+    def _make_epochs(self, parts: BrokerParts) -> Epochs:
+        cluster = parts.cluster
+        joiner = Joiner(
+            sequencer=cluster.sequencer,
+            committed=parts.storage.committed,
+            starter=cluster.starter,
+            membership=cluster.membership,
+            claim_wait_ms=self._settings.claim_wait_ms,
+            now_ms=parts.now_ms,
+        )
+        return Epochs(parts, joiner, self.dispatcher)
+
+    def _hedged(self) -> CountingBucket | HedgingBucket:
+        """What segments are written to: slow PUTs are sent twice, where the settings want it."""
+        counting, quantile = self._surroundings.bucket, self._settings.put_hedge_quantile_effective
+        if not quantile:
+            return counting
+        share_max = self._settings.put_hedge_percent_max / 100
+        policy = HedgePolicy(HedgeSettings(quantile=quantile, share_max=share_max))
+        return HedgingBucket(
+            counting,
+            policy,
+            monotonic=self._surroundings.monotonic,
+            on_hedge=counting.count_hedge,
+        )
+
+    def _fatal(self, error: Exception) -> None:
+        self._health.stop_writing(f"a part of the broker failed: {error!r}; restart it")
+
+    async def _leave_cluster(self, what: Callable[[Membership], Awaitable[None]]) -> None:
+        """Tell the cluster that this broker goes, if Redis takes it. One that has not answered
+        lately is not asked."""
+        if self._membership is None or not self._membership.has_joined:
+            return
+        if self._health.is_degraded(BrokerPart.HEARTBEAT):
+            logger.warning(
+                "left without saying so: %s", self._health.report()[BrokerPart.HEARTBEAT]
+            )
+            return
+        try:
+            await what(self._membership)
+        except SequencerError as error:
+            logger.warning("left without saying so: %s", error)

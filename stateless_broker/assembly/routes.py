@@ -1,0 +1,186 @@
+"""Which handler serves which API, at which versions."""
+
+from typing import Any
+
+from bucketlog.log_format.wire.messages.alter_configs import ALTER_CONFIGS
+from bucketlog.log_format.wire.messages.create_partitions import CREATE_PARTITIONS
+from bucketlog.log_format.wire.messages.create_topics import CREATE_TOPICS
+from bucketlog.log_format.wire.messages.delete_groups import DELETE_GROUPS
+from bucketlog.log_format.wire.messages.delete_records import DELETE_RECORDS
+from bucketlog.log_format.wire.messages.delete_topics import DELETE_TOPICS
+from bucketlog.log_format.wire.messages.describe_configs import DESCRIBE_CONFIGS
+from bucketlog.log_format.wire.messages.describe_groups import DESCRIBE_GROUPS
+from bucketlog.log_format.wire.messages.find_coordinator import FIND_COORDINATOR
+from bucketlog.log_format.wire.messages.heartbeat import HEARTBEAT
+from bucketlog.log_format.wire.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+from bucketlog.log_format.wire.messages.init_producer_id import INIT_PRODUCER_ID
+from bucketlog.log_format.wire.messages.join_group import JOIN_GROUP
+from bucketlog.log_format.wire.messages.leave_group import LEAVE_GROUP
+from bucketlog.log_format.wire.messages.list_groups import LIST_GROUPS
+from bucketlog.log_format.wire.messages.list_offsets import LIST_OFFSETS
+from bucketlog.log_format.wire.messages.metadata import METADATA
+from bucketlog.log_format.wire.messages.offset_commit import OFFSET_COMMIT
+from bucketlog.log_format.wire.messages.offset_delete import OFFSET_DELETE
+from bucketlog.log_format.wire.messages.offset_fetch import OFFSET_FETCH
+from bucketlog.log_format.wire.messages.sync_group import SYNC_GROUP
+from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
+from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
+from bucketlog.stateless_broker.fetch.tier_objects import TierObjects
+from bucketlog.stateless_broker.fetch.tier_reading import TierReader
+from bucketlog.stateless_broker.fetch.tier_times import TierTimes
+from bucketlog.stateless_broker.handlers.configs import ConfigsHandler
+from bucketlog.stateless_broker.handlers.coordination import CoordinationHandler
+from bucketlog.stateless_broker.handlers.delete_records import DeleteRecordsHandler
+from bucketlog.stateless_broker.handlers.fetch import FetchHandler, FetchLimits
+from bucketlog.stateless_broker.handlers.groups import GroupsHandler
+from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
+from bucketlog.stateless_broker.handlers.metadata import MetadataHandler
+from bucketlog.stateless_broker.handlers.offsets import OffsetsHandler
+from bucketlog.stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
+from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
+from bucketlog.stateless_broker.handlers.topics import TopicsHandler
+from bucketlog.stateless_broker.network.dispatch import Api, Routes
+from bucketlog.stateless_broker.settings import BrokerSettings
+
+
+def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> Routes:
+    """The handlers of the epoch that ends with `end`."""
+    settings, view, intake = broker.settings, broker.log.view, broker.log.intake
+    reader, catch_up = broker.storage.reader, groups.catch_up
+    membership, supervisor = broker.cluster.membership, broker.supervision.supervisor
+    tier_objects = TierObjects(reader, bytes_max=settings.tier_index_bytes_max)
+    changes = TopicChanges(
+        view=view,
+        committer=intake,
+        new_topic_id=broker.new_uuid,
+        partitions_default=settings.num_partitions,
+        partitions_max=settings.partitions_max,
+        cluster_partitions_max=settings.cluster_partitions_max,
+    )
+    metadata = MetadataHandler(
+        view=view,
+        membership=membership,
+        changes=changes,
+        auto_create_topics=settings.auto_create_topics,
+        spawn=lambda work, name: supervisor.spawn(work, name, on_failure=lambda _: None),
+    )
+    topics = TopicsHandler(view=view, changes=changes, topic_defaults=settings.topic_defaults)
+    configs = ConfigsHandler(
+        view=view,
+        changes=changes,
+        broker_configs=_broker_configs(settings, membership.me.node_id),
+        topic_defaults=settings.topic_defaults,
+        change_ms_max=settings.config_change_ms_max,
+    )
+    list_offsets = ListOffsetsHandler(
+        view=view, reader=reader, tier=TierTimes(reader, tier_objects), catch_up=catch_up
+    )
+    delete_records = DeleteRecordsHandler(
+        view=view,
+        committer=intake,
+        topic_defaults=settings.topic_defaults,
+        catch_up=catch_up,
+    )
+    coordination = CoordinationHandler(
+        membership=membership,
+        sequencer=broker.cluster.sequencer,
+        end=end,
+        wait_ms=settings.redis_timeout_ms,
+    )
+    return Routes(
+        apis=[
+            Api(LIST_OFFSETS, list_offsets, large_answers=True),
+            Api(METADATA, metadata, large_answers=True),
+            Api(FIND_COORDINATOR, coordination.find_coordinator, large_answers=True),
+            Api(CREATE_TOPICS, topics.create_topics),
+            Api(DELETE_TOPICS, topics.delete_topics),
+            Api(DELETE_RECORDS, delete_records),
+            Api(INIT_PRODUCER_ID, coordination.init_producer_id),
+            Api(DESCRIBE_CONFIGS, configs.describe_configs),
+            Api(ALTER_CONFIGS, configs.alter_configs),
+            Api(CREATE_PARTITIONS, topics.create_partitions),
+            Api(INCREMENTAL_ALTER_CONFIGS, configs.incremental_alter_configs),
+            *_group_apis(broker, groups),
+        ],
+        produce=_produce_handler(broker),
+        fetch=_fetch_handler(broker, groups, tier_objects),
+    )
+
+
+def _produce_handler(broker: BrokerParts) -> ProduceHandler:
+    settings, membership, intake = broker.settings, broker.cluster.membership, broker.log.intake
+    return ProduceHandler(
+        view=broker.log.view,
+        commit=intake.add,
+        given_up=intake.given_up,
+        has_handed_over=lambda: membership.has_handed_over,
+        limits=ProduceLimits(
+            settings.batch_records_max,
+            settings.produce_timeout_ms_max,
+            settings.request_items_max,
+        ),
+        topic_defaults=settings.topic_defaults,
+        now_ms=broker.now_ms,
+    )
+
+
+def _fetch_handler(
+    broker: BrokerParts, groups: ConsumerGroups, tier_objects: TierObjects
+) -> FetchHandler:
+    settings, reader = broker.settings, broker.storage.reader
+    membership = broker.cluster.membership
+    return FetchHandler(
+        view=broker.log.view,
+        reader=reader,
+        read_ahead=ReadAhead(reader, bytes_ahead=settings.read_ahead_bytes),
+        tier=TierReader(
+            reader,
+            tier_objects,
+            bytes_ahead=settings.read_ahead_bytes,
+            places_max=settings.fetch_places_max,
+        ),
+        watchers=broker.log.watchers,
+        catch_up=groups.catch_up_for_certain,
+        has_handed_over=lambda: membership.has_handed_over,
+        limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
+    )
+
+
+def _group_apis(broker: BrokerParts, consumer_groups: ConsumerGroups) -> list[Api[Any, Any]]:
+    coordinator, kept = consumer_groups.coordinator, consumer_groups.offsets
+    groups = GroupsHandler(coordinator=coordinator, offsets=kept, view=broker.log.view)
+    offsets = OffsetsHandler(
+        offsets=kept,
+        view=broker.log.view,
+        metadata_bytes_max=broker.settings.offset_metadata_bytes_max,
+    )
+    return [
+        Api(OFFSET_COMMIT, offsets.commit),
+        Api(OFFSET_FETCH, offsets.fetch, large_answers=True),
+        Api(JOIN_GROUP, groups.join, waits=True),
+        Api(HEARTBEAT, groups.heartbeat),
+        Api(LEAVE_GROUP, groups.leave),
+        Api(SYNC_GROUP, groups.sync, waits=True),
+        Api(DESCRIBE_GROUPS, groups.describe, large_answers=True),
+        Api(LIST_GROUPS, groups.list, large_answers=True),
+        Api(DELETE_GROUPS, groups.delete),
+        Api(OFFSET_DELETE, offsets.delete),
+    ]
+
+
+def _broker_configs(settings: BrokerSettings, node_id: int) -> dict[str, str]:
+    """Kafka's names for what this broker has of them."""
+    return {
+        "auto.create.topics.enable": str(settings.auto_create_topics).lower(),
+        "broker.id": str(node_id),
+        "broker.rack": settings.zone,
+        "default.replication.factor": "1",
+        "fetch.max.bytes": str(settings.fetch_bytes_max),
+        "log.retention.bytes": str(settings.log_retention_bytes),
+        "log.retention.check.interval.ms": str(settings.log_retention_check_interval_ms),
+        "log.retention.ms": str(settings.log_retention_ms),
+        "num.partitions": str(settings.num_partitions),
+        "socket.request.max.bytes": str(settings.request_bytes_max),
+    }

@@ -1,0 +1,233 @@
+"""Sealing: deciding the rest of a writer's chain, whoever's it is (commit protocol, "Sealing").
+
+Invariant: the bucket decides, by who creates the next key of the chain first: a segment that is
+there is published on its writer's behalf, a seal makes all from there on void. Any number of
+brokers may do it at once, and may stop anywhere in it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.errors import (
+    BucketError,
+    BucketlogError,
+    CorruptObjectError,
+    SequencerError,
+    SequencerUnavailableError,
+    StaleCheckpointError,
+)
+from bucketlog.log_format.model import SegmentId, TopicIdPartition, WallClock, WriterId
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import (
+    FenceStatus,
+    OverdueReason,
+    OverdueWriter,
+    PublishStatus,
+)
+from bucketlog.stateless_broker.epochs.claim_watch import ClaimWatch
+from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, ObjectInfo
+from bucketlog.tiered_storage.segment import Seal, encode_footer, encode_seal, is_seal
+
+logger = logging.getLogger(__name__)
+
+BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=2000)
+SLOW_SHARE = 2
+"""An answer that takes one part of so many of a session is as late as heartbeats then are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedChain:
+    """The first seq that is void, and the partitions whose readers now wait for a fresh stamp."""
+
+    fenced_seq: int
+    stamps_wanted: Sequence[TopicIdPartition]
+
+
+async def segment_or_seal(
+    bucket: Bucket, segment: SegmentId, *, epoch: int, now_ms: int
+) -> ObjectInfo | None:
+    """Seal a chain at `segment` unless a segment stands there: that one, else None. Raises
+    `StaleCheckpointError` where what stood there was deleted just now, and the bucket's errors."""
+    key = keys.segment(segment)
+    if await bucket.create(key, [encode_seal(Seal(segment, epoch, now_ms))]):
+        return None
+    info = await bucket.head(key)
+    if info is None:
+        raise StaleCheckpointError(
+            f"what stood at {key!r} is deleted: this broker knew of it from before a safety age",
+            remedy="reading begins again",
+        )
+    return None if is_seal(info.size_bytes) else info
+
+
+class Sealer:
+    """`bucket` retries; what it gives up on, or is refused, is tried again here, until it is
+    answered: rights to a bucket are given again, too."""
+
+    def __init__(
+        self,
+        *,
+        epoch: int,
+        bucket: Bucket,
+        committed: CommittedLog,
+        sequencer: Sequencer,
+        claims: ClaimWatch,
+        health: Health,
+        now_ms: WallClock,
+    ) -> None:
+        self._epoch = epoch
+        self._bucket = bucket
+        self._committed = committed
+        self._sequencer = sequencer
+        self._claims = claims
+        self._health = health
+        self._now_ms = now_ms
+
+    async def close(self, first: SegmentId) -> SealedChain:
+        """Decide the chain from `first`, the first undecided segment as far as is known, on.
+
+        Tries until it is done. Raises `SequencerLostError`, `CorruptObjectError`.
+        """
+        pauses_s = BACKOFF.pauses_s()
+        while True:
+            try:
+                closed = await self._close(first)
+            except BucketlogError as error:
+                if not error.retriable and not isinstance(error, BucketError):
+                    raise
+                self._health.degrade(BrokerPart.SEALING, str(error))
+                await asyncio.sleep(next(pauses_s))
+            else:
+                self._health.recover(BrokerPart.SEALING)
+                return closed
+
+    async def _close(self, first: SegmentId) -> SealedChain:
+        writer, seq = first
+        while True:
+            segment = SegmentId(writer, seq)
+            there = await segment_or_seal(
+                self._bucket, segment, epoch=self._epoch, now_ms=self._now_ms()
+            )
+            if there is None:
+                fence = await self._sequencer.fence(self._epoch, segment)
+                if fence.status is FenceStatus.FENCED:
+                    logger.warning("writer %s is sealed at segment %d", writer, seq)
+                    wanted = [TopicIdPartition(*name) for name in fence.stamps_wanted]
+                    return SealedChain(seq, wanted)
+                if fence.first <= seq:  # a seal, and yet the sequencer waits for what is before it
+                    raise CorruptObjectError(
+                        keys.segment(SegmentId(writer, fence.first)), 0, "it was passed over"
+                    )
+                seq = fence.first
+                continue
+            index = await self._committed.footer(there)
+            await self._claims.check()
+            published = await self._sequencer.publish(
+                self._epoch,
+                segment,
+                footer=encode_footer(index),
+                object_size_bytes=there.size_bytes,
+            )
+            if published.status is PublishStatus.VOID:
+                return SealedChain(published.fenced_seq, [])
+            seq += 1
+
+
+@dataclass(frozen=True, slots=True)
+class OverdueLimits:
+    """A writer is silent after `silent_ms` without a heartbeat, and stuck when a segment of it has
+    been open for `pending_ms`. The sequencer is asked once in `round_ms`."""
+
+    silent_ms: int
+    pending_ms: int
+    round_ms: int
+
+
+class OverdueWatch:
+    """Closes the chains of writers that are silent or stuck, so that nobody waits for them.
+
+    Every broker may; the one that is first in line for a writer begins, the others follow, a
+    round later each, if it is still needed then. When the sequencer was away, nobody's heartbeat
+    came through: others are taken for silent only when they had their time to come back. A
+    sequencer that lost its state ends the epoch.
+    """
+
+    def __init__(
+        self,
+        *,
+        end: EpochEnd,
+        sequencer: Sequencer,
+        sealer: Sealer,
+        place_in_line: Callable[[WriterId], int],
+        is_own: Callable[[WriterId], bool],
+        request_stamps: Callable[[Sequence[TopicIdPartition]], None],
+        limits: OverdueLimits,
+    ) -> None:
+        self._end = end
+        self._epoch = end.epoch
+        self._sequencer = sequencer
+        self._sealer = sealer
+        self._place_in_line = place_in_line
+        self._is_own = is_own
+        self._request_stamps = request_stamps
+        self._silent_ms = limits.silent_ms
+        self._pending_ms = limits.pending_ms
+        self._round_ms = limits.round_ms
+        self._rounds: dict[WriterId, int] = {}
+        self._closing: set[WriterId] = set()
+
+    async def run(self, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
+        loop = asyncio.get_running_loop()
+        back_at = float("-inf")
+        while self._end.reason is None:
+            await asyncio.sleep(self._round_ms / 1000)
+            asked_at = loop.time()
+            try:
+                overdue = await self._sequencer.overdue(
+                    self._epoch, silent_ms=self._silent_ms, pending_ms=self._pending_ms
+                )
+            except SequencerUnavailableError:
+                back_at = loop.time()
+                continue
+            except SequencerError as error:
+                self._end.end(str(error))
+                return
+            if (loop.time() - asked_at) * SLOW_SHARE > self._silent_ms / 1000:
+                back_at = loop.time()
+            if loop.time() < back_at + self._silent_ms / 1000:
+                overdue = [one for one in overdue if one.reason is not OverdueReason.SILENT]
+            for writer in self._due(overdue):
+                self._closing.add(writer.writer)
+                spawn(self._close(writer), f"closing writer {writer.writer}")
+
+    def _due(self, overdue: Sequence[OverdueWriter]) -> list[OverdueWriter]:
+        others = [
+            entry
+            for entry in overdue
+            if not self._is_own(entry.writer) and entry.writer not in self._closing
+        ]
+        self._rounds = {entry.writer: self._rounds.get(entry.writer, -1) + 1 for entry in others}
+        return [
+            entry
+            for entry in others
+            if self._rounds[entry.writer] >= self._place_in_line(entry.writer)
+        ]
+
+    async def _close(self, overdue: OverdueWriter) -> None:
+        logger.warning("writer %s is %s: its chain is closed", overdue.writer, overdue.reason)
+        try:
+            closed = await self._sealer.close(SegmentId(overdue.writer, overdue.seq))
+        except SequencerError as error:
+            self._end.end(str(error))
+            return
+        finally:
+            self._closing.discard(overdue.writer)
+        self._request_stamps(closed.stamps_wanted)

@@ -1,0 +1,34 @@
+"""Which ranges of which objects there are, to find one that has all that is wanted."""
+
+from bisect import bisect_right, insort
+
+from bucketlog.log_format.model import StoredObject
+from bucketlog.metadata.partition_log import StoredRange
+
+
+class RangeSet:
+    """A set of ranges, by object and position."""
+
+    def __init__(self) -> None:
+        self._by_object: dict[StoredObject, list[StoredRange]] = {}
+
+    def add(self, stored: StoredRange) -> None:
+        """One that is not here."""
+        insort(self._by_object.setdefault(stored.object, []), stored)
+
+    def remove(self, stored: StoredRange) -> None:
+        """One that is here."""
+        ranges = self._by_object[stored.object]
+        ranges.remove(stored)
+        if not ranges:
+            del self._by_object[stored.object]
+
+    def covering(self, wanted: StoredRange) -> StoredRange | None:
+        """One that has all that is wanted."""
+        ranges = self._by_object.get(wanted.object, [])
+        at = bisect_right(ranges, wanted.position, key=lambda stored: stored.position)
+        while at and (candidate := ranges[at - 1]).position + candidate.length > wanted.position:
+            if candidate.position + candidate.length >= wanted.position + wanted.length:
+                return candidate
+            at -= 1
+        return None

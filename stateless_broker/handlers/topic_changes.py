@@ -1,0 +1,251 @@
+"""Creating, growing and deleting topics: validate, bring the fact into the log, report its code.
+
+Source: Kafka's ReplicationControlManager (createTopic, createPartitions, deleteTopics).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.errors import InvalidConfigError, InvalidTopicNameError, SequencerError
+from bucketlog.log_format.model import TopicId
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.metadata.facts import (
+    PartitionsAdded,
+    TopicConfigured,
+    TopicCreated,
+    TopicDeleted,
+    TopicFact,
+)
+from bucketlog.metadata.fold import TopicState, changed_configs
+from bucketlog.metadata.sequencer.requests import FactStatus, WantedTopicChange
+from bucketlog.metadata.topic_configs import (
+    check_configs,
+    check_names,
+    check_topic_name,
+    colliding_name,
+)
+from bucketlog.metadata.view import View
+
+logger = logging.getLogger(__name__)
+
+
+class TopicChangeResult(NamedTuple):
+    error: ErrorCode
+    message: str | None
+    topic: TopicState | None
+
+
+class TopicFactCommitter(Protocol):
+    async def commit_fact(self, fact: TopicFact, wanted: WantedTopicChange) -> FactStatus: ...
+
+
+class TopicChanges:
+    """`new_topic_id` gives fresh ids; `partitions_max` bounds a topic. A `deadline` is of the event
+    loop's clock: a change that is not visible by then goes on, but is not waited for."""
+
+    def __init__(
+        self,
+        *,
+        view: View,
+        committer: TopicFactCommitter,
+        new_topic_id: Callable[[], UUID],
+        partitions_default: int,
+        partitions_max: int,
+        cluster_partitions_max: int,
+    ) -> None:
+        self._view = view
+        self._committer = committer
+        self._new_topic_id = new_topic_id
+        self._partitions_default = partitions_default
+        self._partitions_max = partitions_max
+        self._cluster_partitions_max = cluster_partitions_max
+        self._partitions_on_their_way = 0
+
+    async def create(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | None] | None = None,
+        validate_only: bool = False,
+        deadline: float | None = None,
+    ) -> TopicChangeResult:
+        """`partitions` -1 takes the default (KIP-464)."""
+        problem = self._problem(name, partitions, replication_factor)
+        if problem is not None:
+            return problem
+        try:
+            accepted = check_configs(configs or {})
+        except InvalidConfigError as error:
+            return TopicChangeResult(kafka_code(error, ApiFamily.TOPICS), error.message, None)
+        count = self._partitions_default if partitions == -1 else partitions
+        if self._total_partitions() + count > self._cluster_partitions_max:
+            return self._too_many()
+        topic_id = self._new_topic_id()
+        fact = TopicCreated(topic_id=topic_id, name=name, partitions=count, configs=accepted)
+        topic = TopicState(TopicId(topic_id.bytes), name, count, accepted)
+        if validate_only:
+            return TopicChangeResult(ErrorCode.none, None, topic)
+        wanted = WantedTopicChange("create", name, topic.topic_id, count)
+        with self._on_their_way(count):
+            return await self._commit(fact, wanted, topic, deadline)
+
+    def _problem(
+        self, name: str, partitions: int, replication_factor: int
+    ) -> TopicChangeResult | None:
+        try:
+            check_topic_name(name)
+        except InvalidTopicNameError as error:
+            return TopicChangeResult(kafka_code(error, ApiFamily.TOPICS), str(error), None)
+        if self._view.topic(name) is not None:
+            return TopicChangeResult(
+                ErrorCode.topic_already_exists, f"Topic '{name}' already exists.", None
+            )
+        other = colliding_name(name, {topic.name: topic for topic in self._view.topics()})
+        if other is not None:
+            return TopicChangeResult(
+                ErrorCode.invalid_topic_exception,
+                f"Topic '{name}' collides with existing topic: {other}",
+                None,
+            )
+        if partitions != -1 and not 0 < partitions <= self._partitions_max:
+            return TopicChangeResult(
+                ErrorCode.invalid_partitions,
+                f"{partitions} partitions; 1 to {self._partitions_max} are accepted",
+                None,
+            )
+        if replication_factor == 0 or replication_factor < -1:
+            return TopicChangeResult(
+                ErrorCode.invalid_replication_factor,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+                None,
+            )
+        return None
+
+    def _total_partitions(self) -> int:
+        """Those that are being made count: many topics may be asked for at once."""
+        shown = sum(topic.partitions for topic in self._view.topics())
+        return shown + self._partitions_on_their_way
+
+    @contextmanager
+    def _on_their_way(self, partitions: int) -> Iterator[None]:
+        self._partitions_on_their_way += partitions
+        try:
+            yield
+        finally:
+            self._partitions_on_their_way -= partitions
+
+    def _too_many(self) -> TopicChangeResult:
+        return TopicChangeResult(
+            ErrorCode.policy_violation,
+            f"The cluster may have {self._cluster_partitions_max} partitions in all "
+            "(BUCKETLOG_CLUSTER_PARTITIONS_MAX).",
+            None,
+        )
+
+    async def grow(
+        self,
+        name: str,
+        partitions: int,
+        *,
+        validate_only: bool = False,
+        deadline: float | None = None,
+    ) -> TopicChangeResult:
+        topic = self._view.topic(name)
+        if topic is None:
+            return _unknown(name)
+        if not topic.partitions < partitions <= self._partitions_max:
+            return TopicChangeResult(
+                ErrorCode.invalid_partitions,
+                f"Topic {name} has {topic.partitions} partitions, {partitions} were asked for; "
+                f"at most {self._partitions_max} are accepted.",
+                topic,
+            )
+        added = partitions - topic.partitions
+        if self._total_partitions() + added > self._cluster_partitions_max:
+            return self._too_many()
+        grown = TopicState(topic.topic_id, name, partitions, topic.configs)
+        if validate_only:
+            return TopicChangeResult(ErrorCode.none, None, grown)
+        fact = PartitionsAdded(
+            topic_id=UUID(bytes=topic.topic_id), name=name, partitions=partitions
+        )
+        wanted = WantedTopicChange("grow", name, topic.topic_id, partitions)
+        with self._on_their_way(added):
+            return await self._commit(fact, wanted, grown, deadline)
+
+    async def configure(
+        self,
+        topic: TopicState,
+        configs: Mapping[str, str | None],
+        *,
+        replaces_all: bool = False,
+        validate_only: bool = False,
+        deadline: float | None = None,
+    ) -> TopicChangeResult:
+        """None takes a name back to its default. `INVALID_CONFIG` for a name or value that is none:
+        then nothing is changed."""
+        try:
+            check_configs({name: value for name, value in configs.items() if value is not None})
+            check_names(name for name, value in configs.items() if value is None)
+        except InvalidConfigError as error:
+            return TopicChangeResult(kafka_code(error, ApiFamily.TOPICS), error.message, None)
+        fact = TopicConfigured(
+            topic_id=UUID(bytes=topic.topic_id),
+            name=topic.name,
+            configs=dict(configs),
+            replaces_all=replaces_all,
+        )
+        after = changed_configs(topic.configs, fact)
+        if validate_only:  # a view that lags does not tell that nothing would change
+            return TopicChangeResult(ErrorCode.none, None, topic)
+        wanted = WantedTopicChange("configure", topic.name, topic.topic_id, 0)
+        return await self._commit(fact, wanted, replace(topic, configs=after), deadline)
+
+    async def delete(
+        self, topic: TopicState, *, deadline: float | None = None
+    ) -> TopicChangeResult:
+        fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name)
+        return await self._commit(
+            fact, WantedTopicChange("delete", topic.name, topic.topic_id, 0), topic, deadline
+        )
+
+    async def _commit(
+        self, fact: TopicFact, wanted: WantedTopicChange, topic: TopicState, deadline: float | None
+    ) -> TopicChangeResult:
+        try:
+            async with asyncio.timeout_at(deadline):
+                status = await self._committer.commit_fact(fact, wanted)
+        except TimeoutError as error:
+            return TopicChangeResult(
+                kafka_code(error, ApiFamily.TOPICS), "It may be done later.", None
+            )
+        except SequencerError as error:
+            logger.warning("%s %r is refused: %s", wanted.verb, topic.name, error)
+            return TopicChangeResult(kafka_code(error, ApiFamily.TOPICS), str(error), None)
+        match status:
+            case FactStatus.OK:
+                return TopicChangeResult(ErrorCode.none, None, topic)
+            case FactStatus.EXISTS:
+                message = f"Topic '{topic.name}' already exists."
+                return TopicChangeResult(ErrorCode.topic_already_exists, message, None)
+            case FactStatus.INVALID_PARTITIONS:
+                return TopicChangeResult(
+                    ErrorCode.invalid_partitions, "it has as many already", topic
+                )
+            case _:
+                return _unknown(topic.name)
+
+
+def _unknown(name: str) -> TopicChangeResult:
+    return TopicChangeResult(
+        ErrorCode.unknown_topic_or_partition, f"This server does not host topic {name!r}.", None
+    )

@@ -1,0 +1,158 @@
+"""The composition root: a broker's node, its sockets and its HTTP endpoint, started and stopped in
+order.
+
+Invariant: it listens only when its epoch is active and its view is whole; it goes by flushing what
+it took. Clock, randomness, bucket and Redis enter here and nowhere else.
+"""
+
+import asyncio
+import gc
+import os
+import socket
+import time
+from dataclasses import dataclass
+from random import Random
+from uuid import uuid4
+
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.metadata.sequencer.redis_url import connect_redis
+from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
+from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
+from bucketlog.stateless_broker.fetch.reading import ReadCounts
+from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.network.listener import Listener, bound_socket
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.process.http_endpoint import HttpEndpoint, application
+from bucketlog.stateless_broker.process.metrics import BrokerFigures
+from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.tiered_storage.backends.location import open_bucket, open_sync_bucket
+from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
+from bucketlog.tiered_storage.counting import CountingBucket
+
+
+def wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyReport:
+    """What a started broker tells."""
+
+    host: str
+    port: int
+    http_port: int
+    node_id: int
+    cluster_id: str
+    epoch: int
+
+
+class Broker:
+    def __init__(self, settings: BrokerSettings) -> None:
+        self._settings = settings
+        self._health = Health()
+        self._budget = MemoryBudget(settings.produce_buffer_bytes)
+        self._node: Node | None = None
+        self._listening: socket.socket | None = None
+        self._listener: Listener | None = None
+        self._http: HttpEndpoint | None = None
+
+    async def start(self) -> ReadyReport:
+        """Redis and the bucket are waited for, if need be. Raises `BucketlogError`; nothing is left
+        running then after `stop`."""
+        settings = self._settings
+        self._listening = listening = _bind(settings)
+        port = int(listening.getsockname()[1])
+        bucket = CountingBucket(await open_bucket(settings.bucket_url, shard=settings.shard))
+        history = ThreadedBucket(
+            open_sync_bucket(settings.bucket_url, shard=settings.shard),
+            threads=settings.history_ranges_in_flight,
+        )
+        upkeep, reads = UpkeepCounts(), ReadCounts()
+        requests = RequestFigures(slow_request_ms=settings.slow_request_ms)
+        figures = BrokerFigures(
+            bucket=bucket,
+            budget=self._budget,
+            health=self._health,
+            upkeep=upkeep,
+            reads=reads,
+            requests=requests,
+        )
+        self._node = node = Node(
+            settings,
+            NodeEnvironment(
+                bucket=bucket,
+                history=bucket.beside(history),
+                connect_redis=lambda: connect_redis(
+                    settings.redis_url, timeout_ms=settings.redis_timeout_ms
+                ),
+                now_ms=wall_clock_ms,
+                monotonic=time.monotonic,
+                new_uuid=uuid4,
+                random=Random(),
+            ),
+            health=self._health,
+            upkeep=upkeep,
+            reads=reads,
+        )
+        self._http = HttpEndpoint(
+            application(self._health, figures), host=settings.host, port=settings.http_port
+        )
+        self._http.start()
+        epoch = await node.begin(port)
+        self._listener = Listener(
+            settings=settings,
+            handler=node.dispatcher.handle,
+            budget=self._budget,
+            figures=requests,
+        )
+        try:
+            await self._listener.start(listening)
+        except OSError as error:  # somebody was quicker
+            raise _cannot_listen(settings, error) from error
+        await node.serve()
+        gc.collect()
+        gc.freeze()
+        self._health.started = True
+        membership = node.membership
+        return ReadyReport(
+            settings.host,
+            port,
+            self._http.port,
+            membership.me.node_id,
+            membership.cluster_id,
+            epoch,
+        )
+
+    async def stop(self) -> None:
+        """Stop accepting, flush, answer, leave."""
+        deadline = asyncio.get_running_loop().time() + self._settings.drain_timeout_ms / 1000
+        self._health.started = False
+        if self._node is not None:
+            await self._node.hand_over()
+        if self._listener is not None:
+            self._listener.stop_accepting()
+        if self._node is not None:
+            await self._node.drain(deadline)
+        if self._listener is not None:
+            await self._listener.stop()
+        if self._http is not None:
+            await self._http.stop()
+        if self._node is not None:
+            await self._node.close()
+        if self._listening is not None:
+            self._listening.close()
+
+
+def _bind(settings: BrokerSettings) -> socket.socket:
+    try:
+        return bound_socket(settings.host, settings.port)
+    except OSError as error:
+        raise _cannot_listen(settings, error) from error
+
+
+def _cannot_listen(settings: BrokerSettings, error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno or 0)}",
+        remedy="choose another port: BUCKETLOG_PORT, or --port of bucketlog dev",
+    )

@@ -1,0 +1,73 @@
+"""`/healthz` (the process lives), `/readyz` (it may be sent clients, or why not), `/metrics`."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.process.metrics import BrokerFigures
+
+
+def application(health: Health, figures: BrokerFigures) -> Starlette:
+    async def healthz(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def readyz(_: Request) -> Response:
+        report = health.report()
+        return JSONResponse(
+            {"ready": health.ready, "reasons": report}, status_code=200 if health.ready else 503
+        )
+
+    async def metrics(_: Request) -> Response:
+        return Response(figures.render(), media_type=CONTENT_TYPE_LATEST)
+
+    return Starlette(
+        routes=[
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            Route("/metrics", metrics),
+        ]
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn inside a broker, which handles signals itself."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class HttpEndpoint:
+    def __init__(self, app: Starlette, *, host: str, port: int) -> None:
+        try:
+            self._socket = socket.create_server((host, port))
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot listen on {host}:{port} for HTTP: {error.strerror}",
+                remedy="choose another port (BUCKETLOG_HTTP_PORT), 0 for any free one",
+            ) from error
+        self.port = int(self._socket.getsockname()[1])
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
+        )
+        self._server = _Server(config)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+
+    async def stop(self) -> None:
+        self._server.should_exit = True
+        if self._task is not None:
+            await self._task
+        self._socket.close()

@@ -1,0 +1,172 @@
+"""The broker's figures, in Prometheus' names with units.
+
+Read from the parts when somebody asks: nothing is counted twice, and the hot path pays for
+additions of integers only.
+"""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
+from bucketlog.stateless_broker.fetch.reading import ReadCounts
+from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.tiered_storage.counting import BucketCounts, CountingBucket
+
+
+class BrokerFigures(Collector):
+    def __init__(
+        self,
+        *,
+        bucket: CountingBucket,
+        budget: MemoryBudget,
+        health: Health,
+        upkeep: UpkeepCounts,
+        reads: ReadCounts,
+        requests: RequestFigures,
+    ) -> None:
+        self._bucket = bucket
+        self._upkeep = upkeep
+        self._reads = reads
+        self._budget = budget
+        self._health = health
+        self._requests = requests
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._bucket.snapshot()
+        yield _bucket_requests(counts)
+        creates = self._bucket.create_seconds
+        yield HistogramMetricFamily(
+            "bucketlog_bucket_create_seconds",
+            "How long PUTs took, failed ones included.",
+            buckets=creates.cumulative(),
+            sum_value=creates.total_s,
+        )
+        transferred = CounterMetricFamily(
+            "bucketlog_bucket_bytes", "Bytes to and from the bucket.", labels=["direction"]
+        )
+        transferred.add_metric(["in"], counts.bytes_in)
+        transferred.add_metric(["out"], counts.bytes_out)
+        yield transferred
+        yield CounterMetricFamily(
+            "bucketlog_bucket_hedged_puts", "PUTs that were sent twice.", value=counts.hedges
+        )
+        yield from _requests(self._requests)
+        yield GaugeMetricFamily(
+            "bucketlog_connections", "Client connections.", value=self._requests.connections
+        )
+        yield GaugeMetricFamily(
+            "bucketlog_frame_bytes", "Received frames held.", value=self._budget.held_bytes
+        )
+        yield GaugeMetricFamily(
+            "bucketlog_epoch", "The epoch this broker is in.", value=self._health.epoch
+        )
+        yield CounterMetricFamily(
+            "bucketlog_epochs_ended",
+            "Epochs that ended while this broker was in them.",
+            value=self._health.epochs_ended,
+        )
+        degraded = GaugeMetricFamily(
+            "bucketlog_degraded", "1 for each part of the broker that is.", labels=["part"]
+        )
+        for part in sorted(self._health.degraded):
+            degraded.add_metric([part], 1)
+        yield degraded
+        yield from _upkeep(self._upkeep)
+        yield from _reads(self._reads)
+        yield GaugeMetricFamily(
+            "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
+        )
+
+    def render(self) -> bytes:
+        registry = CollectorRegistry()
+        registry.register(self)
+        ProcessCollector(registry=registry)
+        return generate_latest(registry)
+
+
+def _requests(figures: RequestFigures) -> Iterator[Metric]:
+    seconds = HistogramMetricFamily(
+        "bucketlog_request_seconds",
+        "From a request's last byte to its answer, what it was asked to wait included.",
+        labels=["api"],
+    )
+    taken = CounterMetricFamily("bucketlog_request_bytes", "Of answered requests.", labels=["api"])
+    given = CounterMetricFamily("bucketlog_response_bytes", "Of their answers.", labels=["api"])
+    for api_key, each in sorted(figures.by_api.items()):
+        labels = [ApiKey(api_key).message_name]
+        seconds.add_metric(labels, each.seconds.cumulative(), each.seconds.total_s)
+        taken.add_metric(labels, each.request_bytes)
+        given.add_metric(labels, each.response_bytes)
+    yield from (seconds, taken, given)
+    errors = CounterMetricFamily(
+        "bucketlog_request_errors",
+        "Error codes answered: of Produce by partition, of others by answer and its rows.",
+        labels=["api", "error"],
+    )
+    for (api_key, code), count in sorted(figures.errors.items()):
+        errors.add_metric([ApiKey(api_key).message_name, code.name.upper()], count)
+    yield errors
+
+
+def _bucket_requests(counts: BucketCounts) -> Metric:
+    family = CounterMetricFamily(
+        "bucketlog_bucket_requests", "Requests to the bucket, by verb.", labels=["verb"]
+    )
+    for verb in ("creates", "gets", "lists", "deletes", "heads"):
+        family.add_metric([verb.removesuffix("s")], getattr(counts, verb))
+    return family
+
+
+def _reads(counts: ReadCounts) -> Iterator[Metric]:
+    fetched = CounterMetricFamily(
+        "bucketlog_fetched_bytes",
+        "Bytes of batches that fetches were answered with.",
+        labels=["from"],
+    )
+    fetched.add_metric(["memory"], counts.bytes_from_memory)
+    fetched.add_metric(["bucket"], counts.bytes_from_bucket)
+    yield fetched
+    yield CounterMetricFamily(
+        "bucketlog_range_requests", "Reads of ranges from the bucket.", value=counts.requests
+    )
+    yield CounterMetricFamily(
+        "bucketlog_range_bytes", "Bytes that they brought.", value=counts.requested_bytes
+    )
+
+
+def _upkeep(counts: UpkeepCounts) -> Iterator[Metric]:
+    yield CounterMetricFamily(
+        "bucketlog_checkpoints", "Checkpoints that this broker wrote.", value=counts.checkpoints
+    )
+    for name, text, value in (
+        ("bytes", "Size of the last checkpoint that this broker wrote.", counts.checkpoint_bytes),
+        ("segments", "Segments that it covers.", counts.checkpoint_segments),
+        ("seconds", "How long it took.", counts.checkpoint_ms / 1000),
+    ):
+        yield GaugeMetricFamily(f"bucketlog_last_checkpoint_{name}", text, value=value)
+    for name, text, value in (
+        ("split_segments", "Log segments that were split by partition.", counts.split_segments),
+        ("split_bytes", "Bytes of batches in them.", counts.split_bytes),
+        ("merged_segments", "Partition segments that were merged.", counts.merged_segments),
+        ("merged_bytes", "Bytes of batches in them.", counts.merged_bytes),
+        ("cleaned_bytes", "Bytes of batches that key compaction read.", counts.cleaned_bytes),
+        ("cleaned_away_bytes", "Those that it took away.", counts.cleaned_away_bytes),
+    ):
+        yield CounterMetricFamily(f"bucketlog_{name}", text, value=value)
+    deleted = CounterMetricFamily(
+        "bucketlog_deleted_objects", "Objects of the log that were deleted.", labels=["kind"]
+    )
+    for kind, count in sorted(counts.deleted_by_kind.items()):
+        deleted.add_metric([kind], count)
+    yield deleted

@@ -1,0 +1,116 @@
+"""What a broker had taken and not answered when its epoch ended, and what becomes of it.
+
+Invariant (commit protocol, "Acknowledge"): the next epoch's chains alone decide. A segment counts
+if its seq is below its chain's final position there; this broker's own PUT proves nothing, since an
+earlier key of the chain may have been sealed. What is void comes again, as if it had just come.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.errors import SequencerError, SequencerLostError
+from bucketlog.log_format.model import SegmentId, WriterId
+from bucketlog.metadata.sequencer.requests import FactStatus
+from bucketlog.stateless_broker.produce.batch_outcomes import not_written
+from bucketlog.stateless_broker.produce.intake import Intake
+from bucketlog.stateless_broker.produce.produce_buffer import BatchOutcome, PendingFact
+from bucketlog.stateless_broker.produce.segment_assembly import AssembledSegment, Flush
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket, listed
+from bucketlog.tiered_storage.chains import read_chain
+from bucketlog.tiered_storage.floors import highest_floor
+
+
+async def final_positions(
+    bucket: Bucket, first_held: Mapping[WriterId, int], *, epoch: int
+) -> dict[WriterId, int | None]:
+    """Where the chains of writers of `epoch`, an earlier one, end. All before a writer's first held
+    segment was visible, and is not looked at: it may be deleted by now. None where the chain is:
+    this broker was away for longer than the safety age. Raises `SequencerLostError` where a chain
+    is not sealed: the epoch that was joined then cannot have begun as it must."""
+    ends: dict[WriterId, int | None] = {}
+    for writer, first in first_held.items():
+        start_after = keys.before(SegmentId(writer, first))
+        there = await listed(bucket, keys.chain(writer), start_after=start_after)
+        chain = read_chain(writer, there, first)
+        ends[writer] = chain.end if chain.sealed else None
+    if None in ends.values():
+        floor = highest_floor(await listed(bucket, keys.FLOORS))
+        if floor is None or floor.epoch <= epoch:
+            unsealed = [writer for writer, end in ends.items() if end is None]
+            raise SequencerLostError(f"writers of epoch {epoch} are not sealed: {unsealed}")
+    return ends
+
+
+@dataclass(frozen=True, slots=True)
+class UnsettledWork:
+    """`segments` were reserved, and may be in the log; `in_hand` was being reserved, and is not."""
+
+    segments: list[AssembledSegment]
+    in_hand: Flush | None
+
+    @property
+    def first_seqs(self) -> dict[WriterId, int]:
+        """By writer, the first of its segments that are held."""
+        first: dict[WriterId, int] = {}
+        for assembled in self.segments:
+            writer, seq = assembled.index.segment
+            first[writer] = min(seq, first.get(writer, seq))
+        return first
+
+    def settle(self, ends: Mapping[WriterId, int | None], intake: Intake) -> list[PendingFact]:
+        """Acknowledge what counts, where it stands; the rest goes to the front of `intake`, in its
+        order. The view shows the next epoch already. Where nobody can tell any more, it is neither:
+        its client is told so. Returns the facts that are lost although they were acknowledged."""
+        ordered = sorted(self.segments, key=lambda assembled: assembled.index.ticket)
+        void = []
+        for assembled in ordered:
+            writer, seq = assembled.index.segment
+            end = ends[writer]
+            if end is None:
+                _leave_open(assembled, "its epoch ended too long ago")
+            elif seq < end:
+                acknowledge(assembled)
+            else:
+                void.append(assembled)
+        facts = [fact for assembled in void for fact in assembled.facts]
+        batches = [batch.copy() for assembled in void for batch, _ in assembled.batches]
+        if self.in_hand is not None:
+            facts += self.in_hand.facts
+            batches += [batch for _, group in self.in_hand.groups for batch in group]
+            intake.request_stamps(name for name, group in self.in_hand.groups if not group)
+        for fact in facts:
+            if fact.is_of_one_epoch:
+                fact.fail(SequencerError("the epoch in which it was to be committed is over"))
+        intake.buffer.put_back(batches, [fact for fact in facts if not fact.is_of_one_epoch])
+        return [fact for fact in facts if fact.is_of_one_epoch and fact.is_promised]
+
+    def refuse(self, reason: str) -> None:
+        """Writing has stopped. What is in hand will never be written; what is further may be in
+        the log or not: a client that tries again elsewhere finds out."""
+        for assembled in self.segments:
+            _leave_open(assembled, reason)
+        if self.in_hand is not None:
+            for _, group in self.in_hand.groups:
+                for batch in group:
+                    batch.settle(not_written(reason))
+            for fact in self.in_hand.facts:
+                fact.fail(SequencerError(reason))
+
+
+def _leave_open(assembled: AssembledSegment, reason: str) -> None:
+    """It may be in the log or not."""
+    for batch, _ in assembled.batches:
+        batch.settle(BatchOutcome(ErrorCode.request_timed_out, -1, reason))
+    for fact in assembled.facts:
+        fact.fail(SequencerError(reason))
+
+
+def acknowledge(assembled: AssembledSegment) -> None:
+    """The view shows the segment."""
+    for batch, base_offset in assembled.batches:
+        batch.settle(BatchOutcome(ErrorCode.none, base_offset))
+    for fact in assembled.facts:
+        fact.settle(FactStatus.OK)

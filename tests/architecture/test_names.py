@@ -1,0 +1,118 @@
+"""Names: one public class per name, and a glossary that covers every folder of the product.
+
+The rules are functions from sources to complaints, so that a test can show that each of them fails
+on a planted violation.
+"""
+
+import ast
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).parents[2]
+PRODUCT = (
+    "bucketlog",
+    "consumers",
+    "log_format",
+    "log_reader",
+    "metadata",
+    "spark_jobs",
+    "stateless_broker",
+    "tiered_storage",
+)
+MESSAGES = "log_format/wire/messages/"
+"""Named as in Kafka's message schemas, where structures of two APIs may share a name. They may
+share it among themselves only."""
+GLOSSARY = ROOT / "docs/glossary.md"
+ROW = re.compile(r"\| (?P<word>[^|]+) \|(?P<cells>.*)\|$", re.MULTILINE)
+QUOTED = re.compile(r"`([^`]+)`")
+
+
+def product_paths() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *PRODUCT],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    paths = (ROOT / path for path in listed)
+    return [str(path.relative_to(ROOT)) for path in paths if path.is_file()]
+
+
+def homonyms(sources: Mapping[str, str]) -> list[str]:
+    """Names of public classes that several modules define, with those modules."""
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for path, text in sources.items():
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(path)
+    return [
+        f"{name} is defined in {' and '.join(paths)}"
+        for name, paths in sorted(homes.items())
+        if len(paths) > 1 and not all(path.startswith(MESSAGES) for path in paths)
+    ]
+
+
+def folders(paths: Iterable[str]) -> set[str]:
+    return {
+        f"{folder}/"
+        for path in paths
+        if path.endswith((".py", ".lua"))
+        for folder in PurePosixPath(path).parents
+        if str(folder) != "."
+    }
+
+
+def explained(glossary: str) -> set[str]:
+    """Folders that have a row of their own."""
+    words = (row["word"] for row in ROW.finditer(glossary))
+    return {quoted for word in words for quoted in QUOTED.findall(word)}
+
+
+def homes(glossary: str) -> set[str]:
+    cells = (row["cells"] for row in ROW.finditer(glossary))
+    last = (cell.rstrip().rpartition("|")[2] for cell in cells if "|" in cell)
+    return {quoted for cell in last for quoted in QUOTED.findall(cell)}
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    python = [path for path in product_paths() if path.endswith(".py")]
+    found = homonyms({path: (ROOT / path).read_text() for path in python})
+    assert not found, "\n".join(found)
+
+
+def test_finds_planted_homonyms() -> None:
+    found = homonyms(
+        {
+            "a.py": "class Topic: ...\nclass _Part: ...\nclass A: ...\n",
+            "b.py": "class Topic: ...\nclass _Part: ...\n",
+        }
+    )
+    assert found == ["Topic is defined in a.py and b.py"]
+
+
+def test_messages_may_share_names_among_themselves_only() -> None:
+    sources = {f"{MESSAGES}{name}.py": "class Row: ...\n" for name in ("fetch", "produce")}
+    assert not homonyms(sources)
+    assert homonyms({**sources, "a.py": "class Row: ...\n"})
+
+
+def test_the_glossary_has_every_folder_and_no_other() -> None:
+    there = folders(product_paths())
+    listed = explained(GLOSSARY.read_text())
+    assert there - listed == set(), "folders without a row in the glossary"
+    assert listed - there == set(), "rows of folders that do not exist"
+
+
+def test_finds_a_planted_folder() -> None:
+    glossary = "| folder | contents |\n|---|---|\n| `metadata/` | Facts. |\n"
+    assert folders(["metadata/lua/a.lua"]) - explained(glossary) == {"metadata/lua/"}
+
+
+def test_the_homes_in_the_glossary_exist() -> None:
+    named = homes(GLOSSARY.read_text())
+    assert "log_format/model.py" in named
+    assert not [path for path in sorted(named) if not (ROOT / path).exists()]

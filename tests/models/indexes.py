@@ -1,0 +1,167 @@
+"""Segment indexes for tests of the pure parts, in few words: one epoch, one writer, no bytes."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from bucketlog.log_format.model import (
+    NO_PRODUCER_ID,
+    BatchIndex,
+    PartitionIndex,
+    SegmentId,
+    SegmentIndex,
+    Ticket,
+    TierRow,
+    TopicId,
+    TopicIdPartition,
+    WriterId,
+)
+from bucketlog.metadata.facts import (
+    Fact,
+    LogStartPayload,
+    LogStartsMoved,
+    OffsetRow,
+    OffsetsCommitted,
+    OffsetsForgotten,
+    PartitionRow,
+    PartitionsAdded,
+    SwapPayload,
+    TierRowPayload,
+    TiersSwapped,
+    TiersSwept,
+    TopicConfigured,
+    TopicCreated,
+    TopicDeleted,
+    encode_fact,
+)
+
+WRITER = WriterId("a" * 32)
+
+
+def topic_id(number: int) -> TopicId:
+    return TopicId(UUID(int=number).bytes)
+
+
+def partition(topic: int, number: int = 0) -> TopicIdPartition:
+    return TopicIdPartition(topic_id(topic), number)
+
+
+def create(topic: int, partitions: int = 1, name: str | None = None) -> Fact:
+    """Topic 1 is `t1`."""
+    return TopicCreated(topic_id=UUID(int=topic), name=name or f"t{topic}", partitions=partitions)
+
+
+def delete(topic: int) -> Fact:
+    return TopicDeleted(topic_id=UUID(int=topic), name=f"t{topic}")
+
+
+def grow(topic: int, partitions: int) -> Fact:
+    return PartitionsAdded(topic_id=UUID(int=topic), name=f"t{topic}", partitions=partitions)
+
+
+def configure(topic: int, configs: Mapping[str, str | None], *, replaces_all: bool = False) -> Fact:
+    return TopicConfigured(
+        topic_id=UUID(int=topic), name=f"t{topic}", configs=configs, replaces_all=replaces_all
+    )
+
+
+def commit(
+    group: str,
+    offsets: Mapping[TopicIdPartition, int],
+    *,
+    at: int = 0,
+    expires: int | None = None,
+    metadata: str = "",
+) -> Fact:
+    """Committed `at` ms, in the leader epoch that is a tenth of the offset."""
+    rows = (
+        OffsetRow(UUID(bytes=topic), number, offset, offset // 10, metadata)
+        for (topic, number), offset in offsets.items()
+    )
+    return OffsetsCommitted(group=group, committed_ms=at, expires_ms=expires, offsets=tuple(rows))
+
+
+def forget(group: str, *partitions: TopicIdPartition) -> Fact:
+    """Without partitions, all."""
+    rows = tuple(PartitionRow(UUID(bytes=topic), number) for topic, number in partitions)
+    return OffsetsForgotten(group=group, partitions=rows or None)
+
+
+def tier_row(
+    start: int, end: int, name: str = "", *, manifest: bool = False, size: int = 1000
+) -> TierRow:
+    """Named after its offsets where nothing is said."""
+    return TierRow(start, end, name or f"{start}-{end}", manifest, size, size - 100, end, 1)
+
+
+def swap(
+    where: TopicIdPartition,
+    start: int,
+    end: int,
+    *added: TierRow,
+    replaced: Sequence[str] = (),
+    removed: Sequence[tuple[int, str]] = (),
+    cleaned_to: int = -1,
+) -> SwapPayload:
+    rows = tuple(TierRowPayload(*each) for each in added)
+    topic = UUID(bytes=where.topic_id)
+    return SwapPayload(
+        topic, where.partition, start, end, tuple(replaced), rows, tuple(removed), cleaned_to
+    )
+
+
+def swapped(*swaps: SwapPayload, planned: tuple[int, int] = (1, 0)) -> Fact:
+    return TiersSwapped(planned=planned, swaps=swaps)
+
+
+def begin(starts: Mapping[TopicIdPartition, int]) -> Fact:
+    rows = (
+        LogStartPayload(UUID(bytes=topic), number, start)
+        for (topic, number), start in starts.items()
+    )
+    return LogStartsMoved(partitions=tuple(rows))
+
+
+def swept(epoch: int, ticket: int) -> Fact:
+    return TiersSwept(below=(epoch, ticket))
+
+
+def row(
+    base_offset: int,
+    records: int = 1,
+    *,
+    at: tuple[int, int] = (16, 100),
+    timestamp: int = 0,
+    producer: tuple[int, int, int] = (NO_PRODUCER_ID, -1, -1),
+) -> BatchIndex:
+    """`at`: position and length; `producer`: id, epoch, first sequence."""
+    producer_id, epoch, sequence = producer
+    position, length = at
+    return BatchIndex(
+        base_offset,
+        position,
+        length,
+        records,
+        records - 1,
+        timestamp,
+        producer_id,
+        epoch,
+        0,
+        sequence,
+    )
+
+
+def segment(
+    ticket: int,
+    rows: dict[TopicIdPartition, Sequence[BatchIndex]] | None = None,
+    *facts: Fact,
+    epoch: int = 1,
+) -> SegmentIndex:
+    """Its seq is its ticket."""
+    return SegmentIndex(
+        SegmentId(WRITER, ticket),
+        Ticket(epoch, ticket),
+        ticket,
+        0,
+        tuple(PartitionIndex(key, 0, tuple(batches)) for key, batches in (rows or {}).items()),
+        tuple(encode_fact(fact) for fact in facts),
+    )

@@ -1,0 +1,72 @@
+"""The claims about several brokers on one cluster; targets of `tests.proofs`."""
+
+from collections.abc import Callable
+
+from tests.proofs.shortfall import Figures, ShortfallError
+from tests.scenarios.across_brokers import across_brokers
+from tests.scenarios.failover import failover
+from tests.scenarios.idle import idle
+from tests.scenarios.order import order
+from tests.scenarios.rolling import rolling
+from tests.scenarios.zombie import zombie
+from tests.servers.cluster import Store
+
+GAP_P99_S = 5.0
+
+
+def prove_across(short: bool) -> Figures:
+    """Other people's clients across two brokers, in two zones, on one MinIO and one Valkey."""
+    if short:
+        return across_brokers(200, tools=False, store=Store.FILE).as_json()
+    return across_brokers(20_000, tools=True).as_json()
+
+
+def prove_failover(short: bool) -> Figures:
+    """kill -9 of one of three brokers every 10 s, under an idempotent load."""
+    if short:
+        figures = failover(Store.FILE, 2, between_s=5)
+    else:
+        figures = failover(Store.MINIO, 12, between_s=10)
+    if figures.gap_p99_s >= GAP_P99_S:
+        raise ShortfallError(
+            f"visibility gap p99 {figures.gap_p99_s} s, less than {GAP_P99_S} wanted",
+            figures.as_json(),
+        )
+    return figures.as_json()
+
+
+def prove_zombie(short: bool) -> Figures:
+    """SIGSTOP in the middle of a PUT, SIGCONT when others have sealed the chain."""
+    return zombie(1 if short else 3, stopped_s=6 if short else 15).as_json()
+
+
+def prove_order(short: bool) -> Figures:
+    """One partition through two brokers, one of which writes 2 s late: nothing appears below."""
+    return order(10 if short else 60, delay_s=2).as_json()
+
+
+def prove_idle(short: bool) -> Figures:
+    """No request to the bucket while nobody produces or fetches."""
+    figures = idle(Store.FILE, 5) if short else idle(Store.MINIO, 60)
+    if figures.requests_while_idle:
+        raise ShortfallError(
+            f"{figures.requests_while_idle:g} requests while idle", figures.as_json()
+        )
+    return figures.as_json()
+
+
+def prove_rolling(short: bool) -> Figures:
+    """Three brokers restarted one by one under 20 MB/s: no client is told of an error."""
+    if short:
+        return rolling(Store.FILE, 1, bytes_per_s=3e6, steady_s=3, java=False).as_json()
+    return rolling(Store.MINIO, 3, bytes_per_s=20e6, steady_s=30, java=True).as_json()
+
+
+CLUSTER_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "across": prove_across,
+    "failover": prove_failover,
+    "zombie": prove_zombie,
+    "order": prove_order,
+    "idle": prove_idle,
+    "rolling": prove_rolling,
+}

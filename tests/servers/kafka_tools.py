@@ -1,0 +1,111 @@
+"""Apache Kafka's own command-line tools, as `scripts/install.sh kafka-tools` installs them.
+
+A tool is a Java class that runs in a JVM of its own, about a second each: ask little of many.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from bucketlog.log_format.errors import BucketlogError
+from localstack.kafka_jars import installed_jars, java_program
+from tests.rigs.patience import PATIENCE_S
+
+CLASSES: Mapping[str, str] = {
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+    "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+}
+APPLICATIONS: Mapping[str, str] = {
+    "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
+    "word-count": "org.apache.kafka.streams.examples.wordcount.WordCountDemo",
+}
+QUICK_START = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+
+
+class ToolFailedError(BucketlogError):
+    code = "TOOL_FAILED"
+
+
+class KafkaTools:
+    """Every run names the broker at `bootstrap`. Raises `ConfigurationError` where there is no Java
+    or the tools are not installed."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._jars = installed_jars()
+        self._java_command = (java_program(), *QUICK_START, "-cp", f"{self._jars}/*")
+
+    @property
+    def version(self) -> str:
+        (jar,) = self._jars.glob("kafka-clients-*.jar")
+        return jar.stem.removeprefix("kafka-clients-")
+
+    def run(
+        self, tool: str, *arguments: str, stdin: bytes = b""
+    ) -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run(
+            self._command(tool, arguments),
+            input=stdin,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            env=_environment(),
+            check=False,
+        )
+
+    def start(
+        self, tool: str, *arguments: str, complaints: IO[bytes] | None = None
+    ) -> "subprocess.Popen[str]":
+        """One that goes on until it is told to end; what it says comes by lines, and what it
+        complains of goes to `complaints`, else to standard error."""
+        return subprocess.Popen(
+            self._command(tool, arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+            env=_environment(),
+        )
+
+    def start_application(self, name: str, config: Path, said: IO[bytes]) -> subprocess.Popen[str]:
+        """One of `APPLICATIONS`, which reads all it is told from the properties in `config`."""
+        return subprocess.Popen(
+            [*self._java_command, APPLICATIONS[name], str(config)],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            text=True,
+            env=_environment(),
+        )
+
+    def _command(self, tool: str, arguments: Sequence[str]) -> list[str]:
+        where = ("--bootstrap-server", self._bootstrap)
+        return [*self._java_command, CLASSES[tool], *where, *arguments]
+
+    def lines(self, tool: str, *arguments: str, stdin: bytes = b"") -> list[str]:
+        """What it printed, without empty lines; raises `ToolFailedError` with all it said, also
+        where it ended well and yet complained."""
+        done = self.run(tool, *arguments, stdin=stdin)
+        complaint = done.stderr.decode()
+        if done.returncode or " ERROR " in complaint or " WARN " in complaint:
+            raise ToolFailedError(
+                f"{tool} {' '.join(arguments)}: exit code {done.returncode}\n"
+                f"{done.stdout.decode()}\n{complaint}"
+            )
+        return [line for line in done.stdout.decode().splitlines() if line]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C.UTF-8"}

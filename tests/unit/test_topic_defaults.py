@@ -1,0 +1,55 @@
+"""A topic's own config, else the broker's default, else Kafka's: the same for all configs."""
+
+import pytest
+
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.metadata.topic_configs import TOPIC_CONFIGS
+from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.stateless_broker.settings import TOPIC_DEFAULTS, BrokerSettings
+
+OTHERS = {
+    "cleanup.policy": "compact",
+    "max.message.bytes": "77",
+    "message.timestamp.type": "LogAppendTime",
+    "min.cleanable.dirty.ratio": "0.25",
+}
+
+
+def settings(**given: int) -> BrokerSettings:
+    needed = {"bucket_url": "file:///tmp/x", "redis_url": "redis://localhost"}
+    return BrokerSettings.model_validate({**needed, **given})
+
+
+@pytest.mark.parametrize("name", TOPIC_CONFIGS)
+def test_the_nearest_value_counts(name: str) -> None:
+    kafkas, brokers = TOPIC_CONFIGS[name].default, OTHERS.get(name, "1")
+    if name == "compression.type":
+        brokers = kafkas
+    defaults = TopicDefaults({name: brokers})
+    assert TopicDefaults().effective({}, name) == kafkas
+    assert defaults.effective({}, name) == brokers
+    assert defaults.effective({name: "own"}, name) == "own"
+    assert defaults.own == ({} if brokers == kafkas else {name: brokers})
+
+
+def test_policies() -> None:
+    for defaults, configs, policies in (
+        ({}, {}, ["delete"]),
+        ({"cleanup.policy": "compact, delete"}, {}, ["compact", "delete"]),
+        ({"cleanup.policy": "compact"}, {"cleanup.policy": "delete"}, ["delete"]),
+    ):
+        made = TopicDefaults(defaults)
+        assert [
+            word for word in ("compact", "delete") if made.has_policy(configs, word)
+        ] == policies
+
+
+def test_a_default_that_no_topic_may_have_is_refused() -> None:
+    with pytest.raises(InvalidDataError, match=r"retention\.ms"):
+        TopicDefaults({"retention.ms": "-2"})
+
+
+def test_settings_have_kafkas_defaults_unless_they_are_changed() -> None:
+    assert settings().topic_defaults.own == {}
+    for config, name in TOPIC_DEFAULTS.items():
+        assert settings(**{name: 12345}).topic_defaults.own == {config: "12345"}

@@ -1,0 +1,192 @@
+"""Reading the log from the bucket alone, without Redis and without a broker: the requests.
+
+What is believed of the answers is decided in `tiered_storage.log_cut`. Invariants kept here: pass 2
+lists after pass 1 has ended; floors are listed after both, and where one is above the checkpoint
+that reading began with, it begins again. Footers and checkpoints are of immutable objects, so that
+when they are fetched does not matter. A checkpoint that is damaged is passed over, loudly.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.errors import (
+    CorruptObjectError,
+    InvalidDataError,
+    ObjectNotFoundError,
+    StaleCheckpointError,
+)
+from bucketlog.log_format.model import SegmentId, SegmentIndex, WriterId
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Suffix, SyncBucket
+from bucketlog.tiered_storage.checkpoint import decode_checkpoint, newest_first
+from bucketlog.tiered_storage.floors import check_not_below
+from bucketlog.tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footers
+from bucketlog.tiered_storage.segment import decode_footer
+from bucketlog.tiered_storage.tails import Tail, chains_of, registered_after, tail_starts, whole_log
+
+logger = logging.getLogger(__name__)
+
+FOOTER_GUESS_BYTES = 16 * 1024
+REQUESTS_IN_FLIGHT = 16
+TRIES = 5
+"""So often a reader begins: again where the log below its checkpoint was thinned out meanwhile."""
+
+
+def read_log(
+    bucket: SyncBucket,
+    *,
+    requests_in_flight: int = REQUESTS_IN_FLIGHT,
+    footer_guess_bytes: int = FOOTER_GUESS_BYTES,
+) -> LogSnapshot:
+    """The part of the log that may be believed now: all that was acknowledged before the call.
+
+    `footer_guess_bytes` of each segment's end are fetched first; a longer footer costs a second
+    GET. Raises `CorruptObjectError`, `InvalidDataError` and the bucket's errors.
+    """
+    return LogReader(
+        bucket, requests_in_flight=requests_in_flight, footer_guess_bytes=footer_guess_bytes
+    ).read()
+
+
+class LogReader:
+    """Reads the log again and again. What cannot change it asks for once: it remembers the newest
+    checkpoint and the footers after it."""
+
+    def __init__(
+        self,
+        bucket: SyncBucket,
+        *,
+        requests_in_flight: int = REQUESTS_IN_FLIGHT,
+        footer_guess_bytes: int = FOOTER_GUESS_BYTES,
+    ) -> None:
+        self._bucket = bucket
+        self._requests_in_flight = requests_in_flight
+        self._footer_guess_bytes = footer_guess_bytes
+        self._checkpoint: Checkpoint | None = None
+        self._footers: dict[SegmentId, SegmentIndex] = {}
+
+    def read(self) -> LogSnapshot:
+        """As `read_log`."""
+        for _ in range(TRIES - 1):
+            try:
+                return self._read_once()
+            except StaleCheckpointError as error:
+                logger.info("%s", error)
+        return self._read_once()
+
+    def _read_once(self) -> LogSnapshot:
+        bucket = self._bucket
+        checkpoint = self._read_checkpoint()
+        try:
+            first, second = (
+                chains_of(
+                    read_tails(bucket, checkpoint, requests_in_flight=self._requests_in_flight)
+                )
+                for _ in range(2)
+            )
+            self._read_footers(wanted_footers(second))
+            snapshot = cut_log(first, second, self._footers, checkpoint)
+        except (CorruptObjectError, InvalidDataError):
+            check_not_below(checkpoint, bucket.list(keys.FLOORS))  # else nothing is wrong
+            raise
+        check_not_below(checkpoint, bucket.list(keys.FLOORS))
+        return snapshot
+
+    def _read_checkpoint(self) -> Checkpoint | None:
+        listed = newest_first(self._bucket.list(keys.CHECKPOINTS))
+        known = self._checkpoint
+        if known is not None and listed[:1] == [keys.checkpoint(known.ticket)]:
+            return known
+        self._checkpoint = next(_sound_checkpoints(self._bucket, listed), None)
+        return self._checkpoint
+
+    def _read_footers(self, wanted: Sequence[SegmentId]) -> None:
+        missing = [segment for segment in wanted if segment not in self._footers]
+        found = read_footers(
+            self._bucket,
+            missing,
+            requests_in_flight=self._requests_in_flight,
+            guess_bytes=self._footer_guess_bytes,
+        )
+        known = self._footers | {index.segment: index for index in found}
+        self._footers = {segment: known[segment] for segment in wanted}
+
+
+def read_checkpoint(bucket: SyncBucket) -> Checkpoint | None:
+    """The newest that is sound. Raises `InvalidDataError` and the bucket's errors."""
+    found = read_checkpoints(bucket, 1)
+    return found[0] if found else None
+
+
+def read_checkpoints(bucket: SyncBucket, count: int) -> list[Checkpoint]:
+    """As `read_checkpoint`: up to `count` sound ones, the newest first."""
+    listed = newest_first(bucket.list(keys.CHECKPOINTS))
+    return list(islice(_sound_checkpoints(bucket, listed), count))
+
+
+def _sound_checkpoints(bucket: SyncBucket, listed: Iterable[str]) -> Iterator[Checkpoint]:
+    for key in listed:
+        try:
+            yield decode_checkpoint(key, bucket.get(key).data)
+        except ObjectNotFoundError:
+            logger.info("%s was replaced by a newer one", key)
+        except CorruptObjectError as error:
+            logger.error("%s; the one before it is read", error)
+
+
+def read_tails(
+    bucket: SyncBucket,
+    checkpoint: Checkpoint | None,
+    *,
+    requests_in_flight: int = REQUESTS_IN_FLIGHT,
+) -> dict[WriterId, Tail]:
+    """One listing of what stands after `checkpoint`. Raises `InvalidDataError`,
+    `CorruptObjectError` and the bucket's errors."""
+    if checkpoint is None:
+        return whole_log(list(bucket.list(keys.LOG)), bucket.list(keys.WRITERS))
+    registered = bucket.list(keys.WRITERS, start_after=registered_after(checkpoint))
+    starts = tail_starts(checkpoint, registered)
+    if not starts:
+        return {}
+    with ThreadPoolExecutor(min(requests_in_flight, len(starts))) as pool:
+        tails = pool.map(
+            lambda start: start.read(bucket.list(start.prefix, start_after=start.start_after)),
+            starts,
+        )
+        return {start.writer: tail for start, tail in zip(starts, tails, strict=True)}
+
+
+def read_footers(
+    bucket: SyncBucket,
+    segments: Sequence[SegmentId],
+    *,
+    requests_in_flight: int = REQUESTS_IN_FLIGHT,
+    guess_bytes: int = FOOTER_GUESS_BYTES,
+) -> list[SegmentIndex]:
+    """The footers of existing segments, in the order asked for. Raises `CorruptObjectError`."""
+    if not segments:
+        return []
+    with ThreadPoolExecutor(min(requests_in_flight, len(segments))) as pool:
+        return list(pool.map(lambda segment: _read_footer(bucket, segment, guess_bytes), segments))
+
+
+def _read_footer(bucket: SyncBucket, segment: SegmentId, guess_bytes: int) -> SegmentIndex:
+    key = keys.segment(segment)
+    wanted = guess_bytes
+    for _ in range(3):  # the guess, maybe the trailer's own length, the footer
+        try:
+            body = bucket.get(key, Suffix(wanted))
+        except ObjectNotFoundError as error:
+            raise CorruptObjectError(
+                key, 0, "it was listed and is gone", remedy="restore it; a log's objects stay"
+            ) from error
+        index = decode_footer(key, body.data, body.object_size_bytes)
+        if not isinstance(index, int):
+            if index.segment != segment:
+                raise CorruptObjectError(key, 0, f"its footer says it is {tuple(index.segment)}")
+            return index
+        wanted = index
+    raise CorruptObjectError(key, 0, f"its footer needs more than {wanted} bytes")
