@@ -49,6 +49,7 @@ class Tally:
             "cpu_s_per_seed": round(self.cpu_s / max(1, seeds), 2),
             "seconds": round(time.perf_counter() - self.began, 1),
             "digest": self._digest(),
+            "digests": {str(seed): text for seed, text in sorted(self.digests.items())},
         }
 
     def _digest(self) -> str:
