@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple, Protocol
 
+from bucketlog.consumers.group_limit import GroupLimit
 from bucketlog.consumers.group_messages import GroupState
-from bucketlog.log_format.errors import SequencerUnavailableError
+from bucketlog.log_format.errors import SequencerUnavailableError, TooManyGroupsError
 from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover, Position
 
 
@@ -33,6 +34,14 @@ class GroupStore(Protocol):
     async def position(self, epoch: int) -> Position: ...
 
 
+class SequencerGroups(GroupStore, Protocol):
+    """The store below `BoundedStore`: the limit of groups is passed in."""
+
+    async def take_group(
+        self, epoch: int, group: str, incarnation: str, *, groups_max: int | None = None
+    ) -> GroupTakeover: ...
+
+
 class GroupSummary(NamedTuple):
     """`protocol_type` is '' for a group that only keeps offsets."""
 
@@ -42,12 +51,16 @@ class GroupSummary(NamedTuple):
 
 
 class BoundedStore:
-    """A store that is asked `calls_in_flight` things at once: connections to Redis are few, and
-    the commit path needs them, too. Who has no turn after `wait_ms` is told that it is out of
-    reach."""
+    """Bounds what groups ask of the sequencer: the groups there are, and the calls at once.
 
-    def __init__(self, store: GroupStore, *, calls_in_flight: int, wait_ms: int) -> None:
+    `calls_in_flight` leaves connections to Redis to the commit path. A call that has no turn after
+    `wait_ms` fails with `SequencerUnavailableError`."""
+
+    def __init__(
+        self, store: SequencerGroups, *, limit: GroupLimit, calls_in_flight: int, wait_ms: int
+    ) -> None:
         self._store = store
+        self._limit = limit
         self._turns = asyncio.Semaphore(calls_in_flight)
         self._wait_ms = wait_ms
 
@@ -66,8 +79,16 @@ class BoundedStore:
             self._turns.release()
 
     async def take_group(self, epoch: int, group: str, incarnation: str) -> GroupTakeover:
+        """Raises `TooManyGroupsError` for a new group at the limit."""
+        groups_max = self._limit.groups_max(group)
         async with self._turn():
-            return await self._store.take_group(epoch, group, incarnation)
+            try:
+                return await self._store.take_group(
+                    epoch, group, incarnation, groups_max=groups_max
+                )
+            except TooManyGroupsError as error:
+                self._limit.log_refusal(error)
+                raise
 
     async def store_group(
         self,

@@ -62,6 +62,7 @@ class OffsetSettings:
     what all commits together may hold in memory meanwhile."""
 
     retention_ms: int
+    retention_ms_max: int
     check_interval_ms: int
     commit_timeout_ms: int
     rows_in_flight: int
@@ -128,10 +129,16 @@ class GroupOffsets:
             fact = OffsetsCommitted(
                 group=group_id,
                 committed_ms=now_ms,
-                expires_ms=None if retention_ms is None else now_ms + retention_ms,
+                expires_ms=self._expires_ms(now_ms, retention_ms),
                 offsets=tuple(rows),
             )
             return await self._write(held, fact)
+
+    def _expires_ms(self, now_ms: int, retention_ms: int | None) -> int | None:
+        """None: as long as the broker's settings say. A client asks for no more than the most."""
+        if retention_ms is None:
+            return None
+        return now_ms + min(retention_ms, self._settings.retention_ms_max)
 
     async def fetch(
         self, group_id: str, *, require_stable: bool

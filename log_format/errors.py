@@ -26,6 +26,7 @@ BucketlogError                 code, retriable, remedy
 │   └── BucketRefusedError     fatal: access denied, no such bucket, precondition unsupported
 ├── SequencerError             Redis, the sequencer
 │   ├── SequencerUnavailableError  retriable: unreachable, or the answer was lost
+│   ├── TooManyGroupsError     the cluster has as many consumer groups as it may have
 │   ├── WriterFencedError      this writer was sealed: go on with a new one
 │   └── SequencerLostError     it lost state, or it is another one: a new epoch is needed
 ├── SchemaRegistryError         the schema registry refused
@@ -138,6 +139,13 @@ class WriterFencedError(SequencerError):
 
 class SequencerLostError(SequencerError):
     code = "SEQUENCER_LOST"
+
+
+class TooManyGroupsError(SequencerError):
+    """The cluster has as many consumer groups as it may have."""
+
+    code = "POLICY_VIOLATION"
+    retriable = True
 
 
 class SchemaRegistryError(BucketlogError):

@@ -155,6 +155,13 @@ class View:
     def log_start(self, partition: TopicIdPartition) -> int:
         return self._state.partitions[partition].log_start
 
+    def has_offsets(self, group: str) -> bool:
+        return bool(self._state.groups.get(group))
+
+    def group_count(self) -> int:
+        """How many groups have committed offsets."""
+        return len(self._state.groups)
+
     def groups(self) -> list[str]:
         """The groups that have committed offsets."""
         return list(self._state.groups)

@@ -186,6 +186,11 @@ class BrokerSettings(BaseSettings):
     group_bytes_max: Positive = Field(
         16 * MIB, description="What a group's members cost, and so much again their assignments."
     )
+    groups_max: Positive = Field(
+        100_000,
+        description="The most consumer groups of the cluster: a new group is refused "
+        "(POLICY_VIOLATION).",
+    )
     group_id_bytes_max: Positive = Field(
         1_024, description="The longest id, name or address of a group or its members."
     )
@@ -202,6 +207,11 @@ class BrokerSettings(BaseSettings):
     )
     offset_metadata_bytes_max: NotNegative = Field(4_096, description="offset.metadata.max.bytes")
     offsets_retention_minutes: Positive = Field(10_080, description="offsets.retention.minutes")
+    offset_retention_ms_max: Positive = Field(
+        31_536_000_000,
+        description="The longest retention that an OffsetCommit (versions 2 to 4) may ask for; a "
+        "longer one is shortened.",
+    )
     offsets_retention_check_interval_ms: Positive = Field(
         600_000, description="offsets.retention.check.interval.ms"
     )

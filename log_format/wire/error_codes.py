@@ -22,6 +22,7 @@ from bucketlog.log_format.errors import (
     InvalidDataError,
     InvalidTopicNameError,
     SequencerError,
+    TooManyGroupsError,
     UnknownTopicError,
 )
 
@@ -49,6 +50,7 @@ _CODES: Mapping[type[BaseException], ErrorCode] = {
     InvalidTimestampError: ErrorCode.invalid_timestamp,
     InvalidTopicNameError: ErrorCode.invalid_topic_exception,
     TimeoutError: ErrorCode.request_timed_out,
+    TooManyGroupsError: ErrorCode.policy_violation,
     UnknownTopicError: ErrorCode.unknown_topic_or_partition,
     UnsupportedCompressionError: ErrorCode.unsupported_compression_type,
 }

@@ -7,7 +7,7 @@ commits nothing any more. All is gone with the epoch: members join anew then.
 
 import ormsgpack
 
-from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.errors import SequencerError, TooManyGroupsError
 from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover
 from bucketlog.metadata.sequencer.script_runner import ScriptRunner
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
@@ -17,9 +17,19 @@ NO_TERM = 0
 
 
 class GroupVerbs(ScriptRunner):
-    async def take_group(self, epoch: int, group: str, incarnation: str) -> GroupTakeover:
-        """Become the group's coordinator. Asked again after a lost answer, it gives a new term."""
-        status, *rest = await self._run(SequencerVerb.TAKE_GROUP, epoch, group, incarnation)
+    async def take_group(
+        self, epoch: int, group: str, incarnation: str, *, groups_max: int | None = None
+    ) -> GroupTakeover:
+        """Become the group's coordinator. Asked again after a lost answer, it gives a new term.
+
+        Raises `TooManyGroupsError` for a new group where `groups_max` exist. None: no limit."""
+        limit = "" if groups_max is None else groups_max
+        status, *rest = await self._run(SequencerVerb.TAKE_GROUP, epoch, group, incarnation, limit)
+        if status == "full":
+            raise TooManyGroupsError(
+                f"the cluster has reached its limit: it has {rest[0]} consumer groups or more",
+                remedy="delete groups, or raise BUCKETLOG_GROUPS_MAX",
+            )
         if status != "ok":
             self._raise_lost(status, rest)
         term, revision, open_tickets, snapshot = rest

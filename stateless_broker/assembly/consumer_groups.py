@@ -12,9 +12,11 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinator import GroupCoordinator
+from bucketlog.consumers.group_limit import GroupLimit
 from bucketlog.consumers.group_settings import GroupSettings
 from bucketlog.consumers.group_store import BoundedStore
 from bucketlog.consumers.offsets import GroupOffsets, OffsetSettings
+from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.feed import ViewFeed
@@ -57,6 +59,7 @@ class ConsumerGroups:
 
         store = BoundedStore(
             broker.cluster.sequencer,
+            limit=_group_limit(settings, view),
             calls_in_flight=STORE_CALLS_IN_FLIGHT,
             wait_ms=settings.redis_timeout_ms,
         )
@@ -69,7 +72,7 @@ class ConsumerGroups:
             incarnation=membership.incarnation,
             store=store,
             owns=self._owns,
-            has_offsets=lambda group_id: bool(view.offsets(group_id)),
+            has_offsets=view.has_offsets,
             settings=group_settings(settings),
             new_uuid=lambda: str(broker.new_uuid()),
             now_ms=_monotonic_ms,
@@ -127,6 +130,15 @@ def group_settings(settings: BrokerSettings) -> GroupSettings:
     )
 
 
+def _group_limit(settings: BrokerSettings, view: View) -> GroupLimit:
+    return GroupLimit(
+        settings.groups_max,
+        has_offsets=view.has_offsets,
+        groups_with_offsets=view.group_count,
+        now_ms=_monotonic_ms,
+    )
+
+
 def _monotonic_ms() -> int:
     return int(asyncio.get_running_loop().time() * 1000)
 
@@ -134,6 +146,7 @@ def _monotonic_ms() -> int:
 def _offset_settings(settings: BrokerSettings) -> OffsetSettings:
     return OffsetSettings(
         retention_ms=settings.offsets_retention_minutes * MINUTE_MS,
+        retention_ms_max=settings.offset_retention_ms_max,
         check_interval_ms=settings.offsets_retention_check_interval_ms,
         commit_timeout_ms=settings.offset_commit_timeout_ms,
         rows_in_flight=settings.offset_rows_in_flight,

@@ -21,6 +21,7 @@ from tests.rigs.coordinators import Seat, seats
 from tests.servers.sequencing import Sequencing
 
 NOBODY = CallerIdentity("nobody", 1)
+ANYBODY = CallerIdentity("", -1)
 Pair = tuple[Seat, Seat]
 
 
@@ -38,6 +39,22 @@ async def test_another_coordinator_goes_on_without_a_rebalance(pair: Pair) -> No
     described = await second.coordinator.describe("g")
     assert isinstance(described, GroupDescription)
     assert (described.state, len(described.members)) == (GroupState.STABLE, 2)
+
+
+async def test_groups_beyond_the_limit_are_refused(
+    sequencing: Sequencing, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Groups with offsets count, and can be taken by any broker."""
+    async with seats(sequencing, groups_max=2) as (first, second):
+        for group in ("with offsets", "and another"):
+            assert await first.commit(1, ANYBODY, group=group) is ErrorCode.none
+        assert await first.commit(1, ANYBODY, group="third") is ErrorCode.policy_violation
+        assert (await first.joins("a")).error is ErrorCode.policy_violation
+        assert await second.commit(2, ANYBODY, group="with offsets") is ErrorCode.none
+        assert caplog.text.count("raise BUCKETLOG_GROUPS_MAX") == 1
+        # as after a new epoch, which knows groups by their offsets alone
+        await sequencing.redis.hdel(sequencing.key("groups"), *await sequencing.records("groups"))
+        assert await first.commit(1, ANYBODY, group="fourth") is ErrorCode.policy_violation
 
 
 async def test_who_was_taken_over_tells_nobody_anything_any_more(pair: Pair) -> None:

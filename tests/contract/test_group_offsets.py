@@ -305,6 +305,17 @@ async def test_a_time_of_the_clients_own_counts_from_the_commit(pair: Pair) -> N
     assert [gone(9), gone(10)] == [0, 1]
 
 
+async def test_a_client_asks_for_no_longer_retention_than_the_most(pair: Pair) -> None:
+    first, _ = pair
+    topic_id = UUID(bytes=first.partition(0).topic_id)
+    expected = [first.wall_ms + 10, first.wall_ms + OFFSETS.retention_ms_max]
+    for retention_ms, expires_ms in zip((10, 2**62), expected, strict=True):
+        row = OffsetRow(topic_id, 0, retention_ms % 7, -1, "")
+        error = await first.offsets.commit("g", ANYBODY, [row], retention_ms=retention_ms)
+        assert error is ErrorCode.none
+        assert [kept.expires_ms for kept in first.view.offsets("g").values()] == [expires_ms]
+
+
 async def test_members_that_went_with_their_coordinator_end_all_the_same(pair: Pair) -> None:
     first, second = pair
     await first.form("a")

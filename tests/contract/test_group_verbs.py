@@ -3,7 +3,7 @@ order they come, on a real server."""
 
 import pytest
 
-from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.errors import SequencerError, TooManyGroupsError
 from bucketlog.log_format.model import Ticket
 from bucketlog.metadata.sequencer.requests import (
     FactStatus,
@@ -64,6 +64,20 @@ async def test_what_was_stored_is_what_the_next_coordinator_gets(
     assert await store(sequencing, 2, 8, group, snapshot=b"")
     assert await take(sequencing, group) == GroupTakeover(3, 8, b"", frozenset())
     assert (await take(sequencing, "another")).snapshot is None
+
+
+async def test_a_new_group_is_refused_at_the_limit(sequencing: Sequencing) -> None:
+    """A group that is known, or has offsets (no limit), can still be taken."""
+    verbs = sequencing.sequencer
+    for group in ("g", "h"):
+        await verbs.take_group(1, group, "one", groups_max=2)
+    with pytest.raises(TooManyGroupsError, match="2 consumer groups"):
+        await verbs.take_group(1, "i", "one", groups_max=2)
+    assert set(await stored_terms(sequencing)) == {"g:g", "g:h"}
+    again = await verbs.take_group(1, "h", "two", groups_max=2)
+    assert await verbs.forget_group(1, "h", again.term)
+    assert (await verbs.take_group(1, "i", "one", groups_max=2)).term == again.term + 1
+    assert (await verbs.take_group(1, "j", "one")).term == again.term + 2
 
 
 async def test_an_earlier_coordinator_stores_nothing(sequencing: Sequencing) -> None:

@@ -14,6 +14,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinator import GroupCoordinator
+from bucketlog.consumers.group_limit import GroupLimit
 from bucketlog.consumers.group_messages import (
     CallerIdentity,
     JoinResponse,
@@ -38,6 +39,7 @@ DAY_MS = 86_400_000
 SETTINGS = GroupSettings(initial_rebalance_delay_ms=0)
 OFFSETS = OffsetSettings(
     retention_ms=7 * DAY_MS,
+    retention_ms_max=365 * DAY_MS,
     check_interval_ms=DAY_MS,
     commit_timeout_ms=20_000,
     rows_in_flight=1000,
@@ -105,6 +107,7 @@ class Seat:
         *,
         settings: GroupSettings = SETTINGS,
         offset_settings: OffsetSettings = OFFSETS,
+        groups_max: int = 1_000,
     ) -> None:
         self.now_ms = 1_000_000
         self.wall_ms = NOW_MS
@@ -121,12 +124,18 @@ class Seat:
             sequencing.redis, cluster_id=sequencing.cluster_id, stream_segments_max=100
         )
         ids = itertools.count()
+        limit = GroupLimit(
+            groups_max,
+            has_offsets=self.view.has_offsets,
+            groups_with_offsets=self.view.group_count,
+            now_ms=lambda: self.now_ms,
+        )
         self.coordinator = GroupCoordinator(
             epoch=sequencing.epoch,
             incarnation=writer,
-            store=BoundedStore(self.sequencer, calls_in_flight=2, wait_ms=10_000),
+            store=BoundedStore(self.sequencer, limit=limit, calls_in_flight=2, wait_ms=10_000),
             owns=lambda _: self.refusal,
-            has_offsets=lambda group_id: bool(self.view.offsets(group_id)),
+            has_offsets=self.view.has_offsets,
             settings=settings,
             new_uuid=lambda: f"{writer[-4:]}-{next(ids)}",
             now_ms=lambda: self.now_ms,

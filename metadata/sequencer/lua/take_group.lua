@@ -1,6 +1,8 @@
 -- PURPOSE  A broker becomes a group's coordinator, whoever was it before.
--- ARGV     1 epoch, 2 group, 3 incarnation of the broker
--- RETURNS  packed {'ok', term, revision, [open ticket, …], snapshot or nil} | {'lost', reason}
+-- ARGV     1 epoch, 2 group, 3 incarnation of the broker, 4 most groups, or '' where the group may
+--          be taken however many there are (it has committed offsets)
+-- RETURNS  packed {'ok', term, revision, [open ticket, …], snapshot or nil} | {'full', groups}
+--          | {'lost', reason}
 -- INVARIANTS  Each taking has a term of its own, higher than all before: a repeat fences the first.
 --          What is stored stays as it is; what earlier coordinators have reserved stays reserved.
 
@@ -10,6 +12,11 @@ local meta, problem = check_epoch(keys, tonumber(ARGV[1]))
 if problem then return cmsgpack.pack(problem) end
 
 local record = load_records(keys.groups, {group})[group]
+local groups = redis.call('HLEN', keys.groups) - 1  -- a field is the hash's own
+if not record and ARGV[4] ~= '' and groups >= tonumber(ARGV[4]) then
+  return cmsgpack.pack({'full', groups})
+end
+record = record
   or {revision = 0, state = '', protocol_type = '', open = ''}
 record.term, record.owner = meta.group_term + 1, ARGV[3]
 redis.call('HSET', keys.meta, 'group_term', string.format('%d', record.term))
