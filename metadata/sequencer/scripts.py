@@ -31,10 +31,25 @@ class SequencerVerb(StrEnum):
     ACTIVATE = "activate"
 
 
+WHEN_FULL = "write_when_full"
 _PARTS: dict[SequencerVerb, tuple[str, ...]] = {
     SequencerVerb.RESERVE: ("identity", "records", "open_lists", "group_records"),
-    SequencerVerb.PUBLISH: ("identity", "records", "open_lists", "group_records", "settle"),
-    SequencerVerb.FENCE: ("identity", "records", "open_lists", "group_records", "settle"),
+    SequencerVerb.PUBLISH: (
+        WHEN_FULL,
+        "identity",
+        "records",
+        "open_lists",
+        "group_records",
+        "settle",
+    ),
+    SequencerVerb.FENCE: (
+        WHEN_FULL,
+        "identity",
+        "records",
+        "open_lists",
+        "group_records",
+        "settle",
+    ),
     SequencerVerb.REGISTER_WRITER: ("identity", "records"),
     SequencerVerb.OVERDUE: ("identity", "records", "open_lists"),
     SequencerVerb.PRODUCER_IDS: ("identity",),
@@ -44,7 +59,7 @@ _PARTS: dict[SequencerVerb, tuple[str, ...]] = {
     SequencerVerb.STORE_GROUP: ("identity", "records", "group_records"),
     SequencerVerb.FORGET_GROUP: ("identity", "records", "group_records"),
     SequencerVerb.LIST_GROUPS: ("identity", "group_records"),
-    SequencerVerb.HEARTBEAT: ("records",),
+    SequencerVerb.HEARTBEAT: (WHEN_FULL, "records"),
     SequencerVerb.LEAVE: (),
     SequencerVerb.CHECK_STATE: ("identity",),
     SequencerVerb.ACTIVE_EPOCH: ("identity",),

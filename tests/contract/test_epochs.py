@@ -17,6 +17,8 @@ from bucketlog.metadata.sequencer.requests import (
     Activation,
     BatchAnswer,
     BatchStatus,
+    BrokerAddress,
+    LiveBrokers,
     PublishStatus,
 )
 from tests.servers.sequencing import Sequencing, plain, produced
@@ -45,6 +47,18 @@ async def every_verb_is_lost(sequencing: Sequencing, match: str) -> None:
         with pytest.raises(SequencerLostError, match=match):
             await verb
     assert await sequencing.sequencer.active_epoch() is None
+
+
+async def beat(sequencing: Sequencing) -> object:
+    return await sequencing.sequencer.heartbeat(
+        "one",
+        node_id=1,
+        address=BrokerAddress("127.0.0.1", 9092, ""),
+        writer=sequencing.a,
+        session_timeout_ms=1000,
+        role_timeout_ms=1000,
+        serves=True,
+    )
 
 
 async def set_meta(sequencing: Sequencing, name: str, text: str) -> None:
@@ -123,6 +137,26 @@ async def test_a_full_server_is_unavailable_and_has_written_nothing(
         await sequencing.redis.config_set("maxmemory", 0)
     assert await sequencing.records("writers") == before
     assert (await sequencing.batch(sequencing.a, plain())).base_offset == 0
+
+
+async def test_on_a_full_server_brokers_stay_and_what_is_reserved_is_published(
+    sequencing: Sequencing,
+) -> None:
+    await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+    await sequencing.ask(sequencing.b, {("t", 1): [plain()]})
+    term = (await sequencing.sequencer.take_group(1, "g", "one")).term
+    await beat(sequencing)
+    await sequencing.redis.config_set("maxmemory", 1)
+    try:
+        assert await sequencing.publish(sequencing.a) is PublishStatus.VISIBLE
+        assert isinstance(await beat(sequencing), LiveBrokers)
+        await sequencing.fence(sequencing.b, 0)
+        assert await sequencing.sequencer.forget_group(1, "g", term)
+        with pytest.raises(SequencerUnavailableError, match="maxmemory"):
+            await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
+    finally:
+        await sequencing.redis.config_set("maxmemory", 0)
+    assert (await sequencing.batch(sequencing.a, plain())).base_offset == 1
 
 
 async def test_a_server_that_may_evict_is_refused(fresh: Sequencing) -> None:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from kio.schema.errors import ErrorCode
+from redis import Redis as SyncRedis
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
@@ -209,6 +210,27 @@ async def test_idempotent_load_across_an_outage(
         assert a.epoch == b.epoch == 1
         assert {rig.committer.writer for rig in pair} == writers
     assert len(a.membership.members) == len(b.membership.members) == 2
+
+
+async def test_idempotent_load_across_a_full_redis(
+    pair: tuple[Rig, Rig], valkey: OwnValkey
+) -> None:
+    """Brokers keep their roles for longer than a session, and writing goes on by itself."""
+    a, b = pair
+    writers = {rig.committer.writer for rig in pair}
+    with SyncRedis(unix_socket_path=str(valkey.path)) as redis:
+        async with Load([a, b]) as load:
+            await load.more(20)
+            redis.config_set("maxmemory", 1)
+            await until(lambda: all("redis" in rig.health.report() for rig in pair))
+            await let_pass_async(3 * QUICK["session_timeout_ms"] / 1000)
+            assert len(a.membership.serving) == len(b.membership.serving) == 2
+            redis.config_set("maxmemory", 0)
+            await load.more(30)
+    await load.check()
+    await until(lambda: a.health.ready and b.health.ready)
+    assert a.epoch == b.epoch == 1
+    assert {rig.committer.writer for rig in pair} == writers
 
 
 async def test_idempotent_load_on_a_slow_redis(pair: tuple[Rig, Rig], way: Way) -> None:
