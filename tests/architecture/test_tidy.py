@@ -43,7 +43,7 @@ CLOCKS = frozenset(
         *("time.thread_time", "loop.time", "datetime.now", "datetime.datetime.now"),
     }
 )
-SUPERVISOR = "stateless_broker/supervisor.py"
+SUPERVISOR = "stateless_broker/supervision.py"
 LAZY_FACE = (
     "bucketlog/cli/",
     "bucketlog/demo",
