@@ -39,7 +39,7 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.connection import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.dispatch import Request, response_header
-from bucketlog.stateless_broker.produce.produce_buffer import BatchOutcome, PendingBatch
+from bucketlog.stateless_broker.produce.intake import BatchOutcome, PendingBatch
 
 ACKS_ALL = -1
 ACKS_ALLOWED = (ACKS_ALL, 0, 1)

@@ -33,14 +33,18 @@ from bucketlog.metadata.sequencer.requests import (
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.epochs.sealing import Sealer
 from bucketlog.stateless_broker.health import BrokerPart
-from bucketlog.stateless_broker.produce.batch_outcomes import holds_against_producers, refused
-from bucketlog.stateless_broker.produce.intake import Intake
+from bucketlog.stateless_broker.produce.intake import Intake, PendingBatch, PendingFact
 from bucketlog.stateless_broker.produce.own_chain import OwnChain
-from bucketlog.stateless_broker.produce.produce_buffer import PendingBatch, PendingFact
-from bucketlog.stateless_broker.produce.segment_assembly import AssembledSegment, Flush, assemble
+from bucketlog.stateless_broker.produce.segment_assembly import (
+    AssembledSegment,
+    Flush,
+    assemble,
+    holds_against_producers,
+    refused,
+)
 from bucketlog.stateless_broker.produce.segment_writing import SegmentWriter, WriterLostError
 from bucketlog.stateless_broker.produce.sequencer_retry import SequencerRetry
-from bucketlog.stateless_broker.produce.unsettled import UnsettledWork, acknowledge
+from bucketlog.stateless_broker.produce.unsettled import UnsettledWork
 from bucketlog.stateless_broker.supervision import Supervision
 
 logger = logging.getLogger(__name__)
@@ -147,7 +151,7 @@ class Committer:
         assembled = self._awaited.pop(segment, None)
         if assembled is None:
             return
-        acknowledge(assembled)
+        assembled.acknowledge()
         self._note_idle()
 
     def unsettled(self) -> UnsettledWork:

@@ -1,11 +1,17 @@
-"""From waiting batches to a segment: the request to the sequencer, then the object's parts. Pure.
+"""From waiting batches to a segment: the request to the sequencer, what its answers mean, then the
+object's parts. Pure.
 
-Invariant: batches are sorted by (topic id, partition) and stay in arrival order within one; only
-offsets (and nothing a CRC covers) are written into them, in place.
+Invariants: batches are sorted by (topic id, partition) and stay in arrival order within one; only
+offsets (and nothing a CRC covers) are written into them, in place. What may be in the log is never
+called refused; what is refused is not in it. A producer is told that it is wrong only by the newest
+epoch's sequencer: an older one does not know what it wrote since, and its client would not try
+again.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.batch import stamp_base_offset
 from bucketlog.log_format.model import (
@@ -17,14 +23,45 @@ from bucketlog.log_format.model import (
     TopicIdPartition,
 )
 from bucketlog.metadata.sequencer.requests import (
+    BatchAnswer,
     BatchStatus,
     FactStatus,
     Reservation,
     WantedBatch,
     WantedPartition,
 )
-from bucketlog.stateless_broker.produce.produce_buffer import FlushInput, PendingBatch, PendingFact
+from bucketlog.stateless_broker.produce.intake import (
+    BatchOutcome,
+    FlushInput,
+    PendingBatch,
+    PendingFact,
+)
 from bucketlog.tiered_storage.segment import HEADER, batch_row, encode_footer
+
+REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
+    BatchStatus.OUT_OF_ORDER: (
+        ErrorCode.out_of_order_sequence_number,
+        "the batch's first sequence does not follow the producer's last one",
+    ),
+    BatchStatus.UNKNOWN_PRODUCER: (
+        ErrorCode.unknown_producer_id,
+        "nothing is known of this producer here: begin again with sequence 0",
+    ),
+    BatchStatus.FENCED: (
+        ErrorCode.invalid_producer_epoch,
+        "a newer epoch of this producer has written",
+    ),
+    BatchStatus.UNKNOWN_TOPIC: (
+        ErrorCode.unknown_topic_or_partition,
+        "the topic or partition does not exist any more",
+    ),
+    BatchStatus.OFFSET_LIMIT: (
+        ErrorCode.policy_violation,
+        "the partition has used up its offsets (2^53): create a new topic",
+    ),
+}
+
+AGAINST_PRODUCERS = (BatchStatus.OUT_OF_ORDER, BatchStatus.UNKNOWN_PRODUCER, BatchStatus.FENCED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +116,24 @@ def _wanted(batch: PendingBatch) -> WantedBatch:
     )
 
 
+def holds_against_producers(reservation: Reservation) -> bool:
+    """Whether the sequencer says of a producer that it is wrong."""
+    return any(answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row)
+
+
+def refused(answer: BatchAnswer, *, is_newest: bool = True) -> BatchOutcome:
+    """What the sequencer's answer means for the batch: neither OK nor one that is asked again.
+    `is_newest`: nobody had claimed a later epoch when it was given."""
+    if answer.status is BatchStatus.DUPLICATE:
+        return BatchOutcome(ErrorCode.none, answer.base_offset)
+    if answer.status in AGAINST_PRODUCERS and not is_newest:
+        return BatchOutcome.not_written(
+            "a later epoch is claimed: this broker does not know what came in it"
+        )
+    error, message = REFUSALS[answer.status]
+    return BatchOutcome(error, -1, message)
+
+
 @dataclass(frozen=True, slots=True)
 class AssembledSegment:
     """A segment ready to be written. `parts` borrow the batches' frames."""
@@ -89,6 +144,13 @@ class AssembledSegment:
     batches: list[tuple[PendingBatch, int]]
     """Accepted batches with their base offsets."""
     facts: list[PendingFact]
+
+    def acknowledge(self) -> None:
+        """The view shows the segment."""
+        for batch, base_offset in self.batches:
+            batch.settle(BatchOutcome(ErrorCode.none, base_offset))
+        for fact in self.facts:
+            fact.settle(FactStatus.OK)
 
 
 def assemble(

@@ -16,7 +16,7 @@ from bucketlog.metadata.sequencer.requests import (
     WantedBatch,
     WantedTopicChange,
 )
-from bucketlog.stateless_broker.produce.produce_buffer import (
+from bucketlog.stateless_broker.produce.intake import (
     BatchOutcome,
     FlushInput,
     PendingBatch,
