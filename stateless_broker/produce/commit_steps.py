@@ -1,0 +1,141 @@
+"""The three steps that commit a segment: reserve, write and publish, each until it is answered.
+
+Invariants: nothing is guessed of a lost answer. A reservation is asked for again with the same
+request id. A PUT is retried with the same bytes under the same key, and a refusal is settled by
+comparing, since it may be our own first try. A publication comes after a look at the claims. While
+there is no answer, `/readyz` names what does not answer.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NoReturn, TypeVar
+
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.errors import (
+    BucketError,
+    SequencerLostError,
+    SequencerUnavailableError,
+)
+from bucketlog.log_format.model import Buffer, SegmentId
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import PublishStatus, Reservation
+from bucketlog.stateless_broker.epochs.claim_watch import ClaimWatch
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.produce.segment_assembly import AssembledSegment, Flush
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket
+from bucketlog.tiered_storage.segment import body_crc32c, decode_seal, is_seal
+
+T = TypeVar("T")
+
+FIRST_PAUSE_MS = 20
+
+
+class WriterLostError(Exception):
+    """This writer cannot go on: its chain is sealed, or its PUT does not come to an end."""
+
+
+class UntilAnswered:
+    """Repeats a call that may be repeated until there is an answer, whatever it is."""
+
+    def __init__(self, health: Health, end: EpochEnd, *, longest_pause_ms: int) -> None:
+        self._health = health
+        self._end = end
+        self._backoff = Backoff(FIRST_PAUSE_MS, longest_pause_ms)
+
+    async def __call__(self, call: Callable[[], Awaitable[T]], part: BrokerPart) -> T:
+        """Raises `SequencerLostError` once the epoch is over; and what no repetition helps
+        against."""
+        pauses_s = self._backoff.pauses_s()
+        while True:
+            try:
+                answer = await call()
+            except (SequencerUnavailableError, BucketError) as error:
+                self._health.degrade(part, str(error))
+                self._end.check()
+                await asyncio.sleep(next(pauses_s))
+            else:
+                self._health.recover(part)
+                return answer
+
+
+class CommitSteps:
+    """Of the segments of `epoch`. `put_give_up_ms` bounds a PUT with all its tries."""
+
+    def __init__(
+        self,
+        *,
+        epoch: int,
+        bucket: Bucket,
+        sequencer: Sequencer,
+        claims: ClaimWatch,
+        until_answered: UntilAnswered,
+        put_give_up_ms: int,
+    ) -> None:
+        self._epoch = epoch
+        self._bucket = bucket
+        self._sequencer = sequencer
+        self._claims = claims
+        self.until_answered = until_answered
+        self._put_give_up_ms = put_give_up_ms
+        self._reservations = 0
+
+    async def reserve(self, flush: Flush, segment: SegmentId) -> Reservation:
+        """Raises `WriterFencedError`, `SequencerError`."""
+        wanted = flush.wanted()
+        control = [fact.wanted for fact in flush.facts]
+        self._reservations += 1
+        request_id = str(self._reservations)
+        return await self.until_answered(
+            lambda: self._sequencer.reserve(
+                self._epoch, segment, request_id, partitions=wanted, facts=control
+            ),
+            BrokerPart.REDIS,
+        )
+
+    async def write(self, assembled: AssembledSegment) -> None:
+        """Returns when the object is in the bucket. Raises `WriterLostError`, `SequencerError`, and
+        `CorruptObjectError`."""
+        key = keys.segment(assembled.index.segment)
+        crc32c = body_crc32c(assembled.parts)
+        try:
+            async with asyncio.timeout(self._put_give_up_ms / 1000):
+                created = await self.until_answered(
+                    lambda: self._bucket.create(key, assembled.parts, crc32c=crc32c),
+                    BrokerPart.BUCKET,
+                )
+                if created:
+                    return
+                body = await self.until_answered(lambda: self._bucket.get(key), BrokerPart.BUCKET)
+        except TimeoutError:
+            raise WriterLostError(
+                f"the PUT of {key} did not end in {self._put_give_up_ms} ms"
+            ) from None
+        if body.data != b"".join(assembled.parts):
+            self._refused(key, body.data)
+
+    def _refused(self, key: str, there: Buffer) -> NoReturn:
+        """A seal of this epoch ends the writer, anything else that nobody knows of the epoch."""
+        if not is_seal(len(there)):
+            raise SequencerLostError(f"an unknown object stands at {key}")
+        sealed_by = decode_seal(key, there).sealed_by_epoch
+        if sealed_by > self._epoch:
+            raise SequencerLostError(f"epoch {sealed_by} has sealed this broker's writer at {key}")
+        raise WriterLostError(f"another broker sealed it at {key}")
+
+    async def publish(self, assembled: AssembledSegment) -> None:
+        """Raises `WriterLostError`, `SequencerError`."""
+        segment = assembled.index.segment
+        await self.until_answered(self._claims.check, BrokerPart.BUCKET)
+        answer = await self.until_answered(
+            lambda: self._sequencer.publish(
+                self._epoch,
+                segment,
+                footer=assembled.footer,
+                object_size_bytes=sum(len(part) for part in assembled.parts),
+            ),
+            BrokerPart.REDIS,
+        )
+        if answer.status is PublishStatus.VOID:
+            raise WriterLostError(f"segment {segment.seq} was voided")
