@@ -43,20 +43,26 @@ class UntilAnswered:
         self._health = health
         self._end = end
         self._backoff = Backoff(FIRST_PAUSE_MS, longest_pause_ms)
+        self._silent: set[BrokerPart] = set()
+        """What did not answer the last call."""
 
     async def __call__(self, call: Callable[[], Awaitable[T]], part: BrokerPart) -> T:
         """Raises `SequencerLostError` once the epoch is over; and what no repetition helps
         against."""
-        pauses_s = self._backoff.pauses_s()
+        failures = 0
         while True:
             try:
                 answer = await call()
             except (SequencerUnavailableError, BucketError) as error:
+                self._silent.add(part)
                 self._health.degrade(part, str(error))
                 self._end.check()
-                await asyncio.sleep(next(pauses_s))
+                await asyncio.sleep(self._backoff.pause_s(failures))
+                failures += 1
             else:
-                self._health.recover(part)
+                if part in self._silent:
+                    self._silent.remove(part)
+                    self._health.recover(part)
                 return answer
 
 

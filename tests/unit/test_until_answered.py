@@ -15,6 +15,7 @@ from bucketlog.log_format.errors import (
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.produce.commit_steps import UntilAnswered
+from tests.rigs.patience import eventually_async
 
 
 class Call:
@@ -83,6 +84,21 @@ async def test_it_ends_with_the_epoch(health: Health) -> None:
     with pytest.raises(SequencerLostError, match="the test says so"):
         await UntilAnswered(health, end, longest_pause_ms=1)(call, BrokerPart.BUCKET)
     assert len(call.reports) == 1
+
+
+async def test_what_another_call_found_out_is_recovered_by_whichever_is_answered(
+    health: Health,
+) -> None:
+    until_answered = UntilAnswered(health, EpochEnd(1), longest_pause_ms=1)
+    given_up = asyncio.create_task(
+        until_answered(Call(health, [BucketUnavailableError("away")] * 1000), BrokerPart.BUCKET)
+    )
+    await eventually_async(lambda: not health.ready)
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    assert health.degraded == {BrokerPart.BUCKET}
+    assert await until_answered(Call(health, []), BrokerPart.BUCKET) == 7
+    assert health.ready
 
 
 async def test_the_pauses_double_up_to_the_longest(
