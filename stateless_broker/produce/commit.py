@@ -32,12 +32,17 @@ from bucketlog.metadata.sequencer.requests import (
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.epochs.sealing import Sealer
 from bucketlog.stateless_broker.health import BrokerPart
-from bucketlog.stateless_broker.produce.commit_steps import CommitSteps, WriterLostError
-from bucketlog.stateless_broker.produce.intake import Intake, PendingBatch, PendingFact
-from bucketlog.stateless_broker.produce.segment_assembly import (
+from bucketlog.stateless_broker.produce.commit_steps import (
     AssembledSegment,
+    CommitSteps,
     Flush,
+    WriterLostError,
     assemble,
+)
+from bucketlog.stateless_broker.produce.intake import (
+    Intake,
+    PendingBatch,
+    PendingFact,
     holds_against_producers,
     refused,
 )

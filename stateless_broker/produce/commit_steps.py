@@ -1,35 +1,183 @@
-"""The three steps that commit a segment: reserve, write and publish, each until it is answered.
+"""What commits a flush, step by step: reserve, assemble, write, publish, acknowledge.
+
+Assembling is pure: batches are sorted by (topic id, partition) and stay in arrival order within
+one; only offsets (and nothing a CRC covers) are written into them, in place.
 
 Invariants: nothing is guessed of a lost answer. A reservation is asked for again with the same
 request id. A PUT is retried with the same bytes under the same key, and a refusal is settled by
-comparing, since it may be our own first try. A publication comes after a look at the claims. While
-there is no answer, `/readyz` names what does not answer.
+comparing, since it may be our own first try. A publication comes after a look at the claims.
+While there is no answer, `/readyz` names what does not answer.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
+from kio.schema.errors import ErrorCode
+
 from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.batch import stamp_base_offset
 from bucketlog.log_format.errors import (
     BucketError,
     SequencerLostError,
     SequencerUnavailableError,
 )
-from bucketlog.log_format.model import Buffer, SegmentId
+from bucketlog.log_format.model import (
+    Buffer,
+    PartitionIndex,
+    SegmentId,
+    SegmentIndex,
+    TopicId,
+    TopicIdPartition,
+)
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import PublishStatus, Reservation
+from bucketlog.metadata.sequencer.requests import (
+    BatchStatus,
+    FactStatus,
+    PublishStatus,
+    Reservation,
+    WantedBatch,
+    WantedPartition,
+)
 from bucketlog.stateless_broker.epochs.claim_watch import ClaimWatch
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.produce.segment_assembly import AssembledSegment, Flush
+from bucketlog.stateless_broker.produce.intake import (
+    BatchOutcome,
+    FlushInput,
+    PendingBatch,
+    PendingFact,
+)
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Bucket
-from bucketlog.tiered_storage.segment import body_crc32c, decode_seal, is_seal
+from bucketlog.tiered_storage.segment import (
+    HEADER,
+    batch_row,
+    body_crc32c,
+    decode_seal,
+    encode_footer,
+    is_seal,
+)
 
 T = TypeVar("T")
 
 FIRST_PAUSE_MS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """What goes into one reservation, in the order of its answers. A group without batches asks
+    for a stamp alone; `topic_names` has its topic's."""
+
+    groups: list[tuple[TopicIdPartition, list[PendingBatch]]]
+    facts: list[PendingFact]
+    topic_names: Mapping[TopicId, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, taken: FlushInput, topic_name: Callable[[TopicId], str | None]) -> "Flush":
+        """`topic_name` answers None for a topic that is gone: nobody reads its partitions."""
+        groups: dict[TopicIdPartition, list[PendingBatch]] = {}
+        for batch in taken.batches:
+            groups.setdefault(batch.partition, []).append(batch)
+        names: dict[TopicId, str] = {}
+        for partition in taken.stamps:
+            name = topic_name(partition.topic_id)
+            if name is not None:
+                names[partition.topic_id] = name
+                groups.setdefault(partition, [])
+        return cls(sorted(groups.items()), taken.facts, names)
+
+    @property
+    def size(self) -> int:
+        """Batches and facts."""
+        return sum(len(group) for _, group in self.groups) + len(self.facts)
+
+    def wanted(self) -> list[WantedPartition]:
+        return [
+            WantedPartition(
+                batches[0].topic_name if batches else self.topic_names[partition.topic_id],
+                partition.topic_id,
+                partition.partition,
+                [_wanted(batch) for batch in batches],
+            )
+            for partition, batches in self.groups
+        ]
+
+
+def _wanted(batch: PendingBatch) -> WantedBatch:
+    header = batch.header
+    if header.producer_id < 0:
+        return WantedBatch(header.record_count, "", -1, -1)
+    return WantedBatch(
+        header.record_count,
+        str(header.producer_id),
+        header.producer_epoch,
+        header.base_sequence,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledSegment:
+    """A segment ready to be written. `parts` borrow the batches' frames."""
+
+    index: SegmentIndex
+    parts: list[Buffer]
+    footer: bytes
+    batches: list[tuple[PendingBatch, int]]
+    """Accepted batches with their base offsets."""
+    facts: list[PendingFact]
+
+    def acknowledge(self) -> None:
+        """The view shows the segment."""
+        for batch, base_offset in self.batches:
+            batch.settle(BatchOutcome(ErrorCode.none, base_offset))
+        for fact in self.facts:
+            fact.settle(FactStatus.OK)
+
+
+def assemble(
+    flush: Flush, reservation: Reservation, segment: SegmentId, *, created_ms: int
+) -> AssembledSegment:
+    """Stamp what was accepted and lay it out. `reservation.ticket` is set."""
+    if reservation.ticket is None:
+        raise ValueError("nothing was reserved")
+    parts: list[Buffer] = [HEADER]
+    position = len(HEADER)
+    partitions = []
+    accepted: list[tuple[PendingBatch, int]] = []
+    for (partition, batches), answers, stamp in zip(
+        flush.groups, reservation.batches, reservation.hw_stamps, strict=True
+    ):
+        rows = []
+        stamp_alone = not batches and stamp >= 0
+        for batch, answer in zip(batches, answers, strict=True):
+            if answer.status is not BatchStatus.OK:
+                continue
+            stamp_base_offset(batch.data, answer.base_offset)
+            size = len(batch.data)
+            rows.append(batch_row(batch.header, answer.base_offset, position, size))
+            parts.append(batch.data)
+            position += size
+            accepted.append((batch, answer.base_offset))
+        if rows or stamp_alone:
+            partitions.append(PartitionIndex(partition, stamp, tuple(rows)))
+    facts = [
+        fact
+        for fact, status in zip(flush.facts, reservation.fact_statuses, strict=True)
+        if status is FactStatus.OK
+    ]
+    index = SegmentIndex(
+        segment=segment,
+        ticket=reservation.ticket,
+        low_ticket=reservation.low_ticket,
+        created_ms=created_ms,
+        partitions=tuple(partitions),
+        facts=tuple(pending.entry for pending in facts),
+    )
+    footer = encode_footer(index)
+    parts.append(footer)
+    return AssembledSegment(index, parts, footer, accepted, facts)
 
 
 class WriterLostError(Exception):

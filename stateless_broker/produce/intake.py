@@ -1,9 +1,12 @@
-"""What handlers hand over to the log: produced batches and facts that wait for the next flush.
+"""What handlers hand over to the log, produced batches and facts, and what becomes of it.
 
 Invariants: batches leave in the order in which they came, those that were put back before all
 others: an idempotent producer's batches reach the sequencer in sequence. The intake outlives
 epochs: what waits here when one ends goes into the next one, in its order, unless its client gives
-up meanwhile; nothing that waits here was ever reserved by anybody.
+up meanwhile; nothing that waits here was ever reserved by anybody. What may be in the log is never
+called refused; what is refused is not in it. A producer is told that it is wrong only by the newest
+epoch's sequencer: an older one does not know what it wrote since, and its client would not try
+again.
 """
 
 import asyncio
@@ -18,8 +21,40 @@ from bucketlog.log_format.batch import BatchHeader
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import FactEntry, TopicIdPartition
 from bucketlog.metadata.facts import Fact, encode_fact
-from bucketlog.metadata.sequencer.requests import FactStatus, WantedFact, WantedGroupEntry
+from bucketlog.metadata.sequencer.requests import (
+    BatchAnswer,
+    BatchStatus,
+    FactStatus,
+    Reservation,
+    WantedFact,
+    WantedGroupEntry,
+)
 from bucketlog.stateless_broker.health import Health
+
+REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
+    BatchStatus.OUT_OF_ORDER: (
+        ErrorCode.out_of_order_sequence_number,
+        "the batch's first sequence does not follow the producer's last one",
+    ),
+    BatchStatus.UNKNOWN_PRODUCER: (
+        ErrorCode.unknown_producer_id,
+        "nothing is known of this producer here: begin again with sequence 0",
+    ),
+    BatchStatus.FENCED: (
+        ErrorCode.invalid_producer_epoch,
+        "a newer epoch of this producer has written",
+    ),
+    BatchStatus.UNKNOWN_TOPIC: (
+        ErrorCode.unknown_topic_or_partition,
+        "the topic or partition does not exist any more",
+    ),
+    BatchStatus.OFFSET_LIMIT: (
+        ErrorCode.policy_violation,
+        "the partition has used up its offsets (2^53): create a new topic",
+    ),
+}
+
+AGAINST_PRODUCERS = (BatchStatus.OUT_OF_ORDER, BatchStatus.UNKNOWN_PRODUCER, BatchStatus.FENCED)
 
 
 class BatchOutcome(NamedTuple):
@@ -34,6 +69,24 @@ class BatchOutcome(NamedTuple):
     def not_written(cls, reason: str) -> Self:
         """NOT_ENOUGH_REPLICAS: retriable, and it says that nothing was appended."""
         return cls(ErrorCode.not_enough_replicas, -1, reason)
+
+
+def holds_against_producers(reservation: Reservation) -> bool:
+    """Whether the sequencer says of a producer that it is wrong."""
+    return any(answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row)
+
+
+def refused(answer: BatchAnswer, *, is_newest: bool = True) -> BatchOutcome:
+    """What the sequencer's answer means for the batch: neither OK nor one that is asked again.
+    `is_newest`: nobody had claimed a later epoch when it was given."""
+    if answer.status is BatchStatus.DUPLICATE:
+        return BatchOutcome(ErrorCode.none, answer.base_offset)
+    if answer.status in AGAINST_PRODUCERS and not is_newest:
+        return BatchOutcome.not_written(
+            "a later epoch is claimed: this broker does not know what came in it"
+        )
+    error, message = REFUSALS[answer.status]
+    return BatchOutcome(error, -1, message)
 
 
 class ProduceCall(Protocol):
