@@ -32,13 +32,11 @@ from bucketlog.stateless_broker.network.listener import Listener
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.produce.commit import Committer
 from bucketlog.tiered_storage.counting import CountingBucket
+from tests.models.repository import PRODUCT, ROOT
 from tests.rigs.broker_rig import Rig, produce, until
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.wire_client import build_batch, decode_response, encode_request
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "bucketlog"
-PRODUCT = {"bucketlog", *(link.name for link in PACKAGE.iterdir() if link.is_symlink())}
 MODULES_MAX = 20
 OF_THE_REQUEST = {Committer.run.__code__, Committer.became_visible.__code__}
 DOOR_OF_THE_STORE = CountingBucket.create.__code__

@@ -1,4 +1,4 @@
-"""This repository as tests see it: its root, its rooms, and the files that git knows or would add."""
+"""This repository as tests see it: its root, its rooms, the files that git knows or would add."""
 
 import subprocess
 from pathlib import Path
@@ -11,7 +11,7 @@ PRODUCT = ("bucketlog", *ROOMS)
 
 def listed_files(*folders: str) -> list[str]:
     """Paths from the root, with slashes: of the whole repository, or within `folders`. A path that
-    git ignores, a link and a file that was deleted are not among them."""
+    git ignores, a link to a folder and a file that was deleted are not among them."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *folders],
         cwd=ROOT,
