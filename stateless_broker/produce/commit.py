@@ -2,12 +2,11 @@
 
 Invariants (commit protocol, "Produce"): reservations of a chain are made one after another;
 several PUTs may be in flight; publishing is in chain order; a batch is acknowledged only when this
-broker's view shows it. A PUT is retried with the same bytes under the same key until the bucket
-answers; a refusal is settled by comparing. Where a PUT does not come to an end, or somebody else
-sealed the chain, the writer is given up: the bucket decides which of its segments count, and what
-is void goes into a new writer's chain, as if it had just come. Whatever says that the sequencer's
-state was lost ends the epoch (`EpochEnd`): nothing is settled here then any more, what is not known
-is handed over (`UnsettledWork`).
+broker's view shows it. Where a PUT does not come to an end, or somebody else sealed the chain, the
+writer is given up: the bucket decides which of its segments count, and what is void goes into a new
+writer's chain, as if it had just come. Whatever says that the sequencer's state was lost ends the
+epoch (`EpochEnd`): nothing is settled here then any more, what is not known is handed over
+(`UnsettledWork`). How a single step is taken and repeated is in `commit_steps`.
 """
 
 import asyncio
