@@ -25,9 +25,9 @@ from bucketlog.log_reader.parquet_target import ReplayedPartition, ReplayReport,
 from bucketlog.log_reader.parquet_writing import ParquetSettings
 from bucketlog.log_reader.replay_plan import ReplayPlan, plan_replay, replay_options
 from bucketlog.spark_jobs.parquet_lane import write_parquet
-from bucketlog.spark_jobs.session import local_session
+from bucketlog.spark_jobs.session import job_session
 from bucketlog.spark_jobs.source import FORMAT, register
-from bucketlog.spark_jobs.submitting import is_submitted, run_as_module
+from bucketlog.spark_jobs.submitting import run_as_module
 
 EXIT_FAILED = 1
 DERIVED = ("day", "hour")
@@ -213,7 +213,7 @@ def main(arguments: Sequence[str], *, program: str) -> None:
         )
     except BucketlogError as error:
         parser.exit(EXIT_FAILED, f"{parser.prog}: {error}\n")
-    spark = _session(given.cores)
+    spark = job_session(cores=given.cores, name="bucketlog replay")
     try:
         report = replay_to_parquet(
             spark,
@@ -235,12 +235,6 @@ def main(arguments: Sequence[str], *, program: str) -> None:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _session(cores: int) -> SparkSession:
-    if is_submitted():
-        return SparkSession.builder.appName("bucketlog replay").getOrCreate()
-    return local_session(cores=cores, name="bucketlog replay")
 
 
 if __name__ == "__main__":

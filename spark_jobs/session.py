@@ -1,4 +1,5 @@
-"""A local Spark session that finds its Java and its Python, and listens on no outside address."""
+"""The Spark session of a job: that of `spark-submit`, or a local one that finds its Java and its
+Python, and listens on no outside address."""
 
 import os
 import sys
@@ -6,6 +7,7 @@ from collections.abc import Mapping
 
 from bucketlog.log_format.extras import explained
 from bucketlog.spark_jobs.java import find_java
+from bucketlog.spark_jobs.submitting import is_submitted
 
 try:
     from pyspark.sql import SparkSession
@@ -13,6 +15,14 @@ try:
     from bucketlog.spark_jobs.source import register
 except ModuleNotFoundError as error:
     raise explained(error) or error from error
+
+
+def job_session(*, cores: int, name: str, config: Mapping[str, str] | None = None) -> SparkSession:
+    """The session that `spark-submit` has prepared, which has its own cores and config; without
+    `spark-submit`, a local one with these. Raises `ConfigurationError` as `local_session` does."""
+    if is_submitted():
+        return SparkSession.builder.appName(name).getOrCreate()
+    return local_session(cores=cores, name=name, config=config)
 
 
 def local_session(

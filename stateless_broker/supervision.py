@@ -1,12 +1,58 @@
-"""A supervisor, and the place where failures of its tasks are reported."""
+"""Tasks that belong to the broker: started here, watched here, ended here; and where their failures
+are reported.
+
+Invariant: this is the only place that catches every exception. One that nobody expected is logged
+with its stack and reported to whoever started the task, and never vanishes.
+"""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+CANCEL_AGAIN_S = 0.5
+
+
+class Supervisor:
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(
+        self,
+        work: Coroutine[Any, Any, None],
+        name: str,
+        *,
+        on_failure: Callable[[Exception], None],
+    ) -> asyncio.Task[None]:
+        """Run `work`; `on_failure` gets the exception that it did not handle."""
+        task = asyncio.get_running_loop().create_task(self._watch(work, name, on_failure))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # cancelled before it began
+        return task
+
+    @staticmethod
+    async def _watch(
+        work: Coroutine[Any, Any, None], name: str, on_failure: Callable[[Exception], None]
+    ) -> None:
+        try:
+            await work
+        except Exception as error:
+            logger.exception("%s failed", name)
+            on_failure(error)
+
+    async def cancel_all(self) -> None:
+        """Until all have ended. `asyncio.wait_for` before Python 3.12, which redis-py uses, may
+        swallow a cancellation: it is repeated."""
+        while tasks := [task for task in self._tasks if not task.done()]:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=CANCEL_AGAIN_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from bucketlog.log_format.errors import (
 from bucketlog.log_format.model import SegmentId, Ticket, TopicId, WallClock, WriterId
 from bucketlog.metadata.sequencer.group_verbs import GroupVerbs
 from bucketlog.metadata.sequencer.redis_keys import STAGED
+from bucketlog.metadata.sequencer.redis_server import LOST_REMEDY, ServerClock
 from bucketlog.metadata.sequencer.requests import (
     Activation,
     BatchAnswer,
@@ -45,9 +46,7 @@ from bucketlog.metadata.sequencer.requests import (
     WantedTierEntry,
     WantedTopicChange,
 )
-from bucketlog.metadata.sequencer.script_runner import LOST_REMEDY
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
-from bucketlog.metadata.sequencer.server_clock import ServerClock
 from bucketlog.metadata.sequencer.staging import staged_records
 
 STAGE_CHUNK = 2000

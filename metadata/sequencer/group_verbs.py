@@ -8,8 +8,8 @@ commits nothing any more. All is gone with the epoch: members join anew then.
 import ormsgpack
 
 from bucketlog.log_format.errors import SequencerError, TooManyGroupsError
+from bucketlog.metadata.sequencer.redis_server import ScriptRunner
 from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover
-from bucketlog.metadata.sequencer.script_runner import ScriptRunner
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
 
 NO_TERM = 0

@@ -1,28 +1,22 @@
-"""Which server is the primary of the sequencer's keys, and connections to that one alone.
+"""Which server is the primary of the sequencer's keys.
 
 All keys of a shard are in one hash slot (`redis_keys.py`), so there is one primary at a time,
 however Redis is deployed: the server that a URL names, the one that the sentinels name, or the
-owner of the slot in a Redis Cluster. Invariants: a new connection goes to the server that is the
-primary when it is asked for; a connection to a server that was left is never used again. Nothing
-rests on the answers being right: a server that is not the epoch's is found out by the scripts.
+owner of the slot in a Redis Cluster. Nothing rests on the answers being right: a server that is not
+the epoch's is found out by the scripts.
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
-from weakref import WeakKeyDictionary
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.connection import AbstractConnection, Connection
+from redis.asyncio import Redis
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 ASKED_AT_ONCE = 16
 
@@ -151,69 +145,3 @@ def _address(member: Sequence[Any], asked: Address) -> Address:
     """A node that does not know its own name is where it was asked."""
     host = (member[0] or b"").decode()
     return Address(host if host not in ("", "?") else asked.host, int(member[1]))
-
-
-class PrimaryPool(BlockingConnectionPool):
-    """Connections to the primary; `locator` says where it is, None: where the URL says."""
-
-    def __init__(self, *, locator: Locator | None = None, **values: Any) -> None:
-        super().__init__(**values)
-        self._locator = locator
-        self._key = ""
-        self._primary: Address | None = None
-        self._term = 0
-        """One more each time that a server is left."""
-        self._terms: WeakKeyDictionary[AbstractConnection, int] = WeakKeyDictionary()
-        self._looking: asyncio.Task[Address] | None = None
-
-    def serve(self, key: str) -> None:
-        """From now on it is the primary of this key that is wanted."""
-        self._key = key
-
-    def leave(self) -> None:
-        """The server is not the primary: nobody uses its connections any more."""
-        self._term += 1
-
-    async def ensure_connection(self, connection: AbstractConnection) -> None:
-        if connection.is_connected and self._terms.get(connection) != self._term:
-            await connection.disconnect(nowait=True)
-        if not connection.is_connected:
-            if self._locator is not None:
-                primary = await self._look()
-                cast(Connection, connection).host, cast(Connection, connection).port = primary
-            self._terms[connection] = self._term
-        await super().ensure_connection(connection)
-
-    async def _look(self) -> Address:
-        """All who want to know at the same time share one look."""
-        if self._looking is None:
-            assert self._locator is not None
-            self._looking = asyncio.ensure_future(self._locator.locate(self._key))
-            self._looking.add_done_callback(self._looked)
-        found = await asyncio.shield(self._looking)
-        if found != self._primary:
-            logger.info("the sequencer's Redis is %s", found)
-            self._primary = found
-            self.leave()
-        return found
-
-    def _looked(self, look: "asyncio.Task[Address]") -> None:
-        self._looking = None
-        if not look.cancelled():
-            look.exception()  # whoever asked may be gone
-
-    async def follow(self, interval_ms: int) -> None:
-        """Look again and again: a server that was demoted may answer on and on."""
-        while self._locator is not None:
-            await asyncio.sleep(interval_ms / 1000)
-            try:
-                await self._look()
-            except (RedisError, OSError, TimeoutError):  # calls tell, if they fail too
-                continue
-
-    async def aclose(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-        await super().aclose()
-        if self._locator is not None:
-            await self._locator.aclose()

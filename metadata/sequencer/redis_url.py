@@ -22,9 +22,9 @@ from bucketlog.metadata.sequencer.redis_primary import (
     Address,
     ClusterLocator,
     Locator,
-    PrimaryPool,
     SentinelLocator,
 )
+from bucketlog.metadata.sequencer.redis_server import PrimaryPool
 
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
 REMEDY = (

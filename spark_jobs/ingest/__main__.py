@@ -14,7 +14,7 @@ before stays; 2, wrong usage.
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -28,7 +28,7 @@ from bucketlog.spark_jobs.ingest.parquet import parse_folder
 from bucketlog.spark_jobs.ingest.rows import parse_shape
 from bucketlog.spark_jobs.ingest.spark_failure import in_a_line
 from bucketlog.spark_jobs.ingest.target import IngestTarget
-from bucketlog.spark_jobs.submitting import is_submitted, run_as_module
+from bucketlog.spark_jobs.submitting import run_as_module
 from bucketlog.tiered_storage.backends.location import S3Options, parse_s3_options
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str], *, program: str) -> None:
     from pyspark.errors import PySparkException
 
+    from bucketlog.spark_jobs.session import job_session
+
     parser = _parser(program)
     given = parser.parse_args(arguments)
     options = _pairs(parser, "option", given.option)
@@ -90,7 +92,7 @@ def main(arguments: Sequence[str], *, program: str) -> None:
             parse_folder(given.parquet, source=given.bucket)
         log = IngestedLog(given.bucket, topics, options)
         log.now(is_first=False, fail_on_data_loss=False)
-        spark = _session(given.cores, conf)
+        spark = job_session(cores=given.cores, name="bucketlog ingest", config=conf)
         report = ingest(
             spark,
             log,
@@ -141,16 +143,6 @@ def _pairs(parser: argparse.ArgumentParser, name: str, given: Sequence[str]) -> 
             parser.error(f"--{name} {key} is given twice")
         pairs[key] = value
     return pairs
-
-
-def _session(cores: int, conf: Mapping[str, str]) -> "SparkSession":
-    if is_submitted():
-        from pyspark.sql import SparkSession
-
-        return SparkSession.builder.appName("bucketlog ingest").getOrCreate()
-    from bucketlog.spark_jobs.session import local_session
-
-    return local_session(cores=cores, name="bucketlog ingest", config=conf)
 
 
 if __name__ == "__main__":

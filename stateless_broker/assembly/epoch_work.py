@@ -20,14 +20,8 @@ from bucketlog.stateless_broker.epochs.joining import JoinedEpoch, read_visible_
 from bucketlog.stateless_broker.epochs.sealing import OverdueLimits, OverdueWatch, Sealer
 from bucketlog.stateless_broker.fetch.feed import FedParts, ViewFeed
 from bucketlog.stateless_broker.health import BrokerPart, Lifetime
-from bucketlog.stateless_broker.produce.commit import (
-    CommitSettings,
-    CommitSteps,
-    Committer,
-    Writers,
-)
-from bucketlog.stateless_broker.produce.segment_writing import SegmentWriter
-from bucketlog.stateless_broker.produce.sequencer_retry import SequencerRetry
+from bucketlog.stateless_broker.produce.commit import CommitSettings, Committer, Writers
+from bucketlog.stateless_broker.produce.commit_steps import CommitSteps, UntilAnswered
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.log_cut import stalled_partitions
 
@@ -93,26 +87,22 @@ class EpochWork:
 
     def _make_committer(self) -> Committer:
         broker, settings = self._broker, self._broker.settings
-        sequencer = broker.cluster.sequencer
-        until_answered = SequencerRetry(
+        until_answered = UntilAnswered(
             self._health, self.end, longest_pause_ms=settings.put_retry_ms
         )
         return Committer(
             end=self.end,
             intake=broker.log.intake,
-            writers=Writers(self._joined.writer, self._register_writer, self._is_newest),
+            writers=Writers(
+                self._joined.writer, self._register_writer, self._is_newest, self._sealer
+            ),
             steps=CommitSteps(
-                sequencer=sequencer,
-                segment_writer=SegmentWriter(
-                    epoch=self.epoch,
-                    bucket=broker.storage.write_bucket,
-                    sequencer=sequencer,
-                    claims=self._claims,
-                    until_answered=until_answered,
-                    put_give_up_ms=settings.put_give_up_ms,
-                ),
-                sealer=self._sealer,
+                epoch=self.epoch,
+                bucket=broker.storage.write_bucket,
+                sequencer=broker.cluster.sequencer,
+                claims=self._claims,
                 until_answered=until_answered,
+                put_give_up_ms=settings.put_give_up_ms,
             ),
             topic_name=broker.log.view.topic_name,
             supervision=self._supervision,

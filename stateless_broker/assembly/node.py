@@ -40,8 +40,7 @@ from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
 from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.settings import BrokerSettings
-from bucketlog.stateless_broker.supervision import Supervision
-from bucketlog.stateless_broker.supervisor import Supervisor
+from bucketlog.stateless_broker.supervision import Supervision, Supervisor
 from bucketlog.tiered_storage.bucket import Bucket
 from bucketlog.tiered_storage.counting import CountingBucket
 from bucketlog.tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket

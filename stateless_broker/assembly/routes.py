@@ -110,12 +110,12 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
 
 
 def _produce_handler(broker: BrokerParts) -> ProduceHandler:
-    settings, membership, intake = broker.settings, broker.cluster.membership, broker.log.intake
+    settings, intake = broker.settings, broker.log.intake
     return ProduceHandler(
         view=broker.log.view,
         commit=intake.add,
         given_up=intake.given_up,
-        has_handed_over=lambda: membership.has_handed_over,
+        membership=broker.cluster.membership,
         limits=ProduceLimits(
             settings.batch_records_max,
             settings.produce_timeout_ms_max,
@@ -130,7 +130,6 @@ def _fetch_handler(
     broker: BrokerParts, groups: ConsumerGroups, tier_objects: TierObjects
 ) -> FetchHandler:
     settings, reader = broker.settings, broker.storage.reader
-    membership = broker.cluster.membership
     return FetchHandler(
         view=broker.log.view,
         reader=reader,
@@ -143,7 +142,7 @@ def _fetch_handler(
         ),
         watchers=broker.log.watchers,
         catch_up=groups.catch_up_for_certain,
-        has_handed_over=lambda: membership.has_handed_over,
+        membership=broker.cluster.membership,
         limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
     )
 

@@ -28,6 +28,7 @@ from bucketlog.stateless_broker.fetch.feed import Watchers
 from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.fetch.tier_reading import TierReader
+from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.dispatch import Request
 
 logger = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class FetchHandler:
         tier: TierReader,
         watchers: Watchers,
         catch_up: Callable[[], Awaitable[bool]],
-        has_handed_over: Callable[[], bool],
+        membership: Membership,
         limits: FetchLimits,
     ) -> None:
         self._view = view
@@ -72,7 +73,7 @@ class FetchHandler:
         self._tier = tier
         self._watchers = watchers
         self._catch_up = catch_up
-        self._has_handed_over = has_handed_over
+        self._membership = membership
         self._limits = limits
 
     async def __call__(self, request: Request, message: fetch.FetchRequest) -> list[Buffer]:
@@ -99,7 +100,7 @@ class FetchHandler:
         if partition is None or log is None:
             return _PlannedPartition(wanted, ErrorCode.unknown_topic_or_partition, None, None)
         error = ErrorCode.none
-        if self._has_handed_over():
+        if self._membership.has_handed_over:
             error = ErrorCode.not_leader_or_follower
         elif wanted.leader_epoch > LEADER_EPOCH:
             error = ErrorCode.unknown_leader_epoch

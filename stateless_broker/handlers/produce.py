@@ -36,9 +36,10 @@ from bucketlog.metadata.topic_configs import (
 )
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.connection import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.dispatch import Request, response_header
-from bucketlog.stateless_broker.produce.produce_buffer import BatchOutcome, PendingBatch
+from bucketlog.stateless_broker.produce.intake import BatchOutcome, PendingBatch
 
 ACKS_ALL = -1
 ACKS_ALLOWED = (ACKS_ALL, 0, 1)
@@ -153,7 +154,7 @@ class ProduceHandler:
         view: View,
         commit: Callable[[PendingBatch], None],
         given_up: Callable[[], None],
-        has_handed_over: Callable[[], bool],
+        membership: Membership,
         limits: ProduceLimits,
         topic_defaults: TopicDefaults,
         now_ms: WallClock,
@@ -161,7 +162,7 @@ class ProduceHandler:
         self._view = view
         self._commit = commit
         self._given_up = given_up
-        self._has_handed_over = has_handed_over
+        self._membership = membership
         self._limits = limits
         self._topic_defaults = topic_defaults
         self._now_ms = now_ms
@@ -219,7 +220,7 @@ class ProduceHandler:
                 -1,
                 "this version of bucketlog has no transactions yet",
             )
-        if self._has_handed_over():
+        if self._membership.has_handed_over:
             return BatchOutcome(ErrorCode.not_leader_or_follower, -1, "this broker stops")
         return None
 

@@ -30,7 +30,7 @@ from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
 from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
-from bucketlog.stateless_broker.supervisor import Supervisor
+from bucketlog.stateless_broker.supervision import Supervisor
 
 logger = logging.getLogger(__name__)
 

@@ -2,18 +2,17 @@
 
 Invariants (commit protocol, "Produce"): reservations of a chain are made one after another;
 several PUTs may be in flight; publishing is in chain order; a batch is acknowledged only when this
-broker's view shows it. A PUT is retried with the same bytes under the same key until the bucket
-answers; a refusal is settled by comparing. Where a PUT does not come to an end, or somebody else
-sealed the chain, the writer is given up: the bucket decides which of its segments count, and what
-is void goes into a new writer's chain, as if it had just come. Whatever says that the sequencer's
-state was lost ends the epoch (`EpochEnd`): nothing is settled here then any more, what is not known
-is handed over (`UnsettledWork`).
+broker's view shows it. Where a PUT does not come to an end, or somebody else sealed the chain, the
+writer is given up: the bucket decides which of its segments count, and what is void goes into a new
+writer's chain, as if it had just come. Whatever says that the sequencer's state was lost ends the
+epoch (`EpochEnd`): nothing is settled here then any more, what is not known is handed over
+(`UnsettledWork`). How a single step is taken and repeated is in `commit_steps`.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bucketlog.log_format.errors import (
     BucketlogError,
@@ -23,7 +22,6 @@ from bucketlog.log_format.errors import (
 )
 from bucketlog.log_format.model import SegmentId, TopicId, TopicIdPartition, WallClock, WriterId
 from bucketlog.metadata.facts import GroupFact
-from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import (
     BatchStatus,
     FactStatus,
@@ -33,14 +31,21 @@ from bucketlog.metadata.sequencer.requests import (
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.epochs.sealing import Sealer
 from bucketlog.stateless_broker.health import BrokerPart
-from bucketlog.stateless_broker.produce.batch_outcomes import holds_against_producers, refused
-from bucketlog.stateless_broker.produce.intake import Intake
-from bucketlog.stateless_broker.produce.own_chain import OwnChain
-from bucketlog.stateless_broker.produce.produce_buffer import PendingBatch, PendingFact
-from bucketlog.stateless_broker.produce.segment_assembly import AssembledSegment, Flush, assemble
-from bucketlog.stateless_broker.produce.segment_writing import SegmentWriter, WriterLostError
-from bucketlog.stateless_broker.produce.sequencer_retry import SequencerRetry
-from bucketlog.stateless_broker.produce.unsettled import UnsettledWork, acknowledge
+from bucketlog.stateless_broker.produce.commit_steps import (
+    AssembledSegment,
+    CommitSteps,
+    Flush,
+    WriterLostError,
+    assemble,
+)
+from bucketlog.stateless_broker.produce.intake import (
+    Intake,
+    PendingBatch,
+    PendingFact,
+    holds_against_producers,
+    refused,
+)
+from bucketlog.stateless_broker.produce.unsettled import UnsettledWork
 from bucketlog.stateless_broker.supervision import Supervision
 
 logger = logging.getLogger(__name__)
@@ -58,22 +63,45 @@ class CommitSettings:
 @dataclass(frozen=True, slots=True)
 class Writers:
     """The writers of one broker in one epoch: the `first`, and `register` for each that follows.
-    `is_newest` returns whether no later epoch is claimed."""
+    `is_newest` returns whether no later epoch is claimed; `sealer` closes the chain of a
+    writer that is given up."""
 
     first: WriterId
     register: Callable[[], Awaitable[WriterId]]
     is_newest: Callable[[], Awaitable[bool]]
-
-
-@dataclass(frozen=True, slots=True)
-class CommitSteps:
-    """What carries out the commit protocol: `sequencer` reserves, `segment_writer` writes and
-    publishes, `sealer` decides a chain that is given up; `until_answered` repeats calls."""
-
-    sequencer: Sequencer
-    segment_writer: SegmentWriter
     sealer: Sealer
-    until_answered: SequencerRetry
+
+
+@dataclass(slots=True)
+class OwnChain:
+    """The chain that this broker writes now: one writer, its segments in flight, how it came to
+    end. A lost chain stays lost; its successor begins only when the bucket has decided which of its
+    segments count."""
+
+    writer: WriterId
+    next_seq: int = 0
+    first_unpublished: int = 0
+    published: asyncio.Future[None] | None = None
+    """Of the segment begun last: set when it needs no more work, whatever came of it."""
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    lost: str | None = None
+    """Why the writer cannot go on: sealed by another broker, or given up here."""
+
+    def next_segment(self) -> SegmentId:
+        return SegmentId(self.writer, self.next_seq)
+
+    def begin(self) -> tuple[asyncio.Future[None] | None, asyncio.Future[None]]:
+        """A segment is reserved: the future of the one before it, and its own."""
+        before = self.published
+        self.published = asyncio.get_running_loop().create_future()
+        self.next_seq += 1
+        return before, self.published
+
+    async def abandon(self) -> None:
+        """End all that is in flight."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
 class Committer:
@@ -93,15 +121,12 @@ class Committer:
     ) -> None:
         self.buffer = intake.buffer
         self._end = end
-        self._epoch = end.epoch
         self._intake = intake
         self._register_writer = writers.register
         self._is_newest = writers.is_newest
         self._topic_name = topic_name
-        self._sequencer = steps.sequencer
-        self._segment_writer = steps.segment_writer
-        self._sealer = steps.sealer
-        self._until_answered = steps.until_answered
+        self._sealer = writers.sealer
+        self._steps = steps
         self._supervision = supervision
         self._health = supervision.health
         self._settings = settings
@@ -116,7 +141,6 @@ class Committer:
         """Held from taking a flush until its segment has begun or its batches are back."""
         self._awaited: dict[SegmentId, AssembledSegment] = {}
         self._idle = asyncio.Event()
-        self._flushes = 0
         intake.on_drop(self._note_idle)
 
     async def commit_fact(
@@ -147,7 +171,7 @@ class Committer:
         assembled = self._awaited.pop(segment, None)
         if assembled is None:
             return
-        acknowledge(assembled)
+        assembled.acknowledge()
         self._note_idle()
 
     def unsettled(self) -> UnsettledWork:
@@ -212,7 +236,7 @@ class Committer:
         segment = chain.next_segment()
         self._in_hand = flush
         try:
-            reservation = await self._reserve(flush, segment)
+            reservation = await self._steps.reserve(flush, segment)
             is_newest = not holds_against_producers(reservation) or await self._is_newest()
         except WriterFencedError as error:
             self._lose(chain, str(error))
@@ -253,19 +277,6 @@ class Committer:
         self.buffer.add_stamps(partition for partition, group in flush.groups if not group)
         self._in_hand = None
 
-    async def _reserve(self, flush: Flush, segment: SegmentId) -> Reservation:
-        """A lost answer is asked for again, with the same request id: never guessed."""
-        wanted = flush.wanted()
-        control = [fact.wanted for fact in flush.facts]
-        self._flushes += 1
-        request_id = str(self._flushes)
-        return await self._until_answered(
-            lambda: self._sequencer.reserve(
-                self._epoch, segment, request_id, partitions=wanted, facts=control
-            ),
-            BrokerPart.REDIS,
-        )
-
     def _settle_refused(self, flush: Flush, reservation: Reservation, *, is_newest: bool) -> bool:
         """Answer what was not accepted; put back what must be asked again. True if any."""
         again: list[PendingBatch] = []
@@ -292,11 +303,11 @@ class Committer:
         published: asyncio.Future[None],
     ) -> None:
         try:
-            await self._segment_writer.write(assembled)
+            await self._steps.write(assembled)
             if before is not None:
                 await asyncio.wait([before])
             if chain.lost is None and self._end.reason is None:
-                await self._segment_writer.publish(assembled)
+                await self._steps.publish(assembled)
                 chain.first_unpublished = assembled.index.segment.seq + 1
         except WriterLostError as error:
             self._lose(chain, str(error))
@@ -335,7 +346,7 @@ class Committer:
                 [batch.copy() for one in void for batch, _ in one.batches],
                 [fact for one in void for fact in one.facts],
             )
-        writer = await self._until_answered(self._register_writer, BrokerPart.BUCKET)
+        writer = await self._steps.until_answered(self._register_writer, BrokerPart.BUCKET)
         self._chain = OwnChain(writer)
         self.request_stamps(closed.stamps_wanted)
         self._chain_works.set()

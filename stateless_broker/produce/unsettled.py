@@ -12,11 +12,8 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.errors import SequencerError, SequencerLostError
 from bucketlog.log_format.model import SegmentId, WriterId
-from bucketlog.metadata.sequencer.requests import FactStatus
-from bucketlog.stateless_broker.produce.batch_outcomes import not_written
-from bucketlog.stateless_broker.produce.intake import Intake
-from bucketlog.stateless_broker.produce.produce_buffer import BatchOutcome, PendingFact
-from bucketlog.stateless_broker.produce.segment_assembly import AssembledSegment, Flush
+from bucketlog.stateless_broker.produce.commit_steps import AssembledSegment, Flush
+from bucketlog.stateless_broker.produce.intake import BatchOutcome, Intake, PendingFact
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Bucket, listed
 from bucketlog.tiered_storage.chains import read_chain
@@ -72,7 +69,7 @@ class UnsettledWork:
             if end is None:
                 _leave_open(assembled, "its epoch ended too long ago")
             elif seq < end:
-                acknowledge(assembled)
+                assembled.acknowledge()
             else:
                 void.append(assembled)
         facts = [fact for assembled in void for fact in assembled.facts]
@@ -95,7 +92,7 @@ class UnsettledWork:
         if self.in_hand is not None:
             for _, group in self.in_hand.groups:
                 for batch in group:
-                    batch.settle(not_written(reason))
+                    batch.settle(BatchOutcome.not_written(reason))
             for fact in self.in_hand.facts:
                 fact.fail(SequencerError(reason))
 
@@ -106,11 +103,3 @@ def _leave_open(assembled: AssembledSegment, reason: str) -> None:
         batch.settle(BatchOutcome(ErrorCode.request_timed_out, -1, reason))
     for fact in assembled.facts:
         fact.fail(SequencerError(reason))
-
-
-def acknowledge(assembled: AssembledSegment) -> None:
-    """The view shows the segment."""
-    for batch, base_offset in assembled.batches:
-        batch.settle(BatchOutcome(ErrorCode.none, base_offset))
-    for fact in assembled.facts:
-        fact.settle(FactStatus.OK)

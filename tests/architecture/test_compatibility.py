@@ -1,11 +1,9 @@
 """docs/compatibility.md's table has the APIs and versions that brokers serve, and no others."""
 
 import re
-from pathlib import Path
 
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS
-
-ROOT = Path(__file__).parents[2]
+from tests.models.repository import ROOT
 
 
 def test_the_table_is_what_brokers_serve() -> None:

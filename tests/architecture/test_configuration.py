@@ -2,9 +2,8 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.models.repository import ROOT
 
 
 def test_the_page_is_what_the_script_writes() -> None:

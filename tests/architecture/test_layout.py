@@ -1,14 +1,13 @@
 """Where files are, and that the picture of the rooms shows the layers that are checked."""
 
 import re
-import subprocess
 import tomllib
 from itertools import pairwise
-from pathlib import Path
 
 import grimp
 
-ROOT = Path(__file__).parents[2]
+from tests.models.repository import ROOMS, ROOT, listed_files
+
 KINDS = {
     *("architecture", "compat", "contract", "infra", "integration", "property", "spark", "unit"),
     *("models", "proofs", "rigs", "sample_project", "scenarios", "servers", "simulation"),
@@ -27,14 +26,7 @@ def loose(paths: list[str]) -> list[str]:
 
 
 def test_tests_have_no_loose_modules() -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    assert loose([path for path in listed if (ROOT / path).exists()]) == []
+    assert loose(listed_files("tests")) == []
 
 
 def test_a_loose_module_is_found() -> None:
@@ -49,6 +41,11 @@ def layers_of(container: str) -> list[set[str]]:
         if contract.get("containers") == [container]:
             return [set(re.findall(r"\w+", layer)) for layer in contract["layers"]]
     raise LookupError(container)
+
+
+def test_the_rooms_are_the_linked_folders_of_the_contract() -> None:
+    named: set[str] = set().union(*layers_of("bucketlog"))
+    assert set(ROOMS) == {name for name in named if (ROOT / name / "__init__.py").exists()}
 
 
 def pictures() -> list[str]:

@@ -2,9 +2,9 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.models.repository import ROOT
+
 CHECK = """
 from scripts.messages import TARGET, render
 

@@ -6,40 +6,18 @@ on a planted violation.
 
 import ast
 import re
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
-ROOT = Path(__file__).parents[2]
-PRODUCT = (
-    "bucketlog",
-    "consumers",
-    "log_format",
-    "log_reader",
-    "metadata",
-    "spark_jobs",
-    "stateless_broker",
-    "tiered_storage",
-)
+from tests.models.repository import PRODUCT, ROOT, listed_files
+
 MESSAGES = "log_format/wire/messages/"
 """Named as in Kafka's message schemas, where structures of two APIs may share a name. They may
 share it among themselves only."""
 GLOSSARY = ROOT / "docs/glossary.md"
 ROW = re.compile(r"\| (?P<word>[^|]+) \|(?P<cells>.*)\|$", re.MULTILINE)
 QUOTED = re.compile(r"`([^`]+)`")
-
-
-def product_paths() -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *PRODUCT],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    paths = (ROOT / path for path in listed)
-    return [str(path.relative_to(ROOT)) for path in paths if path.is_file()]
 
 
 def homonyms(sources: Mapping[str, str]) -> list[str]:
@@ -79,7 +57,7 @@ def homes(glossary: str) -> set[str]:
 
 
 def test_no_two_public_classes_share_a_name() -> None:
-    python = [path for path in product_paths() if path.endswith(".py")]
+    python = [path for path in listed_files(*PRODUCT) if path.endswith(".py")]
     found = homonyms({path: (ROOT / path).read_text() for path in python})
     assert not found, "\n".join(found)
 
@@ -101,7 +79,7 @@ def test_messages_may_share_names_among_themselves_only() -> None:
 
 
 def test_the_glossary_has_every_folder_and_no_other() -> None:
-    there = folders(product_paths())
+    there = folders(listed_files(*PRODUCT))
     listed = explained(GLOSSARY.read_text())
     assert there - listed == set(), "folders without a row in the glossary"
     assert listed - there == set(), "rows of folders that do not exist"

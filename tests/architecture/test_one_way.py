@@ -6,21 +6,11 @@ The rules are functions from sources to complaints, so that a test can show each
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.models.repository import PRODUCT, ROOT
+
 TOPIC_CONFIG_ROOMS = ("consumers", "metadata", "stateless_broker")
 READS_A_CONFIG = re.compile(r"\.configs(\.get\(|\[)|TOPIC_CONFIGS\[")
-PRODUCT = (
-    "bucketlog",
-    "consumers",
-    "log_format",
-    "log_reader",
-    "metadata",
-    "spark_jobs",
-    "stateless_broker",
-    "tiered_storage",
-)
 ROOT_ERROR = "BucketlogError"
 TREE_LINE = re.compile(r"^([│├└─ ]*)(\w+Error)\b", re.MULTILINE)
 INDENT = 4

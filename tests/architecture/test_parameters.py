@@ -2,11 +2,12 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-BROKER = Path(__file__).parents[2] / "stateless_broker"
+from tests.models.repository import ROOT
+
+BROKER = ROOT / "stateless_broker"
 MAX_PARAMETERS = 8
 
 

@@ -3,13 +3,13 @@
 import re
 import tomllib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[2]
+from tests.models.repository import ROOT
+
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 KINDS = [kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]]
 FRAGMENT = re.compile(rf"\+[a-z0-9-]+\.({'|'.join(KINDS)})\.md")

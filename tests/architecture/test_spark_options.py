@@ -1,12 +1,12 @@
 """docs/spark.md's table has the options that the source knows, no more and no fewer."""
 
 import re
-from pathlib import Path
 
 from bucketlog.log_reader.options import KNOWN, parse_options
 from bucketlog.tiered_storage.backends.location import S3Options
+from tests.models.repository import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+PAGE = ROOT / "docs" / "spark.md"
 
 
 def documented(text: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ offender as well.
 import ast
 import io
 import re
-import subprocess
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -16,7 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.models.repository import ROOMS, ROOT, listed_files
+
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 70
 MAX_FOLDERS = 3
@@ -43,7 +43,7 @@ CLOCKS = frozenset(
         *("time.thread_time", "loop.time", "datetime.now", "datetime.datetime.now"),
     }
 )
-SUPERVISOR = "stateless_broker/supervisor.py"
+SUPERVISOR = "stateless_broker/supervision.py"
 LAZY_FACE = (
     "bucketlog/cli/",
     "bucketlog/demo",
@@ -51,15 +51,6 @@ LAZY_FACE = (
     "bucketlog/replaying/",
     "bucketlog/testing/",
     "bucketlog/__init__.py",
-)
-ROOMS = (
-    "consumers",
-    "log_format",
-    "log_reader",
-    "metadata",
-    "spark_jobs",
-    "stateless_broker",
-    "tiered_storage",
 )
 BEHIND_THE_FACE = tuple(f"bucketlog.{room}" for room in ROOMS if room != "log_format")
 REASONLESS = re.compile(r"#\s*(noqa:?\s*([A-Z]+\d+(,\s*)?)*|type:\s*ignore\s*(\[[\w, -]*\])?)\W*$")
@@ -302,16 +293,11 @@ RULES: tuple[Rule, ...] = (
 
 @cache
 def sources() -> list[Source]:
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
     kinds = (".py", ".lua", ".sh", ".md", ".toml", ".txt", ".yaml", ".yml", ".tf", ".json")
-    paths = [path for path in listed if path.endswith(kinds) or path in {"Makefile", ".ci/run"}]
-    return [Source(path, (ROOT / path).read_text()) for path in paths if (ROOT / path).exists()]
+    paths = [
+        path for path in listed_files() if path.endswith(kinds) or path in {"Makefile", ".ci/run"}
+    ]
+    return [Source(path, (ROOT / path).read_text()) for path in paths]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)

@@ -15,14 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.test_dev import READY, address_in, told_until
+from tests.models.repository import ROOMS, ROOT
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import COMMAND
 
-ROOT = Path(__file__).parents[2]
-FOREIGN = (
-    *("consumers", "log_format", "log_reader", "metadata", "spark_jobs"),
-    *("stateless_broker", "tiered_storage"),
-)
 PLUGIN_TEST = """
 import bucketlog
 
@@ -44,7 +40,7 @@ def project(tmp_path: Path) -> Path:
     """A project that owns packages of all these names. Only `metadata` may be imported, by it."""
     folder = tmp_path / "project"
     folder.mkdir()
-    for name in FOREIGN:
+    for name in ROOMS:
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("raise RuntimeError('not ours')\n")
     (folder / "metadata" / "__init__.py").write_text("OWNER = 'the project'\n")

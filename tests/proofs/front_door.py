@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.models.repository import ROOMS, ROOT
 from tests.proofs.shortfall import Figures, ShortfallError
 
-ROOT = Path(__file__).parents[2]
-FOREIGN = ("consumers", "metadata", "spark_jobs", "stateless_broker", "tiered_storage")
 ROUNDS_EACH = 5
 BUSY_PROCESSES = 8
 SPIN = "while True: pass"
@@ -49,7 +48,7 @@ def prove_front_door(short: bool) -> Figures:
 
 def clone_among_strangers(folder: Path) -> Path:
     """A clone of the newest commit, in a folder whose packages must never be imported."""
-    for name in FOREIGN:
+    for name in ROOMS:
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("raise RuntimeError('not ours')\n")
     (folder / "tmp").mkdir()

@@ -4,7 +4,7 @@ import pytest
 from redis.exceptions import RedisError
 
 from bucketlog.log_format.errors import BucketlogError
-from bucketlog.metadata.sequencer import script_runner
+from bucketlog.metadata.sequencer import redis_server
 from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
 from tests.property.sequencer_walk import Walk
 from tests.servers.sequencing import Sequencing
@@ -162,7 +162,7 @@ async def test_a_broken_rule_is_found(
     good, bad = BROKEN[rule]
     assert {script_text(verb).count(good) for verb in WALKED} in ({0, 1}, {1})
     monkeypatch.setattr(
-        script_runner, "script_text", lambda verb: script_text(verb).replace(good, bad)
+        redis_server, "script_text", lambda verb: script_text(verb).replace(good, bad)
     )
     for seed in range(SEEDS_TO_FIND):
         sequencing = Sequencing(redis_url)

@@ -28,7 +28,7 @@ from bucketlog.log_format.model import TopicIdPartition, WriterId
 from bucketlog.metadata.facts import Fact, OffsetRow, TopicCreated
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedGroupEntry
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.supervisor import Supervisor
+from bucketlog.stateless_broker.supervision import Supervisor
 from tests.models.groups import asks
 from tests.models.indexes import segment
 from tests.rigs.broker_rig import until

@@ -18,6 +18,8 @@ from bucketlog.log_format.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from bucketlog.metadata.facts import Fact, TopicCreated
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import BrokerAddress
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.fetch.feed import Watchers
 from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
@@ -29,6 +31,7 @@ from bucketlog.stateless_broker.fetch.tier_times import TierTimes
 from bucketlog.stateless_broker.handlers.fetch import FetchHandler, FetchLimits
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
 from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
 from bucketlog.tiered_storage import keys
@@ -95,7 +98,7 @@ class TieredLog:
             tier=self.tier,
             watchers=Watchers(),
             catch_up=_caught_up,
-            has_handed_over=lambda: False,
+            membership=_alone(),
             limits=FetchLimits(bytes_max, 60_000),
         )
         self._list_offsets = ListOffsetsHandler(
@@ -235,3 +238,17 @@ class Around(CountingBucket):
 
 async def _caught_up() -> bool:
     return True
+
+
+def _alone() -> Membership:
+    """Of a broker that has not handed over; nothing else is asked of it."""
+    return Membership(
+        sequencer=cast(Sequencer, None),
+        cluster_id="",
+        incarnation="",
+        node_id=None,
+        address=BrokerAddress("127.0.0.1", 0, ""),
+        session_timeout_ms=0,
+        role_timeout_ms=0,
+        health=Health(),
+    )

@@ -105,7 +105,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "compare": one(
         "a refused PUT is ours only if the bytes are",
-        "bucketlog.stateless_broker.produce.segment_writing:SegmentWriter.write",
+        "bucketlog.stateless_broker.produce.commit_steps:CommitSteps.write",
         'if body.data != b"".join(assembled.parts):',
         "if False:",
     ),

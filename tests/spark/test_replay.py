@@ -185,7 +185,7 @@ def test_help_names_what_is_needed() -> None:
 def test_a_wrong_path_is_refused_before_spark_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(replay, "_session", lambda cores: pytest.fail("Spark was started"))
+    monkeypatch.setattr(replay, "job_session", lambda **_: pytest.fail("Spark was started"))
     nowhere = f"file://{tmp_path}/nowhere"
     with pytest.raises(SystemExit) as ended:
         replay.main(

@@ -21,7 +21,7 @@ from bucketlog.log_format.wire.messages.metadata import METADATA, MetadataReques
 from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
 from bucketlog.stateless_broker.network.dispatch import Api, Dispatcher, Request, Routes
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from bucketlog.stateless_broker.supervisor import Supervisor
+from bucketlog.stateless_broker.supervision import Supervisor
 from tests.models.frames import Corpus, frames
 from tests.rigs.wire_client import decode_response, encode_request
 

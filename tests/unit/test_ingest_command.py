@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.spark_jobs import session
 from bucketlog.spark_jobs.ingest import __main__ as command
 from bucketlog.spark_jobs.ingest.parquet import parse_folder
 from bucketlog.spark_jobs.ingest.spark_failure import in_a_line
@@ -98,10 +99,10 @@ def test_what_is_wrong_is_said_before_spark_starts(
     log.create_topic("orders")
     log.flush()
 
-    def no_spark(*given: object) -> None:
+    def no_spark(**given: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(command, "_session", no_spark)
+    monkeypatch.setattr(session, "job_session", no_spark)
     given = ["--bucket", f"file://{tmp_path}", "--topics", "orders", "--schema", "id string"]
     with pytest.raises(SystemExit) as ended:
         command.main(
@@ -134,10 +135,10 @@ def test_a_spark_that_fails_is_one_line(
     log.create_topic("orders")
     log.flush()
 
-    def fails(*given: object) -> None:
+    def fails(**given: object) -> None:
         raise AnalysisException(NO_CATALOG)
 
-    monkeypatch.setattr(command, "_session", fails)
+    monkeypatch.setattr(session, "job_session", fails)
     given = ["--bucket", f"file://{tmp_path}", "--topics", "orders", "--schema", "id string"]
     with pytest.raises(SystemExit) as ended:
         command.main([*given, "--iceberg", "nope.db.t"], program="bucketlog spark ingest")

@@ -13,9 +13,9 @@ from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.metadata.sequencer.redis_primary import (
     Address,
     ClusterLocator,
-    PrimaryPool,
     SentinelLocator,
 )
+from bucketlog.metadata.sequencer.redis_server import PrimaryPool
 from bucketlog.metadata.sequencer.redis_url import connect_redis
 
 A, B, C = Address("a", 1), Address("b", 2), Address("c", 3)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bucketlog.metadata.sequencer.server_clock import ServerClock
+from bucketlog.metadata.sequencer.redis_server import ServerClock
 
 
 class Server:

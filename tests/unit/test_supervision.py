@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bucketlog.stateless_broker.supervisor import Supervisor
+from bucketlog.stateless_broker.supervision import Supervisor
 from tests.rigs.patience import PATIENCE_S
 
 

@@ -1,4 +1,4 @@
-"""The produce buffer: order, sizes, what is put back, what was given up, and waking its reader."""
+"""The intake's buffer: order, sizes, what is put back, what was given up, and waking its reader."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import TopicId, TopicIdPartition
 from bucketlog.metadata.facts import TopicCreated, encode_fact
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedTopicChange
-from bucketlog.stateless_broker.produce.produce_buffer import (
+from bucketlog.stateless_broker.produce.intake import (
     BatchOutcome,
     PendingBatch,
     PendingFact,

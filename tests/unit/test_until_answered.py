@@ -14,7 +14,8 @@ from bucketlog.log_format.errors import (
 )
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.produce.sequencer_retry import SequencerRetry
+from bucketlog.stateless_broker.produce.commit_steps import UntilAnswered
+from tests.rigs.patience import eventually_async
 
 
 class Call:
@@ -41,9 +42,7 @@ def health() -> Health:
 
 async def test_an_answer_is_returned(health: Health) -> None:
     call = Call(health, [])
-    assert (
-        await SequencerRetry(health, EpochEnd(1), longest_pause_ms=1)(call, BrokerPart.REDIS) == 7
-    )
+    assert await UntilAnswered(health, EpochEnd(1), longest_pause_ms=1)(call, BrokerPart.REDIS) == 7
     assert call.reports == [{}]
     assert health.ready
 
@@ -61,9 +60,7 @@ async def test_what_may_be_repeated_is_and_is_told_meanwhile(
     health: Health, error: Exception
 ) -> None:
     call = Call(health, [error, error])
-    assert (
-        await SequencerRetry(health, EpochEnd(1), longest_pause_ms=1)(call, BrokerPart.REDIS) == 7
-    )
+    assert await UntilAnswered(health, EpochEnd(1), longest_pause_ms=1)(call, BrokerPart.REDIS) == 7
     assert call.reports == [{}, {"redis": str(error)}, {"redis": str(error)}]
     assert health.ready
 
@@ -76,7 +73,7 @@ async def test_what_may_be_repeated_is_and_is_told_meanwhile(
 async def test_what_no_repetition_helps_against_is_raised(health: Health, error: Exception) -> None:
     call = Call(health, [error])
     with pytest.raises(type(error)):
-        await SequencerRetry(health, EpochEnd(1), longest_pause_ms=1)(call, BrokerPart.REDIS)
+        await UntilAnswered(health, EpochEnd(1), longest_pause_ms=1)(call, BrokerPart.REDIS)
     assert len(call.reports) == 1
 
 
@@ -85,8 +82,23 @@ async def test_it_ends_with_the_epoch(health: Health) -> None:
     end = EpochEnd(1)
     end.end("the test says so")
     with pytest.raises(SequencerLostError, match="the test says so"):
-        await SequencerRetry(health, end, longest_pause_ms=1)(call, BrokerPart.BUCKET)
+        await UntilAnswered(health, end, longest_pause_ms=1)(call, BrokerPart.BUCKET)
     assert len(call.reports) == 1
+
+
+async def test_what_another_call_found_out_is_recovered_by_whichever_is_answered(
+    health: Health,
+) -> None:
+    until_answered = UntilAnswered(health, EpochEnd(1), longest_pause_ms=1)
+    given_up = asyncio.create_task(
+        until_answered(Call(health, [BucketUnavailableError("away")] * 1000), BrokerPart.BUCKET)
+    )
+    await eventually_async(lambda: not health.ready)
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    assert health.degraded == {BrokerPart.BUCKET}
+    assert await until_answered(Call(health, []), BrokerPart.BUCKET) == 7
+    assert health.ready
 
 
 async def test_the_pauses_double_up_to_the_longest(
@@ -99,5 +111,5 @@ async def test_the_pauses_double_up_to_the_longest(
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     call = Call(health, [BucketUnavailableError("away")] * 5)
-    await SequencerRetry(health, EpochEnd(1), longest_pause_ms=100)(call, BrokerPart.BUCKET)
+    await UntilAnswered(health, EpochEnd(1), longest_pause_ms=100)(call, BrokerPart.BUCKET)
     assert pauses == [0.02, 0.04, 0.08, 0.1, 0.1]

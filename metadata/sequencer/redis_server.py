@@ -1,15 +1,21 @@
-"""How the sequencer's scripts are run on Redis, and what Redis' errors mean.
+"""The sequencer's Redis: connections to its primary, its clock, its scripts, what its errors mean.
 
-Invariant: an error that leaves the state as it was is `SequencerUnavailableError`, and the call may
-be made again; one that may have left half of a script's writes is `SequencerLostError`.
+Invariants: a new connection goes to the server that is the primary when it is asked for; a
+connection to a server that was left is never used again. An error that leaves the state as it was
+is `SequencerUnavailableError`, and the call may be made again; one that may have left half of a
+script's writes is `SequencerLostError`.
 """
 
+import asyncio
 import hashlib
-from collections.abc import Awaitable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import ormsgpack
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import AbstractConnection, Connection
 from redis.exceptions import (
     AskError,
     AuthenticationError,
@@ -34,10 +40,12 @@ from bucketlog.log_format.errors import (
     WriterFencedError,
 )
 from bucketlog.metadata.sequencer.redis_keys import KEYS, key_prefix
-from bucketlog.metadata.sequencer.redis_primary import PrimaryPool
+from bucketlog.metadata.sequencer.redis_primary import Address, Locator
 from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 HALF_WAY = ("user_script:", "WRONGTYPE")
 """How the message of a script begins that ended in an error of its own: it may have written half,
@@ -55,6 +63,107 @@ and another one will. (One that loads its data is out of reach for redis-py.)"""
 CLOSED_TRANSPORT = "the handler is closed"
 """How uvloop says that a connection was lost before it was written to: nothing was sent."""
 LOST_REMEDY = "brokers begin a new epoch from the bucket by themselves"
+
+
+class PrimaryPool(BlockingConnectionPool):
+    """Connections to the primary; `locator` says where it is, None: where the URL says."""
+
+    def __init__(self, *, locator: Locator | None = None, **values: Any) -> None:
+        super().__init__(**values)
+        self._locator = locator
+        self._key = ""
+        self._primary: Address | None = None
+        self._term = 0
+        """One more each time that a server is left."""
+        self._terms: WeakKeyDictionary[AbstractConnection, int] = WeakKeyDictionary()
+        self._looking: asyncio.Task[Address] | None = None
+
+    def serve(self, key: str) -> None:
+        """From now on it is the primary of this key that is wanted."""
+        self._key = key
+
+    def leave(self) -> None:
+        """The server is not the primary: nobody uses its connections any more."""
+        self._term += 1
+
+    async def ensure_connection(self, connection: AbstractConnection) -> None:
+        if connection.is_connected and self._terms.get(connection) != self._term:
+            await connection.disconnect(nowait=True)
+        if not connection.is_connected:
+            if self._locator is not None:
+                primary = await self._look()
+                cast(Connection, connection).host, cast(Connection, connection).port = primary
+            self._terms[connection] = self._term
+        await super().ensure_connection(connection)
+
+    async def _look(self) -> Address:
+        """All who want to know at the same time share one look."""
+        if self._looking is None:
+            assert self._locator is not None
+            self._looking = asyncio.ensure_future(self._locator.locate(self._key))
+            self._looking.add_done_callback(self._looked)
+        found = await asyncio.shield(self._looking)
+        if found != self._primary:
+            logger.info("the sequencer's Redis is %s", found)
+            self._primary = found
+            self.leave()
+        return found
+
+    def _looked(self, look: "asyncio.Task[Address]") -> None:
+        self._looking = None
+        if not look.cancelled():
+            look.exception()  # whoever asked may be gone
+
+    async def follow(self, interval_ms: int) -> None:
+        """Look again and again: a server that was demoted may answer on and on."""
+        while self._locator is not None:
+            await asyncio.sleep(interval_ms / 1000)
+            try:
+                await self._look()
+            except (RedisError, OSError, TimeoutError):  # calls tell, if they fail too
+                continue
+
+    async def aclose(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+        await super().aclose()
+        if self._locator is not None:
+            await self._locator.aclose()
+
+
+class ServerClock:
+    """Redis' time of day, for the ages that its scripts compare: what the server said last, and
+    what has passed since by the event loop's time.
+
+    Scripts are given the time: the same call does the same whenever it is carried out. Brokers' own
+    clocks will not do, since ages of several brokers' doings are compared, and one clock may be
+    wrong.
+
+    Invariant: it is behind the server by what an answer takes on its way, and by no more than the
+    two clocks drift apart until it is asked again; never ahead by more than that drift. Who asks
+    whether another one is silent asks the server first, as whoever says that it lives.
+
+    `ask` returns the server's seconds and microseconds (the command TIME).
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[tuple[int, int]]]) -> None:
+        self._ask = ask
+        self._told: tuple[float, float] | None = None
+        """Milliseconds, and the loop's time at which they were known."""
+
+    async def asked_ms(self) -> int:
+        """Raises the errors of `ask`."""
+        seconds, micros = await self._ask()
+        told_ms = seconds * 1000 + micros / 1000
+        self._told = told_ms, asyncio.get_running_loop().time()
+        return int(told_ms)
+
+    async def now_ms(self) -> int:
+        """The server is asked where it never was."""
+        if self._told is None:
+            return await self.asked_ms()
+        told_ms, at = self._told
+        return int(told_ms + (asyncio.get_running_loop().time() - at) * 1000)
 
 
 class ScriptRunner:

@@ -16,13 +16,13 @@ from bucketlog.metadata.sequencer.requests import (
     WantedBatch,
     WantedTopicChange,
 )
-from bucketlog.stateless_broker.produce.produce_buffer import (
+from bucketlog.stateless_broker.produce.commit_steps import Flush, assemble
+from bucketlog.stateless_broker.produce.intake import (
     BatchOutcome,
     FlushInput,
     PendingBatch,
     PendingFact,
 )
-from bucketlog.stateless_broker.produce.segment_assembly import Flush, assemble
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.segment import decode_footer
 from tests.rigs.wire_client import build_batch

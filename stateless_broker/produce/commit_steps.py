@@ -1,0 +1,295 @@
+"""What commits a flush, step by step: reserve, assemble, write, publish, acknowledge.
+
+Assembling is pure: batches are sorted by (topic id, partition) and stay in arrival order within
+one; only offsets (and nothing a CRC covers) are written into them, in place.
+
+Invariants: nothing is guessed of a lost answer. A reservation is asked for again with the same
+request id. A PUT is retried with the same bytes under the same key, and a refusal is settled by
+comparing, since it may be our own first try. A publication comes after a look at the claims.
+While there is no answer, `/readyz` names what does not answer.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeVar
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.batch import stamp_base_offset
+from bucketlog.log_format.errors import (
+    BucketError,
+    SequencerLostError,
+    SequencerUnavailableError,
+)
+from bucketlog.log_format.model import (
+    Buffer,
+    PartitionIndex,
+    SegmentId,
+    SegmentIndex,
+    TopicId,
+    TopicIdPartition,
+)
+from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import (
+    BatchStatus,
+    FactStatus,
+    PublishStatus,
+    Reservation,
+    WantedBatch,
+    WantedPartition,
+)
+from bucketlog.stateless_broker.epochs.claim_watch import ClaimWatch
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.produce.intake import (
+    BatchOutcome,
+    FlushInput,
+    PendingBatch,
+    PendingFact,
+)
+from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Bucket
+from bucketlog.tiered_storage.segment import (
+    HEADER,
+    batch_row,
+    body_crc32c,
+    decode_seal,
+    encode_footer,
+    is_seal,
+)
+
+T = TypeVar("T")
+
+FIRST_PAUSE_MS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """What goes into one reservation, in the order of its answers. A group without batches asks
+    for a stamp alone; `topic_names` has its topic's."""
+
+    groups: list[tuple[TopicIdPartition, list[PendingBatch]]]
+    facts: list[PendingFact]
+    topic_names: Mapping[TopicId, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, taken: FlushInput, topic_name: Callable[[TopicId], str | None]) -> "Flush":
+        """`topic_name` answers None for a topic that is gone: nobody reads its partitions."""
+        groups: dict[TopicIdPartition, list[PendingBatch]] = {}
+        for batch in taken.batches:
+            groups.setdefault(batch.partition, []).append(batch)
+        names: dict[TopicId, str] = {}
+        for partition in taken.stamps:
+            name = topic_name(partition.topic_id)
+            if name is not None:
+                names[partition.topic_id] = name
+                groups.setdefault(partition, [])
+        return cls(sorted(groups.items()), taken.facts, names)
+
+    @property
+    def size(self) -> int:
+        """Batches and facts."""
+        return sum(len(group) for _, group in self.groups) + len(self.facts)
+
+    def wanted(self) -> list[WantedPartition]:
+        return [
+            WantedPartition(
+                batches[0].topic_name if batches else self.topic_names[partition.topic_id],
+                partition.topic_id,
+                partition.partition,
+                [_wanted(batch) for batch in batches],
+            )
+            for partition, batches in self.groups
+        ]
+
+
+def _wanted(batch: PendingBatch) -> WantedBatch:
+    header = batch.header
+    if header.producer_id < 0:
+        return WantedBatch(header.record_count, "", -1, -1)
+    return WantedBatch(
+        header.record_count,
+        str(header.producer_id),
+        header.producer_epoch,
+        header.base_sequence,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledSegment:
+    """A segment ready to be written. `parts` borrow the batches' frames."""
+
+    index: SegmentIndex
+    parts: list[Buffer]
+    footer: bytes
+    batches: list[tuple[PendingBatch, int]]
+    """Accepted batches with their base offsets."""
+    facts: list[PendingFact]
+
+    def acknowledge(self) -> None:
+        """The view shows the segment."""
+        for batch, base_offset in self.batches:
+            batch.settle(BatchOutcome(ErrorCode.none, base_offset))
+        for fact in self.facts:
+            fact.settle(FactStatus.OK)
+
+
+def assemble(
+    flush: Flush, reservation: Reservation, segment: SegmentId, *, created_ms: int
+) -> AssembledSegment:
+    """Stamp what was accepted and lay it out. `reservation.ticket` is set."""
+    if reservation.ticket is None:
+        raise ValueError("nothing was reserved")
+    parts: list[Buffer] = [HEADER]
+    position = len(HEADER)
+    partitions = []
+    accepted: list[tuple[PendingBatch, int]] = []
+    for (partition, batches), answers, stamp in zip(
+        flush.groups, reservation.batches, reservation.hw_stamps, strict=True
+    ):
+        rows = []
+        stamp_alone = not batches and stamp >= 0
+        for batch, answer in zip(batches, answers, strict=True):
+            if answer.status is not BatchStatus.OK:
+                continue
+            stamp_base_offset(batch.data, answer.base_offset)
+            size = len(batch.data)
+            rows.append(batch_row(batch.header, answer.base_offset, position, size))
+            parts.append(batch.data)
+            position += size
+            accepted.append((batch, answer.base_offset))
+        if rows or stamp_alone:
+            partitions.append(PartitionIndex(partition, stamp, tuple(rows)))
+    facts = [
+        fact
+        for fact, status in zip(flush.facts, reservation.fact_statuses, strict=True)
+        if status is FactStatus.OK
+    ]
+    index = SegmentIndex(
+        segment=segment,
+        ticket=reservation.ticket,
+        low_ticket=reservation.low_ticket,
+        created_ms=created_ms,
+        partitions=tuple(partitions),
+        facts=tuple(pending.entry for pending in facts),
+    )
+    footer = encode_footer(index)
+    parts.append(footer)
+    return AssembledSegment(index, parts, footer, accepted, facts)
+
+
+class WriterLostError(Exception):
+    """This writer cannot go on: its chain is sealed, or its PUT does not come to an end."""
+
+
+class UntilAnswered:
+    """Repeats a call that may be repeated until there is an answer, whatever it is."""
+
+    def __init__(self, health: Health, end: EpochEnd, *, longest_pause_ms: int) -> None:
+        self._health = health
+        self._end = end
+        self._backoff = Backoff(FIRST_PAUSE_MS, longest_pause_ms)
+        self._silent: set[BrokerPart] = set()
+        """What did not answer the last call."""
+
+    async def __call__(self, call: Callable[[], Awaitable[T]], part: BrokerPart) -> T:
+        """Raises `SequencerLostError` once the epoch is over; and what no repetition helps
+        against."""
+        failures = 0
+        while True:
+            try:
+                answer = await call()
+            except (SequencerUnavailableError, BucketError) as error:
+                self._silent.add(part)
+                self._health.degrade(part, str(error))
+                self._end.check()
+                await asyncio.sleep(self._backoff.pause_s(failures))
+                failures += 1
+            else:
+                if part in self._silent:
+                    self._silent.remove(part)
+                    self._health.recover(part)
+                return answer
+
+
+class CommitSteps:
+    """Of the segments of `epoch`. `put_give_up_ms` bounds a PUT with all its tries."""
+
+    def __init__(
+        self,
+        *,
+        epoch: int,
+        bucket: Bucket,
+        sequencer: Sequencer,
+        claims: ClaimWatch,
+        until_answered: UntilAnswered,
+        put_give_up_ms: int,
+    ) -> None:
+        self._epoch = epoch
+        self._bucket = bucket
+        self._sequencer = sequencer
+        self._claims = claims
+        self.until_answered = until_answered
+        self._put_give_up_ms = put_give_up_ms
+        self._reservations = 0
+
+    async def reserve(self, flush: Flush, segment: SegmentId) -> Reservation:
+        """Raises `WriterFencedError`, `SequencerError`."""
+        wanted = flush.wanted()
+        control = [fact.wanted for fact in flush.facts]
+        self._reservations += 1
+        request_id = str(self._reservations)
+        return await self.until_answered(
+            lambda: self._sequencer.reserve(
+                self._epoch, segment, request_id, partitions=wanted, facts=control
+            ),
+            BrokerPart.REDIS,
+        )
+
+    async def write(self, assembled: AssembledSegment) -> None:
+        """Returns when the object is in the bucket. Raises `WriterLostError`, `SequencerError`, and
+        `CorruptObjectError`."""
+        key = keys.segment(assembled.index.segment)
+        crc32c = body_crc32c(assembled.parts)
+        try:
+            async with asyncio.timeout(self._put_give_up_ms / 1000):
+                created = await self.until_answered(
+                    lambda: self._bucket.create(key, assembled.parts, crc32c=crc32c),
+                    BrokerPart.BUCKET,
+                )
+                if created:
+                    return
+                body = await self.until_answered(lambda: self._bucket.get(key), BrokerPart.BUCKET)
+        except TimeoutError:
+            raise WriterLostError(
+                f"the PUT of {key} did not end in {self._put_give_up_ms} ms"
+            ) from None
+        if body.data != b"".join(assembled.parts):
+            self._refused(key, body.data)
+
+    def _refused(self, key: str, there: Buffer) -> NoReturn:
+        """A seal of this epoch ends the writer, anything else that nobody knows of the epoch."""
+        if not is_seal(len(there)):
+            raise SequencerLostError(f"an unknown object stands at {key}")
+        sealed_by = decode_seal(key, there).sealed_by_epoch
+        if sealed_by > self._epoch:
+            raise SequencerLostError(f"epoch {sealed_by} has sealed this broker's writer at {key}")
+        raise WriterLostError(f"another broker sealed it at {key}")
+
+    async def publish(self, assembled: AssembledSegment) -> None:
+        """Raises `WriterLostError`, `SequencerError`."""
+        segment = assembled.index.segment
+        await self.until_answered(self._claims.check, BrokerPart.BUCKET)
+        answer = await self.until_answered(
+            lambda: self._sequencer.publish(
+                self._epoch,
+                segment,
+                footer=assembled.footer,
+                object_size_bytes=sum(len(part) for part in assembled.parts),
+            ),
+            BrokerPart.REDIS,
+        )
+        if answer.status is PublishStatus.VOID:
+            raise WriterLostError(f"segment {segment.seq} was voided")

@@ -1,0 +1,183 @@
+"""The modules that a produced batch crosses, from the bytes of the socket to the acknowledgement.
+
+A module is crossed when one of its functions is called for the request. Three rules say which calls
+are made for the request; all others are counted apart:
+
+- A task that had begun before the request came works for all requests, and is counted apart: the
+  view's feed, the heartbeat, the watches. The commit path's own loop is counted with the request.
+- What the view's feed calls from `Committer.became_visible` on is the acknowledgement: it is
+  counted with the request.
+- What is beneath the bucket's outermost decorator is the store. It differs by configuration, and is
+  counted apart.
+"""
+
+import asyncio
+import re
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.stateless_broker.network.listener import Listener
+from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.produce.commit import Committer
+from bucketlog.tiered_storage.counting import CountingBucket
+from tests.models.repository import PRODUCT, ROOT
+from tests.rigs.broker_rig import Rig, produce, until
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.wire_client import build_batch, decode_response, encode_request
+
+MODULES_MAX = 20
+OF_THE_REQUEST = {Committer.run.__code__, Committer.became_visible.__code__}
+DOOR_OF_THE_STORE = CountingBucket.create.__code__
+THREADS_OF_THE_STORE = "bucket"
+VERSION, CORRELATION_ID = 9, 7
+_LENGTH = struct.Struct(">i")
+
+
+class CrossedModules:
+    """Modules of the product, each with what was called in it, in the order of the first calls:
+    `own` for the request, `apart` beside it."""
+
+    def __init__(self) -> None:
+        self.own: dict[str, set[str]] = {}
+        self.apart: dict[str, set[str]] = {}
+        self._others: set[asyncio.Task[Any]] = set()
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """What is called within the block, by the event loop and by threads that begin in it."""
+        self._others = asyncio.all_tasks() - {asyncio.current_task()}
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, arg: object) -> None:
+        if event == "call" and (module := _module_of(frame.f_code)) is not None:
+            found = self.own if self._is_own(frame) else self.apart
+            found.setdefault(module, set()).add(frame.f_code.co_qualname)
+
+    def _is_own(self, frame: FrameType) -> bool:
+        callers = set(_callers_of(frame))
+        if DOOR_OF_THE_STORE in callers:
+            return False
+        if OF_THE_REQUEST & {frame.f_code, *callers}:
+            return True
+        try:
+            return asyncio.current_task() not in self._others
+        except RuntimeError:  # in a thread, where no event loop runs
+            return not threading.current_thread().name.startswith(THREADS_OF_THE_STORE)
+
+    def report(self) -> str:
+        lines = []
+        for title, found in (("of the request", self.own), ("apart", self.apart)):
+            lines.append(f"{title}: {len(found)}")
+            lines += [
+                f"  {module}: {', '.join(sorted(called))}" for module, called in found.items()
+            ]
+        return "\n".join(lines)
+
+
+def _module_of(code: CodeType) -> str | None:
+    """Its path in the repository; None for what is not the product's."""
+    path = Path(code.co_filename).resolve()
+    if not path.is_relative_to(ROOT):
+        return None
+    inside = path.relative_to(ROOT)
+    return inside.as_posix() if inside.parts[0] in PRODUCT else None
+
+
+def _callers_of(frame: FrameType) -> Iterator[CodeType]:
+    """Within the same task, or callback of the event loop."""
+    caller = frame.f_back
+    while caller is not None:
+        yield caller.f_code
+        caller = caller.f_back
+
+
+def _request() -> bytes:
+    rows = [{"index": 0, "records": build_batch([(None, b"value")])}]
+    values = {
+        "acks": -1,
+        "timeout": 20_000,
+        "topic_data": [{"name": "t", "partition_data": rows}],
+    }
+    payload = encode_request(ApiKey.PRODUCE, VERSION, CORRELATION_ID, values)
+    return _LENGTH.pack(len(payload)) + payload
+
+
+@pytest.fixture
+async def crossed(rig: Rig) -> CrossedModules:
+    """By one produce through a socket, on a broker that has served another one before."""
+    before = asyncio.all_tasks()
+    await produce(rig, b"warm")
+    await until(lambda: asyncio.all_tasks() <= before)  # its publication is answered, too
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # of new threads
+    listener = Listener(
+        settings=rig.settings,
+        handler=rig.node.dispatcher.handle,
+        budget=rig.budget,
+        figures=RequestFigures(slow_request_ms=0),
+    )
+    listening = socket.create_server(("127.0.0.1", 0))
+    await listener.start(listening)
+    reader, writer = await asyncio.open_connection(*listening.getsockname())
+    request, crossed = _request(), CrossedModules()
+    async with asyncio.timeout(PATIENCE_S):
+        with crossed.recorded():
+            writer.write(request)
+            (size,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+            answer = await reader.readexactly(size)
+    writer.close()
+    await writer.wait_closed()
+    listener.stop_accepting()
+    await listener.stop()
+    _, response = decode_response(ApiKey.PRODUCE, VERSION, answer)
+    row = response.responses[0].partition_responses[0]
+    assert (row.error_code, row.base_offset) == (ErrorCode.none, 1)
+    return crossed
+
+
+def _documented() -> list[str]:
+    """The modules that ARCHITECTURE.md lists."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    section = text.split("### The way of a produced batch")[1].split("\n## ")[0]
+    return re.findall(r"^\| `([\w/]+\.py)` \|", section, re.MULTILINE)
+
+
+async def test_a_newcomer_can_follow_it(crossed: CrossedModules) -> None:
+    assert len(crossed.own) <= MODULES_MAX, crossed.report()
+
+
+async def test_the_page_shows_it_in_its_order(crossed: CrossedModules) -> None:
+    assert _documented() == list(crossed.own), crossed.report()
+
+
+async def test_the_acknowledgement_is_counted_and_the_feed_is_not(crossed: CrossedModules) -> None:
+    feed, commit = "stateless_broker/fetch/feed.py", "stateless_broker/produce/commit.py"
+    assert "ViewFeed.run" in crossed.apart[feed]
+    assert feed not in crossed.own
+    assert "Committer.became_visible" in crossed.own[commit]
+    assert "OpenProduce.settle" in crossed.own["stateless_broker/handlers/produce.py"]
+
+
+async def test_the_door_of_the_store_is_counted_and_the_store_is_not(
+    crossed: CrossedModules,
+) -> None:
+    assert "CountingBucket.create" in crossed.own["tiered_storage/counting.py"]
+    assert not any(module.startswith("tiered_storage/backends/") for module in crossed.own)
+    assert "ThreadedBucket.create" in crossed.apart["tiered_storage/backends/threaded.py"]
