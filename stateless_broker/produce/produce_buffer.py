@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.log_format.batch import BatchHeader
+from bucketlog.log_format.batch import BatchHeader, RefusedRecord
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import FactEntry, TopicIdPartition
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedFact, WantedGroupEntry
@@ -24,7 +24,7 @@ class BatchOutcome(NamedTuple):
     error: ErrorCode
     base_offset: int
     message: str | None = None
-    refused_records: tuple[int, ...] = ()
+    refused_records: tuple[RefusedRecord, ...] = ()
 
 
 class ProduceCall(Protocol):
