@@ -16,7 +16,7 @@ import pyarrow as pa
 from bucketlog.log_format.batch import CONTROL, TRANSACTIONAL
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import BatchIndex, Buffer, TierObject
-from bucketlog.log_reader.columns import TimestampRangeError, to_record_batch
+from bucketlog.log_reader.columns import to_record_batch
 from bucketlog.log_reader.damage import damaged, place
 from bucketlog.log_reader.options import Isolation
 from bucketlog.log_reader.plan import Piece, Run, TaskPiece, TierPiece
@@ -72,10 +72,6 @@ def read_pieces(
                         max_decompressed_bytes=max_decompressed_bytes,
                         enough_bytes=DECODED_BYTES,
                     )
-                except TimestampRangeError as error:
-                    raise InvalidDataError(
-                        f"{'; '.join(_places(runs))}: {error.message}", remedy=error.remedy
-                    ) from error
                 except InvalidDataError as error:
                     at = runs[0].rows[0].position
                     damage = CorruptObjectError(read.key, at, str(error))

@@ -3,7 +3,6 @@
 import pytest
 
 from bucketlog.log_format.batch import Codec
-from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.records import DecodedRecord
 from bucketlog.log_reader import fetch
 from bucketlog.log_reader.fetch import read_pieces
@@ -83,11 +82,16 @@ def test_a_gap_makes_no_tasks(log: WrittenLog) -> None:
     )
 
 
-def test_a_timestamp_that_spark_cannot_hold_is_no_damage(log: WrittenLog) -> None:
-    log.append("a", 0, [DecodedRecord(0, 2**62, None, b"nanoseconds, and more")])
+def test_a_timestamp_that_spark_cannot_hold_is_cut_and_counted(
+    log: WrittenLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    last = (2**63 - 1) // 1000
+    times = [0, 2**63 - 1, last + 1, last, -1, -last, -last - 1, -(2**63)]
+    log.append("a", 0, [DecodedRecord(at, time, None, b"") for at, time in enumerate(times)])
     log.flush()
     (task,) = planned_tasks(log.bucket, parse_options(BASE))
-    with pytest.raises(InvalidDataError, match="topic 'a' partition 0 offsets 0 to 0") as raised:
-        list(read_pieces(log.bucket, task, ["timestamp"], max_decompressed_bytes=MIB))
-    assert "restore" not in str(raised.value)
-    assert offsets(log) == [0]
+    (batch,) = read_pieces(log.bucket, task, ["timestamp"], max_decompressed_bytes=MIB)
+    found = batch.column("timestamp").cast("int64").to_pylist()
+    assert found == [min(max(time, -last), last) * 1000 for time in times]
+    assert "4 timestamps of a-0" in caplog.text
+    assert offsets(log) == [*range(8)]
