@@ -161,10 +161,10 @@ def _compiled() -> _Compiled | None:
     llvm.initialize_native_asmprinter()
     source = files(__package__).joinpath("record_kernel.ll").read_text("ascii")
     module = llvm.parse_assembly(source)
-    target = llvm.Target.from_default_triple()
-    module.triple = target.triple
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=_OPTIMISED)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
-    engine = llvm.create_mcjit_compiler(module, target.create_target_machine(opt=_OPTIMISED))
+    engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
     number, row = ctypes.c_int64, ctypes.c_void_p
     prototype = ctypes.CFUNCTYPE(number, ctypes.c_void_p, *[number] * 6, row, row)

@@ -301,7 +301,7 @@ class Node:
                     inline_bytes_max=settings.validation_inline_bytes_max,
                     batch_records_max=settings.batch_records_max,
                 ),
-                self._supervision,
+                self._supervision.supervisor,
             ),
             supervision=self._supervision,
             now_ms=surroundings.now_ms,

@@ -29,7 +29,7 @@ from bucketlog.log_format.compression import decompressed_bytes_at_most
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.record_check import RecordRules, check_records
 from bucketlog.stateless_broker.produce.produce_buffer import PendingBatch
-from bucketlog.stateless_broker.supervision import Supervision
+from bucketlog.stateless_broker.supervisor import Supervisor
 
 GROUP_BYTES = 1 << 20
 """Small requests of a connection are checked together, up to this size."""
@@ -74,9 +74,9 @@ class _Waiting:
 class BatchValidation:
     """It outlives epochs: what is checked when one ends is committed in the next."""
 
-    def __init__(self, limits: ValidationLimits, supervision: Supervision) -> None:
+    def __init__(self, limits: ValidationLimits, supervisor: Supervisor) -> None:
         self._limits = limits
-        self._supervision = supervision
+        self._supervisor = supervisor
         self._pool = ThreadPoolExecutor(limits.threads, "validation")
         self._decompressed = _SharedBytes(limits.bytes_max)
         self._waiting: dict[object, deque[_Waiting]] = {}
@@ -98,7 +98,11 @@ class BatchValidation:
         if waiting is None:
             waiting = self._waiting[source] = deque()
             self._idle.clear()
-            self._supervision.spawn(self._work(source, waiting), "the validation of batches")
+            self._supervisor.spawn(
+                self._work(source, waiting),
+                "the validation of batches",
+                on_failure=lambda _: None,  # told to the client alone: its bytes may be the reason
+            )
         waiting.append(_Waiting(batches, done))
 
     async def drained(self) -> None:
@@ -142,6 +146,8 @@ class BatchValidation:
         try:
             return self._checked(batch)
         except InvalidDataError as error:
+            # its frames hold what was decompressed, which the bound would not know of any more
+            error.__traceback__ = error.__cause__ = error.__context__ = None
             return error
 
     def _checked(self, batch: UncheckedBatch) -> BatchHeader:
