@@ -15,6 +15,7 @@ BucketlogError                 code, retriable, remedy
 │   ├── InvalidTimestampError  a timestamp out of the topic's range, or the broker's type
 │   ├── InvalidBatchError      a batch's content makes no sense
 │   │   └── KeylessRecordsError  a compacted topic's records need keys
+│   ├── UnreadableBatchError   a stored batch does not decode as Kafka's format
 │   └── UnreadableRecordError  a record does not decode as its topic was declared
 ├── CorruptObjectError         stored bytes are damaged: names key and position
 ├── DataLossError              what was to be read next is deleted
