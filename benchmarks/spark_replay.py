@@ -30,7 +30,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
-from benchmarks.apache_kafka import running_kafka
 from benchmarks.decode import cpu_seconds, make_batches
 from benchmarks.spark_load import VALUE_BYTES, send_records
 from benchmarks.spark_queries import AGGREGATE, ALL, COUNT, PARQUET, PRUNED, REPLAY, Job
@@ -42,6 +41,7 @@ from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.fold import fold
 from bucketlog.tiered_storage.backends.location import open_sync_bucket
 from bucketlog.tiered_storage.log_cut_reading import read_log
+from localstack.apache_kafka import running_kafka
 from localstack.servers import StoreName, running
 from localstack.spark_jars import installed_jars
 

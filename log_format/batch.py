@@ -1,8 +1,9 @@
 """Kafka's record batch (magic 2) as the broker sees it: a header to check, opaque records.
 
-Invariant: nothing here touches a byte that a producer's CRC covers, except `set_log_append_time`,
-which rewrites attributes and max timestamp and recomputes the CRC. Offsets of the header are from
-the batch's start. Source: Kafka, "Record Batch" in the implementation guide; KIP-98, KIP-32.
+Invariant: nothing here touches a byte that a producer's CRC covers, except `set_log_append_time`
+and `set_max_timestamp`, which rewrite attributes and max timestamp and recompute the CRC. Offsets
+of the header are from the batch's start. Source: Kafka, "Record Batch" in the implementation guide;
+KIP-98, KIP-32.
 
     0 base offset i64 | 8 batch length i32 | 12 partition leader epoch i32 | 16 magic i8
     17 crc u32 | 21 attributes i16 | 23 last offset delta i32 | 27 base timestamp i64
@@ -37,7 +38,7 @@ DELETE_HORIZON = 0x40
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _STAMP = struct.Struct(">q")
 _EPOCH = struct.Struct(">i")
-_APPEND_TIME = struct.Struct(">Ihiqq")
+_TIME = struct.Struct(">Ihiqq")
 _LENGTH_AND_MAGIC = struct.Struct(">qiib")
 
 
@@ -68,12 +69,19 @@ class InvalidBatchError(InvalidDataError):
     code = "INVALID_RECORD"
 
 
-class KeylessRecordsError(InvalidBatchError):
-    """A compacted topic's records need keys. `at`: where in the batch those without one are."""
+class RefusedRecord(NamedTuple):
+    """A record for whose sake its batch is refused: its place in the batch, and why (KIP-467)."""
 
-    def __init__(self, message: str, at: tuple[int, ...]) -> None:
+    at: int
+    reason: str
+
+
+class KeylessRecordsError(InvalidBatchError):
+    """A compacted topic's records need keys."""
+
+    def __init__(self, message: str, refused: tuple[RefusedRecord, ...]) -> None:
         super().__init__(message)
-        self.at = at
+        self.refused = refused
 
 
 class BatchTooLargeError(InvalidDataError):
@@ -81,7 +89,13 @@ class BatchTooLargeError(InvalidDataError):
 
 
 class InvalidTimestampError(InvalidDataError):
+    """The timestamp type is the broker's, or timestamps are out of the topic's range."""
+
     code = "INVALID_TIMESTAMP"
+
+    def __init__(self, message: str, refused: tuple[RefusedRecord, ...] = ()) -> None:
+        super().__init__(message)
+        self.refused = refused
 
 
 class UnsupportedCompressionError(InvalidDataError):
@@ -163,6 +177,8 @@ def check_produced(header: BatchHeader, *, max_records: int) -> None:
         raise InvalidBatchError(f"{count} records do not fit {header.size_bytes} bytes")
     if header.is_control:
         raise InvalidBatchError("clients may not write control batches")
+    if header.attributes & DELETE_HORIZON:
+        raise InvalidBatchError("clients may not set a delete horizon")
     if header.codec > Codec.ZSTD:
         raise InvalidBatchError(f"unknown compression codec {header.codec}")
     if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
@@ -182,10 +198,23 @@ def stamp_base_offset(batch: memoryview, base_offset: int) -> None:
 
 def set_log_append_time(batch: memoryview, header: BatchHeader, now_ms: int) -> BatchHeader:
     """KIP-32 LogAppendTime, in place: the timestamp type bit, the max timestamp, a new CRC."""
-    attributes = header.attributes | LOG_APPEND_TIME
-    _APPEND_TIME.pack_into(
-        batch, 17, 0, attributes, header.last_offset_delta, header.base_timestamp, now_ms
+    return _set_time(batch, header, header.attributes | LOG_APPEND_TIME, now_ms)
+
+
+def set_max_timestamp(batch: memoryview, header: BatchHeader, timestamp_ms: int) -> BatchHeader:
+    """Have the header say what its records' largest timestamp is, in place, as Kafka does where a
+    producer's does not; with a new CRC then."""
+    if header.max_timestamp == timestamp_ms:
+        return header
+    return _set_time(batch, header, header.attributes, timestamp_ms)
+
+
+def _set_time(
+    batch: memoryview, header: BatchHeader, attributes: int, max_timestamp: int
+) -> BatchHeader:
+    _TIME.pack_into(
+        batch, 17, 0, attributes, header.last_offset_delta, header.base_timestamp, max_timestamp
     )
     crc = crc32c(batch[CRC_START : header.size_bytes])
     struct.pack_into(">I", batch, 17, crc)
-    return header._replace(attributes=attributes, max_timestamp=now_ms, crc=crc)
+    return header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc)

@@ -3,8 +3,11 @@
 Invariant: `decompress` never allocates more than `max_bytes` (plus what a decoder's window needs),
 whatever the bytes claim. zstd and lz4 frames are walked block by block first, which bounds their
 content without trusting a content size (most Kafka producers write none); snappy says its size,
-and is held to it; gzip is inflated a bounded piece at a time. Several frames or members one after
-another are one payload, as every Kafka client reads them.
+and is held to it; gzip is inflated a bounded piece at a time.
+
+Readers take several frames or members one after another as one payload. Brokers accept one alone
+(`single_frame`): librdkafka reads no second gzip member or lz4 frame, kafka-python none at all, and
+no producer writes one. Java's client reads no lz4 frame of linked blocks.
 
 Sources: RFC 1952 (gzip), RFC 8878 (zstd), the LZ4 frame format 1.6, snappy's format description,
 and the framing of Java's SnappyOutputStream ("xerial"), which Java, Go and Python producers write
@@ -13,7 +16,7 @@ and which librdkafka leaves out.
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import cramjam
 
@@ -24,6 +27,7 @@ MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 """Default bound of one batch's records. Kafka's clients have none."""
 
 _GZIP_WINDOW_BITS = 31
+_DEFLATE_MAX_RATIO = 1032
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES = 32 * 1024
@@ -33,17 +37,31 @@ _SKIPPABLE_MAGIC = 0x184D2A50
 _SKIPPABLE_MASK = 0xFFFFFFF0
 _ZSTD_MAX_BLOCK_BYTES = 128 * 1024
 _LZ4_MAX_RATIO = 255
+_LZ4_UNREADABLE_FLAGS = 0x03
+"""A dictionary, a reserved bit: Java's client reads neither."""
+_LZ4_INDEPENDENT_BLOCKS = 0x20
+_LZ4_RESERVED_DESCRIPTOR = 0x8F
+_BLOCKS_MIN = 1024
+_BLOCK_BYTES_MIN = 64
+"""A single frame has at most 1024 blocks and one for each 64 bytes: walking them costs Python."""
 
 
 class _FrameError(Exception):
     """A frame's structure does not hold; `decompress` names codec and remedy."""
 
 
-def decompress(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Buffer:
+def decompress(
+    codec: int,
+    payload: Buffer,
+    *,
+    max_bytes: int = MAX_DECOMPRESSED_BYTES,
+    single_frame: bool = False,
+) -> Buffer:
     """The records of a batch, from the bytes after its header.
 
     Without a codec the payload itself comes back, borrowed. Raises `InvalidBatchError` where the
-    codec is unknown, the bytes do not decompress, or would give more than `max_bytes` bytes.
+    codec is unknown, the bytes do not decompress, or would give more than `max_bytes` bytes; with
+    `single_frame`, also where a client of Kafka's could not read them.
     """
     data = memoryview(payload)
     if codec == Codec.NONE or not len(data):
@@ -51,18 +69,47 @@ def decompress(codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED
     try:
         match codec:
             case Codec.GZIP:
-                return _gunzip(data, max_bytes)
+                return _gunzip(data, max_bytes, single_frame)
             case Codec.SNAPPY:
-                return _unsnappy(data, max_bytes)
+                return _unsnappy(data, max_bytes, single_frame)
             case Codec.LZ4:
-                return _inflate(cramjam.lz4.decompress_into, data, _lz4_bound(data), max_bytes)
+                bound = _lz4_bound(data, single_frame)
+                return _inflate(cramjam.lz4.decompress_into, data, bound, max_bytes)
             case Codec.ZSTD:
-                return _inflate(cramjam.zstd.decompress_into, data, _zstd_bound(data), max_bytes)
+                bound = _zstd_bound(data, single_frame)
+                return _inflate(cramjam.zstd.decompress_into, data, bound, max_bytes)
             case _:
                 raise _FrameError("unknown codec")
     except (_FrameError, struct.error, zlib.error, cramjam.DecompressionError) as error:
-        name = next((known.name.lower() for known in Codec if known == codec), f"codec {codec}")
-        raise InvalidBatchError(f"{name} records do not decompress: {error}") from error
+        raise _undecodable(codec, error) from error
+
+
+def decompressed_bytes_at_most(
+    codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED_BYTES
+) -> int:
+    """How much memory `decompress` of a single frame may take for its answer; 0 without a codec.
+    Raises `InvalidBatchError` where the frame's structure does not hold."""
+    data = memoryview(payload)
+    try:
+        match codec:
+            case Codec.NONE:
+                return 0
+            case Codec.SNAPPY:
+                bound = _snappy_bound(data)
+            case Codec.LZ4:
+                bound = _lz4_bound(data, True)
+            case Codec.ZSTD:
+                bound = _zstd_bound(data, True)
+            case _:
+                bound = len(data) * _DEFLATE_MAX_RATIO
+    except (_FrameError, struct.error, cramjam.DecompressionError) as error:
+        raise _undecodable(codec, error) from error
+    return min(bound, max_bytes)
+
+
+def _undecodable(codec: int, error: Exception) -> InvalidBatchError:
+    name = next((known.name.lower() for known in Codec if known == codec), f"codec {codec}")
+    return InvalidBatchError(f"{name} records do not decompress: {error}")
 
 
 def compress(codec: int, payload: Buffer) -> bytes:
@@ -107,11 +154,13 @@ def _inflate(
     return output
 
 
-def _gunzip(data: memoryview, max_bytes: int) -> bytes:
+def _gunzip(data: memoryview, max_bytes: int, single_frame: bool) -> bytes:
     pieces: list[bytes] = []
     left = max_bytes
-    rest = bytes(data)
+    rest: Buffer = data
     while rest:
+        if pieces and single_frame:
+            raise _FrameError("bytes follow its only member")
         member = zlib.decompressobj(_GZIP_WINDOW_BITS)
         piece = member.decompress(rest, left + 1)
         if len(piece) > left:
@@ -124,27 +173,51 @@ def _gunzip(data: memoryview, max_bytes: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _unsnappy(data: memoryview, max_bytes: int) -> Buffer:
+def _unsnappy(data: memoryview, max_bytes: int, single_frame: bool) -> Buffer:
     if data[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _unsnappy_block(data, max_bytes, max_bytes)
     pieces: list[Buffer] = []
     left = max_bytes
-    at = 0
+    for block in _snappy_blocks(data, single_frame):
+        piece = _unsnappy_block(block, left, max_bytes)
+        left -= len(piece)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _snappy_blocks(data: memoryview, single_frame: bool) -> Iterator[memoryview]:
+    """The blocks of Java's framing."""
+    if single_frame and data[: len(_XERIAL_HEADER)] != _XERIAL_HEADER:
+        raise _FrameError("a stream header of another version")
+    at = blocks = 0
     while at < len(data):
         if data[at : at + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:
+            if at and single_frame:
+                raise _FrameError("a second stream follows")
             at += len(_XERIAL_HEADER)
             continue
         (length,) = struct.unpack_from(">i", data, at)
         at += 4
         if not 0 < length <= len(data) - at:
             raise _FrameError(f"a block of {length} bytes does not fit")
-        piece = _unsnappy_block(data[at : at + length], left, max_bytes)
+        blocks += 1
+        _check_blocks(blocks, data, single_frame)
+        yield data[at : at + length]
         at += length
-        left -= len(piece)
-        pieces.append(piece)
     if at > len(data):
         raise _FrameError("the stream header is cut short")
-    return b"".join(pieces)
+
+
+def _snappy_bound(data: memoryview) -> int:
+    """The bytes that snappy's blocks say they hold, twice where they are joined."""
+    if data[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+        return int(cramjam.snappy.decompress_raw_len(data)) if len(data) else 0
+    return 2 * sum(cramjam.snappy.decompress_raw_len(block) for block in _snappy_blocks(data, True))
+
+
+def _check_blocks(blocks: int, data: memoryview, single_frame: bool) -> None:
+    if single_frame and blocks > _BLOCKS_MIN + len(data) // _BLOCK_BYTES_MIN:
+        raise _FrameError(f"more than {blocks - 1} blocks in {len(data)} bytes")
 
 
 def _unsnappy_block(block: memoryview, left: int, max_bytes: int) -> bytearray:
@@ -173,30 +246,46 @@ def _skip_frame(data: memoryview, at: int) -> int | None:
     return at + 8 + int(length)
 
 
-def _lz4_bound(data: memoryview) -> int:
+def _lz4_bound(data: memoryview, single_frame: bool) -> int:
     """The most bytes that the lz4 frames in `data` can hold."""
     bound = at = 0
     while at < len(data):
-        end = _skip_frame(data, at)
+        end = None if single_frame else _skip_frame(data, at)
         if end is None:
-            end, more = _lz4_frame(data, at)
+            end, more = _lz4_frame(data, at, single_frame)
             bound += more
         at = end
-    if at != len(data):
-        raise _FrameError("the last frame is cut short")
+        if single_frame:
+            break
+    _check_end(at, data)
     return bound
 
 
-def _lz4_frame(data: memoryview, at: int) -> tuple[int, int]:
+def _check_end(at: int, data: memoryview) -> None:
+    if at < len(data):
+        raise _FrameError("bytes follow its only frame")
+    if at > len(data):
+        raise _FrameError("the last frame is cut short")
+
+
+def _lz4_frame(data: memoryview, at: int, single_frame: bool) -> tuple[int, int]:
     magic, flags, block_descriptor = struct.unpack_from("<IBB", data, at)
     block_code = block_descriptor >> 4 & 7
     if magic != _LZ4_MAGIC or flags >> 6 != 1 or block_code < 4:
         raise _FrameError("not an lz4 frame")
+    if single_frame and (
+        flags & _LZ4_UNREADABLE_FLAGS
+        or not flags & _LZ4_INDEPENDENT_BLOCKS
+        or block_descriptor & _LZ4_RESERVED_DESCRIPTOR
+    ):
+        raise _FrameError("linked blocks, a dictionary or reserved bits")
     max_block = 1 << (8 + 2 * block_code)
     at += 7 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
     checksum = 4 if flags & 0x10 else 0
-    bound = 0
+    bound = blocks = 0
     while True:
+        blocks += 1
+        _check_blocks(blocks, data, single_frame)
         (word,) = struct.unpack_from("<I", data, at)
         at += 4
         if not word:
@@ -208,29 +297,32 @@ def _lz4_frame(data: memoryview, at: int) -> tuple[int, int]:
         at += length + checksum
 
 
-def _zstd_bound(data: memoryview) -> int:
+def _zstd_bound(data: memoryview, single_frame: bool) -> int:
     """The most bytes that the zstd frames in `data` can hold."""
     bound = at = 0
     while at < len(data):
-        end = _skip_frame(data, at)
+        end = None if single_frame else _skip_frame(data, at)
         if end is None:
-            end, more = _zstd_frame(data, at)
+            end, more = _zstd_frame(data, at, single_frame)
             bound += more
         at = end
-    if at != len(data):
-        raise _FrameError("the last frame is cut short")
+        if single_frame:
+            break
+    _check_end(at, data)
     return bound
 
 
-def _zstd_frame(data: memoryview, at: int) -> tuple[int, int]:
+def _zstd_frame(data: memoryview, at: int, single_frame: bool) -> tuple[int, int]:
     magic, descriptor = struct.unpack_from("<IB", data, at)
     if magic != _ZSTD_MAGIC:
         raise _FrameError("not a zstd frame")
     single_segment = descriptor >> 5 & 1
     content_size_bytes = (single_segment, 2, 4, 8)[descriptor >> 6]
     at += 5 + (not single_segment) + (0, 1, 2, 4)[descriptor & 3] + content_size_bytes
-    bound = 0
+    bound = blocks = 0
     while True:
+        blocks += 1
+        _check_blocks(blocks, data, single_frame)
         low, high = struct.unpack_from("<HB", data, at)
         at += 3
         kind = low >> 1 & 3

@@ -12,10 +12,10 @@ BucketlogError                 code, retriable, remedy
 │   ├── UnsupportedMagicError  a message set of before Kafka 0.11: use a newer client
 │   ├── UnsupportedCompressionError  zstd in an old Produce request: use a newer client
 │   ├── BatchTooLargeError     a batch is larger than max.message.bytes
-│   ├── InvalidTimestampError  a producer set the timestamp type: leave it to the broker
+│   ├── InvalidTimestampError  a timestamp out of the topic's range, or the broker's type
 │   ├── InvalidBatchError      a batch's content makes no sense
 │   │   └── KeylessRecordsError  a compacted topic's records need keys
-│   ├── TimestampRangeError    a timestamp does not fit microseconds
+│   ├── UnreadableBatchError   a stored batch does not decode as Kafka's format
 │   └── UnreadableRecordError  a record does not decode as its topic was declared
 ├── CorruptObjectError         stored bytes are damaged: names key and position
 ├── DataLossError              what was to be read next is deleted

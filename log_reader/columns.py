@@ -6,6 +6,7 @@ The Arrow schema is built by hand: `pyspark.sql.pandas.types.to_arrow_schema` ch
 between releases.
 """
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 
 from bucketlog.log_format.arrow import HEADERS_TYPE, RecordColumns, decode_batches
 from bucketlog.log_format.batch import LOG_APPEND_TIME
-from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_reader.plan import Run
+
+logger = logging.getLogger(__name__)
 
 _ARROW_TYPES = {
     "key": pa.binary(),
@@ -31,8 +33,8 @@ _ARROW_TYPES = {
 }
 
 
-class TimestampRangeError(InvalidDataError):
-    """What a producer gave as milliseconds does not fit microseconds."""
+_LAST_MS = (2**63 - 1) // 1000
+"""What microseconds since 1970 can hold, and before it as much."""
 
 
 def arrow_schema(names: Sequence[str]) -> pa.Schema:
@@ -52,7 +54,8 @@ def to_record_batch(
     where `enough_bytes` were decompressed before their end.
 
     `data` are a segment's bytes from byte `start` on; the batches' CRCs were checked. Raises
-    `InvalidDataError` for records that do not follow the format, `TimestampRangeError`.
+    `InvalidDataError` for records that do not follow the format. Timestamps that do not fit
+    microseconds are cut to what does, and counted in the log.
     """
     columns = decode_batches(
         data,
@@ -116,7 +119,7 @@ def _column(name: str, columns: RecordColumns, runs: Sequence[Run]) -> pa.Array:
         case "offset":
             return columns.offset
         case "timestamp":
-            return _microseconds(columns.timestamp)
+            return _microseconds(columns.timestamp, runs)
         case "timestampType":
             kinds = [
                 1 if row.attributes & LOG_APPEND_TIME else 0 for run in runs for row in run.rows
@@ -126,15 +129,17 @@ def _column(name: str, columns: RecordColumns, runs: Sequence[Run]) -> pa.Array:
             return _null_where_empty(columns.headers)
 
 
-def _microseconds(milliseconds: pa.Array) -> pa.Array:
-    try:
-        return pc.multiply_checked(milliseconds, 1000).cast(_ARROW_TYPES["timestamp"])
-    except pa.ArrowInvalid as error:
-        raise TimestampRangeError(
-            f"a timestamp is past what Spark can hold: {error}",
-            remedy="it is as it was produced, likely not in milliseconds: leave the column out, as "
-            'by .schema("offset bigint, value binary")',
-        ) from error
+def _microseconds(milliseconds: pa.Array, runs: Sequence[Run]) -> pa.Array:
+    given = milliseconds.to_numpy()
+    fitting = np.clip(given, -_LAST_MS, _LAST_MS)
+    if cut := int(np.count_nonzero(fitting != given)):
+        logger.warning(
+            "%d timestamps of %s are past what microseconds hold, likely not in milliseconds: "
+            "they are read as the first or the last that fits",
+            cut,
+            ", ".join(sorted({f"{run.topic}-{run.partition}" for run in runs})),
+        )
+    return pa.array(fitting * 1000).cast(_ARROW_TYPES["timestamp"])
 
 
 def _null_where_empty(headers: pa.ListArray) -> pa.Array:

@@ -33,7 +33,19 @@ READ_REMEDY = (
 )
 PLAN_REMEDY = f"{_AGAIN}else restore the object from a version or a copy of the bucket"
 
+UNREADABLE_REMEDY = (
+    "set failOnUnreadable=false to leave it out, or leave these offsets out by startingOffsets or "
+    "endingOffsets"
+)
+
 Names = Iterable[tuple[str, TopicIdPartition]]
+
+
+class UnreadableBatchError(InvalidDataError):
+    """A batch as it was produced, whose CRC holds: its records do not decode. No copy of the object
+    has them otherwise. Brokers accept such batches with `record.validation=header` alone."""
+
+    code = "UNREADABLE_BATCH"
 
 
 def damaged(

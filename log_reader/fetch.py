@@ -2,10 +2,12 @@
 
 Invariant: a batch is held against its footer row and its CRC before a record of it is handed out
 (in the tier: against its CRC and its row's offsets), and damage is an error that names topic,
-partition, offsets and object; nothing is skipped. Ranges are read ahead by a few threads, and
+partition, offsets and object; nothing is skipped but batches that do not decode, each named in the
+log, where that is wanted. Ranges are read ahead by a few threads, and
 closing the generator early stops them.
 """
 
+import logging
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,17 +15,20 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from bucketlog.log_format.arrow import decode_batches
 from bucketlog.log_format.batch import CONTROL, TRANSACTIONAL
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import BatchIndex, Buffer, TierObject
-from bucketlog.log_reader.columns import TimestampRangeError, to_record_batch
-from bucketlog.log_reader.damage import damaged, place
+from bucketlog.log_reader.columns import to_record_batch
+from bucketlog.log_reader.damage import UNREADABLE_REMEDY, UnreadableBatchError, damaged, place
 from bucketlog.log_reader.options import Isolation
 from bucketlog.log_reader.plan import Piece, Run, TaskPiece, TierPiece
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Span, SyncBucket
 from bucketlog.tiered_storage.segment import check_batch
 from bucketlog.tiered_storage.tier_reader import BatchWalk, get_part, parts_of
+
+logger = logging.getLogger(__name__)
 
 READ_AHEAD = 3
 DECODED_BYTES = 32 * 1024 * 1024
@@ -56,8 +61,10 @@ def read_pieces(
     *,
     max_decompressed_bytes: int,
     isolation: Isolation = "read_committed",
+    fail_on_unreadable: bool = True,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`, and
+    """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`,
+    `UnreadableBatchError` (without `fail_on_unreadable`, the batch is left out with a warning), and
     `InvalidDataError` for a transaction whose outcome nothing tells."""
     for read in _reads(bucket, pieces, isolation):
         for group in _groups(read.runs):
@@ -72,17 +79,45 @@ def read_pieces(
                         max_decompressed_bytes=max_decompressed_bytes,
                         enough_bytes=DECODED_BYTES,
                     )
-                except TimestampRangeError as error:
-                    raise InvalidDataError(
-                        f"{'; '.join(_places(runs))}: {error.message}", remedy=error.remedy
-                    ) from error
                 except InvalidDataError as error:
-                    at = runs[0].rows[0].position
-                    damage = CorruptObjectError(read.key, at, str(error))
-                    raise damaged(damage, _places(runs)) from error
+                    unreadable = _unreadable(read, runs, max_decompressed_bytes)
+                    if unreadable is None:
+                        raise
+                    at, reason = unreadable
+                    if fail_on_unreadable:
+                        raise UnreadableBatchError(reason, remedy=UNREADABLE_REMEDY) from error
+                    logger.warning("%s: it is left out (failOnUnreadable=false)", reason)
+                    runs = _without(runs, at)
+                    continue
                 if batch.num_rows:
                     yield batch
                 runs = left
+
+
+def _unreadable(
+    read: _CheckedBatches, runs: Sequence[Run], max_decompressed_bytes: int
+) -> tuple[int, str] | None:
+    """Position and description of the first batch that does not decode by itself."""
+    for run in runs:
+        for row in run.rows:
+            at = [row.position - read.position]
+            try:
+                decode_batches(
+                    read.data, at, check_crc=False, max_decompressed_bytes=max_decompressed_bytes
+                )
+            except InvalidDataError as error:
+                (where,) = _places([run._replace(rows=(row,))])
+                return row.position, f"a batch in {read.key!r} does not decode: {where}: {error}"
+    return None
+
+
+def _without(runs: Iterable[Run], position: int) -> list[Run]:
+    """All but the batch at `position`."""
+    kept = (
+        run._replace(rows=tuple(row for row in run.rows if row.position != position))
+        for run in runs
+    )
+    return [run for run in kept if run.rows]
 
 
 def _reads(

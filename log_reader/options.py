@@ -44,6 +44,7 @@ KNOWN = (
     STRATEGY,
     *ENDING,
     "failOnDataLoss",
+    "failOnUnreadable",
     "includeHeaders",
     "isolation.level",
     "minPartitions",
@@ -89,6 +90,7 @@ class ReadOptions:
     starting: Bound | None = None
     ending: Bound | None = None
     fail_on_data_loss: bool = True
+    fail_on_unreadable: bool = True
     include_headers: bool = False
     isolation: Isolation = "read_committed"
     min_partitions: int | None = None
@@ -141,6 +143,7 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         starting=parse_starting(given),
         ending=parse_ending(given),
         fail_on_data_loss=_option(given, "failOnDataLoss", _flag, True),
+        fail_on_unreadable=_option(given, "failOnUnreadable", _flag, True),
         include_headers=_option(given, "includeHeaders", _flag, False),
         isolation=_option(given, "isolation.level", _isolation, "read_committed"),
         min_partitions=_option(given, "minPartitions", _positive, None),

@@ -151,6 +151,7 @@ def write_task(
         splitter.names,
         max_decompressed_bytes=options.max_decompressed_bytes,
         isolation=options.isolation,
+        fail_on_unreadable=options.fail_on_unreadable,
     )
     with _Files(target, name, settings) as files, closing(batches):
         for batch in batches:

@@ -20,9 +20,13 @@ MAX_COMPACTION_LAG_MS = "max.compaction.lag.ms"
 MAX_MESSAGE_BYTES = "max.message.bytes"
 MIN_CLEANABLE_DIRTY_RATIO = "min.cleanable.dirty.ratio"
 MIN_COMPACTION_LAG_MS = "min.compaction.lag.ms"
+RECORD_VALIDATION = "record.validation"
 RETENTION_BYTES = "retention.bytes"
 RETENTION_MS = "retention.ms"
+TIMESTAMP_AFTER_MAX_MS = "message.timestamp.after.max.ms"
+TIMESTAMP_BEFORE_MAX_MS = "message.timestamp.before.max.ms"
 TIMESTAMP_TYPE = "message.timestamp.type"
+HEADER_ALONE = "header"
 LOG_APPEND_TIME = "LogAppendTime"
 
 
@@ -114,6 +118,20 @@ TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
             _integer(0, _INT_MAX),
         ),
         ConfigDefinition(
+            TIMESTAMP_AFTER_MAX_MS,
+            ConfigType.LONG,
+            "3600000",
+            "How far a record's timestamp may be ahead of the broker's clock.",
+            _integer(0, _LONG_MAX),
+        ),
+        ConfigDefinition(
+            TIMESTAMP_BEFORE_MAX_MS,
+            ConfigType.LONG,
+            str(_LONG_MAX),
+            "How far a record's timestamp may be behind the broker's clock.",
+            _integer(0, _LONG_MAX),
+        ),
+        ConfigDefinition(
             TIMESTAMP_TYPE,
             ConfigType.STRING,
             "CreateTime",
@@ -140,6 +158,14 @@ TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
             "1",
             "Accepted for clients' sake: every acknowledged record is in the bucket.",
             _integer(1, _INT_MAX),
+        ),
+        ConfigDefinition(
+            RECORD_VALIDATION,
+            ConfigType.STRING,
+            "full",
+            "full: each record is checked before it is acknowledged; header: the batch's header "
+            "and CRC alone. Compacted topics are always checked in full.",
+            _one_of("full", HEADER_ALONE),
         ),
         ConfigDefinition(
             RETENTION_BYTES,

@@ -10,8 +10,16 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES
 from bucketlog.log_format.wire.frames import ITEMS_MAX
-from bucketlog.metadata.topic_configs import MAX_MESSAGE_BYTES, RETENTION_BYTES, RETENTION_MS
+from bucketlog.metadata.topic_configs import (
+    MAX_MESSAGE_BYTES,
+    RECORD_VALIDATION,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    TIMESTAMP_AFTER_MAX_MS,
+    TIMESTAMP_BEFORE_MAX_MS,
+)
 from bucketlog.metadata.topic_defaults import TopicDefaults
 
 MIB = 1024 * 1024
@@ -19,14 +27,18 @@ MIB = 1024 * 1024
 Port = Annotated[int, Field(ge=0, le=65535)]
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
+LongNotNegative = Annotated[int, Field(ge=0, le=2**63 - 1)]
 AtLeastMinusOne = Annotated[int, Field(ge=-1)]
 Quantile = Annotated[float, Field(ge=0, lt=1)]
 
 
 TOPIC_DEFAULTS = {
     MAX_MESSAGE_BYTES: "message_max_bytes",
+    RECORD_VALIDATION: "record_validation",
     RETENTION_BYTES: "log_retention_bytes",
     RETENTION_MS: "log_retention_ms",
+    TIMESTAMP_AFTER_MAX_MS: "log_message_timestamp_after_max_ms",
+    TIMESTAMP_BEFORE_MAX_MS: "log_message_timestamp_before_max_ms",
 }
 """Settings that are brokers' defaults of topic configs."""
 
@@ -36,6 +48,13 @@ class OffsetCommitAck(StrEnum):
 
     LOG = "log"
     REDIS = "redis"
+
+
+class RecordValidation(StrEnum):
+    """What of a produced batch is checked before it is acknowledged."""
+
+    FULL = "full"
+    HEADER = "header"
 
 
 class BrokerSettings(BaseSettings):
@@ -97,6 +116,20 @@ class BrokerSettings(BaseSettings):
     batch_records_max: Positive = Field(
         10_000_000, description="The most records that one batch may claim to have."
     )
+    batch_decompressed_bytes_max: Annotated[int, Field(ge=1, le=MAX_DECOMPRESSED_BYTES)] = Field(
+        64 * MIB, description="The most that the records of one compressed batch may come to."
+    )
+    validation_threads: Positive = Field(
+        2, description="Threads that check produced batches; a connection uses one at a time."
+    )
+    validation_bytes_max: Positive = Field(
+        128 * MIB, description="Decompressed records in memory at once while they are checked."
+    )
+    validation_inline_bytes_max: NotNegative = Field(
+        16 * 1024,
+        description="Uncompressed batches of a request up to this size are checked on the event "
+        "loop, which is cheaper than a thread; 0: none.",
+    )
     fetch_bytes_max: Positive = Field(55 * MIB, description="fetch.max.bytes")
     fetch_wait_ms_max: NotNegative = Field(60_000, description="The longest a fetch may wait.")
     fetch_ranges_in_flight: Positive = Field(
@@ -142,6 +175,21 @@ class BrokerSettings(BaseSettings):
     )
     message_max_bytes: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
         1_048_588, description="message.max.bytes: for topics without max.message.bytes."
+    )
+    record_validation: RecordValidation = Field(
+        RecordValidation.FULL,
+        description="For topics without record.validation. full: each record is checked before "
+        "it is acknowledged; header: the batch's header and CRC alone.",
+    )
+    log_message_timestamp_before_max_ms: LongNotNegative = Field(
+        2**63 - 1,
+        description="log.message.timestamp.before.max.ms: for topics without "
+        "message.timestamp.before.max.ms.",
+    )
+    log_message_timestamp_after_max_ms: LongNotNegative = Field(
+        3_600_000,
+        description="log.message.timestamp.after.max.ms: for topics without "
+        "message.timestamp.after.max.ms.",
     )
     log_retention_ms: AtLeastMinusOne = Field(
         604_800_000, description="log.retention.ms: for topics without retention.ms; -1: forever."
@@ -309,6 +357,8 @@ class BrokerSettings(BaseSettings):
             raise ValueError("role_timeout_ms must be at least twice heartbeat_interval_ms")
         if self.role_timeout_effective_ms > self.session_timeout_ms:
             raise ValueError("session_timeout_ms must be at least role_timeout_ms")
+        if self.batch_decompressed_bytes_max > self.validation_bytes_max:
+            raise ValueError("validation_bytes_max must be at least batch_decompressed_bytes_max")
         if self.put_give_up_ms >= self.reservation_limit_ms:
             raise ValueError("reservation_limit_ms must be more than put_give_up_ms")
         if self.group_session_timeout_ms_min > self.group_session_timeout_ms_max:

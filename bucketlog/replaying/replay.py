@@ -296,6 +296,7 @@ class Replay(Generic[K, V]):
                     columns,
                     max_decompressed_bytes=plan.options.max_decompressed_bytes,
                     isolation=plan.options.isolation,
+                    fail_on_unreadable=plan.options.fail_on_unreadable,
                 )
 
             tasks = smaller_tasks(plan, STREAM_TASK_BYTES)

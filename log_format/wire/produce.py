@@ -6,6 +6,7 @@ Source: Kafka's ProduceRequest.json and ProduceResponse.json.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bucketlog.log_format.batch import RefusedRecord
 from bucketlog.log_format.wire.frames import ITEMS_MAX, FrameReader, FrameWriter
 
 MIN_VERSION = 3
@@ -44,8 +45,8 @@ class PartitionResult(NamedTuple):
     log_append_time_ms: int
     log_start_offset: int
     error_message: str | None
-    refused_records: tuple[int, ...] = ()
-    """Where in the batch the records stand for whose sake it was refused, if that is known."""
+    refused_records: tuple[RefusedRecord, ...] = ()
+    """The records for whose sake the batch was refused, if that is known."""
 
 
 def read_request(
@@ -88,9 +89,9 @@ def write_response(version: int, results: list[PartitionResult]) -> bytearray:
                 writer.int64(result.log_start_offset)
             if version >= _RECORD_ERRORS_FROM:
                 writer.array_length(len(result.refused_records))
-                for index in result.refused_records:
-                    writer.int32(index)
-                    writer.nullable_string(result.error_message)
+                for refused in result.refused_records:
+                    writer.int32(refused.at)
+                    writer.nullable_string(refused.reason)
                     writer.tags()
                 writer.nullable_string(result.error_message)
             writer.tags()

@@ -101,6 +101,7 @@ def has_records(reading: Mapping[str, str]) -> bool:
                     ["offset"],
                     max_decompressed_bytes=options.max_decompressed_bytes,
                     isolation=options.isolation,
+                    fail_on_unreadable=options.fail_on_unreadable,
                 )
             ) as batches:
                 if next(batches, None) is not None:

@@ -12,6 +12,7 @@ from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.fetch.feed import Watchers
 from bucketlog.stateless_broker.fetch.reading import RangeReader
+from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.settings import BrokerSettings
@@ -57,6 +58,7 @@ class BrokerParts:
     storage: Storage
     cluster: ClusterParts
     log: ServedLog
+    validation: BatchValidation
     supervision: Supervision
     now_ms: WallClock
     new_uuid: Callable[[], UUID]

@@ -35,6 +35,7 @@ from bucketlog.stateless_broker.epochs.joining import Joiner
 from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
 from bucketlog.stateless_broker.fetch.feed import Watchers
 from bucketlog.stateless_broker.fetch.reading import RangeReader, ReadCounts
+from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation, ValidationLimits
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
@@ -210,6 +211,7 @@ class Node:
         self._epochs.leave()
         try:
             async with asyncio.timeout_at(deadline):
+                await self.parts.validation.drained()
                 await self._epochs.drained()
         except TimeoutError:
             logger.error(
@@ -225,6 +227,8 @@ class Node:
         if self._epochs is not None:
             await self._epochs.stop()
         await self._supervision.supervisor.cancel_all()
+        if self._parts is not None:
+            await self._parts.validation.close()
         if self._sequencer is not None:
             await self._leave_cluster(Membership.leave)
             await self._sequencer.close()
@@ -288,6 +292,15 @@ class Node:
                 view=View(),
                 watchers=Watchers(),
                 intake=Intake(self._health, flush_bytes=settings.flush_bytes),
+            ),
+            validation=BatchValidation(
+                ValidationLimits(
+                    threads=settings.validation_threads,
+                    bytes_max=settings.validation_bytes_max,
+                    inline_bytes_max=settings.validation_inline_bytes_max,
+                    batch_records_max=settings.batch_records_max,
+                ),
+                self._supervision.supervisor,
             ),
             supervision=self._supervision,
             now_ms=surroundings.now_ms,

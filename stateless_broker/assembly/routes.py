@@ -113,11 +113,12 @@ def _produce_handler(broker: BrokerParts) -> ProduceHandler:
     settings, intake = broker.settings, broker.log.intake
     return ProduceHandler(
         view=broker.log.view,
+        validation=broker.validation,
         commit=intake.add,
         given_up=intake.given_up,
         membership=broker.cluster.membership,
         limits=ProduceLimits(
-            settings.batch_records_max,
+            settings.batch_decompressed_bytes_max,
             settings.produce_timeout_ms_max,
             settings.request_items_max,
         ),
@@ -177,6 +178,8 @@ def _broker_configs(settings: BrokerSettings, node_id: int) -> dict[str, str]:
         "broker.rack": settings.zone,
         "default.replication.factor": "1",
         "fetch.max.bytes": str(settings.fetch_bytes_max),
+        "log.message.timestamp.after.max.ms": str(settings.log_message_timestamp_after_max_ms),
+        "log.message.timestamp.before.max.ms": str(settings.log_message_timestamp_before_max_ms),
         "log.retention.bytes": str(settings.log_retention_bytes),
         "log.retention.check.interval.ms": str(settings.log_retention_check_interval_ms),
         "log.retention.ms": str(settings.log_retention_ms),

@@ -1,43 +1,49 @@
-"""Produce: slice the batches, check them, hand them to the commit path; answer when all is settled.
+"""Produce: slice the batches, have them checked, hand them to the commit path; answer when all is
+settled.
 
 Invariant: a request's frame stays in the memory budget until the last of its batches is settled,
-answered or not. Source for the checks and their codes: Kafka's LogValidator, ReplicaManager,
-KafkaApis.handleProduceRequest.
+answered or not. What a batch holds is checked by `BatchValidation`. Source for the checks and their
+codes: Kafka's LogValidator, ReplicaManager, KafkaApis.handleProduceRequest.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format import batch as record_batch
 from bucketlog.log_format.batch import (
-    BatchHeader,
     BatchTooLargeError,
-    Codec,
-    CorruptBatchError,
     InvalidBatchError,
     InvalidTimestampError,
     KeylessRecordsError,
-    UnsupportedCompressionError,
+    RefusedRecord,
 )
 from bucketlog.log_format.errors import InvalidDataError, UnknownTopicError
 from bucketlog.log_format.model import TopicIdPartition, WallClock
-from bucketlog.log_format.records import decode_records
+from bucketlog.log_format.record_check import RecordRules
 from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.topic_configs import (
+    HEADER_ALONE,
     LOG_APPEND_TIME,
     MAX_MESSAGE_BYTES,
+    RECORD_VALIDATION,
+    TIMESTAMP_AFTER_MAX_MS,
+    TIMESTAMP_BEFORE_MAX_MS,
     TIMESTAMP_TYPE,
 )
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.handlers.batch_validation import (
+    BatchValidation,
+    UncheckedBatch,
+    Verdict,
+)
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.connection import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
 from bucketlog.stateless_broker.network.dispatch import Request, response_header
 from bucketlog.stateless_broker.produce.intake import BatchOutcome, PendingBatch
 
@@ -45,13 +51,11 @@ ACKS_ALL = -1
 ACKS_ALLOWED = (ACKS_ALL, 0, 1)
 ZSTD_SINCE_VERSION = 7
 """KIP-110."""
-REFUSED_RECORDS_MAX = 100
-"""So many of a batch's are named (KIP-467)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceLimits:
-    batch_records_max: int
+    batch_decompressed_bytes_max: int
     timeout_ms_max: int
     request_items_max: int
 
@@ -89,6 +93,10 @@ class OpenProduce:
     @property
     def version(self) -> int:
         return self._request.header.api_version
+
+    @property
+    def connection(self) -> Connection:
+        return self._request.connection
 
     def start_timer(self, timeout_ms: int, given_up: Callable[[], None]) -> None:
         """`given_up` is called once the request was answered because its time is over."""
@@ -152,6 +160,7 @@ class ProduceHandler:
         self,
         *,
         view: View,
+        validation: BatchValidation,
         commit: Callable[[PendingBatch], None],
         given_up: Callable[[], None],
         membership: Membership,
@@ -160,6 +169,7 @@ class ProduceHandler:
         now_ms: WallClock,
     ) -> None:
         self._view = view
+        self._validation = validation
         self._commit = commit
         self._given_up = given_up
         self._membership = membership
@@ -193,17 +203,7 @@ class ProduceHandler:
         if wire.acks == 0:
             # The client sees no answer, but its later requests' answers must not wait for this one.
             answer.send([])
-        for row, part in enumerate(wire.partitions):
-            try:
-                pending = self._check(part, call, row)
-            except InvalidDataError as error:
-                refused = error.at if isinstance(error, KeylessRecordsError) else ()
-                call.settle(
-                    row,
-                    BatchOutcome(kafka_code(error, ApiFamily.PRODUCE), -1, error.message, refused),
-                )
-            else:
-                self._commit(pending)
+        self._submit(call, wire)
         timeout_ms = (
             self._limits.timeout_ms_max
         )  # the client's own bounds acks=all alone, as in Kafka
@@ -224,9 +224,44 @@ class ProduceHandler:
             return BatchOutcome(ErrorCode.not_leader_or_follower, -1, "this broker stops")
         return None
 
-    def _check(
-        self, part: produce.ProducePartitionData, call: OpenProduce, row: int
-    ) -> PendingBatch:
+    def _submit(self, call: OpenProduce, wire: produce.ProduceRequest) -> None:
+        """Have the batches checked, then committed; those that nobody can take are settled."""
+        now_ms = self._now_ms()
+        unchecked = []
+        for row, part in enumerate(wire.partitions):
+            try:
+                unchecked.append(self._admit(part, call, row, now_ms))
+            except InvalidDataError as error:
+                call.settle(row, _refused(error))
+        if unchecked:
+            self._validation.submit(
+                call.connection,
+                unchecked,
+                lambda verdicts: self._commit_checked(unchecked, verdicts),
+            )
+
+    def _commit_checked(
+        self, batches: Sequence[UncheckedBatch], verdicts: Sequence[Verdict]
+    ) -> None:
+        for batch, verdict in zip(batches, verdicts, strict=True):
+            pending = batch.pending
+            if isinstance(verdict, InvalidDataError):
+                pending.settle(_refused(verdict))
+            elif verdict is None:
+                pending.settle(
+                    BatchOutcome(ErrorCode.unknown_server_error, -1, "the batch was not checked")
+                )
+            elif pending.call.answered:
+                pending.settle(BatchOutcome(ErrorCode.request_timed_out, -1))
+            else:
+                pending.header = verdict
+                self._commit(pending)
+
+    def _admit(
+        self, part: produce.ProducePartitionData, call: OpenProduce, row: int, now_ms: int
+    ) -> UncheckedBatch:
+        """What the topic asks of the batch. Raises `InvalidDataError` where there is no such topic,
+        or the bytes are not one batch of a size that it takes."""
         topic = self._view.topic(part.topic)
         if topic is None or not 0 <= part.partition < topic.partitions:
             raise UnknownTopicError(f"no partition {part.partition} of topic {part.topic!r}")
@@ -243,43 +278,39 @@ class ProduceHandler:
             raise BatchTooLargeError(
                 f"a batch of {len(data)} bytes; {MAX_MESSAGE_BYTES} of {part.topic!r} is {limit}"
             )
-        if not record_batch.crc_holds(data, header):
-            raise CorruptBatchError("the batch's CRC32C does not hold")
-        record_batch.check_produced(header, max_records=self._limits.batch_records_max)
-        if header.base_offset:
-            raise InvalidBatchError(f"base offset {header.base_offset}: the broker gives offsets")
-        if header.codec == Codec.ZSTD and call.version < ZSTD_SINCE_VERSION:
-            raise UnsupportedCompressionError(f"zstd in a request of version {call.version}")
-        if header.is_transactional:
-            raise InvalidBatchError("a transactional batch outside a transaction")
-        if self._topic_defaults.has_policy(topic.configs, "compact"):
-            _check_keys(part, data, header)
-        header = self._timestamps(topic, data, header, call, row)
         partition = TopicIdPartition(topic.topic_id, part.partition)
-        return PendingBatch(topic.name, partition, data, header, call, row)
-
-    def _timestamps(
-        self, topic: TopicState, data: memoryview, header: BatchHeader, call: OpenProduce, row: int
-    ) -> BatchHeader:
+        append_time_ms = None
         if self._topic_defaults.effective(topic.configs, TIMESTAMP_TYPE) == LOG_APPEND_TIME:
-            now_ms = self._now_ms()
+            append_time_ms = now_ms
             call.note_append_time(row, now_ms)
-            return record_batch.set_log_append_time(data, header, now_ms)
-        if header.attributes & record_batch.LOG_APPEND_TIME:
-            raise InvalidTimestampError("producers may not set the timestamp type LogAppendTime")
-        return header
-
-
-def _check_keys(part: produce.ProducePartitionData, data: memoryview, header: BatchHeader) -> None:
-    """Of compacted topics batches are opened, a few microseconds a record: what key compaction
-    cannot decode it could never clean, and a record without a key it would drop. Raises
-    `KeylessRecordsError` (Kafka's LogValidator: INVALID_RECORD)."""
-    keyless = (
-        index for index, record in enumerate(decode_records(data, header)) if record.key is None
-    )
-    if at := tuple(islice(keyless, REFUSED_RECORDS_MAX)):
-        raise KeylessRecordsError(
-            "Compacted topic cannot accept message without key in topic partition "
-            f"{part.topic}-{part.partition}.",
-            at,
+        return UncheckedBatch(
+            PendingBatch(topic.name, partition, data, header, call, row),
+            self._rules(topic, now_ms, append_time_ms is not None),
+            call.version >= ZSTD_SINCE_VERSION,
+            append_time_ms,
         )
+
+    def _rules(self, topic: TopicState, now_ms: int, has_append_time: bool) -> RecordRules | None:
+        """Compacted topics' records are always checked: key compaction must read them."""
+        defaults, configs = self._topic_defaults, topic.configs
+        keys_required = defaults.has_policy(configs, "compact")
+        if not keys_required and defaults.effective(configs, RECORD_VALIDATION) == HEADER_ALONE:
+            return None
+        max_bytes = self._limits.batch_decompressed_bytes_max
+        if has_append_time:
+            return RecordRules(keys_required, max_bytes=max_bytes)
+        return RecordRules.of(
+            keys_required=keys_required,
+            now_ms=now_ms,
+            before_max_ms=int(defaults.effective(configs, TIMESTAMP_BEFORE_MAX_MS)),
+            after_max_ms=int(defaults.effective(configs, TIMESTAMP_AFTER_MAX_MS)),
+            max_bytes=max_bytes,
+        )
+
+
+def _refused(error: InvalidDataError) -> BatchOutcome:
+    """With the records for whose sake it is refused, where they are known (KIP-467)."""
+    records: tuple[RefusedRecord, ...] = ()
+    if isinstance(error, KeylessRecordsError | InvalidTimestampError):
+        records = error.refused
+    return BatchOutcome(kafka_code(error, ApiFamily.PRODUCE), -1, error.message, records)

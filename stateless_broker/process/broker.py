@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from random import Random
 from uuid import uuid4
 
+from bucketlog.log_format import record_check
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.metadata.sequencer.redis_url import connect_redis
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
@@ -61,6 +62,7 @@ class Broker:
         """Redis and the bucket are waited for, if need be. Raises `BucketlogError`; nothing is left
         running then after `stop`."""
         settings = self._settings
+        warm = asyncio.create_task(asyncio.to_thread(record_check.warm_up))
         self._listening = listening = _bind(settings)
         port = int(listening.getsockname()[1])
         bucket = CountingBucket(await open_bucket(settings.bucket_url, shard=settings.shard))
@@ -100,6 +102,7 @@ class Broker:
         )
         self._http.start()
         epoch = await node.begin(port)
+        await warm  # the first produce does not wait for a compiler
         self._listener = Listener(
             settings=settings,
             handler=node.dispatcher.handle,

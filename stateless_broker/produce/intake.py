@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, Self
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.log_format.batch import BatchHeader
+from bucketlog.log_format.batch import BatchHeader, RefusedRecord
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import FactEntry, TopicIdPartition
 from bucketlog.metadata.facts import Fact, encode_fact
@@ -63,7 +63,7 @@ class BatchOutcome(NamedTuple):
     error: ErrorCode
     base_offset: int
     message: str | None = None
-    refused_records: tuple[int, ...] = ()
+    refused_records: tuple[RefusedRecord, ...] = ()
 
     @classmethod
     def not_written(cls, reason: str) -> Self:

@@ -148,7 +148,7 @@ def test_a_batch_that_inflates_too_far_is_answered_by_its_header(
 def test_a_batch_that_does_not_decode_is_answered_by_its_header(
     client: WireClient, make_topic: MakeTopic
 ) -> None:
-    topic = make_topic()
+    topic = make_topic(record_validation="header")
     good = build_batch([(None, b"x")] * 2, timestamps=[T0, T0 + 1000], codec=GZIP)
     broken = patch_batch(good, 61, ">H", 0)
     assert produce(client, topic, broken).error == ErrorCode.none

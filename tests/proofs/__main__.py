@@ -38,6 +38,7 @@ from tests.proofs.shortfall import Figures, ShortfallError
 from tests.proofs.simulation import SIMULATION_TARGETS
 from tests.proofs.spark import SPARK_TARGETS
 from tests.proofs.tier import TIER_TARGETS
+from tests.proofs.validation import VALIDATION_TARGETS
 from tests.proofs.wheel import WHEEL_TARGETS
 from tests.scenarios.clients import CLIENTS
 from tests.scenarios.crash import crash
@@ -199,6 +200,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **SIMULATION_TARGETS,
     **RECOVERY_TARGETS,
     **TIER_TARGETS,
+    **VALIDATION_TARGETS,
     **SPARK_TARGETS,
     **STORE_TARGETS,
     **SDK_TARGETS,

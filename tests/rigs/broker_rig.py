@@ -121,6 +121,7 @@ class Rig:
         flush_bytes: int = 1 << 20,
         flush_interval_ms: int = 0,
         cluster_id: str | None = None,
+        log_message_timestamp_after_max_ms: int = 2**63 - 1,
         **settings: int,
     ) -> None:
         """`redis` is a socket or a URL. `cluster_id` and `memory` of another rig make this one a
@@ -145,6 +146,7 @@ class Rig:
             puts_in_flight=puts_in_flight,
             put_retry_ms=20,
             start_timeout_ms=0,
+            log_message_timestamp_after_max_ms=log_message_timestamp_after_max_ms,
             **cast(Any, settings),
         )
         self.cluster_id = cluster_id or uuid4().hex

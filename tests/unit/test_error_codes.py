@@ -34,7 +34,7 @@ AWAY = SequencerUnavailableError("away")
         (CorruptBatchError("x"), ApiFamily.PRODUCE, ErrorCode.corrupt_message),
         (UnsupportedMagicError("x"), ApiFamily.PRODUCE, ErrorCode.invalid_record),
         (InvalidBatchError("x"), ApiFamily.PRODUCE, ErrorCode.invalid_record),
-        (KeylessRecordsError("x", (0,)), ApiFamily.PRODUCE, ErrorCode.invalid_record),
+        (KeylessRecordsError("x", ()), ApiFamily.PRODUCE, ErrorCode.invalid_record),
         (UnknownTopicError("x"), ApiFamily.PRODUCE, ErrorCode.unknown_topic_or_partition),
         (InvalidDataError("x"), ApiFamily.READ, ErrorCode.kafka_storage_error),
         (CorruptObjectError("k", 0, "x"), ApiFamily.READ, ErrorCode.kafka_storage_error),

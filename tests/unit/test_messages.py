@@ -67,6 +67,7 @@ def offered() -> Dispatcher:
         storage=Storage(nothing, nothing, nothing, RangeReader.of(nothing, nothing, settings)),
         cluster=ClusterParts(nothing, membership, nothing),
         log=ServedLog(View(), nothing, cast(Any, SimpleNamespace(add=None, given_up=None))),
+        validation=nothing,
         supervision=Supervision(nothing, nothing, nothing),
         now_ms=lambda: 0,
         new_uuid=uuid4,

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.batch import RefusedRecord
 from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.produce import PartitionResult, ProducePartitionData
@@ -16,6 +17,7 @@ from tests.rigs.wire_client import (
     request_schema,
 )
 
+REFUSED = (RefusedRecord(3, "no key"), RefusedRecord(70_000, "the third"))
 VERSIONS = range(produce.MIN_VERSION, produce.MAX_VERSION + 1)
 BATCH = build_batch([(b"key", b"value")])
 
@@ -72,7 +74,7 @@ def test_responses(version: int) -> None:
         PartitionResult("a", 0, ErrorCode.none, 2**40, -1, 0, None),
         PartitionResult("a", 3, ErrorCode.corrupt_message, -1, -1, -1, "the CRC does not hold"),
         PartitionResult("b", 1, ErrorCode.none, 5, 1_700_000_000_123, 2, None),
-        PartitionResult("b", 2, ErrorCode.invalid_record, -1, -1, -1, "no key", (3, 70_000)),
+        PartitionResult("b", 2, ErrorCode.invalid_record, -1, -1, -1, "no key", REFUSED),
     ]
     body = produce.write_response(version, results)
     header = b"\0\0\0\x07" + (b"\0" if version >= produce.FLEXIBLE_FROM else b"")
@@ -93,9 +95,10 @@ def test_responses(version: int) -> None:
     if version >= 8:
         messages = [row.error_message for row in rows]
         assert messages == [None, "the CRC does not hold", None, "no key"]
-        named = [[one.batch_index for one in row.record_errors] for row in rows]
-        assert named == [[], [], [], [3, 70_000]]
-        assert rows[3].record_errors[0].batch_index_error_message == "no key"
+        assert [len(row.record_errors) for row in rows] == [0, 0, 0, 2]
+        assert [
+            (one.batch_index, one.batch_index_error_message) for one in rows[3].record_errors
+        ] == [*REFUSED]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

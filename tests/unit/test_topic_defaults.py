@@ -15,7 +15,7 @@ OTHERS = {
 }
 
 
-def settings(**given: int) -> BrokerSettings:
+def settings(**given: int | str) -> BrokerSettings:
     needed = {"bucket_url": "file:///tmp/x", "redis_url": "redis://localhost"}
     return BrokerSettings.model_validate({**needed, **given})
 
@@ -25,6 +25,8 @@ def test_the_nearest_value_counts(name: str) -> None:
     kafkas, brokers = TOPIC_CONFIGS[name].default, OTHERS.get(name, "1")
     if name == "compression.type":
         brokers = kafkas
+    elif name == "record.validation":
+        brokers = "header"
     defaults = TopicDefaults({name: brokers})
     assert TopicDefaults().effective({}, name) == kafkas
     assert defaults.effective({}, name) == brokers
@@ -52,4 +54,5 @@ def test_a_default_that_no_topic_may_have_is_refused() -> None:
 def test_settings_have_kafkas_defaults_unless_they_are_changed() -> None:
     assert settings().topic_defaults.own == {}
     for config, name in TOPIC_DEFAULTS.items():
-        assert settings(**{name: 12345}).topic_defaults.own == {config: "12345"}
+        other = "header" if name == "record_validation" else "12345"
+        assert settings(**{name: other}).topic_defaults.own == {config: other}

@@ -1,0 +1,166 @@
+"""What it costs to check produced records: the check alone, loading it, and in a broker.
+
+    python -m benchmarks.validation                     the check alone, and loading it
+    python -m benchmarks.validation --broker --kafka    also produced by librdkafka, beside Kafka
+
+One JSON line on standard output. CPU seconds are told per 10^9 bytes of uncompressed records, in
+batches of 1 MB; half of each value is words and half is noise, which compresses as log records do.
+`python` is the kernel without llvmlite, `numba` the kernel of the readers, which find each field;
+`load` is what a process pays for each once. In `produced`, brokers take records of 1 KB without
+compression, in turns: all three share the machine with the client.
+"""
+
+import argparse
+import ctypes
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import produce
+from benchmarks.under_test import report
+from bucketlog.log_format import record_check, record_kernel
+from bucketlog.log_format.batch import Codec, read_header
+from bucketlog.log_format.record_check import RecordRules, check_records
+from bucketlog.log_format.records import DecodedRecord, decode_records, encode_batch
+from localstack.apache_kafka import running_kafka
+
+BATCH_BYTES = 1_000_000
+SIZES = (100, 1_000, 10_000)
+GB = 1e9
+TURNS = 3
+_WORDS = [b"carrier", b"origin", b"dest", b"delay", b"2013-01-01", b"tail", b"distance", b"EWR"]
+LOADED = {
+    "llvmlite": "from bucketlog.log_format.record_check import warm_up; warm_up()",
+    "numba": "import numpy, numba; from bucketlog.log_format.arrow import decode_batches; "
+    "from bucketlog.log_format.records import DecodedRecord, encode_batch; "
+    "decode_batches(encode_batch([DecodedRecord(0, 0, b'', b'')]), [0])",
+}
+MEASURED = """
+import resource, time, cramjam, crc32c, bucketlog.log_format.records
+def kib(name):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if name in line)
+anonymous, mapped, began = kib("RssAnon"), kib("RssFile"), time.process_time()
+{code}
+print(time.process_time() - began, kib("RssAnon") - anonymous, kib("RssFile") - mapped)
+"""
+
+
+def body(size: int) -> list[DecodedRecord]:
+    source = random.Random(1)
+    records = []
+    for number in range(BATCH_BYTES // size):
+        words = b" ".join(source.choices(_WORDS, k=size // 14 + 1))[: size // 2]
+        value = words + source.randbytes(size - len(words))
+        records.append(DecodedRecord(number, 1_700_000_000_000 + number, b"key", value))
+    return records
+
+
+def cpu_s(work: Callable[[], object], at_least_s: float) -> float:
+    """Of one call."""
+    calls, began = 0, time.process_time()
+    while (spent := time.process_time() - began) < at_least_s:
+        work()
+        calls += 1
+    return spent / calls
+
+
+def check_costs(seconds: float) -> dict[str, dict[str, float]]:
+    """By size of records and codec, with what stands beside it."""
+    costs = {}
+    record_check.warm_up()
+    for size in SIZES:
+        records, row = body(size), {}
+        plain = encode_batch(records)
+        gigabytes = (len(plain) - 61) / GB
+        for codec in Codec:
+            batch = bytearray(encode_batch(records, codec=codec))
+            header = read_header(batch)
+
+            def check(batch: bytearray = batch, header: Any = header) -> int:
+                return check_records(batch, header, RecordRules(), "t-0")
+
+            row[codec.name.lower()] = round(cpu_s(check, seconds) / gigabytes, 3)
+        row["python, none"] = round(cpu_s(lambda: _plain(plain), seconds) / gigabytes, 3)  # noqa: B023 - called at once
+        row["objects, none"] = round(
+            cpu_s(lambda: decode_records(plain, read_header(plain)), seconds) / gigabytes,  # noqa: B023 - called at once
+            3,
+        )
+        costs[f"{size} B"] = row
+    return costs
+
+
+def _plain(batch: bytes) -> int:
+    header = read_header(batch)
+    numbers = (ctypes.c_int64 * record_kernel.NUMBERS)()
+    most = record_kernel.REFUSED_RECORDS_MAX * record_kernel.REFUSED_COLUMNS
+    refused = (ctypes.c_int64 * most)()
+    raw = batch[61:]
+    times = header.base_timestamp, 0, -(2**63), 2**63 - 1
+    return record_kernel.check(raw, len(raw), header.record_count, *times, refused, numbers)
+
+
+def load_costs() -> dict[str, dict[str, float]]:
+    """The second time: numba has its cache then."""
+    found = {}
+    for name, code in LOADED.items():
+        for _ in range(2):
+            done = subprocess.run(
+                [sys.executable, "-c", MEASURED.format(code=code)],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            )
+        spent, anonymous, mapped = map(float, done.stdout.split())
+        found[name] = {
+            "cpu_s": round(spent, 3),
+            "private_mib": round(anonymous / 1024, 1),
+            "mapped_mib": round(mapped / 1024, 1),
+        }
+    return found
+
+
+def produced(seconds: float, *, kafka: bool) -> dict[str, Any]:
+    """MB/s and CPU s/GB, in `TURNS` turns."""
+    found: dict[str, list[Any]] = {}
+    flags = ["--seconds", str(seconds)]
+    for _ in range(TURNS):
+        for name in ("full", "header"):
+            setting = ["--setting", f"record_validation={name}"]
+            found.setdefault(name, []).append(_figures(produce.parse([*flags, *setting])))
+        if kafka:
+            with (
+                tempfile.TemporaryDirectory(prefix="bucketlog-bench-") as folder,
+                running_kafka(Path(folder) / "kafka") as broker,
+            ):
+                at = ["--bootstrap", broker.bootstrap, "--broker-pid", str(broker.pid)]
+                name = f"Apache Kafka {broker.version}"
+                found.setdefault(name, []).append(_figures(produce.parse([*flags, *at])))
+    return found
+
+
+def _figures(args: argparse.Namespace) -> dict[str, float]:
+    made = produce.measure(args)
+    return {name: made[name] for name in ("mb_per_s", "broker_cpu_s_per_gb")}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=0.5, help="CPU seconds of each check")
+    parser.add_argument("--broker", action="store_true", help="with a broker, on and off")
+    parser.add_argument("--kafka", action="store_true", help="and beside Apache Kafka")
+    parser.add_argument("--broker-seconds", type=float, default=8)
+    args = parser.parse_args()
+    figures: dict[str, Any] = {"check_cpu_s_per_gb": check_costs(args.seconds)}
+    figures["load"] = load_costs()
+    if args.broker:
+        figures["produced"] = produced(args.broker_seconds, kafka=args.kafka)
+    return report("validation", figures, [])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""Produced batches are checked before they are committed: in threads, in the order of each client.
+
+Invariants: batches of one connection leave in the order in which they came, and at most one thread
+works for a connection; on the event loop only what is small and not compressed is checked. All
+decompressed bytes together stay below `ValidationLimits.bytes_max`. Frames stay in the memory
+budget until their batches are settled, so that it bounds what waits here, too.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bucketlog.log_format import batch as record_batch
+from bucketlog.log_format.batch import (
+    HEADER_LENGTH,
+    BatchHeader,
+    Codec,
+    CorruptBatchError,
+    InvalidBatchError,
+    InvalidTimestampError,
+    UnsupportedCompressionError,
+)
+from bucketlog.log_format.compression import decompressed_bytes_at_most
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.record_check import RecordRules, check_records
+from bucketlog.stateless_broker.produce.intake import PendingBatch
+from bucketlog.stateless_broker.supervision import Supervisor
+
+GROUP_BYTES = 1 << 20
+"""Small requests of a connection are checked together, up to this size."""
+
+Verdict: TypeAlias = BatchHeader | InvalidDataError | None
+"""The header to commit, why the batch is refused, or None where a defect kept it from being
+checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationLimits:
+    """`bytes_max`: of all decompressed records at once. `inline_bytes_max`: of a request's batches
+    that are checked on the event loop. `batch_records_max`: what a header may claim."""
+
+    threads: int
+    bytes_max: int
+    inline_bytes_max: int
+    batch_records_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class UncheckedBatch:
+    """`rules` are None where the topic wants headers checked alone (`record.validation`).
+    `append_time_ms` is set for LogAppendTime."""
+
+    pending: PendingBatch
+    rules: RecordRules | None
+    zstd_allowed: bool
+    append_time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    batches: Sequence[UncheckedBatch]
+    done: Callable[[Sequence[Verdict]], None]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(batch.pending.data) for batch in self.batches)
+
+
+class BatchValidation:
+    """It outlives epochs: what is checked when one ends is committed in the next."""
+
+    def __init__(self, limits: ValidationLimits, supervisor: Supervisor) -> None:
+        self._limits = limits
+        self._supervisor = supervisor
+        self._pool = ThreadPoolExecutor(limits.threads, "validation")
+        self._decompressed = _SharedBytes(limits.bytes_max)
+        self._waiting: dict[object, deque[_Waiting]] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def submit(
+        self,
+        source: object,
+        batches: Sequence[UncheckedBatch],
+        done: Callable[[Sequence[Verdict]], None],
+    ) -> None:
+        """Check `batches`; `done` gets a verdict for each, on the event loop, maybe at once. What
+        has one `source`, a connection, is done in the order of the calls."""
+        waiting = self._waiting.get(source)
+        if waiting is None and self._is_cheap(batches):
+            done(self._verdicts(batches))
+            return
+        if waiting is None:
+            waiting = self._waiting[source] = deque()
+            self._idle.clear()
+            self._supervisor.spawn(
+                self._work(source, waiting),
+                "the validation of batches",
+                on_failure=lambda _: None,  # told to the client alone: its bytes may be the reason
+            )
+        waiting.append(_Waiting(batches, done))
+
+    async def drained(self) -> None:
+        """Until nothing waits here."""
+        await self._idle.wait()
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._pool.shutdown)
+
+    def _is_cheap(self, batches: Sequence[UncheckedBatch]) -> bool:
+        """Cheaper to check than to hand over to a thread. Headers alone always are."""
+        left = self._limits.inline_bytes_max
+        for batch in batches:
+            if batch.rules is not None:
+                left -= len(batch.pending.data)
+                if left < 0 or batch.pending.header.codec != Codec.NONE:
+                    return False
+        return True
+
+    async def _work(self, source: object, waiting: deque[_Waiting]) -> None:
+        loop, group = asyncio.get_running_loop(), deque[_Waiting]()
+        try:
+            while waiting:
+                group = _next_group(waiting)
+                batches = [batch for each in group for batch in each.batches]
+                verdicts = iter(await loop.run_in_executor(self._pool, self._verdicts, batches))
+                while group:
+                    each = group.popleft()
+                    each.done([next(verdicts) for _ in each.batches])
+        finally:
+            del self._waiting[source]
+            for each in (*group, *waiting):  # a defect, or the broker ends
+                each.done([None] * len(each.batches))
+            if not self._waiting:
+                self._idle.set()
+
+    def _verdicts(self, batches: Sequence[UncheckedBatch]) -> list[Verdict]:
+        return [self._verdict(batch) for batch in batches]
+
+    def _verdict(self, batch: UncheckedBatch) -> Verdict:
+        try:
+            return self._checked(batch)
+        except InvalidDataError as error:
+            # its frames hold what was decompressed, which the bound would not know of any more
+            error.__traceback__ = error.__cause__ = error.__context__ = None
+            return error
+
+    def _checked(self, batch: UncheckedBatch) -> BatchHeader:
+        """The batch's header, as it is to be committed. Sources: Kafka's UnifiedLog
+        (analyzeAndValidateRecords), LogValidator, ProduceRequest."""
+        data, header = batch.pending.data, batch.pending.header
+        if not record_batch.crc_holds(data, header):
+            raise CorruptBatchError("the batch's CRC32C does not hold")
+        record_batch.check_produced(header, max_records=self._limits.batch_records_max)
+        if header.base_offset:
+            raise InvalidBatchError(f"base offset {header.base_offset}: the broker gives offsets")
+        if header.codec == Codec.ZSTD and not batch.zstd_allowed:
+            raise UnsupportedCompressionError("zstd in a request older than version 7")
+        if header.is_transactional:
+            raise InvalidBatchError("a transactional batch outside a transaction")
+        if header.attributes & record_batch.LOG_APPEND_TIME:
+            raise InvalidTimestampError("producers may not set the timestamp type LogAppendTime")
+        if batch.rules is not None:
+            largest = self._check_records(batch, batch.rules)
+            if batch.append_time_ms is None:
+                header = record_batch.set_max_timestamp(data, header, largest)
+        if batch.append_time_ms is not None:
+            header = record_batch.set_log_append_time(data, header, batch.append_time_ms)
+        return header
+
+    def _check_records(self, batch: UncheckedBatch, rules: RecordRules) -> int:
+        pending, header = batch.pending, batch.pending.header
+        where = f"{pending.topic_name}-{pending.partition.partition}"
+        payload = pending.data[HEADER_LENGTH : header.size_bytes]
+        needed = decompressed_bytes_at_most(header.codec, payload, max_bytes=rules.max_bytes)
+        with self._decompressed.lent(needed):
+            return check_records(pending.data, header, rules, where)
+
+
+def _next_group(waiting: deque[_Waiting]) -> deque[_Waiting]:
+    group = deque([waiting.popleft()])
+    left = GROUP_BYTES - group[0].size_bytes
+    while waiting and waiting[0].size_bytes <= left:
+        group.append(waiting.popleft())
+        left -= group[-1].size_bytes
+    return group
+
+
+class _SharedBytes:
+    """A number of bytes that threads share: who asks for more than is left waits."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._left = bytes_max
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def lent(self, size_bytes: int) -> Iterator[None]:
+        """`size_bytes` is at most all there are."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._left >= size_bytes)
+            self._left -= size_bytes
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._left += size_bytes
+                self._changed.notify_all()
