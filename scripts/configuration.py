@@ -37,10 +37,10 @@ store: [bucket.md](bucket.md).
 
 
 def render() -> str:
-    broker = [
-        _row(f"`BUCKETLOG_{name.upper()}`", field)
-        for name, field in BrokerSettings.model_fields.items()
-    ]
+    fields = BrokerSettings.model_fields
+    own = [name for name in fields if name in BrokerSettings.__annotations__]
+    inherited = [name for name in fields if name not in BrokerSettings.__annotations__]
+    broker = [_row(f"`BUCKETLOG_{name.upper()}`", fields[name]) for name in own + inherited]
     s3 = [_row(_s3_variable(name, field), field) for name, field in S3Options.model_fields.items()]
     return "".join([HEAD, *broker, S3_HEAD, *s3])
 

@@ -46,6 +46,7 @@ class BrokerPart(StrEnum):
     CHECKPOINTS = "checkpoints", Lifetime.DUTY
     COMPACTION = "compaction", Lifetime.DUTY
     DELETION = "deletion", Lifetime.DUTY
+    PRODUCERS = "producers", Lifetime.DUTY
     RETENTION = "retention", Lifetime.DUTY
 
 

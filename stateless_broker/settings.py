@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES
 from bucketlog.log_format.wire.frames import ITEMS_MAX
@@ -21,16 +21,16 @@ from bucketlog.metadata.topic_configs import (
     TIMESTAMP_BEFORE_MAX_MS,
 )
 from bucketlog.metadata.topic_defaults import TopicDefaults
-
-MIB = 1024 * 1024
-
-Port = Annotated[int, Field(ge=0, le=65535)]
-Positive = Annotated[int, Field(ge=1)]
-NotNegative = Annotated[int, Field(ge=0)]
-LongNotNegative = Annotated[int, Field(ge=0, le=2**63 - 1)]
-AtLeastMinusOne = Annotated[int, Field(ge=-1)]
-Quantile = Annotated[float, Field(ge=0, lt=1)]
-
+from bucketlog.stateless_broker.consumer_group_settings import ConsumerGroupSettings
+from bucketlog.stateless_broker.setting_types import (
+    MIB,
+    AtLeastMinusOne,
+    LongNotNegative,
+    NotNegative,
+    Port,
+    Positive,
+    Quantile,
+)
 
 TOPIC_DEFAULTS = {
     MAX_MESSAGE_BYTES: "message_max_bytes",
@@ -43,13 +43,6 @@ TOPIC_DEFAULTS = {
 """Settings that are brokers' defaults of topic configs."""
 
 
-class OffsetCommitAck(StrEnum):
-    """When a commit of offsets is answered."""
-
-    LOG = "log"
-    REDIS = "redis"
-
-
 class RecordValidation(StrEnum):
     """What of a produced batch is checked before it is acknowledged."""
 
@@ -57,7 +50,7 @@ class RecordValidation(StrEnum):
     HEADER = "header"
 
 
-class BrokerSettings(BaseSettings):
+class BrokerSettings(ConsumerGroupSettings):
     model_config = SettingsConfigDict(env_prefix="BUCKETLOG_", frozen=True)
 
     bucket_url: str = Field(description="Where the log lives: s3://bucket/prefix or file:///dir.")
@@ -200,69 +193,24 @@ class BrokerSettings(BaseSettings):
     log_retention_check_interval_ms: NotNegative = Field(
         300_000, description="log.retention.check.interval.ms; 0: this broker never looks."
     )
+    producer_id_expiration_ms: Positive = Field(
+        86_400_000,
+        description="producer.id.expiration.ms: a producer that wrote nothing to a partition for "
+        "so long is forgotten there, in Redis.",
+    )
+    producers_max: Positive = Field(
+        1_000_000,
+        description="The most rows of idempotent producers in Redis, one for each producer and "
+        "partition. Beyond them a producer that is new to a partition waits (NOT_ENOUGH_REPLICAS).",
+    )
+    producer_id_expiration_check_interval_ms: NotNegative = Field(
+        600_000,
+        description="producer.id.expiration.check.interval.ms; 0: this broker never looks.",
+    )
     config_change_ms_max: Positive = Field(
         30_000, description="How long a change of a topic's configs is waited for."
     )
     auto_create_topics: bool = Field(True, description="auto.create.topics.enable")
-
-    group_session_timeout_ms_min: Positive = Field(
-        6_000, description="group.min.session.timeout.ms"
-    )
-    group_session_timeout_ms_max: Positive = Field(
-        1_800_000, description="group.max.session.timeout.ms"
-    )
-    group_initial_rebalance_delay_ms: NotNegative = Field(
-        3_000,
-        description="group.initial.rebalance.delay.ms; `bucketlog dev` does not wait.",
-    )
-    group_new_member_join_timeout_ms: Positive = Field(
-        300_000, description="A new member that has not been in a generation by then is let go."
-    )
-    group_rebalance_timeout_ms_min: Positive = Field(
-        1_000, description="A member that asks for less has so long to rejoin."
-    )
-    group_members_max: Positive = Field(1_000, description="group.max.size")
-    group_pending_members_max: Positive = Field(
-        1_000, description="Members of one group that were given an id and have not joined yet."
-    )
-    group_protocols_max: Positive = Field(
-        32, description="The most assignors that a member may name."
-    )
-    group_member_metadata_bytes_max: Positive = Field(
-        MIB, description="What a member may tell the leader of its group, for all assignors."
-    )
-    group_bytes_max: Positive = Field(
-        16 * MIB, description="What a group's members cost, and so much again their assignments."
-    )
-    groups_max: Positive = Field(
-        100_000,
-        description="The most consumer groups of the cluster: a new group is refused "
-        "(POLICY_VIOLATION).",
-    )
-    group_id_bytes_max: Positive = Field(
-        1_024, description="The longest id, name or address of a group or its members."
-    )
-    offset_commit_ack: OffsetCommitAck = Field(
-        OffsetCommitAck.LOG,
-        description="A commit of offsets is answered when it is in the `log`, or when `redis` has "
-        "accepted it: sooner, but lost if Redis and this broker are.",
-    )
-    offset_commit_timeout_ms: Positive = Field(5_000, description="offsets.commit.timeout.ms")
-    offset_rows_in_flight: Positive = Field(
-        500_000,
-        description="Offsets of partitions that are being committed at once; each 128 bytes of "
-        "metadata count as one more.",
-    )
-    offset_metadata_bytes_max: NotNegative = Field(4_096, description="offset.metadata.max.bytes")
-    offsets_retention_minutes: Positive = Field(10_080, description="offsets.retention.minutes")
-    offset_retention_ms_max: Positive = Field(
-        31_536_000_000,
-        description="The longest retention that an OffsetCommit (versions 2 to 4) may ask for; a "
-        "longer one is shortened.",
-    )
-    offsets_retention_check_interval_ms: Positive = Field(
-        600_000, description="offsets.retention.check.interval.ms"
-    )
 
     redis_timeout_ms: Positive = Field(5000, description="How long a call to Redis may take.")
     redis_lookup_interval_ms: Positive = Field(
@@ -361,10 +309,6 @@ class BrokerSettings(BaseSettings):
             raise ValueError("validation_bytes_max must be at least batch_decompressed_bytes_max")
         if self.put_give_up_ms >= self.reservation_limit_ms:
             raise ValueError("reservation_limit_ms must be more than put_give_up_ms")
-        if self.group_session_timeout_ms_min > self.group_session_timeout_ms_max:
-            raise ValueError(
-                "group_session_timeout_ms_max must be at least group_session_timeout_ms_min"
-            )
         return self
 
     @property

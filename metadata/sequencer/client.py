@@ -43,8 +43,7 @@ from bucketlog.metadata.sequencer.requests import (
     VisibleSegment,
     WantedFact,
     WantedPartition,
-    WantedTierEntry,
-    WantedTopicChange,
+    pack_request,
 )
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
 from bucketlog.metadata.sequencer.staging import staged_records
@@ -54,7 +53,8 @@ MASTER = "master"
 
 
 class Sequencer(GroupVerbs):
-    """One shard's sequencer on one Redis. `stream_segments_max` bounds the stream (entries).
+    """One shard's sequencer on one Redis. `stream_segments_max` bounds the stream (entries),
+    `producers_max` the rows of producers, one for each producer and partition.
 
     Scripts are given the time, by Redis' own clock; `now_ms` is a clock instead of it, for tests.
     """
@@ -66,10 +66,12 @@ class Sequencer(GroupVerbs):
         cluster_id: str,
         shard: int = 0,
         stream_segments_max: int = 5000,
+        producers_max: int = 1_000_000,
         now_ms: WallClock | None = None,
     ) -> None:
         super().__init__(redis, cluster_id=cluster_id, shard=shard)
         self._stream_segments_max = stream_segments_max
+        self._producers_max = producers_max
         self._now_ms = now_ms
         self._server_clock = ServerClock(lambda: self._guard(redis.time()))
         self._last_ticket: Ticket | None = None
@@ -188,7 +190,8 @@ class Sequencer(GroupVerbs):
         it is refused: the epoch is then wasted and a higher one must be claimed."""
         counts = []
         staged = [f"{self._prefix}staged:{activation.nonce}:{name}" for name in STAGED]
-        for key, records in zip(staged, staged_records(activation.state), strict=True):
+        now_ms = await self._asked_ms()
+        for key, records in zip(staged, staged_records(activation.state, now_ms), strict=True):
             counts.append(len(records))
             items = list(records.items())
             for start in range(0, len(items), STAGE_CHUNK):
@@ -236,11 +239,18 @@ class Sequencer(GroupVerbs):
         """Reserve offsets for a writer's next segment; repeatable with the same request id.
 
         Raises `WriterFencedError` where the writer was sealed."""
-        packed = _pack_request(partitions, facts)
+        packed = pack_request(partitions, facts)
         before = self._known_before(segment.writer, request_id)
         now_ms = await self._clock_ms()
         status, *rest = await self._run(
-            SequencerVerb.RESERVE, epoch, segment.writer, segment.seq, request_id, now_ms, packed
+            SequencerVerb.RESERVE,
+            epoch,
+            segment.writer,
+            segment.seq,
+            request_id,
+            now_ms,
+            packed,
+            self._producers_max,
         )
         if status not in ("ok", "none"):
             self._raise_lost(status, rest)
@@ -307,6 +317,22 @@ class Sequencer(GroupVerbs):
         stamps_wanted = [(TopicId(bytes.fromhex(topic)), int(number)) for topic, number in fields]
         return FenceResult(FenceStatus.FENCED, rest[0], sorted(stamps_wanted))
 
+    async def forget_producers(
+        self, epoch: int, cursor: str, *, count: int, idle_ms: int
+    ) -> tuple[str, int]:
+        """Forget producers of about `count` partitions that wrote nothing for `idle_ms`.
+
+        `cursor` is "0" at first. Returns the next cursor, "0" once all were looked at, and how
+        many rows, of a producer in a partition, are forgotten. May be repeated."""
+        now_ms = await self._asked_ms()
+        status, *rest = await self._run(
+            SequencerVerb.FORGET_PRODUCERS, epoch, cursor, count, now_ms, idle_ms
+        )
+        if status != "ok":
+            self._raise_lost(status, rest)
+        next_cursor, forgotten = rest
+        return next_cursor, forgotten
+
     async def overdue(self, epoch: int, *, silent_ms: int, pending_ms: int) -> list[OverdueWriter]:
         """Unfenced writers without a heartbeat for more than `silent_ms`, or with a reservation
         that is pending for more than `pending_ms`."""
@@ -353,27 +379,3 @@ def _visible(stream_id: bytes, fields: dict[bytes, bytes]) -> VisibleSegment:
     ticket = Ticket(epoch, int(fields[b"ticket"]))
     size = int(fields[b"size"])
     return VisibleSegment(epoch, number, segment, ticket, fields[b"index"], size)
-
-
-def _pack_request(partitions: Sequence[WantedPartition], control: Sequence[WantedFact]) -> bytes:
-    rows: dict[tuple[str, bytes], int] = {}
-    parts = []
-    for part in partitions:
-        row = rows.setdefault((part.topic_name, part.topic_id), len(rows))
-        parts.append((row, part.partition, part.batches))
-    entries: list[tuple[str | int, ...]] = []
-    for entry in control:
-        if isinstance(entry, WantedTopicChange):
-            verb, name, topic_id, count = entry
-            rows.setdefault((name, topic_id), len(rows))
-            entries.append((verb, name, topic_id.hex(), count))
-        elif isinstance(entry, WantedTierEntry):
-            entries.append(("tiers",))
-        else:
-            entries.append(("offsets", entry.group, entry.term))
-    request = {
-        "topics": [(name, topic_id.hex()) for name, topic_id in rows],
-        "parts": parts,
-        "control": entries,
-    }
-    return ormsgpack.packb(request, default=tuple)

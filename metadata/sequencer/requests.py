@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+import ormsgpack
+
 from bucketlog.log_format.model import SegmentId, Ticket, TopicId, WriterId
 from bucketlog.metadata.fold import LogState
 
@@ -22,6 +24,7 @@ class BatchStatus(StrEnum):
     FENCED = "fenced"
     UNKNOWN_TOPIC = "unknown_topic"
     OFFSET_LIMIT = "offset_limit"
+    TOO_MANY_PRODUCERS = "too_many_producers"
 
 
 class FactStatus(StrEnum):
@@ -232,3 +235,28 @@ class Activation:
     nonce: str
     identity: ServerIdentity
     state: LogState
+
+
+def pack_request(partitions: Sequence[WantedPartition], control: Sequence[WantedFact]) -> bytes:
+    """What `lua/reserve.lua` gets as its packed request."""
+    rows: dict[tuple[str, bytes], int] = {}
+    parts = []
+    for part in partitions:
+        row = rows.setdefault((part.topic_name, part.topic_id), len(rows))
+        parts.append((row, part.partition, part.batches))
+    entries: list[tuple[str | int, ...]] = []
+    for entry in control:
+        if isinstance(entry, WantedTopicChange):
+            verb, name, topic_id, count = entry
+            rows.setdefault((name, topic_id), len(rows))
+            entries.append((verb, name, topic_id.hex(), count))
+        elif isinstance(entry, WantedTierEntry):
+            entries.append(("tiers",))
+        else:
+            entries.append(("offsets", entry.group, entry.term))
+    request = {
+        "topics": [(name, topic_id.hex()) for name, topic_id in rows],
+        "parts": parts,
+        "control": entries,
+    }
+    return ormsgpack.packb(request, default=tuple)

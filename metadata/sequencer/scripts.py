@@ -18,6 +18,7 @@ class SequencerVerb(StrEnum):
     REGISTER_WRITER = "register_writer"
     OVERDUE = "overdue"
     PRODUCER_IDS = "producer_ids"
+    FORGET_PRODUCERS = "forget_producers"
     POSITION = "position"
     VISIBLE_NUMBER = "visible_number"
     TAKE_GROUP = "take_group"
@@ -53,6 +54,7 @@ _PARTS: dict[SequencerVerb, tuple[str, ...]] = {
     SequencerVerb.REGISTER_WRITER: ("identity", "records"),
     SequencerVerb.OVERDUE: ("identity", "records", "open_lists"),
     SequencerVerb.PRODUCER_IDS: ("identity",),
+    SequencerVerb.FORGET_PRODUCERS: ("identity", "records"),
     SequencerVerb.POSITION: ("identity",),
     SequencerVerb.VISIBLE_NUMBER: ("identity",),
     SequencerVerb.TAKE_GROUP: ("identity", "records", "open_lists", "group_records"),

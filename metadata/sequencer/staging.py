@@ -23,9 +23,11 @@ def _field(partition: TopicIdPartition) -> str:
 
 
 def staged_records(
-    state: LogState,
+    state: LogState, now_ms: int
 ) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
-    """Fields and packed records of `topics`, `partitions` and `producers`."""
+    """Fields and packed records of `topics`, `partitions` and `producers`.
+
+    Producers are idle from `now_ms` on, the server's time: the fold does not know since when."""
     topics = {
         topic.name: _pack([[VISIBLE, topic.topic_id.hex(), topic.partitions, False]])
         for topic in state.topics.values()
@@ -42,7 +44,9 @@ def staged_records(
         for partition, entry in state.partitions.items()
     }
     producers = {
-        f"{producer_id}:{_field(partition)}": _pack([[VISIBLE, *batch] for batch in batches])
+        f"{producer_id}:{_field(partition)}": _pack(
+            [[VISIBLE, *batch, now_ms] for batch in batches]
+        )
         for partition, entry in state.partitions.items()
         for producer_id, batches in entry.producers.items()
     }

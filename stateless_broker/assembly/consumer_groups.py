@@ -18,11 +18,12 @@ from bucketlog.consumers.group_store import BoundedStore
 from bucketlog.consumers.offsets import GroupOffsets, OffsetSettings
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
+from bucketlog.stateless_broker.consumer_group_settings import OffsetCommitAck
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.feed import ViewFeed
 from bucketlog.stateless_broker.fetch.shared_catch_up import SharedCatchUp
 from bucketlog.stateless_broker.produce.commit import Committer
-from bucketlog.stateless_broker.settings import BrokerSettings, OffsetCommitAck
+from bucketlog.stateless_broker.settings import BrokerSettings
 
 MINUTE_MS = 60_000
 STORE_CALLS_IN_FLIGHT = 4

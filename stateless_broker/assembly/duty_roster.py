@@ -12,6 +12,7 @@ from bucketlog.stateless_broker.duties.deletion import Deleter, DeletionSettings
 from bucketlog.stateless_broker.duties.key_cleaning import CleaningLimits, KeyCleaner
 from bucketlog.stateless_broker.duties.manifests import Manifests
 from bucketlog.stateless_broker.duties.pace import Pace
+from bucketlog.stateless_broker.duties.producer_expiry import ProducerExpiry
 from bucketlog.stateless_broker.duties.retention import Retention
 from bucketlog.stateless_broker.duties.rounds import DutyContext
 from bucketlog.stateless_broker.duties.sweeping import TierSweeper
@@ -72,6 +73,12 @@ class Duties:
             interval_ms=settings.log_retention_check_interval_ms,
             clocks=(broker.now_ms, membership.now_ms),
         )
+        self.producer_expiry = ProducerExpiry(
+            epoch=epoch,
+            sequencer=broker.cluster.sequencer,
+            context=context,
+            idle_ms=settings.producer_id_expiration_ms,
+        )
         pace = Pace(bytes_per_s=settings.compaction_bytes_per_s)
         self.compactor = Compactor(
             bucket=bucket,
@@ -92,6 +99,11 @@ class Duties:
             yield BrokerPart.DELETION, self.deleter.run()
         if self._settings.log_retention_check_interval_ms:
             yield BrokerPart.RETENTION, self.retention.run()
+        if self._settings.producer_id_expiration_check_interval_ms:
+            yield (
+                BrokerPart.PRODUCERS,
+                self.producer_expiry.run(self._settings.producer_id_expiration_check_interval_ms),
+            )
         if self._settings.compaction_check_interval_ms:
             yield BrokerPart.COMPACTION, self.compactor.run()
 

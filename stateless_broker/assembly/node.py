@@ -242,6 +242,7 @@ class Node:
             cluster_id=cluster_id,
             shard=self._settings.shard,
             stream_segments_max=self._settings.stream_segments_max,
+            producers_max=self._settings.producers_max,
             now_ms=self._surroundings.sequencer_now_ms,
         )
 

@@ -52,6 +52,12 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
         ErrorCode.policy_violation,
         "the partition has used up its offsets (2^53): create a new topic",
     ),
+    # clients of every age try again; nothing is written
+    BatchStatus.TOO_MANY_PRODUCERS: (
+        ErrorCode.not_enough_replicas,
+        "the cluster knows as many producers as it may: raise BUCKETLOG_PRODUCERS_MAX, or wait "
+        "until idle producers are forgotten",
+    ),
 }
 
 AGAINST_PRODUCERS = (BatchStatus.OUT_OF_ORDER, BatchStatus.UNKNOWN_PRODUCER, BatchStatus.FENCED)

@@ -13,7 +13,7 @@ from bucketlog.metadata.sequencer.requests import (
     PublishResult,
     PublishStatus,
 )
-from tests.servers.sequencing import Sequencing, plain, produced
+from tests.servers.sequencing import NOW_MS, Sequencing, plain, produced
 
 VISIBLE, DECIDED = PublishStatus.VISIBLE, PublishStatus.DECIDED
 
@@ -268,7 +268,7 @@ async def test_a_void_segment_leaves_a_gap_and_nothing_else(sequencing: Sequenci
     await sequencing.void(sequencing.a, 2)
     assert (await sequencing.records("topics"))["t"][-1][2] == 2
     topic_id = sequencing.topic_ids["t"].hex()
-    assert await sequencing.records("producers") == {f"7:{topic_id}:0": [[-1, 0, 0, 1, 0]]}
+    assert await sequencing.records("producers") == {f"7:{topic_id}:0": [[-1, 0, 0, 1, 0, NOW_MS]]}
     answer = await sequencing.batch(sequencing.b, produced(7, 2, 3))
     assert answer == BatchAnswer(BatchStatus.OK, 6)
     partition = (await sequencing.records("partitions"))[f"{topic_id}:0"]

@@ -221,6 +221,67 @@ async def test_no_wait_for_a_decided_batch_or_for_ones_own(sequencing: Sequencin
 # Offsets' end ----------------------------------------------------------------------------------
 
 
+async def test_idle_producers_are_forgotten(sequencing: Sequencing) -> None:
+    """Neither those that have written since, nor one whose batch is open."""
+
+    async def forget(idle_ms: int) -> int:
+        cursor, forgotten = await sequencing.sequencer.forget_producers(
+            1, "0", count=1000, idle_ms=idle_ms
+        )
+        assert cursor == "0"
+        return forgotten
+
+    for producer in (7, 8, 9):
+        await sequencing.ask(sequencing.a, {("t", 0): [produced(producer, 0, 2)]})
+        if producer != 9:
+            await sequencing.publish(sequencing.a)
+    sequencing.now_ms += 1000
+    await sequencing.ask(sequencing.b, {("t", 0): [produced(8, 2)]})
+    assert await forget(idle_ms=1001) == 0
+    sequencing.now_ms += 2
+    assert await forget(idle_ms=1001) == 1
+    assert [name.split(":")[0] for name in await sequencing.records("producers")] == ["8", "9"]
+    await sequencing.publish(sequencing.a)
+    sequencing.now_ms -= 5000  # the clock is set back
+    assert await forget(idle_ms=1001) == 0
+    sequencing.now_ms += 5000
+    assert await forget(idle_ms=1001) == 1
+    answer = await sequencing.batch(sequencing.a, produced(7, 2))
+    assert answer.status is BatchStatus.UNKNOWN_PRODUCER
+    assert (await sequencing.batch(sequencing.a, produced(7, 0))).status is BatchStatus.OK
+
+
+async def test_all_producers_are_looked_at_in_parts(sequencing: Sequencing) -> None:
+    batches = [produced(producer, 0) for producer in range(2000)]
+    await sequencing.ask(sequencing.a, {("t", 0): batches})
+    await sequencing.publish(sequencing.a)
+    sequencing.now_ms += 10
+    cursor, calls, forgotten = "0", 0, 0
+    while calls == 0 or cursor != "0":
+        cursor, count = await sequencing.sequencer.forget_producers(1, cursor, count=100, idle_ms=5)
+        calls, forgotten = calls + 1, forgotten + count
+    assert forgotten == 2000
+    assert calls > 5
+    assert await sequencing.records("producers") == {}
+
+
+async def test_producers_beyond_the_limit_are_asked_to_wait(sequencing: Sequencing) -> None:
+    sequencing.sequencer._producers_max = 2
+    answer = await sequencing.ask(
+        sequencing.a,
+        {
+            ("t", 0): [produced(7, 0), produced(8, 0), produced(9, 0), produced(9, 1), plain()],
+            ("t", 1): [produced(7, 0)],
+        },
+    )
+    too_many = refused(BatchStatus.TOO_MANY_PRODUCERS)
+    assert list(answer.batches[0]) == [ok(0), ok(1), too_many, too_many, ok(2)]
+    assert list(answer.batches[1]) == [too_many]
+    await sequencing.publish(sequencing.a)
+    again = await sequencing.ask(sequencing.a, {("t", 0): [produced(7, 1), produced(9, 0)]})
+    assert list(again.batches[0]) == [ok(3), too_many]
+
+
 async def test_offsets_end_below_2_to_53(fresh: Sequencing) -> None:
     topic_id = TopicId(bytes(15) + b"\1")
     fresh.topic_ids["t"] = topic_id

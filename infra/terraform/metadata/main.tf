@@ -8,7 +8,7 @@ locals {
   # what the brokers' user needs and no more: as docs/redis.md has it, which a test compares
   commands = [
     "eval", "evalsha", "info", "cluster|slots", "select",
-    "exists", "hdel", "hexists", "hget", "hgetall", "hincrby", "hlen", "hmget", "hset",
+    "exists", "hdel", "hexists", "hget", "hgetall", "hincrby", "hlen", "hmget", "hscan", "hset",
     "rename", "sadd", "sismember", "time", "unlink", "xadd", "xread", "zadd", "zrange", "zrangebyscore", "zrem",
   ]
   access_string = "on ~bucketlog:* -@all ${join(" ", [for command in local.commands : "+${command}"])}"

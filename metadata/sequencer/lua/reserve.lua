@@ -3,6 +3,7 @@
 --          {topics: [[name, topic id], …],
 --           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence], …]], …],
 --           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'], …]}
+--          7 most rows of producers: a producer that is new to a partition is refused beyond them
 -- RETURNS  packed {status, …}:
 --          {'ok', ticket, low ticket, [hw stamp per part], [[status, base offset] per batch, per part], [status per control]}
 --          {'none', …same places…}   nothing was accepted: no ticket, the seq is not used
@@ -10,6 +11,7 @@
 --          before; of one that wanted none the high watermark shown; -1 where there is nothing
 --          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
 --          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | fenced | unknown_topic | offset_limit
+--                        | too_many_producers
 --          per control: ok | wait | exists | unknown_topic | invalid_partitions | not_coordinator
 -- INVARIANTS  Everything is worked out before anything is written (Lua is not atomic on error).
 --          A repeat with the same request id gets the stored answer. A segment depends on *every*
@@ -156,6 +158,7 @@ end
 
 -- Batches ---------------------------------------------------------------------------------------
 local producers_dirty, waiting = {}, {}
+local rows_left = tonumber(ARGV[7]) - redis.call('HLEN', keys.producers) + 1  -- a field is the hash's own
 
 -- RETURNS status and, for 'duplicate' and 'open', the batch's base offset.
 local function check_producer(field, producer_epoch, first, last)
@@ -163,6 +166,7 @@ local function check_producer(field, producer_epoch, first, last)
   local rows = producers[field] or {}
   local newest = rows[#rows]
   if not newest then
+    if rows_left <= 0 then return 'too_many_producers' end
     if first ~= 0 then return 'unknown_producer' end
     return 'ok'
   end
@@ -213,7 +217,8 @@ for i, part in ipairs(want.parts) do
       if producer ~= '' then
         local name = producer .. ':' .. field
         local rows = producers[name] or {}
-        rows[#rows + 1] = {ticket, producer_epoch, first, (first + records - 1) % 2147483648, offset}
+        if #rows == 0 then rows_left = rows_left - 1 end
+        rows[#rows + 1] = {ticket, producer_epoch, first, (first + records - 1) % 2147483648, offset, now}
         producers[name] = rows
         producers_dirty[name] = rows
       end

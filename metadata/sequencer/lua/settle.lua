@@ -39,7 +39,7 @@ local function settle_partitions(keys, ticket, reservation, visible, freed)
   store_records(keys.partitions, records)
 end
 
--- A producer's batches are rows {ticket or VISIBLE, epoch, first, last, base}, oldest first.
+-- A producer's batches are rows {ticket or VISIBLE, epoch, first, last, base, time (ms)}, oldest first.
 local function settle_producers(keys, ticket, reservation, visible)
   local records = load_records(keys.producers, reservation.producers)
   local dirty = {}

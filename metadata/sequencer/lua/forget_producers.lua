@@ -1,0 +1,22 @@
+-- PURPOSE  Forget producers that have written nothing for long: a part of them, from a cursor on.
+-- ARGV     1 epoch, 2 cursor ('0' begins), 3 how many to look at, about, 4 now (ms), 5 idle for (ms)
+-- RETURNS  packed {'ok', next cursor ('0': all were looked at), how many are forgotten} | {'lost', reason}
+-- INVARIANTS  A producer with an open batch stays, and a row without a time. A time that is yet to
+--          come is of a clock that was set back: the row stays until the clock has passed it.
+
+local keys = keys_by_name(KEYS)
+local _, problem = check_epoch(keys, tonumber(ARGV[1]))
+if problem then return cmsgpack.pack(problem) end
+local before = tonumber(ARGV[4]) - tonumber(ARGV[5])
+local found = redis.call('HSCAN', keys.producers, ARGV[2], 'COUNT', ARGV[3])
+local gone = {}
+for i = 1, #found[2], 2 do
+  local field, rows = found[2][i], found[2][i + 1] ~= '' and cmsgpack.unpack(found[2][i + 1])
+  local idle = field ~= '' and rows
+  for _, row in ipairs(rows or {}) do
+    idle = idle and row[1] < 0 and row[6] ~= nil and row[6] < before
+  end
+  if idle then gone[field] = false end
+end
+store_records(keys.producers, gone)
+return cmsgpack.pack({'ok', found[1], #sorted_keys(gone)})

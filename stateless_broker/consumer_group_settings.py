@@ -1,0 +1,84 @@
+"""The broker's settings of consumer groups and committed offsets: a part of `BrokerSettings`."""
+
+from enum import StrEnum
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings
+
+from bucketlog.stateless_broker.setting_types import MIB, NotNegative, Positive
+
+
+class OffsetCommitAck(StrEnum):
+    """When a commit of offsets is answered."""
+
+    LOG = "log"
+    REDIS = "redis"
+
+
+class ConsumerGroupSettings(BaseSettings):
+    group_session_timeout_ms_min: Positive = Field(
+        6_000, description="group.min.session.timeout.ms"
+    )
+    group_session_timeout_ms_max: Positive = Field(
+        1_800_000, description="group.max.session.timeout.ms"
+    )
+    group_initial_rebalance_delay_ms: NotNegative = Field(
+        3_000,
+        description="group.initial.rebalance.delay.ms; `bucketlog dev` does not wait.",
+    )
+    group_new_member_join_timeout_ms: Positive = Field(
+        300_000, description="A new member that has not been in a generation by then is let go."
+    )
+    group_rebalance_timeout_ms_min: Positive = Field(
+        1_000, description="A member that asks for less has so long to rejoin."
+    )
+    group_members_max: Positive = Field(1_000, description="group.max.size")
+    group_pending_members_max: Positive = Field(
+        1_000, description="Members of one group that were given an id and have not joined yet."
+    )
+    group_protocols_max: Positive = Field(
+        32, description="The most assignors that a member may name."
+    )
+    group_member_metadata_bytes_max: Positive = Field(
+        MIB, description="What a member may tell the leader of its group, for all assignors."
+    )
+    group_bytes_max: Positive = Field(
+        16 * MIB, description="What a group's members cost, and so much again their assignments."
+    )
+    groups_max: Positive = Field(
+        100_000,
+        description="The most consumer groups of the cluster: a new group is refused "
+        "(POLICY_VIOLATION).",
+    )
+    group_id_bytes_max: Positive = Field(
+        1_024, description="The longest id, name or address of a group or its members."
+    )
+    offset_commit_ack: OffsetCommitAck = Field(
+        OffsetCommitAck.LOG,
+        description="A commit of offsets is answered when it is in the `log`, or when `redis` has "
+        "accepted it: sooner, but lost if Redis and this broker are.",
+    )
+    offset_commit_timeout_ms: Positive = Field(5_000, description="offsets.commit.timeout.ms")
+    offset_rows_in_flight: Positive = Field(
+        500_000,
+        description="Offsets of partitions that are being committed at once; each 128 bytes of "
+        "metadata count as one more.",
+    )
+    offset_metadata_bytes_max: NotNegative = Field(4_096, description="offset.metadata.max.bytes")
+    offsets_retention_minutes: Positive = Field(10_080, description="offsets.retention.minutes")
+    offset_retention_ms_max: Positive = Field(
+        31_536_000_000,
+        description="The longest retention that an OffsetCommit (versions 2 to 4) may ask for; a "
+        "longer one is shortened.",
+    )
+    offsets_retention_check_interval_ms: Positive = Field(
+        600_000, description="offsets.retention.check.interval.ms"
+    )
+
+    @model_validator(mode="after")
+    def _session_timeouts_fit(self) -> "ConsumerGroupSettings":
+        if self.group_session_timeout_ms_min > self.group_session_timeout_ms_max:
+            raise ValueError(
+                "group_session_timeout_ms_max must be at least group_session_timeout_ms_min"
+            )
+        return self
