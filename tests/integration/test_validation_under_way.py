@@ -15,7 +15,7 @@ from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.stateless_broker.handlers import batch_validation
 from tests.models.produced_batches import batch, record
 from tests.rigs.broker_rig import Rig, create_topic, end_of, outcome, until
-from tests.rigs.patience import PATIENCE_S
+from tests.rigs.patience import PATIENCE_S, let_pass_async
 
 NONE = ErrorCode.none
 PACKED = batch(compress(Codec.ZSTD, record(0)), 1, attributes=Codec.ZSTD)
@@ -68,7 +68,7 @@ async def test_a_broker_that_stops_commits_what_it_has_taken(
     waiting = sent(rig)
     deadline = asyncio.get_running_loop().time() + PATIENCE_S
     draining = asyncio.create_task(rig.node.drain(deadline))
-    await asyncio.sleep(0)
+    await let_pass_async(0.2)
     assert not draining.done()
     gate.set()
     await draining
