@@ -251,8 +251,6 @@ class ProduceHandler:
                 pending.settle(
                     BatchOutcome(ErrorCode.unknown_server_error, -1, "the batch was not checked")
                 )
-            elif pending.call.answered:
-                pending.settle(BatchOutcome(ErrorCode.request_timed_out, -1))
             else:
                 pending.header = verdict
                 self._commit(pending)

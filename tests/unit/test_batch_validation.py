@@ -21,7 +21,7 @@ from bucketlog.stateless_broker.handlers.batch_validation import (
 from bucketlog.stateless_broker.produce.intake import BatchOutcome, PendingBatch
 from bucketlog.stateless_broker.supervision import Supervisor
 from tests.models.produced_batches import batch, record
-from tests.rigs.patience import PATIENCE_S, eventually_async
+from tests.rigs.patience import PATIENCE_S, eventually_async, let_pass_async
 
 SMALL = batch(record(0), 1)
 PACKED = batch(compress(Codec.ZSTD, record(0)), 1, attributes=Codec.ZSTD)
@@ -138,6 +138,8 @@ async def test_decompressed_bytes_are_shared(
     large = batch(compress(Codec.LZ4, body), 1, attributes=Codec.LZ4)
     for source in ("a", "b", "c"):
         validation.submit(source, [unchecked(large, rules=whole)], results.of(source))
+    await eventually_async(lambda: gate.inside > 0)
+    await let_pass_async(0.1)
     gate.opened.set()
     await validation.drained()
     assert sorted(name for name, _ in results) == ["a", "b", "c"]
