@@ -52,6 +52,7 @@ class BrokerSettings(BaseSettings):
     port: Port = Field(9092, description="Port to listen on; 0 for any free one.")
     advertised_host: str | None = Field(None, description="Address clients use (default: host).")
     advertised_port: Port | None = Field(None, description="Port clients use (default: port).")
+    http_host: str = Field("127.0.0.1", description="Address of /healthz, /readyz, /metrics.")
     http_port: Port = Field(0, description="Port of /healthz, /readyz, /metrics; 0 for any.")
     node_id: NotNegative | None = Field(
         None, description="broker.id; default: the lowest that no live broker has."
@@ -130,7 +131,31 @@ class BrokerSettings(BaseSettings):
     other_requests_in_flight: Positive = Field(
         64, description="Requests at once on one connection of any API but Produce."
     )
-    connections_max: Positive = Field(10_000, description="max.connections")
+    connections_max: Positive = Field(
+        10_000,
+        description="max.connections. One more takes the place of a connection that waits for "
+        "nothing, of the address that has most of them.",
+    )
+    connections_per_address_max: Positive = Field(
+        5_000, description="max.connections.per.ip: connections of one address."
+    )
+    connections_per_address_per_s_max: Positive = Field(
+        1_000,
+        description="New connections of one address in a second; after a pause, twice as many.",
+    )
+    connections_idle_ms_max: Positive = Field(
+        600_000,
+        description="connections.max.idle.ms: then a connection without requests is closed.",
+    )
+    connections_keepalive_ms: Positive = Field(
+        60_000, description="After this long without a byte, the client's machine is probed (TCP)."
+    )
+    listen_backlog_size: Positive = Field(1_024, description="socket.listen.backlog.size")
+    closing_lines_per_minute: Positive = Field(
+        60,
+        description="Lines in the log about connections that the broker closed, as for bad "
+        "requests; more are counted.",
+    )
     response_buffer_bytes: Positive = Field(
         4 * MIB, description="Answers waiting for a slow client before it is not read any more."
     )

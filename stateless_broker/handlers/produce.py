@@ -36,8 +36,8 @@ from bucketlog.metadata.topic_configs import (
 )
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.network.connection import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.dispatch import Request, response_header
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.produce.produce_buffer import BatchOutcome, PendingBatch
 
 ACKS_ALL = -1

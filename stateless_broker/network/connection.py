@@ -10,15 +10,14 @@ import logging
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, cast
-
-from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 
@@ -47,75 +46,24 @@ class ConnectionLimits:
     response_buffer_bytes: int
 
 
-class Frame:
-    """A request as received, without its length. Whoever is done with `data` calls `release`."""
-
-    __slots__ = ("_budget", "data", "size_bytes")
-
-    def __init__(self, data: bytearray, budget: MemoryBudget) -> None:
-        self.data = data
-        self.size_bytes = len(data)
-        self._budget = budget
-
-    def release(self) -> None:
-        """Give the bytes back to the budget; safe to call twice."""
-        self._budget.release(self.size_bytes)
-        self.size_bytes = 0
-
-
-class ResponseSlot:
-    """A place in the order of a connection's answers."""
-
-    __slots__ = (
-        "_connection",
-        "api_key",
-        "client_id",
-        "correlation_id",
-        "errors",
-        "may_wait_s",
-        "parts",
-        "request_bytes",
-        "taken_s",
-    )
-
-    def __init__(
-        self, connection: "Connection", *, api_key: int, request_bytes: int, taken_s: float
-    ) -> None:
-        self._connection = connection
-        self.api_key = api_key
-        self.request_bytes = request_bytes
-        self.taken_s = taken_s
-        """When it was here. Not by the event loop's clock, which stands still within a round."""
-        self.correlation_id = 0
-        self.client_id = ""
-        self.may_wait_s = 0.0
-        """So long it may wait because the client wants it to."""
-        self.errors: Sequence[ErrorCode] = ()  # as far as they are counted
-        self.parts: Sequence[Buffer] | None = None
-
-    @property
-    def is_not_produce(self) -> bool:
-        """Than Produce."""
-        return self.api_key != ApiKey.PRODUCE
-
-    def send(self, parts: Sequence[Buffer]) -> None:
-        """The whole response, without its length; empty where there is none to send (acks=0)."""
-        self.parts = parts
-        self._connection.flush_answers()
-
-    def hold_back_later_requests(self) -> None:
-        """Take no further request of this connection before this one is answered: its answer is
-        large, and a client may not have many of them made at once."""
-        self._connection.hold(self)
-
-    def close(self, reason: str) -> None:
-        """No answer: the connection ends, as Kafka's does on a request it cannot take."""
-        self._connection.end(reason)
-
-
 class RequestHandler(Protocol):
     def __call__(self, connection: "Connection", frame: Frame, answer: ResponseSlot) -> None:
         """Take a request. Raises `MalformedRequestError`."""
+
+
+class ConnectionOwner(Protocol):
+    """Who keeps the connections, as each of them sees it."""
+
+    def opened(self, connection: "Connection") -> str | None:
+        """Why the connection is refused; None: it is kept until `closed`."""
+
+    def active(self, connection: "Connection") -> None:
+        """A whole request came, or an answer went."""
+
+    def ended(self, connection: "Connection", reason: str) -> None:
+        """The broker closes it."""
+
+    def closed(self, connection: "Connection") -> None: ...
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -126,8 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         budget: MemoryBudget,
         limits: ConnectionLimits,
         figures: RequestFigures,
-        on_open: Callable[["Connection"], bool],
-        on_close: Callable[["Connection"], None],
+        owner: ConnectionOwner,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handler = handler
@@ -135,8 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         self._limits = limits
         self._figures = figures
         self._now_s = now_s
-        self._on_open = on_open
-        self._on_close = on_close
+        self._owner = owner
         self._transport: asyncio.Transport | None = None
         self._received = memoryview(bytearray(RECEIVE_BYTES))
         self._start = 0
@@ -165,8 +111,9 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername")
         self.peer = str(address)
         self.host = str(address[0]) if isinstance(address, tuple) else self.peer
-        if not self._on_open(self):
-            self.end("too many connections")
+        refusal = self._owner.opened(self)
+        if refusal is not None:
+            self.end(refusal)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._budget.forget(self)
@@ -179,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
         self._answers.clear()
         for task in self._waiting:
             task.cancel()
-        self._on_close(self)
+        self._owner.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._frame is not None:
@@ -322,6 +269,7 @@ class Connection(asyncio.BufferedProtocol):
         )
         self._answers.append(answer)
         self._others += answer.is_not_produce
+        self._owner.active(self)
         self._handler(self, frame, answer)
 
     # Answers ---------------------------------------------------------------------------------
@@ -345,6 +293,7 @@ class Connection(asyncio.BufferedProtocol):
             self._count(answer, now_s - answer.taken_s, length)
         if out and not self._ended:
             self._transport.writelines(out)
+            self._owner.active(self)
         released = self._held is not None and self._held.parts is not None
         if released:
             self._held = None
@@ -378,7 +327,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None and not self._ended:
             self._ended = True
             self._wait_no_more()
-            logger.info("connection of %s is closed: %s", self.peer, reason)
+            self._owner.ended(self, reason)
             self._transport.abort()
 
     def give_up_with_client(self, task: "asyncio.Task[None]") -> None:
@@ -387,6 +336,11 @@ class Connection(asyncio.BufferedProtocol):
         task.add_done_callback(self._waiting.discard)
         if self._transport is None:
             task.cancel()
+
+    @property
+    def is_waiting_for_requests(self) -> bool:
+        """Every request that came as a whole is answered."""
+        return not self._answers
 
     def take_no_more(self) -> None:
         """Read no further request; those that were begun are taken and answered."""

@@ -27,7 +27,8 @@ from bucketlog.log_format.wire.messages.api_versions import (
     ApiVersionsResponse,
 )
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
-from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
 from bucketlog.stateless_broker.supervisor import Supervisor

@@ -41,6 +41,7 @@ class ReadyReport:
 
     host: str
     port: int
+    http_host: str
     http_port: int
     node_id: int
     cluster_id: str
@@ -96,7 +97,7 @@ class Broker:
             reads=reads,
         )
         self._http = HttpEndpoint(
-            application(self._health, figures), host=settings.host, port=settings.http_port
+            application(self._health, figures), host=settings.http_host, port=settings.http_port
         )
         self._http.start()
         epoch = await node.begin(port)
@@ -118,6 +119,7 @@ class Broker:
         return ReadyReport(
             settings.host,
             port,
+            settings.http_host,
             self._http.port,
             membership.me.node_id,
             membership.cluster_id,
@@ -146,7 +148,9 @@ class Broker:
 
 def _bind(settings: BrokerSettings) -> socket.socket:
     try:
-        return bound_socket(settings.host, settings.port)
+        return bound_socket(
+            settings.host, settings.port, keepalive_ms=settings.connections_keepalive_ms
+        )
     except OSError as error:
         raise _cannot_listen(settings, error) from error
 

@@ -25,7 +25,8 @@ from bucketlog.stateless_broker.duties.checkpointing import Checkpointer
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.produce.commit import Committer
 from bucketlog.stateless_broker.produce.intake import Intake

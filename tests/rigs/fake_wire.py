@@ -10,10 +10,9 @@ from bucketlog.log_format.model import Buffer
 from bucketlog.stateless_broker.network.connection import (
     Connection,
     ConnectionLimits,
-    Frame,
     RequestHandler,
-    ResponseSlot,
 )
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 
@@ -103,6 +102,26 @@ class Requests:
         return [bytes(frame.data) for frame, _ in self.taken]
 
 
+@dataclass
+class Owner:
+    """Keeps no list: it accepts all connections, or none."""
+
+    accepts: bool = True
+    reasons: list[str] = field(default_factory=list)
+
+    def opened(self, connection: Connection) -> str | None:
+        return None if self.accepts else "one too many"
+
+    def active(self, connection: Connection) -> None:
+        pass
+
+    def ended(self, connection: Connection, reason: str) -> None:
+        self.reasons.append(reason)
+
+    def closed(self, connection: Connection) -> None:
+        pass
+
+
 def connect(
     requests: RequestHandler,
     *,
@@ -127,8 +146,7 @@ def connect(
             response_buffer_bytes=1000,
         ),
         figures=figures or RequestFigures(slow_request_ms=0),
-        on_open=lambda _: accept,
-        on_close=lambda _: None,
+        owner=Owner(accept),
     )
     wire.connection.connection_made(wire)
     return wire

@@ -14,7 +14,8 @@ from bucketlog.log_format.model import Buffer
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.tiered_storage.counting import CountingBucket

@@ -5,7 +5,8 @@ import struct
 
 import pytest
 
-from bucketlog.stateless_broker.network.connection import RECEIVE_BYTES, Frame
+from bucketlog.stateless_broker.network.connection import RECEIVE_BYTES
+from bucketlog.stateless_broker.network.exchange import Frame
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from tests.rigs.fake_wire import LONGEST, Requests, connect, framed, produced, turn
 from tests.rigs.patience import PATIENCE_S

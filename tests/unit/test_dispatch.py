@@ -18,8 +18,9 @@ from bucketlog.log_format.wire.messages.init_producer_id import (
     InitProducerIdResponse,
 )
 from bucketlog.log_format.wire.messages.metadata import METADATA, MetadataRequest, MetadataResponse
-from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Api, Dispatcher, Request, Routes
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.supervisor import Supervisor
 from tests.models.frames import Corpus, frames

@@ -1,0 +1,177 @@
+"""A listener on a real socket: who is accepted, who gives way, who is closed. The clock is fake."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.listener import Listener, bound_socket
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.settings import BrokerSettings
+from tests.rigs.fake_wire import framed
+from tests.rigs.patience import PATIENCE_S, eventually_async
+
+IDLE_MS = 600_000
+
+
+class Place:
+    """A listener whose handler echoes requests, but for those that begin with `wait`."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self.now_s = 0.0
+        self.figures = RequestFigures(slow_request_ms=0)
+        self.waiting: list[tuple[Frame, ResponseSlot]] = []
+        self.budget = MemoryBudget(settings.produce_buffer_bytes)
+        self.listener = Listener(
+            settings=settings,
+            handler=self._handle,
+            budget=self.budget,
+            figures=self.figures,
+            now_s=lambda: self.now_s,
+        )
+        self.socket = bound_socket("127.0.0.1", 0, keepalive_ms=settings.connections_keepalive_ms)
+        self._clients: list[Client] = []
+
+    def _handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
+        if frame.data.startswith(b"wait"):
+            self.waiting.append((frame, answer))
+            return
+        data = bytes(frame.data)
+        frame.release()
+        answer.send([data])
+
+    async def connect(self, address: str = "127.0.0.1") -> "Client":
+        port = self.socket.getsockname()[1]
+        streams = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+        self._clients.append(Client(*streams))
+        return self._clients[-1]
+
+    async def stop(self) -> None:
+        for client in self._clients:
+            client.writer.close()
+        self.listener.stop_accepting()
+        await self.listener.stop()
+
+
+class Client:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    def send(self, body: bytes) -> None:
+        self.writer.write(framed(body))
+
+    async def answer(self) -> bytes | None:
+        """None where the connection is closed."""
+        async with asyncio.timeout(PATIENCE_S):
+            try:
+                (length,) = struct.unpack(">i", await self.reader.readexactly(4))
+                return await self.reader.readexactly(length)
+            except (asyncio.IncompleteReadError, ConnectionResetError):
+                return None
+
+    async def is_served(self) -> bool:
+        try:
+            self.send(b"how are you")
+        except ConnectionResetError:
+            return False
+        return await self.answer() is not None
+
+
+Make = Callable[..., Place]
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Make]:
+    places: list[Place] = []
+
+    def one(**settings: int) -> Place:
+        given = {"bucket_url": "memory://", "redis_url": "unix://none", **settings}
+        places.append(Place(BrokerSettings.model_validate(given)))
+        return places[-1]
+
+    yield one
+    for place in places:
+        await place.stop()
+
+
+async def started(place: Place) -> Place:
+    await place.listener.start(place.socket)
+    return place
+
+
+async def test_one_address_has_its_connections_and_another_is_accepted(make: Make) -> None:
+    place = await started(make(connections_per_address_max=3))
+    mine = [await place.connect() for _ in range(3)]
+    assert all([await client.is_served() for client in mine])
+    assert not await (await place.connect()).is_served()
+    assert await (await place.connect("127.0.0.2")).is_served()
+    assert all([await client.is_served() for client in mine])
+    assert place.figures.connections == 4
+
+
+async def test_a_newcomer_takes_the_place_of_one_that_waits_for_nothing(make: Make) -> None:
+    place = await started(make(connections_max=4))
+    busy, first, second = [await place.connect() for _ in range(3)]
+    bystander = await place.connect("127.0.0.2")
+    busy.send(b"wait for me")
+    for client in (first, second, bystander):
+        assert await client.is_served()
+    newcomer = await place.connect("127.0.0.3")
+    assert await newcomer.is_served()
+    assert await first.answer() is None, "of the address with most connections, the least active"
+    for client in (second, bystander):
+        assert await client.is_served()
+    place.waiting[0][0].release()
+    place.waiting[0][1].send([b"at last"])
+    assert await busy.answer() == b"at last"
+
+
+async def test_a_newcomer_is_refused_where_all_others_wait_for_an_answer(make: Make) -> None:
+    place = await started(make(connections_max=2))
+    busy = [await place.connect() for _ in range(2)]
+    for client in busy:
+        client.send(b"wait for me")
+    await eventually_async(lambda: len(place.waiting) == 2)
+    assert not await (await place.connect()).is_served()
+    for frame, answer in place.waiting:
+        frame.release()
+        answer.send([b"at last"])
+    assert [await client.answer() for client in busy] == [b"at last"] * 2
+
+
+async def test_connections_without_requests_are_closed(make: Make) -> None:
+    place = await started(make())
+    idle, busy, active, begun = [await place.connect() for _ in range(4)]
+    busy.send(b"wait for me")
+    for client in (idle, active):
+        assert await client.is_served()
+    begun.writer.write(b"\0\0\0")
+    place.now_s = IDLE_MS / 2000
+    assert await active.is_served()
+    place.now_s = IDLE_MS / 1000 + 1
+    await eventually_async(lambda: len(place.waiting) == 1)
+    place.listener.close_idle()
+    assert await idle.answer() is None
+    assert await begun.answer() is None, "three bytes are no request"
+    assert await active.is_served()
+    place.waiting[0][0].release()
+    place.waiting[0][1].send([b"at last"])
+    assert await busy.answer() == b"at last"
+    await eventually_async(lambda: place.figures.connections == 2)
+
+
+async def test_accepted_connections_are_probed_by_the_kernel(make: Make) -> None:
+    place = make(connections_keepalive_ms=40_000)
+    place.socket.listen()
+    with socket.create_connection(place.socket.getsockname()):
+        accepted, _ = place.socket.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            if hasattr(socket, "TCP_KEEPIDLE"):
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 40
+    place.socket.close()
