@@ -20,6 +20,7 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
 AtLeastMinusOne = Annotated[int, Field(ge=-1)]
+Percent = Annotated[int, Field(ge=1, le=100)]
 Quantile = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -68,6 +69,11 @@ class BrokerSettings(BaseSettings):
     produce_buffer_bytes: Positive = Field(
         256 * MIB, description="Frames held in memory; past it, sockets are not read."
     )
+    produce_buffer_address_percent_max: Percent = Field(
+        25,
+        description="Of these, the frames of clients of one address; a single larger one is taken "
+        "where the address holds nothing else.",
+    )
     put_hedge_quantile: Quantile | None = Field(
         None,
         description="A PUT slower than so many of the last ones is sent twice. 0: never. "
@@ -92,8 +98,11 @@ class BrokerSettings(BaseSettings):
         ITEMS_MAX,
         description="Topics, partitions, members and the like that one request may name.",
     )
-    request_receive_ms_max: Positive = Field(
-        30_000, description="How long the bytes of one large request may take to arrive."
+    request_bytes_per_s_min: Positive = Field(
+        4_096, description="A request that has begun and comes more slowly is closed."
+    )
+    request_slow_ms_max: Positive = Field(
+        10_000, description="How long a request may be slower than that."
     )
     batch_records_max: Positive = Field(
         10_000_000, description="The most records that one batch may claim to have."

@@ -1,8 +1,7 @@
 """One client's connection: frames in, answers out, in request order.
 
-Invariants: a frame's length is checked before anything is allocated; a large frame is received
-into its own memory, by the kernel, and never copied again; answers leave in the order of their
-requests, whatever finishes first; a client that does not read its answers is not read from.
+Invariants: answers leave in the order of their requests, whatever finishes first; a client that
+does not read its answers is not read from.
 """
 
 import asyncio
@@ -18,29 +17,25 @@ from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import MalformedRequestError
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES, Incoming
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 
 logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct(">i")
-_LENGTH_AND_API_KEY = struct.Struct(">ih")
 _API_KEY = struct.Struct(">h")
-RECEIVE_BYTES = 64 * 1024
-REQUEST_BYTES_MIN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """`request_bytes_max` bounds Produce requests, `other_request_bytes_max` all others, which
-    become many small values. A request of its own memory has `request_receive_ms_max` to arrive:
-    who announces much and sends nothing holds memory that others wait for. `requests_in_flight`
-    bounds all requests, `other_requests_in_flight` those that are no Produce: of these a client
-    needs few, while all it produces between two flushes is in flight at once."""
+    become many small values. `requests_in_flight` bounds all requests, `other_requests_in_flight`
+    those that are no Produce: of these a client needs few, while all it produces between two
+    flushes is in flight at once."""
 
     request_bytes_max: int
     other_request_bytes_max: int
-    request_receive_ms_max: int
     requests_in_flight: int
     other_requests_in_flight: int
     response_buffer_bytes: int
@@ -60,6 +55,9 @@ class ConnectionOwner(Protocol):
     def active(self, connection: "Connection") -> None:
         """A whole request came, or an answer went."""
 
+    def receiving(self, connection: "Connection", *, has_begun: bool) -> None:
+        """A request has begun and is not here as a whole; or none has."""
+
     def ended(self, connection: "Connection", reason: str) -> None:
         """The broker closes it."""
 
@@ -73,27 +71,28 @@ class Connection(asyncio.BufferedProtocol):
         handler: RequestHandler,
         budget: MemoryBudget,
         limits: ConnectionLimits,
+        receive_buffer: memoryview,
         figures: RequestFigures,
         owner: ConnectionOwner,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handler = handler
-        self._budget = budget
         self._limits = limits
+        self.incoming = Incoming(
+            budget=budget,
+            receive_buffer=receive_buffer,
+            request_bytes_max=limits.request_bytes_max,
+            other_request_bytes_max=limits.other_request_bytes_max,
+            wake=self._take_soon,
+        )
         self._figures = figures
         self._now_s = now_s
         self._owner = owner
         self._transport: asyncio.Transport | None = None
-        self._received = memoryview(bytearray(RECEIVE_BYTES))
-        self._start = 0
-        self._end = 0
-        self._frame: Frame | None = None
-        self._filled = 0
-        self._deadline: asyncio.TimerHandle | None = None
         self._answers: deque[ResponseSlot] = deque()
         self._others = 0
         self._held: ResponseSlot | None = None
-        self._blocked = False
+        self._has_begun = False
         self._reading = True
         self._client_reads = True
         self._closing = False
@@ -111,37 +110,26 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername")
         self.peer = str(address)
         self.host = str(address[0]) if isinstance(address, tuple) else self.peer
+        self.incoming.address = self.host
         refusal = self._owner.opened(self)
         if refusal is not None:
             self.end(refusal)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._budget.forget(self)
-        self._stop_clock()
-        if self._frame is not None:
-            self._frame.release()
-            self._frame = None
         self._transport = None
         self._ended = True
+        self._note_begun(False)
+        self.incoming.drop()
         self._answers.clear()
         for task in self._waiting:
             task.cancel()
         self._owner.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._frame is not None:
-            return memoryview(self._frame.data)[self._filled :]
-        if self._start:
-            left = self._end - self._start
-            self._received[:left] = self._received[self._start : self._end]
-            self._start, self._end = 0, left
-        return self._received[self._end :]
+        return self.incoming.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._frame is None:
-            self._end += nbytes
-        else:
-            self._filled += nbytes
+        self.incoming.arrived(nbytes)
         self._take_frames()
 
     def eof_received(self) -> bool:
@@ -158,19 +146,48 @@ class Connection(asyncio.BufferedProtocol):
     # Frames ----------------------------------------------------------------------------------
 
     def _take_frames(self) -> None:
+        """Take the requests that are here as a whole, as far as they are wanted now."""
+        incoming = self.incoming
         try:
-            while not self._ended and self._next_frame():
-                pass
+            while not self._ended and (incoming.has_frame or self._may_begin()):
+                frame = incoming.next_frame()
+                if frame is None:
+                    break
+                self._handle(frame)
+            if not incoming.has_frame and not self._may_begin():
+                incoming.wait_no_more()
+            if not self._ended:
+                incoming.count_left()
+                self._note_begun(incoming.has_frame or self._has_part())
         except MalformedRequestError as error:
             self.end(str(error))
         self._read_or_not()
+
+    def _may_begin(self) -> bool:
+        return self._held is None and self._wants_more()
+
+    def _has_part(self) -> bool:
+        """Of a request's first bytes, which the client is to send."""
+        return (
+            self.incoming.left_bytes > 0
+            and not self.incoming.is_waiting_for_room
+            and self._may_begin()
+        )
+
+    def _note_begun(self, has_begun: bool) -> None:
+        if has_begun != self._has_begun:
+            self._has_begun = has_begun
+            self._owner.receiving(self, has_begun=has_begun)
 
     def _read_or_not(self) -> None:
         """Pause the socket while no more requests are wanted: back-pressure reaches the client."""
         if self._transport is None or self._ended:
             return
-        room = self._held is None or self._end - self._start < RECEIVE_BYTES
-        wanted = self._frame is not None or (self._wants_more() and not self._blocked and room)
+        incoming = self.incoming
+        room = self._held is None or incoming.left_bytes < RECEIVE_BYTES
+        wanted = not incoming.is_waiting_for_room and (
+            incoming.has_frame or (self._wants_more() and room)
+        )
         if wanted and not self._reading:
             self._transport.resume_reading()
         elif not wanted and self._reading:
@@ -185,79 +202,6 @@ class Connection(asyncio.BufferedProtocol):
             and self._others < self._limits.other_requests_in_flight
         )
 
-    def _next_frame(self) -> bool:
-        """Take one request if it is here as a whole. False: wait for bytes, room or answers."""
-        if self._frame is not None:
-            if self._filled < len(self._frame.data):
-                return False
-            frame, self._frame = self._frame, None
-            self._stop_clock()
-            self._handle(frame)
-            return True
-        available = self._end - self._start
-        if available < _LENGTH.size or not self._wants_more() or self._held is not None:
-            self._wait_no_more()
-            return False
-        length, api_key = self._next_length(available)
-        whole = length + _LENGTH.size
-        if available < (whole if whole <= RECEIVE_BYTES else _LENGTH_AND_API_KEY.size):
-            return False
-        if not self._granted(length, api_key):
-            return False
-        self._start += _LENGTH.size
-        here = min(length, self._end - self._start)
-        frame = Frame(bytearray(length), self._budget)
-        frame.data[:here] = self._received[self._start : self._start + here]
-        self._start += here
-        if self._start == self._end:
-            self._start = self._end = 0
-        if here < length:
-            self._frame, self._filled = frame, here
-            self._start_clock()
-            return False
-        self._handle(frame)
-        return True
-
-    def _next_length(self, available: int) -> tuple[int, int]:
-        """The length, and the API key if it is here (-1); raises where they are out of bounds."""
-        (length,) = _LENGTH.unpack_from(self._received, self._start)
-        limits = self._limits
-        api_key, longest = -1, limits.request_bytes_max
-        if available >= _LENGTH_AND_API_KEY.size:
-            _, api_key = _LENGTH_AND_API_KEY.unpack_from(self._received, self._start)
-            if api_key != ApiKey.PRODUCE:
-                longest = limits.other_request_bytes_max
-        if not REQUEST_BYTES_MIN <= length <= longest:
-            raise MalformedRequestError(
-                f"a request of {length} bytes for api {api_key}; {REQUEST_BYTES_MIN} to {longest} "
-                "are accepted"
-            )
-        return length, api_key
-
-    def _granted(self, length: int, api_key: int) -> bool:
-        """Small requests that are here and write nothing do not wait behind those that do."""
-        if api_key != ApiKey.PRODUCE and length + _LENGTH.size <= RECEIVE_BYTES:
-            self._budget.take(length)
-            return True
-        self._blocked = not self._budget.acquire(length, self, self._take_soon)
-        return not self._blocked
-
-    def _start_clock(self) -> None:
-        limit_ms = self._limits.request_receive_ms_max
-        reason = f"a request was not here as a whole after {limit_ms} ms"
-        self._deadline = asyncio.get_running_loop().call_later(limit_ms / 1000, self.end, reason)
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _wait_no_more(self) -> None:
-        """Others stand behind this connection in the budget's queue: leave it, ask again later."""
-        if self._blocked:
-            self._blocked = False
-            self._budget.forget(self)
-
     def _take_soon(self) -> None:
         """Not at once: the caller is amid another connection's work, or the commit path's."""
         asyncio.get_running_loop().call_soon(self._take_frames)
@@ -269,6 +213,7 @@ class Connection(asyncio.BufferedProtocol):
         )
         self._answers.append(answer)
         self._others += answer.is_not_produce
+        self._note_begun(False)
         self._owner.active(self)
         self._handler(self, frame, answer)
 
@@ -326,7 +271,8 @@ class Connection(asyncio.BufferedProtocol):
     def end(self, reason: str) -> None:
         if self._transport is not None and not self._ended:
             self._ended = True
-            self._wait_no_more()
+            self.incoming.wait_no_more()
+            self._note_begun(False)
             self._owner.ended(self, reason)
             self._transport.abort()
 

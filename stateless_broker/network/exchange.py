@@ -17,17 +17,28 @@ from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 class Frame:
     """A request as received, without its length. Whoever is done with `data` calls `release`."""
 
-    __slots__ = ("_budget", "data", "size_bytes")
+    __slots__ = ("_address", "_budget", "data", "is_taken", "size_bytes")
 
-    def __init__(self, data: bytearray, budget: MemoryBudget) -> None:
+    def __init__(
+        self, data: bytearray, budget: MemoryBudget, address: str = "", *, is_taken: bool = False
+    ) -> None:
+        """The bytes were acquired for `address`; taken, where `is_taken`."""
         self.data = data
         self.size_bytes = len(data)
+        self.is_taken = is_taken
+        self._address = address
         self._budget = budget
+
+    def grow(self, size_bytes: int) -> None:
+        """To so many bytes, which are granted."""
+        grown = bytearray(size_bytes)
+        grown[: len(self.data)] = self.data
+        self.data, self.size_bytes = grown, size_bytes
 
     def release(self) -> None:
         """Give the bytes back to the budget; safe to call twice."""
-        self._budget.release(self.size_bytes)
-        self.size_bytes = 0
+        size_bytes, self.size_bytes = self.size_bytes, 0
+        self._budget.release(size_bytes, address=self._address, is_taken=self.is_taken)
 
 
 class AnswerOrder(Protocol):

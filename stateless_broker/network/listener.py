@@ -1,7 +1,8 @@
 """The listening socket and the connections that came through it.
 
 Invariants: connections are bounded in all and by address; a newcomer above the bound takes the
-place of one that waits for nothing; a connection without requests is closed after a while.
+place of one that waits for nothing; a connection without requests is closed after a while, and
+sooner one whose request does not arrive.
 """
 
 import asyncio
@@ -16,7 +17,9 @@ from bucketlog.stateless_broker.network.connection import (
     ConnectionLimits,
     RequestHandler,
 )
+from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.receiving import Receiving
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.settings import BrokerSettings
 
@@ -64,7 +67,6 @@ class Listener:
         self._limits = ConnectionLimits(
             request_bytes_max=settings.request_bytes_max,
             other_request_bytes_max=settings.other_request_bytes_max,
-            request_receive_ms_max=settings.request_receive_ms_max,
             requests_in_flight=settings.requests_in_flight,
             other_requests_in_flight=settings.other_requests_in_flight,
             response_buffer_bytes=settings.response_buffer_bytes,
@@ -80,6 +82,12 @@ class Listener:
                 per_address_per_s=settings.connections_per_address_per_s_max,
                 idle_ms=settings.connections_idle_ms_max,
             )
+        )
+        self._receive_buffer = memoryview(bytearray(RECEIVE_BYTES))
+        self._receiving = Receiving(
+            budget,
+            bytes_per_s_min=settings.request_bytes_per_s_min,
+            window_ms=settings.request_slow_ms_max,
         )
         self._lines = ClosingLines(per_minute=settings.closing_lines_per_minute, now_s=now_s)
         self._looking: asyncio.TimerHandle | None = None
@@ -97,9 +105,14 @@ class Listener:
 
     def _look(self) -> None:
         self._look_again()
-        self.close_idle()
+        self.look()
 
-    def close_idle(self) -> None:
+    def look(self) -> None:
+        """Close the connections that wait for nothing, and those whose requests are too slow."""
+        self._close_idle()
+        self._receiving.look(self._now_s())
+
+    def _close_idle(self) -> None:
         """Those that have sent no whole request for long, and wait for no answer."""
         now_s = self._now_s()
         for connection in self._connections.idle(now_s):
@@ -114,6 +127,7 @@ class Listener:
             handler=self._handler,
             budget=self._budget,
             limits=self._limits,
+            receive_buffer=self._receive_buffer,
             figures=self._figures,
             owner=self,
         )
@@ -141,6 +155,12 @@ class Listener:
 
     def active(self, connection: Connection) -> None:
         self._connections.note_activity(connection, connection.host, self._now_s())
+
+    def receiving(self, connection: Connection, *, has_begun: bool) -> None:
+        if has_begun:
+            self._receiving.begin(connection, self._now_s())
+        else:
+            self._receiving.end(connection)
 
     def ended(self, connection: Connection, reason: str) -> None:
         self._lines.closed(connection.peer, reason)

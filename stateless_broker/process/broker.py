@@ -52,7 +52,10 @@ class Broker:
     def __init__(self, settings: BrokerSettings) -> None:
         self._settings = settings
         self._health = Health()
-        self._budget = MemoryBudget(settings.produce_buffer_bytes)
+        self._budget = MemoryBudget(
+            settings.produce_buffer_bytes,
+            address_percent_max=settings.produce_buffer_address_percent_max,
+        )
         self._node: Node | None = None
         self._listening: socket.socket | None = None
         self._listener: Listener | None = None

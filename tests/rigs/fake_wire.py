@@ -13,10 +13,12 @@ from bucketlog.stateless_broker.network.connection import (
     RequestHandler,
 )
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 
 LONGEST = 1_000_000
+RECEIVE_BUFFER = memoryview(bytearray(RECEIVE_BYTES))
 
 
 class Wire(asyncio.Transport):
@@ -107,6 +109,7 @@ class Owner:
     """Keeps no list: it accepts all connections, or none."""
 
     accepts: bool = True
+    begun: int = 0
     reasons: list[str] = field(default_factory=list)
 
     def opened(self, connection: Connection) -> str | None:
@@ -114,6 +117,9 @@ class Owner:
 
     def active(self, connection: Connection) -> None:
         pass
+
+    def receiving(self, connection: Connection, *, has_begun: bool) -> None:
+        self.begun += has_begun - (not has_begun)
 
     def ended(self, connection: Connection, reason: str) -> None:
         self.reasons.append(reason)
@@ -130,8 +136,7 @@ def connect(
     requests_in_flight: int = 1000,
     other_requests_in_flight: int = 100_000,
     other_request_bytes_max: int = LONGEST,
-    request_receive_ms_max: int = 60_000,
-    accept: bool = True,
+    owner: Owner | None = None,
 ) -> Wire:
     wire = Wire()
     wire.connection = Connection(
@@ -140,13 +145,13 @@ def connect(
         limits=ConnectionLimits(
             request_bytes_max=LONGEST,
             other_request_bytes_max=other_request_bytes_max,
-            request_receive_ms_max=request_receive_ms_max,
             requests_in_flight=requests_in_flight,
             other_requests_in_flight=other_requests_in_flight,
             response_buffer_bytes=1000,
         ),
+        receive_buffer=RECEIVE_BUFFER,
         figures=figures or RequestFigures(slow_request_ms=0),
-        owner=Owner(accept),
+        owner=owner or Owner(),
     )
     wire.connection.connection_made(wire)
     return wire

@@ -9,6 +9,7 @@ import pytest
 
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.incoming import FIRST_BYTES
 from bucketlog.stateless_broker.network.listener import Listener, bound_socket
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
@@ -26,7 +27,10 @@ class Place:
         self.now_s = 0.0
         self.figures = RequestFigures(slow_request_ms=0)
         self.waiting: list[tuple[Frame, ResponseSlot]] = []
-        self.budget = MemoryBudget(settings.produce_buffer_bytes)
+        self.budget = MemoryBudget(
+            settings.produce_buffer_bytes,
+            address_percent_max=settings.produce_buffer_address_percent_max,
+        )
         self.listener = Listener(
             settings=settings,
             handler=self._handle,
@@ -146,18 +150,16 @@ async def test_a_newcomer_is_refused_where_all_others_wait_for_an_answer(make: M
 
 async def test_connections_without_requests_are_closed(make: Make) -> None:
     place = await started(make())
-    idle, busy, active, begun = [await place.connect() for _ in range(4)]
+    idle, busy, active = [await place.connect() for _ in range(3)]
     busy.send(b"wait for me")
     for client in (idle, active):
         assert await client.is_served()
-    begun.writer.write(b"\0\0\0")
     place.now_s = IDLE_MS / 2000
     assert await active.is_served()
     place.now_s = IDLE_MS / 1000 + 1
     await eventually_async(lambda: len(place.waiting) == 1)
-    place.listener.close_idle()
+    place.listener.look()
     assert await idle.answer() is None
-    assert await begun.answer() is None, "three bytes are no request"
     assert await active.is_served()
     place.waiting[0][0].release()
     place.waiting[0][1].send([b"at last"])
@@ -175,3 +177,60 @@ async def test_accepted_connections_are_probed_by_the_kernel(make: Make) -> None
             if hasattr(socket, "TCP_KEEPIDLE"):
                 assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 40
     place.socket.close()
+
+
+ANNOUNCED = struct.pack(">ihh", 100 << 20, 0, 9)
+"""The beginning of a Produce of 100 MiB."""
+
+
+async def test_who_announces_much_and_sends_nothing_holds_nothing_and_is_closed(make: Make) -> None:
+    place = await started(make())
+    silent = [await place.connect() for _ in range(12)]
+    for client in silent:
+        client.writer.write(ANNOUNCED)
+    bystander = await place.connect("127.0.0.2")
+    for _ in range(3):
+        bystander.send(b"\0\0" + b"p" * 1_000_000)
+        assert await bystander.answer() is not None
+    assert place.budget.held_bytes <= len(silent) * FIRST_BYTES
+    place.now_s = 10.0
+    place.listener.look()
+    assert [await client.answer() for client in silent] == [None] * 12
+    assert await bystander.is_served()
+    await eventually_async(lambda: place.budget.held_bytes == 0)
+
+
+async def test_slow_senders_of_several_addresses_give_way_to_a_bystander(make: Make) -> None:
+    """They keep to the least rate, and hold all memory there is."""
+    place = await started(make(produce_buffer_bytes=4 << 20))
+    slow = [await place.connect(f"127.0.0.{number}") for number in range(10, 22)]
+    for client in slow:
+        client.writer.write(ANNOUNCED + b"." * 300_000)
+    await eventually_async(lambda: place.budget.held_bytes > 3 << 20)
+    bystander = await place.connect("127.0.0.2")
+    bystander.send(b"\0\0" + b"p" * 1_000_000)
+    answered = asyncio.create_task(bystander.answer())
+    await eventually_async(lambda: answered.done() or place.budget.needed_bytes > 0)
+    for _ in range(9):  # less than a window: none is too slow by itself
+        place.now_s += 1.0
+        place.listener.look()
+        for _ in range(200):
+            await asyncio.sleep(0)
+    assert answered.done(), "no slow sender gave way"
+    assert await answered is not None
+
+
+async def test_many_connections_that_send_three_bytes_are_closed(make: Make) -> None:
+    place = await started(make())
+    begun = [await place.connect() for _ in range(50)]
+    for client in begun:
+        client.writer.write(b"\0\0\0")
+    await eventually_async(lambda: place.figures.connections == 50)
+    bystander = await place.connect()
+    place.now_s = 5.0
+    assert await bystander.is_served()
+    await asyncio.sleep(0)
+    place.now_s = 11.0
+    place.listener.look()
+    assert [await client.answer() for client in begun] == [None] * 50
+    assert await bystander.is_served()
