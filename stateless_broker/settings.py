@@ -169,6 +169,9 @@ class BrokerSettings(BaseSettings):
         4 * MIB, description="Answers waiting for a slow client before it is not read any more."
     )
 
+    metadata_cache_bytes_max: NotNegative = Field(
+        16 * MIB, description="Topics kept as Metadata answers with them."
+    )
     num_partitions: Positive = Field(1, description="num.partitions")
     partitions_max: Positive = Field(10_000, description="The most partitions that a topic has.")
     cluster_partitions_max: Positive = Field(

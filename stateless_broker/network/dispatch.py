@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 COUNTED_ROWS = 100
 """So many rows of an answer are looked at for errors."""
+SHORT_ROWS = 500
+"""An answer of so many rows is encoded at once."""
 ADVERTISED_FROM = {ApiKey.PRODUCE: 0}
 """Where it is not the first version served: old librdkafka wants to see these (KAFKA-18659)."""
 _HEADER = struct.Struct(">hhi")
@@ -57,16 +59,24 @@ class Request:
     connection: Connection
 
 
+class WrittenResponse(NamedTuple):
+    """A response that its handler has encoded, without its header; `errors` are those that are
+    counted."""
+
+    body: bytes
+    errors: Sequence[ErrorCode] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Api(Generic[RequestT, ResponseT]):
     """An API and its handler, which answers with a response's values, or with one that is written.
-    `large_answers` are encoded beside the event loop, and hold back later requests of the
-    connection, as every request does in Kafka. An answer that `waits` for other clients does not:
-    a member that leaves says so behind its own JoinGroup, and may be gone before that is answered.
-    It is given up when the connection ends."""
+    `large_answers` change nothing. They are encoded beside the event loop, and hold back later
+    requests of the connection, as every request does in Kafka. An answer that `waits` for other
+    clients does not: a member that leaves says so behind its own JoinGroup, and may be gone before
+    that is answered. Both are given up when the connection ends."""
 
     messages: ApiMessages[RequestT, ResponseT]
-    handler: Callable[[Request, RequestT], Awaitable[ResponseT | bytes]]
+    handler: Callable[[Request, RequestT], Awaitable[ResponseT | WrittenResponse]]
     large_answers: bool = False
     waits: bool = False
 
@@ -99,6 +109,8 @@ class Dispatcher:
         self._fetch_handler: FetchHandler
         self._supervisor = supervisor
         self._request_items_max = request_items_max
+        self._encoding = asyncio.Semaphore(1)
+        """One long answer is encoded beside the event loop at a time: threads share a core."""
 
     def serve(self, routes: Routes) -> None:
         """Give requests to these handlers from now on."""
@@ -123,7 +135,7 @@ class Dispatcher:
                 raise MalformedRequestError(f"{key.message_name} {version} is not supported")
             answer.send(self._unsupported_version(correlation_id))
             return
-        reader = FrameReader(view, _HEADER.size)
+        reader = FrameReader(view, _HEADER.size, items_max=self._request_items_max)
         try:
             client_id = reader.nullable_string() or ""
             reader.flexible = _is_flexible(key, version)
@@ -138,7 +150,7 @@ class Dispatcher:
             self._produce_handler(request, frame, view, reader.at, answer)
             return
         limit = self._request_items_max
-        waits = False
+        waits, is_given_up = False, True
         try:
             if key is ApiKey.FETCH:
                 answer.hold_back_later_requests()
@@ -150,7 +162,7 @@ class Dispatcher:
                 message = read_message(api.messages, version, view, reader.at, items_max=limit)
                 if api.large_answers:
                     answer.hold_back_later_requests()
-                waits = api.waits
+                waits, is_given_up = api.waits, api.waits or api.large_answers
                 work = self._serve(api, request, message, answer)
         finally:
             frame.release()
@@ -161,6 +173,7 @@ class Dispatcher:
         )
         if waits:
             answer.may_wait_s = inf
+        if is_given_up:
             connection.give_up_with_client(task)
 
     async def _serve(
@@ -172,13 +185,14 @@ class Dispatcher:
     ) -> None:
         response = await api.handler(request, message)
         header = request.header
-        if isinstance(response, bytes):
-            body = response
+        if isinstance(response, WrittenResponse):
+            body, answer.errors = response
         else:
-            if api.large_answers:
-                body = await asyncio.to_thread(
-                    write_message, api.messages, header.api_version, response
-                )
+            if api.large_answers and _is_long(response):
+                async with self._encoding:
+                    body = await asyncio.to_thread(
+                        write_message, api.messages, header.api_version, response
+                    )
             else:
                 body = write_message(api.messages, header.api_version, response)
             answer.errors = [*_error_codes(response)]
@@ -212,6 +226,19 @@ class Dispatcher:
             "api_keys": own,
         }
         return [struct.pack(">i", correlation_id), write_message(API_VERSIONS, 0, response)]
+
+
+def _is_long(values: Mapping[str, object]) -> bool:
+    """More rows than `SHORT_ROWS`, at all levels together. Looks no further than that."""
+    found, left = 0, [values]
+    while left:
+        for rows in left.pop().values():
+            if isinstance(rows, list | tuple):
+                found += len(rows)
+                if found > SHORT_ROWS:
+                    return True
+                left += [row for row in rows if isinstance(row, dict)]
+    return False
 
 
 def _error_codes(values: Mapping[str, object]) -> Iterator[ErrorCode]:

@@ -31,6 +31,7 @@ from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
+from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
@@ -103,6 +104,7 @@ class TieredLog:
             reader=self.reader,
             tier=TierTimes(self.reader, tier_objects),
             catch_up=_caught_up,
+            turns=Turns(),
         )
         self._ticket = 0
         topic_id = UUID(bytes=PARTITION.topic_id)

@@ -27,8 +27,18 @@ from tests.models.frames import Corpus, frames
 from tests.rigs.wire_client import decode_response, encode_request
 
 ITEMS_MAX = 5
-CONNECTION = cast(Connection, None)
-"""Handlers here do not ask who calls."""
+
+
+class Caller:
+    """In a connection's place: who calls does not go."""
+
+    host = "127.0.0.1"
+
+    def give_up_with_client(self, task: asyncio.Task[None]) -> None:
+        pass
+
+
+CONNECTION = cast(Connection, Caller())
 
 
 class Answered(ResponseSlot):
@@ -219,6 +229,10 @@ async def test_a_handler_that_fails_ends_the_connection(
         pytest.param(struct.pack(">hhih", ApiKey.METADATA, 4, 1, 2) + b"\xff\xfe", id="no UTF-8"),
         pytest.param(struct.pack(">hhih", ApiKey.METADATA, 12, 1, -1) + b"\x05", id="tags cut"),
         pytest.param(struct.pack(">hhih", ApiKey.PRODUCE, 9, 1, -1) + b"\xff" * 9, id="endless"),
+        pytest.param(
+            struct.pack(">hhih", ApiKey.PRODUCE, 9, 1, -1) + bytes([ITEMS_MAX + 1]) + b"\0" * 99,
+            id="too many tagged fields",
+        ),
     ],
 )
 async def test_a_malformed_header_ends_the_connection(desk: Desk, payload: bytes) -> None:
