@@ -166,7 +166,18 @@ class BrokerSettings(BaseSettings):
         "requests; more are counted.",
     )
     response_buffer_bytes: Positive = Field(
-        4 * MIB, description="Answers waiting for a slow client before it is not read any more."
+        64 * 1024, description="Answers waiting for a slow client before it is not read any more."
+    )
+    response_memory_bytes_max: Positive = Field(
+        256 * MIB,
+        description="Large answers and those of fetches in memory, from before they are read until "
+        "clients have taken them; further ones wait.",
+    )
+    response_memory_address_percent_max: Percent = Field(
+        50, description="Of these, the answers to clients of one address."
+    )
+    response_stalled_ms_max: Positive = Field(
+        30_000, description="A client that takes no byte of an answer for so long is closed."
     )
 
     metadata_cache_bytes_max: NotNegative = Field(

@@ -33,7 +33,7 @@ from bucketlog.stateless_broker.fetch.tier_times import TierTimes
 from bucketlog.stateless_broker.handlers.configs import ConfigsHandler
 from bucketlog.stateless_broker.handlers.coordination import CoordinationHandler
 from bucketlog.stateless_broker.handlers.delete_records import DeleteRecordsHandler
-from bucketlog.stateless_broker.handlers.fetch import FetchHandler, FetchLimits
+from bucketlog.stateless_broker.handlers.fetch import BatchSources, FetchHandler, FetchLimits
 from bucketlog.stateless_broker.handlers.groups import GroupsHandler
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
 from bucketlog.stateless_broker.handlers.metadata import MetadataHandler
@@ -148,18 +148,23 @@ def _fetch_handler(
     membership = broker.cluster.membership
     return FetchHandler(
         view=broker.log.view,
-        reader=reader,
-        read_ahead=ReadAhead(reader, bytes_ahead=settings.read_ahead_bytes),
-        tier=TierReader(
+        sources=BatchSources(
             reader,
-            tier_objects,
-            bytes_ahead=settings.read_ahead_bytes,
-            places_max=settings.fetch_places_max,
+            ReadAhead(reader, bytes_ahead=settings.read_ahead_bytes),
+            TierReader(
+                reader,
+                tier_objects,
+                bytes_ahead=settings.read_ahead_bytes,
+                places_max=settings.fetch_places_max,
+            ),
         ),
         watchers=broker.log.watchers,
         catch_up=groups.catch_up_for_certain,
         has_handed_over=lambda: membership.has_handed_over,
-        limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
+        limits=FetchLimits(
+            settings.fetch_bytes_max, settings.fetch_wait_ms_max, settings.fetch_read_ms_max
+        ),
+        turns=broker.turns,
     )
 
 

@@ -43,6 +43,9 @@ BROKER_RESOURCE = 4
 SOURCE_TOPIC = 1
 SOURCE_BROKER = 4
 SOURCE_DEFAULT = 5
+FEW_RESOURCES = 10
+RESOURCE_BYTES = 3_000
+"""Of an answer, about; what it has in fact is counted when it is there."""
 UNITS_A_RESOURCE = 5
 UNITS_A_CONFIG = 5
 """Of work: see `network.turns`."""
@@ -101,6 +104,8 @@ class ConfigsHandler:
                     errors.append(error)
                 yield UNITS_A_RESOURCE + UNITS_A_CONFIG * len(row["configs"])
 
+        if len(wanted) > FEW_RESOURCES:
+            await request.memory.acquire(len(wanted) * RESOURCE_BYTES)
         await self._turns.work(steps())
         start = FrameWriter(flexible=is_flexible(DESCRIBE_CONFIGS.key, version))
         start.int32(0)

@@ -23,12 +23,17 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.encoded_topics import EncodedTopics
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.membership import Membership, zone_of_client
+from bucketlog.stateless_broker.network.answer_memory import SMALL_ANSWER_BYTES
 from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
 from bucketlog.stateless_broker.network.turns import Turns
 
 logger = logging.getLogger(__name__)
 
 ALL_IF_EMPTY_UNTIL = 0
+FEW_TOPICS = 10
+TOPIC_BYTES = 100
+PARTITION_BYTES = 40
+"""Of an answer, about; what it has in fact is counted when it is there."""
 CREATED_AT_ONCE = 100
 """Topics that are being created because they were asked for; whoever wants more asks again."""
 
@@ -96,6 +101,10 @@ class MetadataHandler:
             )
         ]
         errors: list[ErrorCode] = []
+        estimate = min(count, len(self._view.topics())) * TOPIC_BYTES
+        estimate += self._view.partition_count * PARTITION_BYTES if count > FEW_TOPICS else 0
+        if estimate >= SMALL_ANSWER_BYTES:
+            await request.memory.acquire(estimate)
         await self._turns.work(self._steps(rows, version, zone, out, errors))
         out.append(metadata.response_end(version))
         return WrittenResponse(b"".join(out), errors)

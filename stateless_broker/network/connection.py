@@ -16,6 +16,7 @@ from typing import Protocol, cast
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES, Incoming
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
@@ -54,6 +55,9 @@ class ConnectionOwner(Protocol):
 
     def active(self, connection: "Connection") -> None:
         """A whole request came, or an answer went."""
+
+    def sent(self, connection: "Connection") -> None:
+        """Answers were written to it."""
 
     def receiving(self, connection: "Connection", *, has_begun: bool) -> None:
         """A request has begun and is not here as a whole; or none has."""
@@ -95,6 +99,11 @@ class Connection(asyncio.BufferedProtocol):
         self._has_begun = False
         self._reading = True
         self._client_reads = True
+        self._hears_of_each_byte = False
+        """Writing is paused as soon as a byte is not taken, and resumed when all are."""
+        self._written_bytes = 0
+        self._leases: list[AnswerLease] = []
+        """Of answers that the kernel has not taken as a whole."""
         self._closing = False
         self._ended = False
         self._waiting: set[asyncio.Task[None]] = set()
@@ -120,6 +129,9 @@ class Connection(asyncio.BufferedProtocol):
         self._ended = True
         self._note_begun(False)
         self.incoming.drop()
+        self._give_back()
+        for answer in self._answers:
+            answer.give_back()
         self._answers.clear()
         for task in self._waiting:
             task.cancel()
@@ -141,6 +153,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._client_reads = True
+        self._give_back()
         self._take_frames()
 
     # Frames ----------------------------------------------------------------------------------
@@ -227,6 +240,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None:
             return
         out: list[Buffer] = []
+        leases: list[AnswerLease] = []
         now_s = self._now_s()
         while self._answers and (parts := self._answers[0].parts) is not None:
             answer = self._answers.popleft()
@@ -235,15 +249,55 @@ class Connection(asyncio.BufferedProtocol):
             if parts:
                 out.append(_LENGTH.pack(length))
                 out.extend(parts)
+                self._written_bytes += _LENGTH.size + length
+            if answer.lease is not None:
+                leases.append(answer.lease)
             self._count(answer, now_s - answer.taken_s, length)
         if out and not self._ended:
-            self._transport.writelines(out)
+            self._write(out, leases)
             self._owner.active(self)
+            self._owner.sent(self)
+        else:
+            for lease in leases:
+                lease.release()
         released = self._held is not None and self._held.parts is not None
         if released:
             self._held = None
         if released or not self._reading:
             self._take_soon()
+
+    def _write(self, out: list[Buffer], leases: list[AnswerLease]) -> None:
+        """Leased answers are large: they are given to the kernel at once, and what they hold is
+        given back as soon as it has taken all."""
+        transport = self._transport
+        assert transport is not None
+        self._leases += leases
+        if leases and not self._hears_of_each_byte:
+            self._hears_of_each_byte = True
+            transport.set_write_buffer_limits(high=0)
+        transport.writelines(out)
+        if self._leases and not self.unsent_bytes:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        for lease in self._leases:
+            lease.release()
+        self._leases.clear()
+        if self._hears_of_each_byte and self._transport is not None:
+            self._hears_of_each_byte = False
+            self._transport.set_write_buffer_limits(high=self._limits.response_buffer_bytes)
+
+    @property
+    def is_gone(self) -> bool:
+        return self._transport is None
+
+    @property
+    def unsent_bytes(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    @property
+    def taken_bytes(self) -> int:
+        return self._written_bytes - self.unsent_bytes
 
     def _count(self, answer: ResponseSlot, seconds: float, response_bytes: int) -> None:
         self._figures.answered(

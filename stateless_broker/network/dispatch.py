@@ -9,7 +9,7 @@ import asyncio
 import logging
 import struct
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Generic, NamedTuple
 
@@ -27,8 +27,14 @@ from bucketlog.log_format.wire.messages.api_versions import (
     ApiVersionsResponse,
 )
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
+from bucketlog.stateless_broker.network.answer_memory import (
+    SMALL_ANSWER_BYTES,
+    AnswerLease,
+    uncounted,
+)
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
 from bucketlog.stateless_broker.supervisor import Supervisor
@@ -57,6 +63,8 @@ class Request:
 
     header: RequestHeader
     connection: Connection
+    memory: AnswerLease = field(default_factory=uncounted)
+    """Of the answer: what is large is acquired before it is made."""
 
 
 class WrittenResponse(NamedTuple):
@@ -102,12 +110,15 @@ class Dispatcher:
     """The only step between a connection and a handler. It outlives epochs, as connections do:
     `serve` first, and again in each epoch."""
 
-    def __init__(self, *, supervisor: Supervisor, request_items_max: int) -> None:
+    def __init__(
+        self, *, supervisor: Supervisor, request_items_max: int, answers: MemoryBudget
+    ) -> None:
         self.apis: Mapping[ApiKey, Api[Any, Any]] = {}
         self.versions: Mapping[int, tuple[ApiKey, Versions]] = {}
         self._produce_handler: ProduceHandler
         self._fetch_handler: FetchHandler
         self._supervisor = supervisor
+        self._answers = answers
         self._request_items_max = request_items_max
         self._encoding = asyncio.Semaphore(1)
         """One long answer is encoded beside the event loop at a time: threads share a core."""
@@ -145,10 +156,11 @@ class Dispatcher:
             raise
         header = RequestHeader(key, version, correlation_id, client_id)
         answer.client_id, answer.correlation_id = client_id, correlation_id
-        request = Request(header, connection)
         if key is ApiKey.PRODUCE:
+            request = Request(header, connection)
             self._produce_handler(request, frame, view, reader.at, answer)
             return
+        request = Request(header, connection, AnswerLease(self._answers, connection.host))
         limit = self._request_items_max
         waits, is_given_up = False, True
         try:
@@ -183,26 +195,54 @@ class Dispatcher:
         message: RequestT,
         answer: ResponseSlot,
     ) -> None:
-        response = await api.handler(request, message)
-        header = request.header
+        try:
+            response = await api.handler(request, message)
+            body, errors = await self._written(api, request.header, response)
+            if len(body) >= SMALL_ANSWER_BYTES:
+                await request.memory.acquire(len(body) - request.memory.held_bytes)
+        except BaseException:
+            request.memory.release()
+            raise
+        answer.errors = errors
+        head = response_header(request.header, api.key is not ApiKey.API_VERSIONS)
+        self._send(request, answer, [head, body])
+
+    async def _written(
+        self,
+        api: Api[RequestT, ResponseT],
+        header: RequestHeader,
+        response: ResponseT | WrittenResponse,
+    ) -> WrittenResponse:
         if isinstance(response, WrittenResponse):
-            body, answer.errors = response
-        else:
-            if api.large_answers and _is_long(response):
-                async with self._encoding:
-                    body = await asyncio.to_thread(
-                        write_message, api.messages, header.api_version, response
-                    )
-            else:
-                body = write_message(api.messages, header.api_version, response)
-            answer.errors = [*_error_codes(response)]
-        answer.send([response_header(header, api.key is not ApiKey.API_VERSIONS), body])
+            return response
+        errors = [*_error_codes(response)]
+        if not api.large_answers or not _is_long(response):
+            return WrittenResponse(
+                write_message(api.messages, header.api_version, response), errors
+            )
+        async with self._encoding:
+            body = await asyncio.to_thread(
+                write_message, api.messages, header.api_version, response
+            )
+        return WrittenResponse(body, errors)
 
     async def _fetch(
         self, request: Request, message: fetch.FetchRequest, answer: ResponseSlot
     ) -> None:
-        parts = await self._fetch_handler(request, message)
-        answer.send([response_header(request.header), *parts])
+        try:
+            parts = await self._fetch_handler(request, message)
+        except BaseException:
+            request.memory.release()
+            raise
+        self._send(request, answer, [response_header(request.header), *parts])
+
+    @staticmethod
+    def _send(request: Request, answer: ResponseSlot, parts: Sequence[Buffer]) -> None:
+        """From here on the answer's memory is the connection's to give back."""
+        if request.memory.held_bytes:
+            request.memory.settle(sum(len(part) for part in parts))
+            answer.lease = request.memory
+        answer.send(parts)
 
     def _versions(self) -> list[ApiVersion]:
         return [

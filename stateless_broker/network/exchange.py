@@ -11,6 +11,7 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 
 
@@ -44,6 +45,9 @@ class Frame:
 class AnswerOrder(Protocol):
     """The connection, as its answers see it."""
 
+    @property
+    def is_gone(self) -> bool: ...
+
     def flush_answers(self) -> None: ...
 
     def hold(self, answer: "ResponseSlot") -> None: ...
@@ -60,6 +64,7 @@ class ResponseSlot:
         "client_id",
         "correlation_id",
         "errors",
+        "lease",
         "may_wait_s",
         "parts",
         "request_bytes",
@@ -80,6 +85,8 @@ class ResponseSlot:
         """So long it may wait because the client wants it to."""
         self.errors: Sequence[ErrorCode] = ()  # as far as they are counted
         self.parts: Sequence[Buffer] | None = None
+        self.lease: AnswerLease | None = None
+        """The memory of the answer, which it gives back when the kernel has taken it."""
 
     @property
     def is_not_produce(self) -> bool:
@@ -89,7 +96,14 @@ class ResponseSlot:
     def send(self, parts: Sequence[Buffer]) -> None:
         """The whole response, without its length; empty where there is none to send (acks=0)."""
         self.parts = parts
+        if self._connection.is_gone:
+            self.give_back()
         self._connection.flush_answers()
+
+    def give_back(self) -> None:
+        """The answer's memory."""
+        if self.lease is not None:
+            self.lease.release()
 
     def hold_back_later_requests(self) -> None:
         """Take no further request of this connection before this one is answered: its answer is

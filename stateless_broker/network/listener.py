@@ -21,6 +21,7 @@ from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.receiving import Receiving
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.network.sending import Sending
 from bucketlog.stateless_broker.settings import BrokerSettings
 
 LAST_ANSWERS_S = 0.2
@@ -89,6 +90,7 @@ class Listener:
             bytes_per_s_min=settings.request_bytes_per_s_min,
             window_ms=settings.request_slow_ms_max,
         )
+        self._sending = Sending(stalled_ms_max=settings.response_stalled_ms_max)
         self._lines = ClosingLines(per_minute=settings.closing_lines_per_minute, now_s=now_s)
         self._looking: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
@@ -108,9 +110,11 @@ class Listener:
         self.look()
 
     def look(self) -> None:
-        """Close the connections that wait for nothing, and those whose requests are too slow."""
+        """Close the connections that wait for nothing, those whose requests are too slow, and those
+        whose clients take no answers."""
         self._close_idle()
         self._receiving.look(self._now_s())
+        self._sending.look(self._now_s())
 
     def _close_idle(self) -> None:
         """Those that have sent no whole request for long, and wait for no answer."""
@@ -156,6 +160,9 @@ class Listener:
     def active(self, connection: Connection) -> None:
         self._connections.note_activity(connection, connection.host, self._now_s())
 
+    def sent(self, connection: Connection) -> None:
+        self._sending.watch(connection)
+
     def receiving(self, connection: Connection, *, has_begun: bool) -> None:
         if has_begun:
             self._receiving.begin(connection, self._now_s())
@@ -166,6 +173,7 @@ class Listener:
         self._lines.closed(connection.peer, reason)
 
     def closed(self, connection: Connection) -> None:
+        self._sending.forget(connection)
         self._connections.remove(connection, connection.host)
         self._figures.connections = self._connections.count
 

@@ -1,4 +1,4 @@
-"""The bytes of received frames that the broker holds, and the connections that wait for room.
+"""A budget of bytes in memory, of received frames or of answers, and those who wait for room.
 
 Invariants: memory is allocated only after its bytes were granted; no address is granted more than
 its share; bytes are granted in the order in which they were first asked for, among those whose
@@ -87,6 +87,11 @@ class MemoryBudget:
         self.held_bytes += size_bytes
         self._taken[address] += size_bytes
         return True
+
+    def exceed(self, size_bytes: int, *, address: str = "") -> None:
+        """More than was acquired turned out to be needed, and is in memory already."""
+        self.held_bytes += size_bytes
+        self._granted[address] += size_bytes
 
     def release(self, size_bytes: int, *, address: str = "", is_taken: bool = False) -> None:
         """`is_taken`: they were taken, not acquired."""

@@ -62,11 +62,13 @@ class Reply(ResponseSlot):
 
     def __init__(self) -> None:
         self.got: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        self.lease = None
 
     def hold_back_later_requests(self) -> None:
         pass
 
     def send(self, parts: Sequence[Buffer]) -> None:
+        self.give_back()
         if not self.got.done():
             self.got.set_result(b"".join(parts))
 

@@ -28,6 +28,8 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = bytearray()
+        self.unsent_bytes = 0
+        """What the client has not taken; a test sets it."""
         self._reads = True
         self.closed = False
         self.ended = asyncio.Event()
@@ -39,6 +41,9 @@ class Wire(asyncio.Transport):
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self.write_limit = high
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent_bytes
 
     def writelines(self, list_of_data: Any) -> None:
         for part in list_of_data:
@@ -116,6 +121,9 @@ class Owner:
         return None if self.accepts else "one too many"
 
     def active(self, connection: Connection) -> None:
+        pass
+
+    def sent(self, connection: Connection) -> None:
         pass
 
     def receiving(self, connection: Connection, *, has_begun: bool) -> None:

@@ -32,11 +32,13 @@ class Reply(ResponseSlot):
 
     def __init__(self, tell: Callable[[bytes | None], None]) -> None:
         self._tell = tell
+        self.lease = None
 
     def hold_back_later_requests(self) -> None:
         pass
 
     def send(self, parts: Sequence[Buffer]) -> None:
+        self.give_back()
         self._tell(b"".join(parts))
 
     def close(self, reason: str) -> None:

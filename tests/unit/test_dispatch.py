@@ -48,9 +48,11 @@ class Answered(ResponseSlot):
 
     def __init__(self) -> None:
         self.sent: bytes | None = None
+        self.lease = None
         self.closed: str | None = None
 
     def send(self, parts: Sequence[Buffer]) -> None:
+        self.give_back()
         self.sent = b"".join(parts)
 
     def hold_back_later_requests(self) -> None:
@@ -65,10 +67,13 @@ class Desk:
 
     def __init__(self) -> None:
         self.budget = MemoryBudget(1 << 30)
+        self.answers = MemoryBudget(1 << 30)
         self.asked: list[tuple[Request, Any]] = []
         self.failure: Exception | None = None
         self.supervisor = Supervisor()
-        self.dispatcher = Dispatcher(supervisor=self.supervisor, request_items_max=ITEMS_MAX)
+        self.dispatcher = Dispatcher(
+            supervisor=self.supervisor, request_items_max=ITEMS_MAX, answers=self.answers
+        )
         apis: list[Api[Any, Any]] = [
             Api(METADATA, self._metadata),
             Api(INIT_PRODUCER_ID, self._init_producer_id),

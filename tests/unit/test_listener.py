@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import FIRST_BYTES
@@ -14,10 +15,12 @@ from bucketlog.stateless_broker.network.listener import Listener, bound_socket
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.supervisor import Supervisor
 from tests.rigs.fake_wire import framed
 from tests.rigs.patience import PATIENCE_S, eventually_async
 
 IDLE_MS = 600_000
+MUCH = 16 << 20
 
 
 class Place:
@@ -40,14 +43,35 @@ class Place:
         )
         self.socket = bound_socket("127.0.0.1", 0, keepalive_ms=settings.connections_keepalive_ms)
         self._clients: list[Client] = []
+        self.supervisor = Supervisor()
+        self.answers = MemoryBudget(4 * MUCH, address_percent_max=50)
+        self.made = 0
 
     def _handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
+        if frame.data.startswith(b"much"):
+            self.supervisor.spawn(
+                self._answer_much(connection, frame, answer),
+                "a large answer",
+                on_failure=lambda error: answer.close(str(error)),
+            )
+            return
         if frame.data.startswith(b"wait"):
             self.waiting.append((frame, answer))
             return
         data = bytes(frame.data)
         frame.release()
         answer.send([data])
+
+    async def _answer_much(
+        self, connection: Connection, frame: Frame, answer: ResponseSlot
+    ) -> None:
+        """With `MUCH` bytes that no kernel takes unread."""
+        frame.release()
+        lease = AnswerLease(self.answers, connection.host)
+        await lease.acquire(MUCH)
+        self.made += 1
+        answer.lease = lease
+        answer.send([bytes(MUCH)])
 
     async def connect(self, address: str = "127.0.0.1") -> "Client":
         port = self.socket.getsockname()[1]
@@ -56,6 +80,7 @@ class Place:
         return self._clients[-1]
 
     async def stop(self) -> None:
+        await self.supervisor.cancel_all()
         for client in self._clients:
             client.writer.close()
         self.listener.stop_accepting()
@@ -234,3 +259,32 @@ async def test_many_connections_that_send_three_bytes_are_closed(make: Make) -> 
     place.listener.look()
     assert [await client.answer() for client in begun] == [None] * 50
     assert await bystander.is_served()
+
+
+async def test_clients_that_read_no_answers_hold_their_share_and_are_closed(make: Make) -> None:
+    place = await started(make())
+    greedy = [await place.connect() for _ in range(6)]
+    for client in greedy:
+        client.send(b"much, please")
+    await eventually_async(lambda: place.made == 2)
+    bystander = await place.connect("127.0.0.2")
+    for _ in range(3):
+        bystander.send(b"much, please")
+        answer = await bystander.answer()
+        assert answer is not None
+        assert len(answer) == MUCH
+    assert place.made == 5, "two of the greedy ones, three of the bystander"
+    assert place.answers.held_bytes == 2 * MUCH
+    place.listener.look()
+    place.now_s = 31.0
+    place.listener.look()
+    await eventually_async(lambda: place.made == 7, "the next two of the greedy ones")
+    place.listener.look()
+    place.now_s = 62.0
+    place.listener.look()
+    await eventually_async(lambda: place.made == 9)
+    for client in greedy[-2:]:
+        answer = await client.answer()
+        assert answer is not None
+        assert len(answer) == MUCH
+    await eventually_async(lambda: place.answers.held_bytes == 0)
