@@ -78,10 +78,10 @@ class WrittenResponse(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Api(Generic[RequestT, ResponseT]):
     """An API and its handler, which answers with a response's values, or with one that is written.
-    `large_answers` change nothing. They are encoded beside the event loop, and hold back later
-    requests of the connection, as every request does in Kafka. An answer that `waits` for other
-    clients does not: a member that leaves says so behind its own JoinGroup, and may be gone before
-    that is answered. Both are given up when the connection ends."""
+    `large_answers` change nothing, and hold back later requests of the connection, as every request
+    does in Kafka. An answer that `waits` for other clients does not: a member that leaves says so
+    behind its own JoinGroup, and may be gone before that is answered. Both are given up when the
+    connection ends."""
 
     messages: ApiMessages[RequestT, ResponseT]
     handler: Callable[[Request, RequestT], Awaitable[ResponseT | WrittenResponse]]
@@ -216,7 +216,7 @@ class Dispatcher:
         if isinstance(response, WrittenResponse):
             return response
         errors = [*_error_codes(response)]
-        if not api.large_answers or not _is_long(response):
+        if not _is_long(response):
             return WrittenResponse(
                 write_message(api.messages, header.api_version, response), errors
             )

@@ -2,6 +2,7 @@
 
 import asyncio
 import struct
+import threading
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -17,13 +18,27 @@ from bucketlog.log_format.wire.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from bucketlog.log_format.wire.messages.metadata import METADATA, MetadataRequest, MetadataResponse
+from bucketlog.log_format.wire.messages.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
+from bucketlog.stateless_broker.network import dispatch
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import Api, Dispatcher, Request, Routes
+from bucketlog.stateless_broker.network.dispatch import (
+    SHORT_ROWS,
+    Api,
+    Dispatcher,
+    Request,
+    Routes,
+)
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.messages import write_message
 from bucketlog.stateless_broker.supervisor import Supervisor
 from tests.models.frames import Corpus, frames
+from tests.rigs.patience import eventually_async
 from tests.rigs.wire_client import decode_response, encode_request
 
 ITEMS_MAX = 5
@@ -70,6 +85,7 @@ class Desk:
         self.answers = MemoryBudget(1 << 30)
         self.asked: list[tuple[Request, Any]] = []
         self.failure: Exception | None = None
+        self.brokers: list[MetadataResponseBroker] = []
         self.supervisor = Supervisor()
         self.dispatcher = Dispatcher(
             supervisor=self.supervisor, request_items_max=ITEMS_MAX, answers=self.answers
@@ -84,7 +100,7 @@ class Desk:
         self.asked.append((request, message))
         if self.failure is not None:
             raise self.failure
-        return {"brokers": [], "topics": [], "cluster_id": "c", "controller_id": 1}
+        return {"brokers": self.brokers, "topics": [], "cluster_id": "c", "controller_id": 1}
 
     async def _init_producer_id(
         self, request: Request, message: InitProducerIdRequest
@@ -264,3 +280,20 @@ async def test_mutated_requests_are_answered_or_refused_and_given_back(desk: Des
             refused += 1
     assert refused > 500
     assert len(desk.asked) > 500
+
+
+@pytest.mark.parametrize("rows", [SHORT_ROWS, SHORT_ROWS + 1])
+async def test_a_long_answer_is_encoded_beside_the_event_loop(
+    desk: Desk, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[threading.Thread] = []
+
+    def write(*arguments: Any) -> bytes:
+        places.append(threading.current_thread())
+        return write_message(*arguments)
+
+    monkeypatch.setattr(dispatch, "write_message", write)
+    desk.brokers = [{"node_id": 1, "host": "h", "port": 1, "rack": None}] * rows
+    answer = await desk.take(encode_request(ApiKey.METADATA, 4, 1, {"topics": []}))
+    await eventually_async(lambda: answer.sent is not None)
+    assert (places == [threading.current_thread()]) == (rows == SHORT_ROWS)
