@@ -80,7 +80,7 @@ def keep(store: str, data: Path, port: int) -> None:
             store,
             cluster.bootstrap,
             cluster.bucket_url,
-            [f"http://{each.host}:{each.http_port}/metrics" for each in cluster.members],
+            [f"http://{each.http_host}:{each.http_port}/metrics" for each in cluster.members],
             {
                 **environment,
                 "BUCKETLOG_BOOTSTRAP": cluster.bootstrap,

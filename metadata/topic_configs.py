@@ -212,14 +212,6 @@ def check_topic_name(name: str) -> None:
         )
 
 
-def colliding_name(name: str, existing: Mapping[str, object]) -> str | None:
-    """A topic that differs only in '.' and '_' (metric names would collide, as in Kafka)."""
-    if "." not in name and "_" not in name:
-        return None
-    wanted = name.replace(".", "_")
-    return next((other for other in existing if other.replace(".", "_") == wanted), None)
-
-
 def check_names(names: Iterable[str]) -> None:
     """Raises `InvalidConfigError` for a config that there is not."""
     for name in names:

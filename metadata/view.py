@@ -24,12 +24,14 @@ from bucketlog.metadata.facts import (
     LogStartsMoved,
     SwapPayload,
     TiersSwapped,
+    TopicCreated,
     TopicDeleted,
     partition_of,
     topic_id_of,
 )
 from bucketlog.metadata.fold import CommittedOffset, LogState, TopicState
 from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.topic_names import TopicNames
 from bucketlog.metadata.waiting import WaitingSegments
 
 
@@ -47,12 +49,16 @@ class View:
         self._state = LogState(keep_producers=False)
         self._logs: dict[TopicIdPartition, PartitionLog] = {}
         self.waiting = WaitingSegments()
+        self._names = TopicNames()
 
     def apply(self, index: SegmentIndex) -> ViewChange:
         """Fold one visible segment. Raises `InvalidDataError`."""
         facts = self._state.apply(index)
         for fact in facts:
-            if isinstance(fact, TopicDeleted):
+            if isinstance(fact, TopicCreated):
+                self._names.add(fact.name)
+            elif isinstance(fact, TopicDeleted):
+                self._names.remove(fact.name)
                 self._forget(topic_id_of(fact))
         for fact in facts:  # also of topics that a later one of these deletes
             if isinstance(fact, TiersSwapped):
@@ -98,6 +104,7 @@ class View:
         It takes long where the log is: a thread may do it, and then the view `become` it."""
         fresh = cls()
         fresh._state = restored(checkpoint, keep_producers=False)
+        fresh._names = TopicNames(fresh._state.names)
         if checkpoint is not None:
             for partition in checkpoint.partitions:
                 state = fresh._state.partitions[partition]
@@ -126,6 +133,7 @@ class View:
             held.become(fresh._logs[partition])
             fresh._logs[partition] = held
         self._state, self._logs, self.waiting = fresh._state, fresh._logs, fresh.waiting
+        self._names = fresh._names
 
     def _forget(self, topic_id: TopicId) -> None:
         for partition in [key for key in self._logs if key.topic_id == topic_id]:
@@ -133,6 +141,15 @@ class View:
 
     def topics(self) -> list[TopicState]:
         return list(self._state.topics.values())
+
+    @property
+    def partition_count(self) -> int:
+        """Partitions of all topics."""
+        return len(self._state.partitions)
+
+    def colliding_name(self, name: str) -> str | None:
+        """A topic whose name differs from `name` in '.' and '_' alone, or in nothing."""
+        return self._names.colliding(name)
 
     def topic(self, name: str) -> TopicState | None:
         topic_id = self._state.names.get(name)

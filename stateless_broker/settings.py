@@ -27,6 +27,7 @@ from bucketlog.stateless_broker.setting_types import (
     AtLeastMinusOne,
     LongNotNegative,
     NotNegative,
+    Percent,
     Port,
     Positive,
     Quantile,
@@ -64,6 +65,7 @@ class BrokerSettings(ConsumerGroupSettings):
     port: Port = Field(9092, description="Port to listen on; 0 for any free one.")
     advertised_host: str | None = Field(None, description="Address clients use (default: host).")
     advertised_port: Port | None = Field(None, description="Port clients use (default: port).")
+    http_host: str = Field("127.0.0.1", description="Address of /healthz, /readyz, /metrics.")
     http_port: Port = Field(0, description="Port of /healthz, /readyz, /metrics; 0 for any.")
     node_id: NotNegative | None = Field(
         None, description="broker.id; default: the lowest that no live broker has."
@@ -78,6 +80,11 @@ class BrokerSettings(ConsumerGroupSettings):
     puts_in_flight: Positive = Field(2, description="Segment objects written at once.")
     produce_buffer_bytes: Positive = Field(
         256 * MIB, description="Frames held in memory; past it, sockets are not read."
+    )
+    produce_buffer_address_percent_max: Percent = Field(
+        25,
+        description="Of these, the frames of clients of one address; a single larger one is taken "
+        "where the address holds nothing else.",
     )
     put_hedge_quantile: Quantile | None = Field(
         None,
@@ -103,8 +110,11 @@ class BrokerSettings(ConsumerGroupSettings):
         ITEMS_MAX,
         description="Topics, partitions, members and the like that one request may name.",
     )
-    request_receive_ms_max: Positive = Field(
-        30_000, description="How long the bytes of one large request may take to arrive."
+    request_bytes_per_s_min: Positive = Field(
+        4_096, description="A request that has begun and comes more slowly is closed."
+    )
+    request_slow_ms_max: Positive = Field(
+        10_000, description="How long a request may be slower than that."
     )
     batch_records_max: Positive = Field(
         10_000_000, description="The most records that one batch may claim to have."
@@ -156,11 +166,49 @@ class BrokerSettings(ConsumerGroupSettings):
     other_requests_in_flight: Positive = Field(
         64, description="Requests at once on one connection of any API but Produce."
     )
-    connections_max: Positive = Field(10_000, description="max.connections")
+    connections_max: Positive = Field(
+        10_000,
+        description="max.connections. One more takes the place of a connection that waits for "
+        "nothing, of the address that has most of them.",
+    )
+    connections_per_address_max: Positive = Field(
+        5_000, description="max.connections.per.ip: connections of one address."
+    )
+    connections_per_address_per_s_max: Positive = Field(
+        1_000,
+        description="New connections of one address in a second; after a pause, twice as many.",
+    )
+    connections_idle_ms_max: Positive = Field(
+        600_000,
+        description="connections.max.idle.ms: then a connection without requests is closed.",
+    )
+    connections_keepalive_ms: Positive = Field(
+        60_000, description="After this long without a byte, the client's machine is probed (TCP)."
+    )
+    listen_backlog_size: Positive = Field(1_024, description="socket.listen.backlog.size")
+    closing_lines_per_minute: Positive = Field(
+        60,
+        description="Lines in the log about connections that the broker closed, as for bad "
+        "requests; more are counted.",
+    )
     response_buffer_bytes: Positive = Field(
-        4 * MIB, description="Answers waiting for a slow client before it is not read any more."
+        64 * 1024, description="Answers waiting for a slow client before it is not read any more."
+    )
+    response_memory_bytes_max: Positive = Field(
+        256 * MIB,
+        description="Large answers and those of fetches in memory, from before they are read until "
+        "clients have taken them; further ones wait.",
+    )
+    response_memory_address_percent_max: Percent = Field(
+        50, description="Of these, the answers to clients of one address."
+    )
+    response_stalled_ms_max: Positive = Field(
+        30_000, description="A client that takes no byte of an answer for so long is closed."
     )
 
+    metadata_cache_bytes_max: NotNegative = Field(
+        16 * MIB, description="Topics kept as Metadata answers with them."
+    )
     num_partitions: Positive = Field(1, description="num.partitions")
     partitions_max: Positive = Field(10_000, description="The most partitions that a topic has.")
     cluster_partitions_max: Positive = Field(

@@ -192,7 +192,7 @@ def _introduce(cluster: "EmbeddedCluster") -> None:
         places.append(f"Redis at {shown('redis_url', cluster.redis_url)}")
     members = [
         f"broker {member.node_id} at {member.address}, process {member.pid}, "
-        f"metrics at http://{member.host}:{member.http_port}/metrics"
+        f"metrics at http://{member.http_host}:{member.http_port}/metrics"
         for member in cluster.members
     ]
     lines = "\n".join(members)

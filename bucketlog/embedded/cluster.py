@@ -55,6 +55,7 @@ class EmbeddedBroker:
     node_id: int
     host: str
     port: int
+    http_host: str
     http_port: int
 
     @property
@@ -289,10 +290,15 @@ class EmbeddedCluster:
                 own = {name: event[name] for name in ("guard", "valkey") if event[name]}
                 self.pids = {**own, **event["brokers"]}
             case "ready":
-                ports = event["port"], event["http_port"]
                 name = next(name for name, pid in self.pids.items() if pid == event["pid"])
                 self._running[name] = EmbeddedBroker(
-                    name, event["pid"], event["node_id"], self.host, *ports
+                    name,
+                    event["pid"],
+                    event["node_id"],
+                    self.host,
+                    event["port"],
+                    event["http_host"],
+                    event["http_port"],
                 )
             case "ended":
                 return self._ended(event["child"], event["code"], what)

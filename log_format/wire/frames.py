@@ -13,6 +13,7 @@ _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
 _UVARINT_BYTES_MAX = 5
+_TAG_BYTES_MIN = 2
 
 
 class MalformedRequestError(InvalidDataError):
@@ -26,7 +27,7 @@ ITEMS_MAX = 100_000
 
 class FrameReader:
     """A cursor over one frame. `flexible` selects KIP-482's compact encodings and tags. All arrays
-    of the frame together have `items_max` items at most."""
+    of the frame and all its tagged fields together have `items_max` items at most."""
 
     __slots__ = ("at", "data", "end", "flexible", "items_left")
 
@@ -110,15 +111,11 @@ class FrameReader:
     def nullable_array_length(self, item_bytes_min: int) -> int | None:
         """As `array_length`; None for null."""
         length = self.uvarint() - 1 if self.flexible else self.int32()
-        if length < -1 or length * item_bytes_min > self.end - self.at:
-            raise MalformedRequestError(f"an array of {length} items does not fit the frame")
         if length == -1:
             return None
-        if length > self.items_left:
-            raise MalformedRequestError(
-                f"{length} items where request_items_max leaves {self.items_left}: ask for less"
-            )
-        self.items_left -= length
+        if length < -1:
+            raise MalformedRequestError(f"an array of {length} items does not fit the frame")
+        self._count(length, item_bytes_min)
         return length
 
     def skip(self, length: int) -> None:
@@ -128,9 +125,26 @@ class FrameReader:
         """Skip tagged fields; nothing in the frame where it is not flexible."""
         if not self.flexible:
             return
-        for _ in range(self.uvarint()):
+        for _ in range(self.tag_count()):
             self.uvarint()
             self._advance(self.uvarint())
+
+    def tag_count(self) -> int:
+        """The number of tagged fields that follow. They count as items: Kafka's clients send a few,
+        and each costs time."""
+        count = self.uvarint()
+        if count:
+            self._count(count, _TAG_BYTES_MIN)
+        return count
+
+    def _count(self, items: int, item_bytes_min: int) -> None:
+        if items * item_bytes_min > self.end - self.at:
+            raise MalformedRequestError(f"an array of {items} items does not fit the frame")
+        if items > self.items_left:
+            raise MalformedRequestError(
+                f"{items} items where request_items_max leaves {self.items_left}: ask for less"
+            )
+        self.items_left -= items
 
     def finish(self) -> None:
         if self.at != self.end:

@@ -14,6 +14,7 @@ from bucketlog.stateless_broker.fetch.feed import Watchers
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation
 from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervision
@@ -52,7 +53,7 @@ class ServedLog:
 
 @dataclass(frozen=True, slots=True)
 class BrokerParts:
-    """`upkeep` holds the counts of what the duties have done."""
+    """`turns` are for long answers, `upkeep` holds the counts of what the duties have done."""
 
     settings: BrokerSettings
     storage: Storage
@@ -62,4 +63,5 @@ class BrokerParts:
     supervision: Supervision
     now_ms: WallClock
     new_uuid: Callable[[], UUID]
+    turns: Turns = field(default_factory=Turns)
     upkeep: UpkeepCounts = field(default_factory=UpkeepCounts)

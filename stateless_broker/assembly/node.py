@@ -39,6 +39,7 @@ from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervision, Supervisor
@@ -95,10 +96,16 @@ class Node:
         self._health = health
         self._upkeep = upkeep or UpkeepCounts()
         self._reads = reads or ReadCounts()
+        self.answers = MemoryBudget(
+            settings.response_memory_bytes_max,
+            address_percent_max=settings.response_memory_address_percent_max,
+        )
+        """The memory of answers."""
         self._supervision = Supervision(Supervisor(), health, self._fatal)
         self.dispatcher = Dispatcher(
             supervisor=self._supervision.supervisor,
             request_items_max=settings.request_items_max,
+            answers=self.answers,
         )
         self._bucket = self._retried(surroundings.bucket, READ_RETRY)
         history = surroundings.history

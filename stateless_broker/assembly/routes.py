@@ -33,7 +33,7 @@ from bucketlog.stateless_broker.fetch.tier_times import TierTimes
 from bucketlog.stateless_broker.handlers.configs import ConfigsHandler
 from bucketlog.stateless_broker.handlers.coordination import CoordinationHandler
 from bucketlog.stateless_broker.handlers.delete_records import DeleteRecordsHandler
-from bucketlog.stateless_broker.handlers.fetch import FetchHandler, FetchLimits
+from bucketlog.stateless_broker.handlers.fetch import BatchSources, FetchHandler, FetchLimits
 from bucketlog.stateless_broker.handlers.groups import GroupsHandler
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
 from bucketlog.stateless_broker.handlers.metadata import MetadataHandler
@@ -64,18 +64,20 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
         membership=membership,
         changes=changes,
         auto_create_topics=settings.auto_create_topics,
+        cache_bytes_max=settings.metadata_cache_bytes_max,
+        turns=broker.turns,
         spawn=lambda work, name: supervisor.spawn(work, name, on_failure=lambda _: None),
     )
-    topics = TopicsHandler(view=view, changes=changes, topic_defaults=settings.topic_defaults)
-    configs = ConfigsHandler(
-        view=view,
-        changes=changes,
-        broker_configs=_broker_configs(settings, membership.me.node_id),
-        topic_defaults=settings.topic_defaults,
-        change_ms_max=settings.config_change_ms_max,
+    topics = TopicsHandler(
+        view=view, changes=changes, topic_defaults=settings.topic_defaults, turns=broker.turns
     )
+    configs = _configs_handler(broker, changes)
     list_offsets = ListOffsetsHandler(
-        view=view, reader=reader, tier=TierTimes(reader, tier_objects), catch_up=catch_up
+        view=view,
+        reader=reader,
+        tier=TierTimes(reader, tier_objects),
+        catch_up=catch_up,
+        turns=broker.turns,
     )
     delete_records = DeleteRecordsHandler(
         view=view,
@@ -88,6 +90,7 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
         sequencer=broker.cluster.sequencer,
         end=end,
         wait_ms=settings.redis_timeout_ms,
+        turns=broker.turns,
     )
     return Routes(
         apis=[
@@ -98,7 +101,7 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
             Api(DELETE_TOPICS, topics.delete_topics),
             Api(DELETE_RECORDS, delete_records),
             Api(INIT_PRODUCER_ID, coordination.init_producer_id),
-            Api(DESCRIBE_CONFIGS, configs.describe_configs),
+            Api(DESCRIBE_CONFIGS, configs.describe_configs, large_answers=True),
             Api(ALTER_CONFIGS, configs.alter_configs),
             Api(CREATE_PARTITIONS, topics.create_partitions),
             Api(INCREMENTAL_ALTER_CONFIGS, configs.incremental_alter_configs),
@@ -106,6 +109,18 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
         ],
         produce=_produce_handler(broker),
         fetch=_fetch_handler(broker, groups, tier_objects),
+    )
+
+
+def _configs_handler(broker: BrokerParts, changes: TopicChanges) -> ConfigsHandler:
+    settings = broker.settings
+    return ConfigsHandler(
+        view=broker.log.view,
+        changes=changes,
+        broker_configs=_broker_configs(settings, broker.cluster.membership.me.node_id),
+        topic_defaults=settings.topic_defaults,
+        change_ms_max=settings.config_change_ms_max,
+        turns=broker.turns,
     )
 
 
@@ -133,18 +148,23 @@ def _fetch_handler(
     settings, reader = broker.settings, broker.storage.reader
     return FetchHandler(
         view=broker.log.view,
-        reader=reader,
-        read_ahead=ReadAhead(reader, bytes_ahead=settings.read_ahead_bytes),
-        tier=TierReader(
+        sources=BatchSources(
             reader,
-            tier_objects,
-            bytes_ahead=settings.read_ahead_bytes,
-            places_max=settings.fetch_places_max,
+            ReadAhead(reader, bytes_ahead=settings.read_ahead_bytes),
+            TierReader(
+                reader,
+                tier_objects,
+                bytes_ahead=settings.read_ahead_bytes,
+                places_max=settings.fetch_places_max,
+            ),
         ),
         watchers=broker.log.watchers,
         catch_up=groups.catch_up_for_certain,
         membership=broker.cluster.membership,
-        limits=FetchLimits(settings.fetch_bytes_max, settings.fetch_wait_ms_max),
+        limits=FetchLimits(
+            settings.fetch_bytes_max, settings.fetch_wait_ms_max, settings.fetch_read_ms_max
+        ),
+        turns=broker.turns,
     )
 
 

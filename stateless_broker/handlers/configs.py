@@ -7,12 +7,13 @@ changed; a broker's are its environment.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TypeAlias, TypeVar
 
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.frames import FrameWriter
 from bucketlog.log_format.wire.messages import incremental_alter_configs as incremental
 from bucketlog.log_format.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -21,10 +22,9 @@ from bucketlog.log_format.wire.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from bucketlog.log_format.wire.messages.describe_configs import (
+    DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
-    DescribeConfigsResource,
     DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
     DescribeConfigsResult,
 )
 from bucketlog.metadata.fold import TopicState
@@ -32,7 +32,9 @@ from bucketlog.metadata.topic_configs import TOPIC_CONFIGS, ConfigType
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
+from bucketlog.stateless_broker.network.messages import is_flexible, write_row
+from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 T = TypeVar("T", bound=Hashable)
 
@@ -41,6 +43,12 @@ BROKER_RESOURCE = 4
 SOURCE_TOPIC = 1
 SOURCE_BROKER = 4
 SOURCE_DEFAULT = 5
+FEW_RESOURCES = 10
+RESOURCE_BYTES = 3_000
+"""Of an answer, about; what it has in fact is counted when it is there."""
+UNITS_A_RESOURCE = 5
+UNITS_A_CONFIG = 5
+"""Of work: see `network.turns`."""
 
 
 ResourceT = TypeVar("ResourceT", AlterConfigsResource, incremental.AlterConfigsResource)
@@ -66,50 +74,78 @@ class ConfigsHandler:
         broker_configs: dict[str, str],
         topic_defaults: TopicDefaults,
         change_ms_max: int,
+        turns: Turns,
     ) -> None:
         self._view = view
         self._changes = changes
         self._broker_configs = broker_configs
         self._topic_defaults = topic_defaults
         self._change_ms_max = change_ms_max
+        self._turns = turns
 
     async def describe_configs(
         self, request: Request, message: DescribeConfigsRequest
-    ) -> DescribeConfigsResponse:
-        return {
-            "results": [
-                self._describe(resource, message.include_synonyms) for resource in message.resources
-            ]
-        }
+    ) -> WrittenResponse:
+        """A resource that is named twice, with the same keys, is answered once."""
+        version = request.header.api_version
+        wanted = dict.fromkeys(
+            (each.resource_type, each.resource_name, each.configuration_keys)
+            for each in message.resources
+        )
+        rows: list[bytes] = []
+        errors: list[ErrorCode] = []
+
+        def steps() -> Iterator[int]:
+            for resource_type, name, keys in wanted:
+                row = self._describe(resource_type, name, keys, message.include_synonyms)
+                rows.append(write_row(DESCRIBE_CONFIGS, version, "results", row))
+                error = row["error_code"]
+                if error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
+                    errors.append(error)
+                yield UNITS_A_RESOURCE + UNITS_A_CONFIG * len(row["configs"])
+
+        if len(wanted) > FEW_RESOURCES:
+            await request.memory.acquire(len(wanted) * RESOURCE_BYTES)
+        await self._turns.work(steps())
+        start = FrameWriter(flexible=is_flexible(DESCRIBE_CONFIGS.key, version))
+        start.int32(0)
+        start.array_length(len(rows))
+        end = FrameWriter(flexible=start.flexible)
+        end.tags()
+        return WrittenResponse(b"".join([start.data, *rows, end.data]), errors)
 
     def _describe(
-        self, resource: DescribeConfigsResource, with_synonyms: bool
+        self,
+        resource_type: int,
+        name: str,
+        wanted_keys: tuple[str, ...] | None,
+        with_synonyms: bool,
     ) -> DescribeConfigsResult:
         error, text = ErrorCode.none, None
-        keys = resource.configuration_keys
+        keys = None if wanted_keys is None else set(wanted_keys)
         configs: list[DescribeConfigsResourceResult] = []
-        if resource.resource_type == TOPIC_RESOURCE:
-            topic = self._view.topic(resource.resource_name)
+        if resource_type == TOPIC_RESOURCE:
+            topic = self._view.topic(name)
             if topic is None:
                 error, text = ErrorCode.unknown_topic_or_partition, "No such topic."
             else:
                 configs = topic_configs(topic, keys, self._topic_defaults)
-        elif resource.resource_type == BROKER_RESOURCE:
+        elif resource_type == BROKER_RESOURCE:
             configs = [
-                _config(name, {SOURCE_DEFAULT: value}, read_only=True)
-                for name, value in sorted(self._broker_configs.items())
-                if keys is None or name in keys
+                _config(config, {SOURCE_DEFAULT: value}, read_only=True)
+                for config, value in sorted(self._broker_configs.items())
+                if keys is None or config in keys
             ]
         else:
-            error, text = ErrorCode.invalid_request, f"resource type {resource.resource_type}"
+            error, text = ErrorCode.invalid_request, f"resource type {resource_type}"
         if not with_synonyms:
             for config in configs:
                 config["synonyms"] = []
         return {
             "error_code": error,
             "error_message": text,
-            "resource_type": resource.resource_type,
-            "resource_name": resource.resource_name,
+            "resource_type": resource_type,
+            "resource_name": name,
             "configs": configs,
         }
 
@@ -157,12 +193,14 @@ class ConfigsHandler:
         deadline = asyncio.get_running_loop().time() + self._change_ms_max / 1000
         twice = named_twice((each.resource_type, each.resource_name) for each in resources)
         responses: list[AlterConfigsResourceResponse] = []
+        slices = Slices(self._turns)
         for resource in resources:
             if (resource.resource_type, resource.resource_name) in twice:
                 text = "Each resource must appear at most once."
                 result = TopicChangeResult(ErrorCode.invalid_request, text, None)
             else:
                 result = await self._alter(resource, change, deadline)
+            await slices.spend(UNITS_A_RESOURCE)
             responses.append(
                 {
                     "error_code": result.error,

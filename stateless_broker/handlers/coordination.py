@@ -5,6 +5,7 @@ broker has transactions; a consumer group finds the broker that is first for it 
 """
 
 import asyncio
+from collections.abc import Iterator
 
 from kio.schema.errors import ErrorCode
 
@@ -23,6 +24,7 @@ from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.turns import Turns
 
 GROUP = 0
 TRANSACTION = 1
@@ -37,9 +39,16 @@ class CoordinationHandler:
     """`wait_ms` bounds an InitProducerId."""
 
     def __init__(
-        self, *, membership: Membership, sequencer: Sequencer, end: EpochEnd, wait_ms: int
+        self,
+        *,
+        membership: Membership,
+        sequencer: Sequencer,
+        end: EpochEnd,
+        wait_ms: int,
+        turns: Turns,
     ) -> None:
         self._membership = membership
+        self._turns = turns
         self._sequencer = sequencer
         self._end = end
         self._wait_s = wait_ms / 1000
@@ -51,9 +60,15 @@ class CoordinationHandler:
     ) -> FindCoordinatorResponse:
         kind = message.key_type
         if request.header.api_version >= MANY_KEYS_FROM:
-            return {
-                "coordinators": [self._coordinator(kind, key) for key in message.coordinator_keys]
-            }
+            found_by_key: list[Coordinator] = []
+
+            def steps() -> Iterator[int]:
+                for key in dict.fromkeys(message.coordinator_keys):  # each once
+                    found_by_key.append(self._coordinator(kind, key))
+                    yield 1
+
+            await self._turns.work(steps())
+            return {"coordinators": found_by_key}
         found = self._coordinator(kind, message.key)
         return {
             "error_code": found["error_code"],

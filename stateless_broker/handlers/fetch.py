@@ -1,8 +1,9 @@
 """Fetch: plan by bisection in the view, long-poll on the view, read ranges, send them as they are.
 
 What stands in a partition's tier is found as it is read: so much of the answer is kept free for it
-as there may be. Invariant: no answer has records of a partition whose log start has moved beyond
-the offset that was asked for.
+as there may be. Invariants: no answer has records of a partition whose log start has moved beyond
+the offset that was asked for; nothing is read before the memory of the answer is granted. A
+partition that is named twice is answered once, as it was named last (as in Kafka).
 
 Source: KIP-74 (response limits), KIP-227 (sessions, answered as sessionless), KIP-320 (leader
 epochs: constantly 0), KIP-516 (topic ids), Kafka's ReplicaManager.fetchMessages.
@@ -10,14 +11,20 @@ epochs: constantly 0), KIP-516 (topic ids), Kafka's ReplicaManager.fetchMessages
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.batch import LEADER_EPOCH
-from bucketlog.log_format.errors import BucketError, CorruptObjectError, InvalidDataError
+from bucketlog.log_format.errors import (
+    BucketError,
+    BucketUnavailableError,
+    CorruptObjectError,
+    InvalidDataError,
+)
 from bucketlog.log_format.model import Buffer, TopicIdPartition
 from bucketlog.log_format.wire import fetch
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
@@ -29,15 +36,23 @@ from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.fetch.tier_reading import TierReader
 from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 logger = logging.getLogger(__name__)
+
+TIER_READS_AT_ONCE = 8
+"""Of all fetches, by partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
+    """`read_ms_max`: how long a partition waits for a place to be read, and for the bucket."""
+
     bytes_max: int
     wait_ms_max: int
+    read_ms_max: int
 
 
 @dataclass(slots=True)
@@ -50,8 +65,24 @@ class _PlannedPartition:
     log: PartitionLog | None
 
 
+class BatchSources(NamedTuple):
+    """Where batches are read: recent and older log segments, what is read ahead, the tier."""
+
+    reader: RangeReader
+    read_ahead: ReadAhead
+    tier: TierReader
+
+
 _OVERTAKEN = (ErrorCode.none, ErrorCode.kafka_storage_error)
 _Records: TypeAlias = tuple[ErrorCode, list[Buffer]]
+_NOTHING: _Records = (ErrorCode.none, [])
+
+
+class _PlannedRead(NamedTuple):
+    """Bytes that it will bring, in the tier at most; and the reading of them."""
+
+    size: int
+    start: Callable[[], Awaitable[_Records]]
 
 
 class FetchHandler:
@@ -59,33 +90,43 @@ class FetchHandler:
         self,
         *,
         view: View,
-        reader: RangeReader,
-        read_ahead: ReadAhead,
-        tier: TierReader,
+        sources: BatchSources,
         watchers: Watchers,
         catch_up: Callable[[], Awaitable[bool]],
         membership: Membership,
         limits: FetchLimits,
+        turns: Turns,
     ) -> None:
         self._view = view
-        self._reader = reader
-        self._read_ahead = read_ahead
-        self._tier = tier
+        self._reader, self._read_ahead, self._tier = sources
         self._watchers = watchers
         self._catch_up = catch_up
         self._membership = membership
         self._limits = limits
+        self._turns = turns
+        self._tier_places = asyncio.Semaphore(TIER_READS_AT_ONCE)
 
     async def __call__(self, request: Request, message: fetch.FetchRequest) -> list[Buffer]:
         version = request.header.api_version
         if message.session_id and message.session_epoch > 0:
             return fetch.write_response(version, ErrorCode.fetch_session_id_not_found, [])
-        planned = [self._look_up(wanted, version) for wanted in message.partitions]
+        named = {(each.topic, each.topic_id, each.partition): each for each in message.partitions}
+        planned = await self._look_up_all(named.values(), version)
         if any(_beyond(part) for part in planned):
             planned = await self._look_up_again(planned, version)
         await self._wait(message, planned)
-        results = await self._read(message, planned)
+        results = await self._read(request.memory, message, planned)
         return fetch.write_response(version, ErrorCode.none, results)
+
+    async def _look_up_all(
+        self, wanted: Iterable[fetch.FetchPartition], version: int
+    ) -> list[_PlannedPartition]:
+        planned: list[_PlannedPartition] = []
+        slices = Slices(self._turns)
+        for each in wanted:
+            planned.append(self._look_up(each, version))
+            await slices.spend(1)
+        return planned
 
     def _look_up(self, wanted: fetch.FetchPartition, version: int) -> _PlannedPartition:
         topic: TopicState | None
@@ -114,7 +155,7 @@ class FetchHandler:
         """An offset beyond this view may be one that another broker has shown: out of range only
         once the view has caught up, else clients would reset."""
         caught_up = await self._catch_up()
-        planned = [self._look_up(part.wanted, version) for part in planned]
+        planned = await self._look_up_all([part.wanted for part in planned], version)
         for part in planned:
             if _beyond(part) and not caught_up:
                 part.error = ErrorCode.offset_not_available
@@ -128,12 +169,14 @@ class FetchHandler:
         partitions = [part.partition for part in planned if part.partition is not None]
         deadline = asyncio.get_running_loop().time() + wait_s
         grown = asyncio.Event()
-        if self._enough(message, planned):
+        if await self._enough(message, planned):
             return
         self._watchers.add(partitions, grown)
         try:
-            while not self._enough(message, planned):
-                grown.clear()
+            while True:
+                grown.clear()  # first: more may come while it is counted
+                if await self._enough(message, planned):
+                    return
                 left = deadline - asyncio.get_running_loop().time()
                 if left <= 0:
                     return
@@ -144,14 +187,16 @@ class FetchHandler:
         finally:
             self._watchers.remove(partitions, grown)
 
-    def _enough(self, message: fetch.FetchRequest, planned: list[_PlannedPartition]) -> bool:
+    async def _enough(self, message: fetch.FetchRequest, planned: list[_PlannedPartition]) -> bool:
         wanted = min(max(message.min_bytes, 0), self._limits.bytes_max)
         found = 0
+        slices = Slices(self._turns)
         for part in planned:
             if found >= wanted:
                 return True
             if part.log is not None and part.log.high_watermark > part.wanted.fetch_offset:
                 found += self._available_bytes(part, part.log, wanted - found)
+            await slices.spend(1)
         return found >= wanted
 
     def _available_bytes(self, part: _PlannedPartition, log: PartitionLog, limit: int) -> int:
@@ -162,58 +207,84 @@ class FetchHandler:
         return found + log.available_bytes(offset, limit - found)
 
     async def _read(
-        self, message: fetch.FetchRequest, planned: list[_PlannedPartition]
+        self,
+        memory: AnswerLease,
+        message: fetch.FetchRequest,
+        planned: list[_PlannedPartition],
     ) -> list[fetch.FetchPartitionData]:
-        left = min(max(message.max_bytes, 0), self._limits.bytes_max)
-        works: list[Awaitable[_Records]] = []
-        any_yet = False
-        for part in planned:
-            share = min(max(part.wanted.max_bytes, 0), left)
-            size, work = self._plan(part, share, len(planned), at_least_one=not any_yet)
-            any_yet = any_yet or size > 0
-            left = max(left - size, 0)
-            works.append(work)
+        reads = await self._plan_all(message, planned)
+        if await memory.acquire(sum(read.size for read in reads.values())):
+            reads = await self._plan_all(message, planned)  # the log went on meanwhile
         self._read_ahead.ask()
-        found = await asyncio.gather(*works)
-        if any_yet and all(answer == (ErrorCode.none, []) for answer in found):
+        found = [_NOTHING] * len(planned)
+        for row, records in zip(
+            reads, await asyncio.gather(*(read.start() for read in reads.values())), strict=True
+        ):
+            found[row] = records
+        if reads and all(records == _NOTHING for records in found):
             found = await self._find_one(planned)
         return [
             _result(part, error, self._tail(part), records)
             for part, (error, records) in zip(planned, found, strict=True)
         ]
 
+    async def _plan_all(
+        self, message: fetch.FetchRequest, planned: list[_PlannedPartition]
+    ) -> dict[int, _PlannedRead]:
+        """What there is to read, by row."""
+        left = min(max(message.max_bytes, 0), self._limits.bytes_max)
+        reads: dict[int, _PlannedRead] = {}
+        slices = Slices(self._turns)
+        for row, part in enumerate(planned):
+            share = min(max(part.wanted.max_bytes, 0), left)
+            read = self._plan(part, share, len(planned), at_least_one=not reads)
+            if read is not None:
+                reads[row] = read
+                left = max(left - read.size, 0)
+            await slices.spend(1)
+        return reads
+
     async def _find_one(self, planned: list[_PlannedPartition]) -> list[_Records]:
         """What the tier was thought to have was not there: the first partition that has a batch
         answers with it."""
         found: list[_Records] = []
-        any_yet = False
         for part in planned:
-            _, work = self._plan(part, 0, len(planned), at_least_one=not any_yet)
-            found.append(await work)
-            any_yet = any_yet or bool(found[-1][1])
+            read = self._plan(
+                part, 0, len(planned), at_least_one=not any(records for _, records in found)
+            )
+            found.append(_NOTHING if read is None else await read.start())
         return found
 
     def _plan(
         self, part: _PlannedPartition, max_bytes: int, partitions: int, *, at_least_one: bool
-    ) -> tuple[int, Awaitable[_Records]]:
-        """How many bytes it will have, in the tier at most; and the reading of them. It is one of
-        so many `partitions`."""
-        log, offset = part.log, part.wanted.fetch_offset
-        if part.error is not ErrorCode.none or part.partition is None or log is None:
-            return 0, _nothing()
-        if self._tier.holds(part.partition, log, offset):
-            reading = self._read_tier(
-                part.partition, log, offset, max_bytes, at_least_one=at_least_one
-            )
+    ) -> _PlannedRead | None:
+        """What there is to read of it, if there is something. It is one of so many
+        `partitions`."""
+        log, offset, partition = part.log, part.wanted.fetch_offset, part.partition
+        if part.error is not ErrorCode.none or partition is None or log is None:
+            return None
+        if self._tier.holds(partition, log, offset):
             size = min(max_bytes, self._available_bytes(part, log, max_bytes))
-            return max(size, int(at_least_one)), self._told(reading)
+            size = max(size, int(at_least_one))
+            if not size:
+                return None
+            return _PlannedRead(
+                size,
+                lambda: self._told(
+                    self._read_tier(partition, log, offset, max_bytes, at_least_one=at_least_one)
+                ),
+            )
         ranges = log.ranges(offset, max_bytes, at_least_one=at_least_one)
         if ranges and not self._read_ahead.is_recent(ranges[0]):
             first = log.ranges(offset, 0, at_least_one=True)[0]
             bounded = self._read_ahead.bounded(first, max_bytes, partitions)
             ranges = log.ranges(offset, bounded, at_least_one=at_least_one)
-        self._read_ahead.note(part.partition, log, offset, ranges)
-        return sum(stored.length for stored in ranges), self._told(self._reader.read(ranges))
+        self._read_ahead.note(partition, log, offset, ranges)
+        if not ranges:
+            return None
+        return _PlannedRead(
+            sum(stored.length for stored in ranges), lambda: self._told(self._reader.read(ranges))
+        )
 
     async def _read_tier(
         self,
@@ -224,22 +295,42 @@ class FetchHandler:
         *,
         at_least_one: bool,
     ) -> list[Buffer]:
-        """And, where the tier ends, what comes next in log segments."""
-        found = await self._tier.read(partition, log, offset, max_bytes, at_least_one=at_least_one)
+        """And, where the tier ends, what comes next in log segments. Each read holds parts of
+        objects that are larger than what it answers: few go on at once."""
+        async with self._tier_place():
+            found = await self._tier.read(
+                partition, log, offset, max_bytes, at_least_one=at_least_one
+            )
+            parts = _own(found.parts)
         if not found.is_through:
-            return found.parts
+            return parts
         offset = found.next_offset
         ranges = log.ranges(
             offset, max_bytes - found.size, at_least_one=at_least_one and not found.size
         )
         self._read_ahead.note(partition, log, offset, ranges)
         self._read_ahead.ask()
-        return found.parts + await self._reader.read(ranges)
+        return parts + await self._reader.read(ranges)
+
+    @asynccontextmanager
+    async def _tier_place(self) -> AsyncIterator[None]:
+        """One of `TIER_READS_AT_ONCE`. Raises `BucketUnavailableError`."""
+        limit_ms = self._limits.read_ms_max
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                await self._tier_places.acquire()
+        except TimeoutError:
+            reason = f"reads of old segments did not end in {limit_ms} ms"
+            raise BucketUnavailableError(reason) from None
+        try:
+            yield
+        finally:
+            self._tier_places.release()
 
     @staticmethod
     async def _told(reading: Awaitable[list[Buffer]]) -> _Records:
         try:
-            return ErrorCode.none, await reading
+            return ErrorCode.none, _own(await reading)
         except BucketError as error:  # the reader tells
             return kafka_code(error, ApiFamily.READ), []
         except (CorruptObjectError, InvalidDataError) as error:
@@ -253,8 +344,15 @@ class FetchHandler:
         return part.log.high_watermark, self._view.log_start(part.partition)
 
 
-async def _nothing() -> _Records:
-    return ErrorCode.none, []
+def _own(parts: list[Buffer]) -> list[Buffer]:
+    """What the answer keeps in memory is at most twice what it has: a small part of a large object
+    is copied, so that the object may go."""
+    return [
+        bytes(part)
+        if isinstance(part, memoryview) and 2 * part.nbytes < memoryview(part.obj).nbytes
+        else part
+        for part in parts
+    ]
 
 
 def _beyond(part: _PlannedPartition) -> bool:

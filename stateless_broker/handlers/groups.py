@@ -40,7 +40,7 @@ from bucketlog.log_format.wire.messages.list_groups import ListGroupsRequest
 from bucketlog.log_format.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 
 CLASSIC = "Classic"
 REBALANCE_TIMEOUT_FROM = 1
@@ -139,18 +139,21 @@ class GroupsHandler:
 
     # Administrators --------------------------------------------------------------------------
 
-    async def list(self, request: Request, message: ListGroupsRequest) -> bytes:
+    async def list(self, request: Request, message: ListGroupsRequest) -> WrittenResponse:
         version = request.header.api_version
         listed = await self._coordinator.list(self._view.groups())
         if isinstance(listed, ErrorCode):
-            return list_groups.write_response(version, listed.value, (), group_type=CLASSIC)
+            body = list_groups.write_response(version, listed.value, (), group_type=CLASSIC)
+            return WrittenResponse(body, [listed])
         states = {each.lower() for each in message.states_filter}
         kinds = {each.lower() for each in message.types_filter}
         if kinds and CLASSIC.lower() not in kinds:
             listed = ()
         if states:
             listed = [each for each in listed if each.state.lower() in states]
-        return list_groups.write_response(version, ErrorCode.none.value, listed, group_type=CLASSIC)
+        return WrittenResponse(
+            list_groups.write_response(version, ErrorCode.none.value, listed, group_type=CLASSIC)
+        )
 
     async def describe(
         self, request: Request, message: DescribeGroupsRequest

@@ -9,7 +9,7 @@ is below the log start.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import islice
 
 from kio.schema.errors import ErrorCode
@@ -30,12 +30,16 @@ from bucketlog.metadata.partition_log import PartitionLog, StoredRange
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.fetch.tier_times import TierTimes
+from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
 from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.turns import Turns
 
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
+AT_ONCE = frozenset({LATEST, EARLIEST, EARLIEST_LOCAL})
+"""Answered by the view alone."""
 _NEVER = 1 << 15
 _SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8}
 """Versions; others are told that theirs does not have it (ReplicaManager.fetchOffset)."""
@@ -58,11 +62,13 @@ class ListOffsetsHandler:
         reader: RangeReader,
         tier: TierTimes,
         catch_up: Callable[[], Awaitable[bool]],
+        turns: Turns,
     ) -> None:
         self._view = view
         self._reader = reader
         self._tier = tier
         self._catch_up = catch_up
+        self._turns = turns
 
     async def __call__(self, request: Request, message: ListOffsetsRequest) -> ListOffsetsResponse:
         asked = Counter(
@@ -71,23 +77,31 @@ class ListOffsetsHandler:
             for wanted in topic.partitions
         )
         await self._catch_up()
-        turns = asyncio.Semaphore(LOOKUPS_AT_ONCE)
+        rows: list[ListOffsetsPartitionResponse | None] = []
+        lookups: list[tuple[int, str, ListOffsetsPartition]] = []
+        """Those that read the bucket: their row, topic and partition."""
+        version = request.header.api_version
 
-        async def answer(name: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-            if asked[name, wanted.partition_index] > 1:
-                return _row(wanted.partition_index, ErrorCode.invalid_request)
-            async with turns:
-                return await self._answer(name, wanted, request.header.api_version)
+        def steps() -> Iterator[int]:
+            for topic in message.topics:
+                for wanted in topic.partitions:
+                    row = None
+                    if asked[topic.name, wanted.partition_index] > 1:
+                        row = _row(wanted.partition_index, ErrorCode.invalid_request)
+                    elif wanted.timestamp in AT_ONCE:
+                        row = self._at_once(topic.name, wanted, version)
+                    else:
+                        lookups.append((len(rows), topic.name, wanted))
+                    rows.append(row)
+                    yield 1
 
-        answers = iter(
-            await asyncio.gather(
-                *(
-                    answer(topic.name, wanted)
-                    for topic in message.topics
-                    for wanted in topic.partitions
-                )
-            )
-        )
+        async def look_up(each: tuple[int, str, ListOffsetsPartition]) -> None:
+            place, name, wanted = each
+            rows[place] = await self._answer(name, wanted, version)
+
+        await self._turns.work(steps())
+        await each_in_turn(look_up, lookups, at_once=LOOKUPS_AT_ONCE)
+        answers = iter([row for row in rows if row is not None])
         return {
             "topics": [
                 {"name": topic.name, "partitions": list(islice(answers, len(topic.partitions)))}
@@ -95,39 +109,51 @@ class ListOffsetsHandler:
             ]
         }
 
-    async def _answer(
+    def _at_once(
         self, name: str, wanted: ListOffsetsPartition, version: int
     ) -> ListOffsetsPartitionResponse:
+        """The first or the latest offset: the view knows both."""
+        partition, log, error = self._look_up(name, wanted, version)
+        if error is not ErrorCode.none or partition is None or log is None:
+            return _row(wanted.partition_index, error)
+        is_latest = wanted.timestamp == LATEST
+        offset = log.high_watermark if is_latest else self._view.log_start(partition)
+        return _row(wanted.partition_index, error, -1, offset)
+
+    def _look_up(
+        self, name: str, wanted: ListOffsetsPartition, version: int
+    ) -> tuple[TopicIdPartition | None, PartitionLog | None, ErrorCode]:
         topic = self._view.topic(name)
         partition = TopicIdPartition(topic.topic_id, wanted.partition_index) if topic else None
         log = self._view.log(partition) if partition else None
-        error, timestamp, offset = ErrorCode.unknown_topic_or_partition, -1, -1
-        if partition is not None and log is not None:
-            if version >= _LEADER_EPOCH_FROM and wanted.current_leader_epoch > LEADER_EPOCH:
-                error = ErrorCode.unknown_leader_epoch
-            elif wanted.timestamp < 0 and version < _SINCE.get(wanted.timestamp, _NEVER):
-                error = ErrorCode.unsupported_version
-            else:
-                try:
-                    timestamp, offset = await self._find(partition, log, wanted.timestamp)
-                    error = ErrorCode.none
-                except (BucketError, CorruptObjectError, InvalidDataError) as reason:
-                    error = kafka_code(reason, ApiFamily.READ)
+        error = ErrorCode.none
+        if log is None:
+            error = ErrorCode.unknown_topic_or_partition
+        elif version >= _LEADER_EPOCH_FROM and wanted.current_leader_epoch > LEADER_EPOCH:
+            error = ErrorCode.unknown_leader_epoch
+        elif wanted.timestamp < 0 and version < _SINCE.get(wanted.timestamp, _NEVER):
+            error = ErrorCode.unsupported_version
+        return partition, log, error
+
+    async def _answer(
+        self, name: str, wanted: ListOffsetsPartition, version: int
+    ) -> ListOffsetsPartitionResponse:
+        partition, log, error = self._look_up(name, wanted, version)
+        timestamp, offset = -1, -1
+        if error is ErrorCode.none and partition is not None and log is not None:
+            try:
+                timestamp, offset = await self._find(partition, log, wanted.timestamp)
+            except (BucketError, CorruptObjectError, InvalidDataError) as reason:
+                error = kafka_code(reason, ApiFamily.READ)
         return _row(wanted.partition_index, error, timestamp, offset)
 
     async def _find(
         self, partition: TopicIdPartition, log: PartitionLog, timestamp: int
     ) -> tuple[int, int]:
         """Timestamp and offset, -1 and -1 where there is no such record."""
-        match timestamp:
-            case _ if timestamp == LATEST:
-                return -1, log.high_watermark
-            case _ if timestamp in (EARLIEST, EARLIEST_LOCAL):
-                return -1, self._view.log_start(partition)
-            case _ if timestamp == MAX_TIMESTAMP:
-                return await self._with_max_timestamp(partition, log)
-            case _:
-                return await self._first_since(partition, log, timestamp)
+        if timestamp == MAX_TIMESTAMP:
+            return await self._with_max_timestamp(partition, log)
+        return await self._first_since(partition, log, timestamp)
 
     async def _first_since(
         self, partition: TopicIdPartition, log: PartitionLog, timestamp: int

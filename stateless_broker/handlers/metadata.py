@@ -7,38 +7,48 @@ created automatically is answered LEADER_NOT_AVAILABLE, and clients ask again.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.log_format.batch import LEADER_EPOCH
 from bucketlog.log_format.errors import InvalidTopicNameError
 from bucketlog.log_format.model import TopicId
+from bucketlog.log_format.wire import metadata
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
-from bucketlog.log_format.wire.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseTopic,
-)
+from bucketlog.log_format.wire.messages.metadata import MetadataRequest
 from bucketlog.metadata.fold import TopicState
-from bucketlog.metadata.topic_configs import check_topic_name, colliding_name
+from bucketlog.metadata.topic_configs import check_topic_name
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.handlers.encoded_topics import EncodedTopics
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.membership import Membership, zone_of_client
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.answer_memory import SMALL_ANSWER_BYTES
+from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
+from bucketlog.stateless_broker.network.turns import Turns
 
 logger = logging.getLogger(__name__)
 
 ALL_IF_EMPTY_UNTIL = 0
-NO_OPERATIONS_KNOWN = -(2**31)
+FEW_TOPICS = 10
+TOPIC_BYTES = 100
+PARTITION_BYTES = 40
+"""Of an answer, about; what it has in fact is counted when it is there."""
 CREATED_AT_ONCE = 100
 """Topics that are being created because they were asked for; whoever wants more asks again."""
 
 
+class _Missing(NamedTuple):
+    """A topic as it was named, and why it is not answered."""
+
+    name: str | None
+    topic_id: UUID | None
+    error: ErrorCode
+
+
 class MetadataHandler:
-    """`spawn` starts the creation of topics beside the answer."""
+    """`spawn` starts the creation of topics beside the answer. A topic that is named twice is
+    answered once, as in Kafka."""
 
     def __init__(
         self,
@@ -47,57 +57,89 @@ class MetadataHandler:
         membership: Membership,
         changes: TopicChanges,
         auto_create_topics: bool,
+        cache_bytes_max: int,
+        turns: Turns,
         spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
     ) -> None:
         self._view = view
         self._membership = membership
         self._changes = changes
         self._auto_create_topics = auto_create_topics
+        self._encoded = EncodedTopics(membership, bytes_max=cache_bytes_max)
+        self._turns = turns
         self._spawn = spawn
         self._creating: dict[str, asyncio.Task[None]] = {}
 
-    async def __call__(self, request: Request, message: MetadataRequest) -> MetadataResponse:
+    async def __call__(self, request: Request, message: MetadataRequest) -> WrittenResponse:
         version = request.header.api_version
-        wanted = message.topics
-        zone = zone_of_client(request.header.client_id)
-        if wanted is None or (version == ALL_IF_EMPTY_UNTIL and not wanted):
-            topics = [self._describe(topic, zone) for topic in self._view.topics()]
+        rows: Iterator[TopicState | _Missing]
+        if message.topics is None or (version == ALL_IF_EMPTY_UNTIL and not message.topics):
+            topics = self._view.topics()
+            count, rows = len(topics), iter(topics)
         else:
             may_create = self._auto_create_topics and message.allow_auto_topic_creation
             tries = iter(range(CREATED_AT_ONCE)) if may_create else None
-            topics = [self._answer(entry, tries, zone) for entry in wanted]
-        return {
-            "brokers": [
-                {
-                    "node_id": member.node_id,
-                    "host": member.address.host,
-                    "port": member.address.port,
-                    "rack": member.address.zone or None,
-                }
-                for member in self._membership.serving
-            ],
-            "cluster_id": self._membership.cluster_id,
-            "controller_id": self._membership.controller.node_id,
-            "topics": topics,
-            "cluster_authorized_operations": NO_OPERATIONS_KNOWN,
-        }
+            wanted = dict.fromkeys((entry.name, entry.topic_id) for entry in message.topics)
+            count, rows = len(wanted), (self._find(*each, tries) for each in wanted)
+        serving = self._membership.serving
+        zone = zone_of_client(request.header.client_id)
+        if not any(member.address.zone == zone for member in serving):
+            zone = ""
+        brokers = [
+            metadata.BrokerRow(
+                member.node_id,
+                member.address.host,
+                member.address.port,
+                member.address.zone or None,
+            )
+            for member in serving
+        ]
+        controller_id = self._membership.controller.node_id
+        out = [
+            metadata.response_start(
+                version, brokers, self._membership.cluster_id, controller_id, count
+            )
+        ]
+        errors: list[ErrorCode] = []
+        estimate = min(count, len(self._view.topics())) * TOPIC_BYTES
+        estimate += self._view.partition_count * PARTITION_BYTES if count > FEW_TOPICS else 0
+        if estimate >= SMALL_ANSWER_BYTES:
+            await request.memory.acquire(estimate)
+        await self._turns.work(self._steps(rows, version, zone, out, errors))
+        out.append(metadata.response_end(version))
+        return WrittenResponse(b"".join(out), errors)
 
-    def _answer(
-        self, entry: MetadataRequestTopic, tries: Iterator[int] | None, zone: str
-    ) -> MetadataResponseTopic:
+    def _steps(
+        self,
+        rows: Iterator[TopicState | _Missing],
+        version: int,
+        zone: str,
+        out: list[bytes],
+        errors: list[ErrorCode],
+    ) -> Iterator[int]:
+        for row in rows:
+            if isinstance(row, TopicState):
+                yield from self._encoded.steps(row, version, zone, out)
+                continue
+            topic_id = row.topic_id.bytes if row.topic_id else None
+            out.append(metadata.topic_start(version, row.error.value, row.name, topic_id, 0))
+            out.append(metadata.topic_end(version))
+            if len(errors) < COUNTED_ROWS:
+                errors.append(row.error)
+            yield 1
+
+    def _find(
+        self, name: str | None, topic_id: UUID | None, tries: Iterator[int] | None
+    ) -> TopicState | _Missing:
         """`tries`: so many topics may be created for the request; None: no topic may."""
-        topic_id, name = entry.topic_id, entry.name
         if name is None or topic_id is not None:
             found = self._view.topic_by_id(TopicId(topic_id.bytes)) if topic_id else None
-            if found is None:
-                return _failed(name, topic_id, ErrorCode.unknown_topic_id)
-            return self._describe(found, zone)
+            return found or _Missing(name, topic_id, ErrorCode.unknown_topic_id)
         topic = self._view.topic(name)
         if topic is not None:
-            return self._describe(topic, zone)
-        if tries is None:
-            return _failed(name, None, self._why_missing(name))
-        return _failed(name, None, self._create(name, tries))
+            return topic
+        error = self._why_missing(name) if tries is None else self._create(name, tries)
+        return _Missing(name, None, error)
 
     @staticmethod
     def _why_missing(name: str) -> ErrorCode:
@@ -114,7 +156,7 @@ class MetadataHandler:
             return kafka_code(error, ApiFamily.TOPICS)
         if len(self._creating) >= CREATED_AT_ONCE or next(tries, None) is None:
             return ErrorCode.leader_not_available
-        if colliding_name(name, {topic.name: topic for topic in self._view.topics()}):
+        if self._view.colliding_name(name):
             return ErrorCode.invalid_topic_exception
         if name not in self._creating:
             task = self._spawn(self._create_now(name), f"creating topic {name}")
@@ -126,39 +168,3 @@ class MetadataHandler:
         result = await self._changes.create(name)
         if result.error not in (ErrorCode.none, ErrorCode.topic_already_exists):
             logger.warning("automatic creation of %r is refused: %s", name, result.message)
-
-    def _describe(self, topic: TopicState, zone: str) -> MetadataResponseTopic:
-        leaders = [
-            self._membership.leader(topic.topic_id, partition, zone).node_id
-            for partition in range(topic.partitions)
-        ]
-        return {
-            "error_code": ErrorCode.none,
-            "name": topic.name,
-            "topic_id": UUID(bytes=topic.topic_id),
-            "is_internal": False,
-            "partitions": [
-                {
-                    "error_code": ErrorCode.none,
-                    "partition_index": partition,
-                    "leader_id": leader,
-                    "leader_epoch": LEADER_EPOCH,
-                    "replica_nodes": (leader,),
-                    "isr_nodes": (leader,),
-                    "offline_replicas": (),
-                }
-                for partition, leader in enumerate(leaders)
-            ],
-            "topic_authorized_operations": NO_OPERATIONS_KNOWN,
-        }
-
-
-def _failed(name: str | None, topic_id: UUID | None, error: ErrorCode) -> MetadataResponseTopic:
-    return {
-        "error_code": error,
-        "name": name,
-        "topic_id": topic_id,
-        "is_internal": False,
-        "partitions": [],
-        "topic_authorized_operations": NO_OPERATIONS_KNOWN,
-    }

@@ -43,8 +43,9 @@ from bucketlog.stateless_broker.handlers.batch_validation import (
     Verdict,
 )
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, response_header
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.produce.intake import BatchOutcome, PendingBatch
 
 ACKS_ALL = -1

@@ -29,7 +29,6 @@ from bucketlog.metadata.topic_configs import (
     check_configs,
     check_names,
     check_topic_name,
-    colliding_name,
 )
 from bucketlog.metadata.view import View
 
@@ -109,7 +108,7 @@ class TopicChanges:
             return TopicChangeResult(
                 ErrorCode.topic_already_exists, f"Topic '{name}' already exists.", None
             )
-        other = colliding_name(name, {topic.name: topic for topic in self._view.topics()})
+        other = self._view.colliding_name(name)
         if other is not None:
             return TopicChangeResult(
                 ErrorCode.invalid_topic_exception,
@@ -132,8 +131,7 @@ class TopicChanges:
 
     def _total_partitions(self) -> int:
         """Those that are being made count: many topics may be asked for at once."""
-        shown = sum(topic.partitions for topic in self._view.topics())
-        return shown + self._partitions_on_their_way
+        return self._view.partition_count + self._partitions_on_their_way
 
     @contextmanager
     def _on_their_way(self, partitions: int) -> Iterator[None]:

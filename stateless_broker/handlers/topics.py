@@ -5,7 +5,9 @@ in the answer of CreateTopics).
 """
 
 import asyncio
+from collections.abc import Iterable
 from datetime import timedelta
+from typing import TypeVar
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -14,6 +16,7 @@ from bucketlog.log_format.model import TopicId
 from bucketlog.log_format.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
+    CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
 from bucketlog.log_format.wire.messages.create_topics import (
@@ -34,15 +37,24 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.configs import named_twice, topic_configs
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
 from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.turns import Slices, Turns
 
-NO_OPERATIONS_KNOWN = -(2**31)
 DELETE_BY_ID_FROM = 6
+UNITS_A_TOPIC = 10
+"""Of work: see `network.turns`."""
+
+_NamedTopic = TypeVar("_NamedTopic", CreatableTopic, CreatePartitionsTopic)
 
 
 class TopicsHandler:
-    def __init__(self, *, view: View, changes: TopicChanges, topic_defaults: TopicDefaults) -> None:
+    """Topics that a request names twice are refused, once each, as in Kafka's ControllerApis."""
+
+    def __init__(
+        self, *, view: View, changes: TopicChanges, topic_defaults: TopicDefaults, turns: Turns
+    ) -> None:
         self._view = view
         self._changes = changes
+        self._turns = turns
         self._topic_defaults = topic_defaults
 
     async def create_topics(
@@ -51,12 +63,14 @@ class TopicsHandler:
         deadline = _deadline(message.timeout)
         twice = named_twice(topic.name for topic in message.topics)
         topics = []
-        for wanted in message.topics:
+        slices = Slices(self._turns)
+        for wanted in _each_once(message.topics):
             if wanted.name in twice:
                 result = TopicChangeResult(ErrorCode.invalid_request, "Duplicate topic name.", None)
             else:
                 result = await self._create(wanted, message.validate_only, deadline)
             topics.append(self._created(wanted.name, result))
+            await slices.spend(UNITS_A_TOPIC)
         return {"topics": topics}
 
     async def _create(
@@ -121,8 +135,10 @@ class TopicsHandler:
         else:
             wanted = [(name, None) for name in message.topic_names]
         deadline = _deadline(message.timeout)
+        twice = named_twice(wanted)
         responses: list[DeletableTopicResult] = []
-        for name, topic_id in wanted:
+        slices = Slices(self._turns)
+        for name, topic_id in dict.fromkeys(wanted):
             error = ErrorCode.unknown_topic_or_partition
             if name is not None:
                 topic = self._view.topic(name)
@@ -131,10 +147,15 @@ class TopicsHandler:
                 error = ErrorCode.unknown_topic_id
             else:
                 topic = None
-            if topic is None:
+            if (name, topic_id) in twice:
+                topic = None
+                text = f"Duplicate topic {'id' if name is None else 'name'}."
+                result = TopicChangeResult(ErrorCode.invalid_request, text, None)
+            elif topic is None:
                 result = TopicChangeResult(error, "This server does not host this topic.", None)
             else:
                 result = await self._changes.delete(topic, deadline=deadline)
+            await slices.spend(UNITS_A_TOPIC)
             responses.append(
                 {
                     "name": topic.name if topic else name,
@@ -151,7 +172,8 @@ class TopicsHandler:
         deadline = _deadline(message.timeout)
         twice = named_twice(topic.name for topic in message.topics)
         results: list[CreatePartitionsTopicResult] = []
-        for wanted in message.topics:
+        slices = Slices(self._turns)
+        for wanted in _each_once(message.topics):
             if wanted.name in twice:
                 result = TopicChangeResult(ErrorCode.invalid_request, "Duplicate topic name.", None)
             else:
@@ -168,7 +190,12 @@ class TopicsHandler:
                     "error_message": result.message,
                 }
             )
+            await slices.spend(UNITS_A_TOPIC)
         return {"results": results}
+
+
+def _each_once(topics: Iterable[_NamedTopic]) -> Iterable[_NamedTopic]:
+    return {topic.name: topic for topic in topics}.values()
 
 
 def _deadline(timeout: timedelta) -> float:

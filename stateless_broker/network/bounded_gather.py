@@ -10,9 +10,11 @@ R = TypeVar("R")
 AT_ONCE = 64
 
 
-async def each_in_turn(ask: Callable[[T], Awaitable[R]], things: Sequence[T]) -> list[R]:
+async def each_in_turn(
+    ask: Callable[[T], Awaitable[R]], things: Sequence[T], *, at_once: int = AT_ONCE
+) -> list[R]:
     """The answers, in the order of the things."""
     answers: list[R] = []
-    for start in range(0, len(things), AT_ONCE):
-        answers += await asyncio.gather(*map(ask, things[start : start + AT_ONCE]))
+    for start in range(0, len(things), at_once):
+        answers += await asyncio.gather(*map(ask, things[start : start + at_once]))
     return answers

@@ -1,8 +1,7 @@
 """One client's connection: frames in, answers out, in request order.
 
-Invariants: a frame's length is checked before anything is allocated; a large frame is received
-into its own memory, by the kernel, and never copied again; answers leave in the order of their
-requests, whatever finishes first; a client that does not read its answers is not read from.
+Invariants: answers leave in the order of their requests, whatever finishes first; a client that
+does not read its answers is not read from.
 """
 
 import asyncio
@@ -10,112 +9,63 @@ import logging
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, cast
-
-from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.stateless_broker.network.answer_memory import AnswerLease
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES, Incoming
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 
 logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct(">i")
-_LENGTH_AND_API_KEY = struct.Struct(">ih")
 _API_KEY = struct.Struct(">h")
-RECEIVE_BYTES = 64 * 1024
-REQUEST_BYTES_MIN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """`request_bytes_max` bounds Produce requests, `other_request_bytes_max` all others, which
-    become many small values. A request of its own memory has `request_receive_ms_max` to arrive:
-    who announces much and sends nothing holds memory that others wait for. `requests_in_flight`
-    bounds all requests, `other_requests_in_flight` those that are no Produce: of these a client
-    needs few, while all it produces between two flushes is in flight at once."""
+    become many small values. `requests_in_flight` bounds all requests, `other_requests_in_flight`
+    those that are no Produce: of these a client needs few, while all it produces between two
+    flushes is in flight at once."""
 
     request_bytes_max: int
     other_request_bytes_max: int
-    request_receive_ms_max: int
     requests_in_flight: int
     other_requests_in_flight: int
     response_buffer_bytes: int
 
 
-class Frame:
-    """A request as received, without its length. Whoever is done with `data` calls `release`."""
-
-    __slots__ = ("_budget", "data", "size_bytes")
-
-    def __init__(self, data: bytearray, budget: MemoryBudget) -> None:
-        self.data = data
-        self.size_bytes = len(data)
-        self._budget = budget
-
-    def release(self) -> None:
-        """Give the bytes back to the budget; safe to call twice."""
-        self._budget.release(self.size_bytes)
-        self.size_bytes = 0
-
-
-class ResponseSlot:
-    """A place in the order of a connection's answers."""
-
-    __slots__ = (
-        "_connection",
-        "api_key",
-        "client_id",
-        "correlation_id",
-        "errors",
-        "may_wait_s",
-        "parts",
-        "request_bytes",
-        "taken_s",
-    )
-
-    def __init__(
-        self, connection: "Connection", *, api_key: int, request_bytes: int, taken_s: float
-    ) -> None:
-        self._connection = connection
-        self.api_key = api_key
-        self.request_bytes = request_bytes
-        self.taken_s = taken_s
-        """When it was here. Not by the event loop's clock, which stands still within a round."""
-        self.correlation_id = 0
-        self.client_id = ""
-        self.may_wait_s = 0.0
-        """So long it may wait because the client wants it to."""
-        self.errors: Sequence[ErrorCode] = ()  # as far as they are counted
-        self.parts: Sequence[Buffer] | None = None
-
-    @property
-    def is_not_produce(self) -> bool:
-        """Than Produce."""
-        return self.api_key != ApiKey.PRODUCE
-
-    def send(self, parts: Sequence[Buffer]) -> None:
-        """The whole response, without its length; empty where there is none to send (acks=0)."""
-        self.parts = parts
-        self._connection.flush_answers()
-
-    def hold_back_later_requests(self) -> None:
-        """Take no further request of this connection before this one is answered: its answer is
-        large, and a client may not have many of them made at once."""
-        self._connection.hold(self)
-
-    def close(self, reason: str) -> None:
-        """No answer: the connection ends, as Kafka's does on a request it cannot take."""
-        self._connection.end(reason)
-
-
 class RequestHandler(Protocol):
     def __call__(self, connection: "Connection", frame: Frame, answer: ResponseSlot) -> None:
         """Take a request. Raises `MalformedRequestError`."""
+
+
+class ConnectionOwner(Protocol):
+    """Who keeps the connections, as each of them sees it."""
+
+    def opened(self, connection: "Connection") -> str | None:
+        """Why the connection is refused; None: it is kept until `closed`."""
+
+    def active(self, connection: "Connection") -> None:
+        """A whole request came, or an answer went."""
+
+    def sent(self, connection: "Connection") -> None:
+        """Answers were written to it."""
+
+    def receiving(self, connection: "Connection", *, has_begun: bool) -> None:
+        """A request has begun and is not here as a whole; or none has."""
+
+    def ended(self, connection: "Connection", reason: str) -> None:
+        """The broker closes it."""
+
+    def closed(self, connection: "Connection") -> None: ...
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -125,31 +75,35 @@ class Connection(asyncio.BufferedProtocol):
         handler: RequestHandler,
         budget: MemoryBudget,
         limits: ConnectionLimits,
+        receive_buffer: memoryview,
         figures: RequestFigures,
-        on_open: Callable[["Connection"], bool],
-        on_close: Callable[["Connection"], None],
+        owner: ConnectionOwner,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handler = handler
-        self._budget = budget
         self._limits = limits
+        self.incoming = Incoming(
+            budget=budget,
+            receive_buffer=receive_buffer,
+            request_bytes_max=limits.request_bytes_max,
+            other_request_bytes_max=limits.other_request_bytes_max,
+            wake=self._take_soon,
+        )
         self._figures = figures
         self._now_s = now_s
-        self._on_open = on_open
-        self._on_close = on_close
+        self._owner = owner
         self._transport: asyncio.Transport | None = None
-        self._received = memoryview(bytearray(RECEIVE_BYTES))
-        self._start = 0
-        self._end = 0
-        self._frame: Frame | None = None
-        self._filled = 0
-        self._deadline: asyncio.TimerHandle | None = None
         self._answers: deque[ResponseSlot] = deque()
         self._others = 0
         self._held: ResponseSlot | None = None
-        self._blocked = False
+        self._has_begun = False
         self._reading = True
         self._client_reads = True
+        self._hears_of_each_byte = False
+        """Writing is paused as soon as a byte is not taken, and resumed when all are."""
+        self._written_bytes = 0
+        self._leases: list[AnswerLease] = []
+        """Of answers that the kernel has not taken as a whole."""
         self._closing = False
         self._ended = False
         self._waiting: set[asyncio.Task[None]] = set()
@@ -165,36 +119,29 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername")
         self.peer = str(address)
         self.host = str(address[0]) if isinstance(address, tuple) else self.peer
-        if not self._on_open(self):
-            self.end("too many connections")
+        self.incoming.address = self.host
+        refusal = self._owner.opened(self)
+        if refusal is not None:
+            self.end(refusal)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._budget.forget(self)
-        self._stop_clock()
-        if self._frame is not None:
-            self._frame.release()
-            self._frame = None
         self._transport = None
         self._ended = True
+        self._note_begun(False)
+        self.incoming.drop()
+        self._give_back()
+        for answer in self._answers:
+            answer.give_back()
         self._answers.clear()
         for task in self._waiting:
             task.cancel()
-        self._on_close(self)
+        self._owner.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._frame is not None:
-            return memoryview(self._frame.data)[self._filled :]
-        if self._start:
-            left = self._end - self._start
-            self._received[:left] = self._received[self._start : self._end]
-            self._start, self._end = 0, left
-        return self._received[self._end :]
+        return self.incoming.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._frame is None:
-            self._end += nbytes
-        else:
-            self._filled += nbytes
+        self.incoming.arrived(nbytes)
         self._take_frames()
 
     def eof_received(self) -> bool:
@@ -206,24 +153,54 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._client_reads = True
+        self._give_back()
         self._take_frames()
 
     # Frames ----------------------------------------------------------------------------------
 
     def _take_frames(self) -> None:
+        """Take the requests that are here as a whole, as far as they are wanted now."""
+        incoming = self.incoming
         try:
-            while not self._ended and self._next_frame():
-                pass
+            while not self._ended and (incoming.has_frame or self._may_begin()):
+                frame = incoming.next_frame()
+                if frame is None:
+                    break
+                self._handle(frame)
+            if not incoming.has_frame and not self._may_begin():
+                incoming.wait_no_more()
+            if not self._ended:
+                incoming.count_left()
+                self._note_begun(incoming.has_frame or self._has_part())
         except MalformedRequestError as error:
             self.end(str(error))
         self._read_or_not()
+
+    def _may_begin(self) -> bool:
+        return self._held is None and self._wants_more()
+
+    def _has_part(self) -> bool:
+        """Of a request's first bytes, which the client is to send."""
+        return (
+            self.incoming.left_bytes > 0
+            and not self.incoming.is_waiting_for_room
+            and self._may_begin()
+        )
+
+    def _note_begun(self, has_begun: bool) -> None:
+        if has_begun != self._has_begun:
+            self._has_begun = has_begun
+            self._owner.receiving(self, has_begun=has_begun)
 
     def _read_or_not(self) -> None:
         """Pause the socket while no more requests are wanted: back-pressure reaches the client."""
         if self._transport is None or self._ended:
             return
-        room = self._held is None or self._end - self._start < RECEIVE_BYTES
-        wanted = self._frame is not None or (self._wants_more() and not self._blocked and room)
+        incoming = self.incoming
+        room = self._held is None or incoming.left_bytes < RECEIVE_BYTES
+        wanted = not incoming.is_waiting_for_room and (
+            incoming.has_frame or (self._wants_more() and room)
+        )
         if wanted and not self._reading:
             self._transport.resume_reading()
         elif not wanted and self._reading:
@@ -238,79 +215,6 @@ class Connection(asyncio.BufferedProtocol):
             and self._others < self._limits.other_requests_in_flight
         )
 
-    def _next_frame(self) -> bool:
-        """Take one request if it is here as a whole. False: wait for bytes, room or answers."""
-        if self._frame is not None:
-            if self._filled < len(self._frame.data):
-                return False
-            frame, self._frame = self._frame, None
-            self._stop_clock()
-            self._handle(frame)
-            return True
-        available = self._end - self._start
-        if available < _LENGTH.size or not self._wants_more() or self._held is not None:
-            self._wait_no_more()
-            return False
-        length, api_key = self._next_length(available)
-        whole = length + _LENGTH.size
-        if available < (whole if whole <= RECEIVE_BYTES else _LENGTH_AND_API_KEY.size):
-            return False
-        if not self._granted(length, api_key):
-            return False
-        self._start += _LENGTH.size
-        here = min(length, self._end - self._start)
-        frame = Frame(bytearray(length), self._budget)
-        frame.data[:here] = self._received[self._start : self._start + here]
-        self._start += here
-        if self._start == self._end:
-            self._start = self._end = 0
-        if here < length:
-            self._frame, self._filled = frame, here
-            self._start_clock()
-            return False
-        self._handle(frame)
-        return True
-
-    def _next_length(self, available: int) -> tuple[int, int]:
-        """The length, and the API key if it is here (-1); raises where they are out of bounds."""
-        (length,) = _LENGTH.unpack_from(self._received, self._start)
-        limits = self._limits
-        api_key, longest = -1, limits.request_bytes_max
-        if available >= _LENGTH_AND_API_KEY.size:
-            _, api_key = _LENGTH_AND_API_KEY.unpack_from(self._received, self._start)
-            if api_key != ApiKey.PRODUCE:
-                longest = limits.other_request_bytes_max
-        if not REQUEST_BYTES_MIN <= length <= longest:
-            raise MalformedRequestError(
-                f"a request of {length} bytes for api {api_key}; {REQUEST_BYTES_MIN} to {longest} "
-                "are accepted"
-            )
-        return length, api_key
-
-    def _granted(self, length: int, api_key: int) -> bool:
-        """Small requests that are here and write nothing do not wait behind those that do."""
-        if api_key != ApiKey.PRODUCE and length + _LENGTH.size <= RECEIVE_BYTES:
-            self._budget.take(length)
-            return True
-        self._blocked = not self._budget.acquire(length, self, self._take_soon)
-        return not self._blocked
-
-    def _start_clock(self) -> None:
-        limit_ms = self._limits.request_receive_ms_max
-        reason = f"a request was not here as a whole after {limit_ms} ms"
-        self._deadline = asyncio.get_running_loop().call_later(limit_ms / 1000, self.end, reason)
-
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _wait_no_more(self) -> None:
-        """Others stand behind this connection in the budget's queue: leave it, ask again later."""
-        if self._blocked:
-            self._blocked = False
-            self._budget.forget(self)
-
     def _take_soon(self) -> None:
         """Not at once: the caller is amid another connection's work, or the commit path's."""
         asyncio.get_running_loop().call_soon(self._take_frames)
@@ -322,6 +226,8 @@ class Connection(asyncio.BufferedProtocol):
         )
         self._answers.append(answer)
         self._others += answer.is_not_produce
+        self._note_begun(False)
+        self._owner.active(self)
         self._handler(self, frame, answer)
 
     # Answers ---------------------------------------------------------------------------------
@@ -334,6 +240,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None:
             return
         out: list[Buffer] = []
+        leases: list[AnswerLease] = []
         now_s = self._now_s()
         while self._answers and (parts := self._answers[0].parts) is not None:
             answer = self._answers.popleft()
@@ -342,14 +249,55 @@ class Connection(asyncio.BufferedProtocol):
             if parts:
                 out.append(_LENGTH.pack(length))
                 out.extend(parts)
+                self._written_bytes += _LENGTH.size + length
+            if answer.lease is not None:
+                leases.append(answer.lease)
             self._count(answer, now_s - answer.taken_s, length)
         if out and not self._ended:
-            self._transport.writelines(out)
+            self._write(out, leases)
+            self._owner.active(self)
+            self._owner.sent(self)
+        else:
+            for lease in leases:
+                lease.release()
         released = self._held is not None and self._held.parts is not None
         if released:
             self._held = None
         if released or not self._reading:
             self._take_soon()
+
+    def _write(self, out: list[Buffer], leases: list[AnswerLease]) -> None:
+        """Leased answers are large: they are given to the kernel at once, and what they hold is
+        given back as soon as it has taken all."""
+        transport = self._transport
+        assert transport is not None
+        self._leases += leases
+        if leases and not self._hears_of_each_byte:
+            self._hears_of_each_byte = True
+            transport.set_write_buffer_limits(high=0)
+        transport.writelines(out)
+        if self._leases and not self.unsent_bytes:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        for lease in self._leases:
+            lease.release()
+        self._leases.clear()
+        if self._hears_of_each_byte and self._transport is not None:
+            self._hears_of_each_byte = False
+            self._transport.set_write_buffer_limits(high=self._limits.response_buffer_bytes)
+
+    @property
+    def is_gone(self) -> bool:
+        return self._transport is None
+
+    @property
+    def unsent_bytes(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    @property
+    def taken_bytes(self) -> int:
+        return self._written_bytes - self.unsent_bytes
 
     def _count(self, answer: ResponseSlot, seconds: float, response_bytes: int) -> None:
         self._figures.answered(
@@ -377,8 +325,9 @@ class Connection(asyncio.BufferedProtocol):
     def end(self, reason: str) -> None:
         if self._transport is not None and not self._ended:
             self._ended = True
-            self._wait_no_more()
-            logger.info("connection of %s is closed: %s", self.peer, reason)
+            self.incoming.wait_no_more()
+            self._note_begun(False)
+            self._owner.ended(self, reason)
             self._transport.abort()
 
     def give_up_with_client(self, task: "asyncio.Task[None]") -> None:
@@ -387,6 +336,11 @@ class Connection(asyncio.BufferedProtocol):
         task.add_done_callback(self._waiting.discard)
         if self._transport is None:
             task.cancel()
+
+    @property
+    def is_waiting_for_requests(self) -> bool:
+        """Every request that came as a whole is answered."""
+        return not self._answers
 
     def take_no_more(self) -> None:
         """Read no further request; those that were begun are taken and answered."""

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import struct
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Generic, NamedTuple
 
@@ -27,7 +27,14 @@ from bucketlog.log_format.wire.messages.api_versions import (
     ApiVersionsResponse,
 )
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
-from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.answer_memory import (
+    SMALL_ANSWER_BYTES,
+    AnswerLease,
+    uncounted,
+)
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
 from bucketlog.stateless_broker.supervision import Supervisor
@@ -36,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 COUNTED_ROWS = 100
 """So many rows of an answer are looked at for errors."""
+SHORT_ROWS = 500
+"""An answer of so many rows is encoded at once."""
 ADVERTISED_FROM = {ApiKey.PRODUCE: 0}
 """Where it is not the first version served: old librdkafka wants to see these (KAFKA-18659)."""
 _HEADER = struct.Struct(">hhi")
@@ -54,18 +63,28 @@ class Request:
 
     header: RequestHeader
     connection: Connection
+    memory: AnswerLease = field(default_factory=uncounted)
+    """Of the answer: what is large is acquired before it is made."""
+
+
+class WrittenResponse(NamedTuple):
+    """A response that its handler has encoded, without its header; `errors` are those that are
+    counted."""
+
+    body: bytes
+    errors: Sequence[ErrorCode] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Api(Generic[RequestT, ResponseT]):
     """An API and its handler, which answers with a response's values, or with one that is written.
-    `large_answers` are encoded beside the event loop, and hold back later requests of the
-    connection, as every request does in Kafka. An answer that `waits` for other clients does not:
-    a member that leaves says so behind its own JoinGroup, and may be gone before that is answered.
-    It is given up when the connection ends."""
+    `large_answers` change nothing, and hold back later requests of the connection, as every request
+    does in Kafka. An answer that `waits` for other clients does not: a member that leaves says so
+    behind its own JoinGroup, and may be gone before that is answered. Both are given up when the
+    connection ends."""
 
     messages: ApiMessages[RequestT, ResponseT]
-    handler: Callable[[Request, RequestT], Awaitable[ResponseT | bytes]]
+    handler: Callable[[Request, RequestT], Awaitable[ResponseT | WrittenResponse]]
     large_answers: bool = False
     waits: bool = False
 
@@ -91,13 +110,18 @@ class Dispatcher:
     """The only step between a connection and a handler. It outlives epochs, as connections do:
     `serve` first, and again in each epoch."""
 
-    def __init__(self, *, supervisor: Supervisor, request_items_max: int) -> None:
+    def __init__(
+        self, *, supervisor: Supervisor, request_items_max: int, answers: MemoryBudget
+    ) -> None:
         self.apis: Mapping[ApiKey, Api[Any, Any]] = {}
         self.versions: Mapping[int, tuple[ApiKey, Versions]] = {}
         self._produce_handler: ProduceHandler
         self._fetch_handler: FetchHandler
         self._supervisor = supervisor
+        self._answers = answers
         self._request_items_max = request_items_max
+        self._encoding = asyncio.Semaphore(1)
+        """One long answer is encoded beside the event loop at a time: threads share a core."""
 
     def serve(self, routes: Routes) -> None:
         """Give requests to these handlers from now on."""
@@ -122,7 +146,7 @@ class Dispatcher:
                 raise MalformedRequestError(f"{key.message_name} {version} is not supported")
             answer.send(self._unsupported_version(correlation_id))
             return
-        reader = FrameReader(view, _HEADER.size)
+        reader = FrameReader(view, _HEADER.size, items_max=self._request_items_max)
         try:
             client_id = reader.nullable_string() or ""
             reader.flexible = _is_flexible(key, version)
@@ -132,12 +156,13 @@ class Dispatcher:
             raise
         header = RequestHeader(key, version, correlation_id, client_id)
         answer.client_id, answer.correlation_id = client_id, correlation_id
-        request = Request(header, connection)
         if key is ApiKey.PRODUCE:
+            request = Request(header, connection)
             self._produce_handler(request, frame, view, reader.at, answer)
             return
+        request = Request(header, connection, AnswerLease(self._answers, connection.host))
         limit = self._request_items_max
-        waits = False
+        waits, is_given_up = False, True
         try:
             if key is ApiKey.FETCH:
                 answer.hold_back_later_requests()
@@ -149,7 +174,7 @@ class Dispatcher:
                 message = read_message(api.messages, version, view, reader.at, items_max=limit)
                 if api.large_answers:
                     answer.hold_back_later_requests()
-                waits = api.waits
+                waits, is_given_up = api.waits, api.waits or api.large_answers
                 work = self._serve(api, request, message, answer)
         finally:
             frame.release()
@@ -160,6 +185,7 @@ class Dispatcher:
         )
         if waits:
             answer.may_wait_s = inf
+        if is_given_up:
             connection.give_up_with_client(task)
 
     async def _serve(
@@ -169,25 +195,54 @@ class Dispatcher:
         message: RequestT,
         answer: ResponseSlot,
     ) -> None:
-        response = await api.handler(request, message)
-        header = request.header
-        if isinstance(response, bytes):
-            body = response
-        else:
-            if api.large_answers:
-                body = await asyncio.to_thread(
-                    write_message, api.messages, header.api_version, response
-                )
-            else:
-                body = write_message(api.messages, header.api_version, response)
-            answer.errors = [*_error_codes(response)]
-        answer.send([response_header(header, api.key is not ApiKey.API_VERSIONS), body])
+        try:
+            response = await api.handler(request, message)
+            body, errors = await self._written(api, request.header, response)
+            if len(body) >= SMALL_ANSWER_BYTES:
+                await request.memory.acquire(len(body) - request.memory.held_bytes)
+        except BaseException:
+            request.memory.release()
+            raise
+        answer.errors = errors
+        head = response_header(request.header, api.key is not ApiKey.API_VERSIONS)
+        self._send(request, answer, [head, body])
+
+    async def _written(
+        self,
+        api: Api[RequestT, ResponseT],
+        header: RequestHeader,
+        response: ResponseT | WrittenResponse,
+    ) -> WrittenResponse:
+        if isinstance(response, WrittenResponse):
+            return response
+        errors = [*_error_codes(response)]
+        if not _is_long(response):
+            return WrittenResponse(
+                write_message(api.messages, header.api_version, response), errors
+            )
+        async with self._encoding:
+            body = await asyncio.to_thread(
+                write_message, api.messages, header.api_version, response
+            )
+        return WrittenResponse(body, errors)
 
     async def _fetch(
         self, request: Request, message: fetch.FetchRequest, answer: ResponseSlot
     ) -> None:
-        parts = await self._fetch_handler(request, message)
-        answer.send([response_header(request.header), *parts])
+        try:
+            parts = await self._fetch_handler(request, message)
+        except BaseException:
+            request.memory.release()
+            raise
+        self._send(request, answer, [response_header(request.header), *parts])
+
+    @staticmethod
+    def _send(request: Request, answer: ResponseSlot, parts: Sequence[Buffer]) -> None:
+        """From here on the answer's memory is the connection's to give back."""
+        if request.memory.held_bytes:
+            request.memory.settle(sum(len(part) for part in parts))
+            answer.lease = request.memory
+        answer.send(parts)
 
     def _versions(self) -> list[ApiVersion]:
         return [
@@ -211,6 +266,19 @@ class Dispatcher:
             "api_keys": own,
         }
         return [struct.pack(">i", correlation_id), write_message(API_VERSIONS, 0, response)]
+
+
+def _is_long(values: Mapping[str, object]) -> bool:
+    """More rows than `SHORT_ROWS`, at all levels together. Looks no further than that."""
+    found, left = 0, [values]
+    while left:
+        for rows in left.pop().values():
+            if isinstance(rows, list | tuple):
+                found += len(rows)
+                if found > SHORT_ROWS:
+                    return True
+                left += [row for row in rows if isinstance(row, dict)]
+    return False
 
 
 def _error_codes(values: Mapping[str, object]) -> Iterator[ErrorCode]:

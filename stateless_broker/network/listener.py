@@ -1,27 +1,52 @@
-"""The listening socket and the connections that came through it."""
+"""The listening socket and the connections that came through it.
+
+Invariants: connections are bounded in all and by address; a newcomer above the bound takes the
+place of one that waits for nothing; a connection without requests is closed after a while, and
+sooner one whose request does not arrive.
+"""
 
 import asyncio
 import socket
+import time
+from collections.abc import Callable
 
+from bucketlog.stateless_broker.network.admission import Admission, AdmissionLimits
+from bucketlog.stateless_broker.network.closing_lines import ClosingLines
 from bucketlog.stateless_broker.network.connection import (
     Connection,
     ConnectionLimits,
     RequestHandler,
 )
+from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.receiving import Receiving
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.network.sending import Sending
 from bucketlog.stateless_broker.settings import BrokerSettings
 
 LAST_ANSWERS_S = 0.2
-BACKLOG = 1024
+LOOK_S = 1.0
+"""How often connections are looked through."""
+KEEPALIVE_PROBES = 4
 
 
-def bound_socket(host: str, port: int) -> socket.socket:
+def bound_socket(host: str, port: int, *, keepalive_ms: int) -> socket.socket:
     """The address is this process'. Nobody is kept waiting there before a listener has started:
-    clients are refused, and ask another broker. Raises `OSError`."""
+    clients are refused, and ask another broker. Raises `OSError`.
+
+    Accepted sockets inherit its keepalive: a client whose machine is gone is found out after
+    `keepalive_ms` of silence, and as much again in which it answers no probe."""
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (
+            ("TCP_KEEPIDLE", max(1, keepalive_ms // 1000)),
+            ("TCP_KEEPINTVL", max(1, keepalive_ms // 1000 // KEEPALIVE_PROBES)),
+            ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+        ):
+            if hasattr(socket, name):
+                bound.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         bound.bind((host, port))
     except OSError:
         bound.close()
@@ -37,12 +62,12 @@ class Listener:
         handler: RequestHandler,
         budget: MemoryBudget,
         figures: RequestFigures,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._limits = ConnectionLimits(
             request_bytes_max=settings.request_bytes_max,
             other_request_bytes_max=settings.other_request_bytes_max,
-            request_receive_ms_max=settings.request_receive_ms_max,
             requests_in_flight=settings.requests_in_flight,
             other_requests_in_flight=settings.other_requests_in_flight,
             response_buffer_bytes=settings.response_buffer_bytes,
@@ -50,48 +75,124 @@ class Listener:
         self._handler = handler
         self._budget = budget
         self._figures = figures
-        self._connections: set[Connection] = set()
+        self._now_s = now_s
+        self._connections: Admission[Connection] = Admission(
+            AdmissionLimits(
+                connections=settings.connections_max,
+                per_address=settings.connections_per_address_max,
+                per_address_per_s=settings.connections_per_address_per_s_max,
+                idle_ms=settings.connections_idle_ms_max,
+            )
+        )
+        self._receive_buffer = memoryview(bytearray(RECEIVE_BYTES))
+        self._receiving = Receiving(
+            budget,
+            bytes_per_s_min=settings.request_bytes_per_s_min,
+            window_ms=settings.request_slow_ms_max,
+        )
+        self._sending = Sending(stalled_ms_max=settings.response_stalled_ms_max)
+        self._lines = ClosingLines(per_minute=settings.closing_lines_per_minute, now_s=now_s)
+        self._looking: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
 
     async def start(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connect, sock=listening, backlog=BACKLOG)
+        self._server = await loop.create_server(
+            self._connect, sock=listening, backlog=self._settings.listen_backlog_size
+        )
+        self._look_again()
+
+    def _look_again(self) -> None:
+        self._looking = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self._look_again()
+        self.look()
+
+    def look(self) -> None:
+        """Close the connections that wait for nothing, those whose requests are too slow, and those
+        whose clients take no answers."""
+        self._close_idle()
+        self._receiving.look(self._now_s())
+        self._sending.look(self._now_s())
+
+    def _close_idle(self) -> None:
+        """Those that have sent no whole request for long, and wait for no answer."""
+        now_s = self._now_s()
+        for connection in self._connections.idle(now_s):
+            if connection.is_waiting_for_requests:
+                limit_ms = self._settings.connections_idle_ms_max
+                connection.end(f"no request for {limit_ms} ms (BUCKETLOG_CONNECTIONS_IDLE_MS_MAX)")
+            else:
+                self.active(connection)
 
     def _connect(self) -> Connection:
         return Connection(
             handler=self._handler,
             budget=self._budget,
             limits=self._limits,
+            receive_buffer=self._receive_buffer,
             figures=self._figures,
-            on_open=self._opened,
-            on_close=self._closed,
+            owner=self,
         )
 
-    def _opened(self, connection: Connection) -> bool:
-        if len(self._connections) >= self._settings.connections_max:
-            return False
-        self._connections.add(connection)
-        self._figures.connections = len(self._connections)
-        return True
+    def opened(self, connection: Connection) -> str | None:
+        now_s = self._now_s()
+        refusal = self._connections.refusal(connection.host, now_s)
+        if refusal is None and self._connections.is_full and not self._make_room():
+            refusal = f"{self._settings.connections_max} connections (BUCKETLOG_CONNECTIONS_MAX)"
+        if refusal is not None:
+            return refusal
+        self._connections.add(connection, connection.host, now_s)
+        self._figures.connections = self._connections.count
+        return None
 
-    def _closed(self, connection: Connection) -> None:
-        self._connections.discard(connection)
-        self._figures.connections = len(self._connections)
+    def _make_room(self) -> bool:
+        """Close a connection that waits for nothing, of the address that has most of them: a
+        client opens it again when it needs it."""
+        for connection in self._connections.by_least_active():
+            if connection.is_waiting_for_requests:
+                connection.end("another connection takes its place (BUCKETLOG_CONNECTIONS_MAX)")
+                self.closed(connection)
+                return True
+        return False
+
+    def active(self, connection: Connection) -> None:
+        self._connections.note_activity(connection, connection.host, self._now_s())
+
+    def sent(self, connection: Connection) -> None:
+        self._sending.watch(connection)
+
+    def receiving(self, connection: Connection, *, has_begun: bool) -> None:
+        if has_begun:
+            self._receiving.begin(connection, self._now_s())
+        else:
+            self._receiving.end(connection)
+
+    def ended(self, connection: Connection, reason: str) -> None:
+        self._lines.closed(connection.peer, reason)
+
+    def closed(self, connection: Connection) -> None:
+        self._sending.forget(connection)
+        self._connections.remove(connection, connection.host)
+        self._figures.connections = self._connections.count
 
     def stop_accepting(self) -> None:
         """No new connections, and no new requests on those that are there."""
         if self._server is not None:
             self._server.close()
-        for connection in list(self._connections):
+        if self._looking is not None:
+            self._looking.cancel()
+        for connection in self._connections:
             connection.take_no_more()
 
     async def stop(self) -> None:
         """Close the connections once their last answers are sent."""
-        for connection in list(self._connections):
+        for connection in self._connections:
             connection.finish()
         for _ in range(10):
-            if not self._connections:
+            if not self._connections.count:
                 return
             await asyncio.sleep(LAST_ANSWERS_S / 10)
-        for connection in list(self._connections):
+        for connection in self._connections:
             connection.end("the broker stops")

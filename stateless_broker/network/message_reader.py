@@ -82,7 +82,7 @@ class _Message(Generic[RequestT]):
     def read(self, reader: FrameReader) -> RequestT:
         values = {name: read(reader) for name, read in self.fields}
         if self.flexible:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag, size = reader.uvarint(), reader.uvarint()
                 name, read = self.tagged.get(tag, ("", None))
                 if read is None:

@@ -83,6 +83,26 @@ def write_message(
     return out.getvalue()
 
 
+@cache
+def _row_writer(
+    messages: ApiMessages[Any, Any], version: int, field: str
+) -> tuple[_Structure, Writer[Any]]:
+    rows = {name: nested for name, nested, _ in _response(messages, version)[0].fields}
+    structure = rows[field]
+    assert structure is not None, f"{field} has no structures"
+    return structure, entity_writer(structure.schema)
+
+
+def write_row(
+    messages: ApiMessages[Any, Any], version: int, field: str, row: Mapping[str, Any]
+) -> bytes:
+    """One structure of the response's array `field`: a long array is written row by row."""
+    structure, writer = _row_writer(messages, version, field)
+    out = io.BytesIO()
+    writer(out, structure.build(row))
+    return out.getvalue()
+
+
 def _structure(schema: type[Entity], typed_dict: type[Any]) -> _Structure:
     hints, types_by_name = get_type_hints(schema), get_type_hints(typed_dict)
     fields = []

@@ -30,3 +30,27 @@ def keep_buffers_on_one_heap() -> None:
     mallopt(_M_MMAP_THRESHOLD, MAPPED_FROM_BYTES)
     mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
     mallopt(_M_TOP_PAD, GROWN_BY_BYTES)
+
+
+class Peaks:
+    """When memory that was needed for a while is to be given back. Pure."""
+
+    def __init__(self) -> None:
+        self._peak_bytes = 0
+
+    def is_over(self, held_bytes: int) -> bool:
+        """Call now and then with what frames and answers hold; True once after each peak that was
+        worth it."""
+        self._peak_bytes = max(self._peak_bytes, held_bytes)
+        if self._peak_bytes < KEPT_BYTES or held_bytes > self._peak_bytes // 2:
+            return False
+        self._peak_bytes = held_bytes
+        return True
+
+
+def give_back_unused() -> None:
+    """Free memory amid the heap returns to the system, which a heap's own trimming leaves. Does
+    nothing where the C library is not glibc."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(KEPT_BYTES)

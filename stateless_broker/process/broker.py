@@ -24,12 +24,16 @@ from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.listener import Listener, bound_socket
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.process.allocator import Peaks, give_back_unused
 from bucketlog.stateless_broker.process.http_endpoint import HttpEndpoint, application
 from bucketlog.stateless_broker.process.metrics import BrokerFigures
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.tiered_storage.backends.location import open_bucket, open_sync_bucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.counting import CountingBucket
+
+PEAK_LOOK_S = 5.0
+"""How often it is looked whether a peak of memory is over."""
 
 
 def wall_clock_ms() -> int:
@@ -42,6 +46,7 @@ class ReadyReport:
 
     host: str
     port: int
+    http_host: str
     http_port: int
     node_id: int
     cluster_id: str
@@ -52,7 +57,10 @@ class Broker:
     def __init__(self, settings: BrokerSettings) -> None:
         self._settings = settings
         self._health = Health()
-        self._budget = MemoryBudget(settings.produce_buffer_bytes)
+        self._budget = MemoryBudget(
+            settings.produce_buffer_bytes,
+            address_percent_max=settings.produce_buffer_address_percent_max,
+        )
         self._node: Node | None = None
         self._listening: socket.socket | None = None
         self._listener: Listener | None = None
@@ -72,14 +80,6 @@ class Broker:
         )
         upkeep, reads = UpkeepCounts(), ReadCounts()
         requests = RequestFigures(slow_request_ms=settings.slow_request_ms)
-        figures = BrokerFigures(
-            bucket=bucket,
-            budget=self._budget,
-            health=self._health,
-            upkeep=upkeep,
-            reads=reads,
-            requests=requests,
-        )
         self._node = node = Node(
             settings,
             NodeEnvironment(
@@ -97,8 +97,17 @@ class Broker:
             upkeep=upkeep,
             reads=reads,
         )
+        figures = BrokerFigures(
+            bucket=bucket,
+            budget=self._budget,
+            answers=node.answers,
+            health=self._health,
+            upkeep=upkeep,
+            reads=reads,
+            requests=requests,
+        )
         self._http = HttpEndpoint(
-            application(self._health, figures), host=settings.host, port=settings.http_port
+            application(self._health, figures), host=settings.http_host, port=settings.http_port
         )
         self._http.start()
         epoch = await node.begin(port)
@@ -114,6 +123,7 @@ class Broker:
         except OSError as error:  # somebody was quicker
             raise _cannot_listen(settings, error) from error
         await node.serve()
+        self._spawn_trimming(node)
         gc.collect()
         gc.freeze()
         self._health.started = True
@@ -121,11 +131,24 @@ class Broker:
         return ReadyReport(
             settings.host,
             port,
+            settings.http_host,
             self._http.port,
             membership.me.node_id,
             membership.cluster_id,
             epoch,
         )
+
+    def _spawn_trimming(self, node: Node) -> None:
+        node.parts.supervision.supervisor.spawn(
+            self._trim_after_peaks(node), "giving back memory", on_failure=lambda _: None
+        )
+
+    async def _trim_after_peaks(self, node: Node) -> None:
+        peaks = Peaks()
+        while True:
+            await asyncio.sleep(PEAK_LOOK_S)
+            if peaks.is_over(self._budget.held_bytes + node.answers.held_bytes):
+                await asyncio.to_thread(give_back_unused)
 
     async def stop(self) -> None:
         """Stop accepting, flush, answer, leave."""
@@ -149,7 +172,9 @@ class Broker:
 
 def _bind(settings: BrokerSettings) -> socket.socket:
     try:
-        return bound_socket(settings.host, settings.port)
+        return bound_socket(
+            settings.host, settings.port, keepalive_ms=settings.connections_keepalive_ms
+        )
     except OSError as error:
         raise _cannot_listen(settings, error) from error
 

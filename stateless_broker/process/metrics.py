@@ -30,6 +30,7 @@ class BrokerFigures(Collector):
         *,
         bucket: CountingBucket,
         budget: MemoryBudget,
+        answers: MemoryBudget,
         health: Health,
         upkeep: UpkeepCounts,
         reads: ReadCounts,
@@ -39,6 +40,7 @@ class BrokerFigures(Collector):
         self._upkeep = upkeep
         self._reads = reads
         self._budget = budget
+        self._answers = answers
         self._health = health
         self._requests = requests
 
@@ -67,6 +69,11 @@ class BrokerFigures(Collector):
         )
         yield GaugeMetricFamily(
             "bucketlog_frame_bytes", "Received frames held.", value=self._budget.held_bytes
+        )
+        yield GaugeMetricFamily(
+            "bucketlog_answer_bytes",
+            "Large answers, and those of fetches, that clients have not taken.",
+            value=self._answers.held_bytes,
         )
         yield GaugeMetricFamily(
             "bucketlog_epoch", "The epoch this broker is in.", value=self._health.epoch

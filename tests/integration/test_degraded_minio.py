@@ -155,7 +155,7 @@ def tells(broker: BrokerProcess, part: str) -> bool:
 def test_memory_is_bounded_and_sockets_are_not_read(place: Place) -> None:
     """A client that sends and sends is held back, and then served."""
     budget = 8 * MIB
-    broker = place.start(produce_buffer_bytes=str(budget))
+    broker = place.start(produce_buffer_bytes=str(budget), produce_buffer_address_percent_max="100")
     process = psutil.Process(broker.process.pid)
     create_topic(broker.bootstrap, TOPIC, 1)
     batch = build_batch([(None, os.urandom(MIB // 2))])

@@ -25,7 +25,8 @@ from bucketlog.stateless_broker.duties.checkpointing import Checkpointer
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.produce.commit import Committer
 from bucketlog.stateless_broker.produce.intake import Intake
@@ -61,11 +62,13 @@ class Reply(ResponseSlot):
 
     def __init__(self) -> None:
         self.got: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        self.lease = None
 
     def hold_back_later_requests(self) -> None:
         pass
 
     def send(self, parts: Sequence[Buffer]) -> None:
+        self.give_back()
         if not self.got.done():
             self.got.set_result(b"".join(parts))
 

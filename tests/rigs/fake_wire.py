@@ -10,14 +10,15 @@ from bucketlog.log_format.model import Buffer
 from bucketlog.stateless_broker.network.connection import (
     Connection,
     ConnectionLimits,
-    Frame,
     RequestHandler,
-    ResponseSlot,
 )
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 
 LONGEST = 1_000_000
+RECEIVE_BUFFER = memoryview(bytearray(RECEIVE_BYTES))
 
 
 class Wire(asyncio.Transport):
@@ -27,6 +28,8 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = bytearray()
+        self.unsent_bytes = 0
+        """What the client has not taken; a test sets it."""
         self._reads = True
         self.closed = False
         self.ended = asyncio.Event()
@@ -38,6 +41,9 @@ class Wire(asyncio.Transport):
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self.write_limit = high
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent_bytes
 
     def writelines(self, list_of_data: Any) -> None:
         for part in list_of_data:
@@ -103,6 +109,33 @@ class Requests:
         return [bytes(frame.data) for frame, _ in self.taken]
 
 
+@dataclass
+class Owner:
+    """Keeps no list: it accepts all connections, or none."""
+
+    accepts: bool = True
+    begun: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def opened(self, connection: Connection) -> str | None:
+        return None if self.accepts else "one too many"
+
+    def active(self, connection: Connection) -> None:
+        pass
+
+    def sent(self, connection: Connection) -> None:
+        pass
+
+    def receiving(self, connection: Connection, *, has_begun: bool) -> None:
+        self.begun += has_begun - (not has_begun)
+
+    def ended(self, connection: Connection, reason: str) -> None:
+        self.reasons.append(reason)
+
+    def closed(self, connection: Connection) -> None:
+        pass
+
+
 def connect(
     requests: RequestHandler,
     *,
@@ -111,8 +144,7 @@ def connect(
     requests_in_flight: int = 1000,
     other_requests_in_flight: int = 100_000,
     other_request_bytes_max: int = LONGEST,
-    request_receive_ms_max: int = 60_000,
-    accept: bool = True,
+    owner: Owner | None = None,
 ) -> Wire:
     wire = Wire()
     wire.connection = Connection(
@@ -121,14 +153,13 @@ def connect(
         limits=ConnectionLimits(
             request_bytes_max=LONGEST,
             other_request_bytes_max=other_request_bytes_max,
-            request_receive_ms_max=request_receive_ms_max,
             requests_in_flight=requests_in_flight,
             other_requests_in_flight=other_requests_in_flight,
             response_buffer_bytes=1000,
         ),
+        receive_buffer=RECEIVE_BUFFER,
         figures=figures or RequestFigures(slow_request_ms=0),
-        on_open=lambda _: accept,
-        on_close=lambda _: None,
+        owner=owner or Owner(),
     )
     wire.connection.connection_made(wire)
     return wire

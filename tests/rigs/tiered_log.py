@@ -9,7 +9,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.batch import read_header
-from bucketlog.log_format.model import BatchIndex, TierObject, TierRow, TopicIdPartition
+from bucketlog.log_format.model import BatchIndex, Buffer, TierObject, TierRow, TopicIdPartition
 from bucketlog.log_format.wire import fetch
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.messages.list_offsets import (
@@ -28,12 +28,13 @@ from bucketlog.stateless_broker.fetch.segment_cache import SegmentCache
 from bucketlog.stateless_broker.fetch.tier_objects import TierObjects
 from bucketlog.stateless_broker.fetch.tier_reading import TierReader
 from bucketlog.stateless_broker.fetch.tier_times import TierTimes
-from bucketlog.stateless_broker.handlers.fetch import FetchHandler, FetchLimits
+from bucketlog.stateless_broker.handlers.fetch import BatchSources, FetchHandler, FetchLimits
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
+from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
@@ -93,20 +94,22 @@ class TieredLog:
         self.tier = TierReader(self.reader, tier_objects, bytes_ahead=ahead, places_max=places)
         self._fetch = FetchHandler(
             view=self.view,
-            reader=self.reader,
-            read_ahead=ReadAhead(self.reader, bytes_ahead=ahead),
-            tier=self.tier,
+            sources=BatchSources(self.reader, ReadAhead(self.reader, bytes_ahead=ahead), self.tier),
             watchers=Watchers(),
             catch_up=_caught_up,
             membership=_alone(),
-            limits=FetchLimits(bytes_max, 60_000),
+            limits=FetchLimits(bytes_max, 60_000, 60_000),
+            turns=Turns(),
         )
         self._list_offsets = ListOffsetsHandler(
             view=self.view,
             reader=self.reader,
             tier=TierTimes(self.reader, tier_objects),
             catch_up=_caught_up,
+            turns=Turns(),
         )
+        self.answered: list[Buffer] = []
+        """The parts of the last answer."""
         self._ticket = 0
         topic_id = UUID(bytes=PARTITION.topic_id)
         partitions = SECOND.partition + 1
@@ -209,7 +212,7 @@ class TieredLog:
         ]
         request = Request(RequestHeader(ApiKey.FETCH, 12, 7, ""), cast(Connection, Client()))
         message = fetch.FetchRequest(wait_ms, 1, max_bytes, 0, 0, -1, partitions)
-        parts = await self._fetch(request, message)
+        self.answered = parts = await self._fetch(request, message)
         _, answer = decode_response(ApiKey.FETCH, 12, b"\0\0\0\x07\0" + b"".join(parts))
         assert answer.error_code is ErrorCode.none
         return [

@@ -113,7 +113,7 @@ def observed(program: Path, folder: Path, *, seconds: float) -> dict[str, list[f
     with EmbeddedCluster(
         folder / "data", brokers=BROKERS, settings={"checkpoint_interval_ms": "1000"}
     ) as cluster:
-        targets = [f"{each.host}:{each.http_port}" for each in cluster.members]
+        targets = [f"{each.http_host}:{each.http_port}" for each in cluster.members]
         with (
             prometheus(program, folder, targets) as found,
             bucketlog.connect(cluster.bootstrap) as log,

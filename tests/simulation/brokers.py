@@ -14,7 +14,8 @@ from bucketlog.log_format.model import Buffer
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.tiered_storage.counting import CountingBucket
@@ -31,11 +32,13 @@ class Reply(ResponseSlot):
 
     def __init__(self, tell: Callable[[bytes | None], None]) -> None:
         self._tell = tell
+        self.lease = None
 
     def hold_back_later_requests(self) -> None:
         pass
 
     def send(self, parts: Sequence[Buffer]) -> None:
+        self.give_back()
         self._tell(b"".join(parts))
 
     def close(self, reason: str) -> None:

@@ -18,6 +18,7 @@ from bucketlog.stateless_broker.handlers.metadata import CREATED_AT_ONCE, Metada
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
+from bucketlog.stateless_broker.network.turns import Turns
 
 REQUEST = Request(RequestHeader(ApiKey.METADATA, 4, 1, ""), cast(Connection, None))
 PARTITIONS_MAX = 20
@@ -50,9 +51,13 @@ class Desk:
         )
         self._handler = MetadataHandler(
             view=View(),
-            membership=cast(Any, SimpleNamespace(serving=(), cluster_id="c", controller=me)),
+            membership=cast(
+                Any, SimpleNamespace(serving=(), members=(), cluster_id="c", controller=me)
+            ),
             changes=changes,
             auto_create_topics=True,
+            cache_bytes_max=0,
+            turns=Turns(),
             spawn=self._spawn,
         )
 
@@ -66,7 +71,7 @@ class Desk:
         answer = await self._handler(REQUEST, message)
         for _ in range(3):
             await asyncio.sleep(0)
-        return {topic["error_code"] for topic in answer["topics"]}
+        return set(answer.errors)
 
     async def stop(self) -> None:
         for task in self.tasks:

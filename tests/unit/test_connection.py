@@ -6,12 +6,9 @@ import struct
 import pytest
 
 from bucketlog.log_format.wire.frames import MalformedRequestError
-from bucketlog.stateless_broker.network.connection import (
-    RECEIVE_BYTES,
-    Connection,
-    Frame,
-    ResponseSlot,
-)
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from tests.rigs.fake_wire import LONGEST, Requests, connect, framed
 

@@ -1,16 +1,11 @@
 """A connection under pressure: full buffers, slow clients, a budget that is used up."""
 
-import asyncio
-import struct
-
 import pytest
 
-from bucketlog.stateless_broker.network.connection import RECEIVE_BYTES, Frame
+from bucketlog.stateless_broker.network.exchange import Frame
+from bucketlog.stateless_broker.network.incoming import FIRST_BYTES, GROWTH, RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from tests.rigs.fake_wire import LONGEST, Requests, connect, framed, produced, turn
-from tests.rigs.patience import PATIENCE_S
-
-BEGINNING = produced("b", 13)
+from tests.rigs.fake_wire import LONGEST, Owner, Requests, connect, framed, produced, turn
 
 
 async def test_too_many_requests_in_flight_pause_the_socket() -> None:
@@ -121,20 +116,68 @@ async def test_a_waiter_that_wants_no_more_lets_others_in() -> None:
     assert slow.bodies == [produced("s", 50)]
 
 
-async def test_a_frame_of_its_own_memory_is_bounded_by_the_budget_before_it_is_here() -> None:
+async def test_memory_is_asked_for_as_bytes_arrive() -> None:
+    budget = MemoryBudget(LONGEST)
+    requests = Requests()
+    wire = connect(requests, budget=budget)
+    body = produced("p", 900_000)
+    wire.carry(framed(body)[:10])
+    assert budget.held_bytes == FIRST_BYTES
+    sent = 10
+    while sent < len(body) + 4:
+        wire.carry(framed(body)[sent : sent + 5_000])
+        sent += 5_000
+        assert budget.held_bytes <= max(FIRST_BYTES, sent * GROWTH)
+    assert requests.bodies == [body]
+    assert budget.held_bytes == 900_000
+    requests.answer(0)
+    assert budget.held_bytes == 0
+
+
+async def test_a_frame_that_has_begun_waits_for_room_and_is_not_read_meanwhile() -> None:
     budget = MemoryBudget(500_000)
     first, second = Requests(), Requests()
     wires = [connect(first, budget=budget), connect(second, budget=budget)]
-    wires[0].carry(struct.pack(">i", 400_000) + BEGINNING)
-    assert budget.held_bytes == 400_000
-    wires[1].carry(struct.pack(">i", 400_000) + BEGINNING)
-    assert budget.held_bytes == 400_000
+    wires[0].carry(framed(produced("a", 400_000)))
+    body = produced("b", 400_000)
+    wires[1].carry(framed(body))
+    assert budget.held_bytes <= 500_000
+    assert not wires[1].is_reading()
+    first.answer(0)
+    await turn()
+    wires[1].carry(b"")
+    assert second.bodies == [body]
+
+
+async def test_a_connection_that_ends_amid_a_frame_lets_others_in() -> None:
+    budget = MemoryBudget(500_000)
+    first, second = Requests(), Requests()
+    wires = [connect(first, budget=budget), connect(second, budget=budget)]
+    wires[0].carry(framed(produced("a", 400_000))[:300_000])
+    body = produced("b", 400_000)
+    wires[1].carry(framed(body))
     assert not wires[1].is_reading()
     wires[0].connection.connection_lost(None)
     await turn()
+    wires[1].carry(b"")
+    assert second.bodies == [body]
     assert budget.held_bytes == 400_000
-    wires[1].carry(b"." * (400_000 - len(BEGINNING)))
-    assert len(second.bodies[0]) == 400_000
+
+
+async def test_what_waits_for_its_turn_is_counted_and_bounded() -> None:
+    budget = MemoryBudget(1_000_000, address_percent_max=15)
+    wires = []
+    for _ in range(3):
+        requests = Requests()
+        wires.append(connect(requests, budget=budget))
+        wires[-1].carry(framed(b"request-1"))
+        requests.taken[0][1].hold_back_later_requests()
+        wires[-1].carry(framed(b"request-2") * 4_000)
+    assert [wire.closed for wire in wires] == [False, False, True]
+    assert budget.held_bytes > 2 * 50_000
+    for wire in wires:
+        wire.connection.connection_lost(None)
+    assert budget.held_bytes == 3 * 9, "the requests that were not answered"
 
 
 @pytest.mark.parametrize("begun", [0, 3, 4, 5, 100, RECEIVE_BYTES, 200_000])
@@ -185,7 +228,7 @@ async def test_a_frame_is_released_once() -> None:
 
 
 async def test_a_connection_too_many_is_closed() -> None:
-    assert connect(Requests(), accept=False).closed
+    assert connect(Requests(), owner=Owner(accepts=False)).closed
 
 
 async def test_stopping_takes_what_was_begun_and_no_more() -> None:
@@ -225,25 +268,19 @@ async def test_requests_that_write_nothing_have_a_bound_of_their_own() -> None:
     assert wire.closed
 
 
-async def test_who_announces_much_and_sends_nothing_is_closed() -> None:
-    budget = MemoryBudget(LONGEST)
-    wire = connect(Requests(), budget=budget, request_receive_ms_max=1)
+async def test_the_owner_hears_when_a_request_has_begun() -> None:
+    owner = Owner()
+    requests = Requests(at_once=True)
+    wire = connect(requests, owner=owner)
+    for piece in (framed(b"request-1"), b"", framed(b"request-2") + b"\0"):
+        wire.carry(piece)
+    assert owner.begun == 1
+    wire.carry(framed(b"request-3")[1:])
+    assert owner.begun == 0
     wire.carry(framed(produced("p", 300_000))[:100])
-    assert budget.held_bytes == 300_000
-    await asyncio.wait_for(wire.ended.wait(), PATIENCE_S)
+    assert owner.begun == 1
     wire.connection.connection_lost(None)
-    assert budget.held_bytes == 0
-
-
-async def test_a_request_that_came_in_time_is_not_closed_later() -> None:
-    requests = Requests()
-    wire = connect(requests, request_receive_ms_max=1)
-    wire.carry(framed(produced("p", 300_000)))
-    passed = asyncio.Event()
-    asyncio.get_running_loop().call_later(0.005, passed.set)  # after the request's own deadline
-    await passed.wait()
-    assert len(requests.taken) == 1
-    assert not wire.closed
+    assert owner.begun == 0
 
 
 async def test_a_request_holds_back_those_behind_it() -> None:

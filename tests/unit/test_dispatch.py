@@ -2,6 +2,7 @@
 
 import asyncio
 import struct
+import threading
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -17,17 +18,42 @@ from bucketlog.log_format.wire.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from bucketlog.log_format.wire.messages.metadata import METADATA, MetadataRequest, MetadataResponse
-from bucketlog.stateless_broker.network.connection import Connection, Frame, ResponseSlot
-from bucketlog.stateless_broker.network.dispatch import Api, Dispatcher, Request, Routes
+from bucketlog.log_format.wire.messages.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
+from bucketlog.stateless_broker.network import dispatch
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.dispatch import (
+    SHORT_ROWS,
+    Api,
+    Dispatcher,
+    Request,
+    Routes,
+)
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.messages import write_message
 from bucketlog.stateless_broker.supervision import Supervisor
 from tests.models.frames import Corpus, frames
+from tests.rigs.patience import eventually_async
 from tests.rigs.wire_client import decode_response, encode_request
 
 ITEMS_MAX = 5
-CONNECTION = cast(Connection, None)
-"""Handlers here do not ask who calls."""
+
+
+class Caller:
+    """In a connection's place: who calls does not go."""
+
+    host = "127.0.0.1"
+
+    def give_up_with_client(self, task: asyncio.Task[None]) -> None:
+        pass
+
+
+CONNECTION = cast(Connection, Caller())
 
 
 class Answered(ResponseSlot):
@@ -37,9 +63,11 @@ class Answered(ResponseSlot):
 
     def __init__(self) -> None:
         self.sent: bytes | None = None
+        self.lease = None
         self.closed: str | None = None
 
     def send(self, parts: Sequence[Buffer]) -> None:
+        self.give_back()
         self.sent = b"".join(parts)
 
     def hold_back_later_requests(self) -> None:
@@ -54,10 +82,14 @@ class Desk:
 
     def __init__(self) -> None:
         self.budget = MemoryBudget(1 << 30)
+        self.answers = MemoryBudget(1 << 30)
         self.asked: list[tuple[Request, Any]] = []
         self.failure: Exception | None = None
+        self.brokers: list[MetadataResponseBroker] = []
         self.supervisor = Supervisor()
-        self.dispatcher = Dispatcher(supervisor=self.supervisor, request_items_max=ITEMS_MAX)
+        self.dispatcher = Dispatcher(
+            supervisor=self.supervisor, request_items_max=ITEMS_MAX, answers=self.answers
+        )
         apis: list[Api[Any, Any]] = [
             Api(METADATA, self._metadata),
             Api(INIT_PRODUCER_ID, self._init_producer_id),
@@ -68,7 +100,7 @@ class Desk:
         self.asked.append((request, message))
         if self.failure is not None:
             raise self.failure
-        return {"brokers": [], "topics": [], "cluster_id": "c", "controller_id": 1}
+        return {"brokers": self.brokers, "topics": [], "cluster_id": "c", "controller_id": 1}
 
     async def _init_producer_id(
         self, request: Request, message: InitProducerIdRequest
@@ -218,6 +250,10 @@ async def test_a_handler_that_fails_ends_the_connection(
         pytest.param(struct.pack(">hhih", ApiKey.METADATA, 4, 1, 2) + b"\xff\xfe", id="no UTF-8"),
         pytest.param(struct.pack(">hhih", ApiKey.METADATA, 12, 1, -1) + b"\x05", id="tags cut"),
         pytest.param(struct.pack(">hhih", ApiKey.PRODUCE, 9, 1, -1) + b"\xff" * 9, id="endless"),
+        pytest.param(
+            struct.pack(">hhih", ApiKey.PRODUCE, 9, 1, -1) + bytes([ITEMS_MAX + 1]) + b"\0" * 99,
+            id="too many tagged fields",
+        ),
     ],
 )
 async def test_a_malformed_header_ends_the_connection(desk: Desk, payload: bytes) -> None:
@@ -244,3 +280,20 @@ async def test_mutated_requests_are_answered_or_refused_and_given_back(desk: Des
             refused += 1
     assert refused > 500
     assert len(desk.asked) > 500
+
+
+@pytest.mark.parametrize("rows", [SHORT_ROWS, SHORT_ROWS + 1])
+async def test_a_long_answer_is_encoded_beside_the_event_loop(
+    desk: Desk, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[threading.Thread] = []
+
+    def write(*arguments: Any) -> bytes:
+        places.append(threading.current_thread())
+        return write_message(*arguments)
+
+    monkeypatch.setattr(dispatch, "write_message", write)
+    desk.brokers = [{"node_id": 1, "host": "h", "port": 1, "rack": None}] * rows
+    answer = await desk.take(encode_request(ApiKey.METADATA, 4, 1, {"topics": []}))
+    await eventually_async(lambda: answer.sent is not None)
+    assert (places == [threading.current_thread()]) == (rows == SHORT_ROWS)

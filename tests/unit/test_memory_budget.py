@@ -111,3 +111,55 @@ def test_all_are_served_in_the_order_in_which_they_asked(
         assert budget.held_bytes <= 100 or len(held) == 1
     assert served == askers
     assert budget.held_bytes == 0
+
+
+def test_no_address_has_more_than_its_share_and_others_are_served() -> None:
+    budget = MemoryBudget(100, address_percent_max=40)
+    woken: list[str] = []
+    assert budget.acquire(30, "a1", never, address="a")
+    assert not budget.acquire(20, "a2", lambda: woken.append("a2"), address="a")
+    assert not budget.acquire(5, "a3", lambda: woken.append("a3"), address="a")
+    assert budget.acquire(40, "b", never, address="b"), "others do not stand behind it"
+    assert budget.addresses_over_share == ["a"]
+    assert budget.needed_bytes == 0
+    budget.release(30, address="a")
+    assert woken == ["a2"]
+    assert budget.acquire(20, "a2", never, address="a")
+    assert woken == ["a2", "a3"]
+    assert budget.acquire(5, "a3", never, address="a")
+    assert budget.addresses_over_share == []
+
+
+def test_more_than_a_share_is_granted_alone() -> None:
+    budget = MemoryBudget(100, address_percent_max=40)
+    assert budget.acquire(5, "small", never, address="a")
+    assert not budget.acquire(60, "large", lambda: None, address="a")
+    budget.release(5, address="a")
+    assert budget.acquire(60, "large", never, address="a")
+    assert budget.acquire(30, "large", never, address="a", own_bytes=60), "it holds all of it"
+    assert not budget.acquire(1, "other", never, address="a")
+
+
+def test_who_waits_for_its_share_does_not_keep_its_place_in_line() -> None:
+    budget = MemoryBudget(100, address_percent_max=50)
+    woken: list[str] = []
+    budget.acquire(50, "b", never, address="b")
+    budget.acquire(30, "a1", never, address="a")
+    assert not budget.acquire(30, "c", lambda: woken.append("c"), address="c")
+    assert budget.needed_bytes == 30
+    assert not budget.acquire(10, "a2", lambda: woken.append("a2"), address="a")
+    budget.release(50, address="b")
+    assert woken == ["c"]
+    assert budget.acquire(30, "c", never, address="c")
+    assert woken == ["c", "a2"]
+
+
+def test_what_is_taken_has_a_share_of_its_own() -> None:
+    budget = MemoryBudget(100, address_percent_max=20)
+    assert budget.acquire(20, "a", never, address="a")
+    assert budget.take(15, address="a")
+    assert not budget.take(10, address="a")
+    assert budget.take(10, address="b")
+    budget.release(15, address="a", is_taken=True)
+    assert budget.take(10, address="a")
+    assert budget.held_bytes == 40

@@ -74,7 +74,7 @@ def offered() -> Dispatcher:
     )
     names = ("catch_up", "catch_up_for_certain", "coordinator", "offsets")
     groups = cast(Any, SimpleNamespace(**dict.fromkeys(names)))
-    dispatcher = Dispatcher(supervisor=nothing, request_items_max=ITEMS_MAX)
+    dispatcher = Dispatcher(supervisor=nothing, request_items_max=ITEMS_MAX, answers=nothing)
     dispatcher.serve(make_routes(parts, groups, EpochEnd(1)))
     return dispatcher
 

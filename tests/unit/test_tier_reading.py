@@ -288,3 +288,29 @@ async def test_records_below_the_log_start_answer_no_look_up_by_time(in_tier: bo
     assert await log.list_offset(11) == (ErrorCode.none, 2, 12)
     assert await log.list_offset(15) == (ErrorCode.none, 3, 20)
     assert await log.list_offset(21) == (ErrorCode.none, -1, -1)
+
+
+async def test_an_answer_pins_no_object_that_is_much_larger_than_it() -> None:
+    log = TieredLog(ahead=8 * MIB, history=64 * MIB)
+    batches = filled(20_000_000)
+    log.append(batches)
+    log.split(batches, 0)
+    offset = 0
+    for _ in range(5):  # the first by an index, those behind it from parts that are read ahead
+        found = await log.fetch(offset, MIB)
+        offset = next_offset(found.data)
+        pinned = sum(
+            memoryview(part.obj).nbytes if isinstance(part, memoryview) else len(bytes(part))
+            for part in log.answered
+        )
+        assert pinned <= 2 * sum(len(bytes(part)) for part in log.answered)
+
+
+async def test_a_partition_that_is_named_again_and_again_is_answered_once() -> None:
+    log = TieredLog()
+    batches = filled(1_000_000)
+    log.append(batches)
+    log.split(batches, 0)
+    found = await log.fetch_all([(PARTITION, 0, 10)] * 1_000 + [(PARTITION, 5, MIB)])
+    assert len(found) == 1
+    assert read_header(found[0].data).base_offset == 5, "as it was named last"

@@ -7,8 +7,8 @@ from bucketlog.metadata.topic_configs import (
     TOPIC_CONFIGS,
     check_configs,
     check_topic_name,
-    colliding_name,
 )
+from bucketlog.metadata.topic_names import TopicNames
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "_", "-", "x" * 249])
@@ -37,7 +37,11 @@ def test_bad_names(name: str) -> None:
 def test_names_that_differ_in_dots_alone_collide(
     name: str, existing: list[str], other: str | None
 ) -> None:
-    assert colliding_name(name, dict.fromkeys(existing)) == other
+    names = TopicNames([*existing, "gone_with_it"])
+    names.remove("gone_with_it")
+    names.remove("never.there")
+    assert names.colliding(name) == other
+    assert names.colliding("gone.with.it") is None
 
 
 def test_every_default_is_accepted() -> None:

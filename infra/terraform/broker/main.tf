@@ -17,6 +17,7 @@ locals {
       AWS_REGION           = data.aws_region.here.region
       BUCKETLOG_BUCKET_URL = var.bucket_url
       BUCKETLOG_HOST       = "0.0.0.0"
+      BUCKETLOG_HTTP_HOST  = "0.0.0.0"
       BUCKETLOG_HTTP_PORT  = tostring(local.http_port)
       BUCKETLOG_PORT       = tostring(local.kafka_port)
       BUCKETLOG_SHARD      = tostring(var.shard)

@@ -163,8 +163,8 @@ variable "settings" {
   }
   validation {
     condition = length(setintersection(keys(var.settings), [
-      "BUCKETLOG_ADVERTISED_HOST", "BUCKETLOG_ADVERTISED_PORT", "BUCKETLOG_BUCKET_URL", "BUCKETLOG_HOST", "BUCKETLOG_HTTP_PORT",
-      "BUCKETLOG_NODE_ID", "BUCKETLOG_PORT", "BUCKETLOG_REDIS_URL", "BUCKETLOG_SHARD", "BUCKETLOG_ZONE",
+      "BUCKETLOG_ADVERTISED_HOST", "BUCKETLOG_ADVERTISED_PORT", "BUCKETLOG_BUCKET_URL", "BUCKETLOG_HOST", "BUCKETLOG_HTTP_HOST",
+      "BUCKETLOG_HTTP_PORT", "BUCKETLOG_NODE_ID", "BUCKETLOG_PORT", "BUCKETLOG_REDIS_URL", "BUCKETLOG_SHARD", "BUCKETLOG_ZONE",
     ])) == 0
     error_message = "settings: addresses, ports, zone, shard, bucket and Redis are set by this module."
   }

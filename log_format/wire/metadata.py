@@ -1,0 +1,124 @@
+"""Metadata's response, written by hand, a topic at a time: an answer may name every partition.
+
+Source: Kafka's MetadataResponse.json, versions 0 to 12.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from bucketlog.log_format.batch import LEADER_EPOCH
+from bucketlog.log_format.wire.frames import FrameWriter
+
+NO_OPERATIONS_KNOWN = -(2**31)
+FLEXIBLE_FROM = 9
+PARTITIONS_A_STEP = 500
+_RACK_FROM = 1
+_CLUSTER_ID_FROM = 2
+_THROTTLE_FROM = 3
+_OFFLINE_FROM = 5
+_LEADER_EPOCH_FROM = 7
+_TOPIC_OPERATIONS_FROM = 8
+_CLUSTER_OPERATIONS_UNTIL = 10
+_TOPIC_ID_FROM = 10
+_NULL_NAME_FROM = 12
+_NO_TOPIC_ID = bytes(16)
+
+
+class BrokerRow(NamedTuple):
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+def response_start(
+    version: int, brokers: Sequence[BrokerRow], cluster_id: str, controller_id: int, topics: int
+) -> bytes:
+    """Up to the first of so many `topics`."""
+    out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
+    if version >= _THROTTLE_FROM:
+        out.int32(0)
+    out.array_length(len(brokers))
+    for broker in brokers:
+        out.int32(broker.node_id)
+        out.nullable_string(broker.host)
+        out.int32(broker.port)
+        if version >= _RACK_FROM:
+            out.nullable_string(broker.rack)
+        out.tags()
+    if version >= _CLUSTER_ID_FROM:
+        out.nullable_string(cluster_id)
+    if version >= _RACK_FROM:
+        out.int32(controller_id)
+    out.array_length(topics)
+    return bytes(out.data)
+
+
+def response_end(version: int) -> bytes:
+    """After the last topic."""
+    out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
+    if _TOPIC_OPERATIONS_FROM <= version <= _CLUSTER_OPERATIONS_UNTIL:
+        out.int32(NO_OPERATIONS_KNOWN)
+    out.tags()
+    return bytes(out.data)
+
+
+def topic_start(
+    version: int, error_code: int, name: str | None, topic_id: bytes | None, partitions: int
+) -> bytes:
+    """A topic up to the first of so many `partitions`."""
+    out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
+    out.int16(error_code)
+    out.nullable_string(name if version >= _NULL_NAME_FROM else name or "")
+    if version >= _TOPIC_ID_FROM:
+        out.data += topic_id or _NO_TOPIC_ID
+    if version >= _RACK_FROM:
+        out.data.append(0)  # not internal
+    out.array_length(partitions)
+    return bytes(out.data)
+
+
+def topic_end(version: int) -> bytes:
+    out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
+    if version >= _TOPIC_OPERATIONS_FROM:
+        out.int32(NO_OPERATIONS_KNOWN)
+    out.tags()
+    return bytes(out.data)
+
+
+def partition_steps(version: int, leaders: Iterator[int]) -> Iterator[bytes]:
+    """The partitions that have these leaders, from 0 on, `PARTITIONS_A_STEP` at a time."""
+    pack = _PartitionLayout(version)
+    out = bytearray()
+    for partition, leader in enumerate(leaders):
+        out += pack(partition, leader)
+        if (partition + 1) % PARTITIONS_A_STEP == 0:
+            yield bytes(out)
+            out.clear()
+    yield bytes(out)
+
+
+class _PartitionLayout:
+    """One leader, which is the one replica in sync."""
+
+    def __init__(self, version: int) -> None:
+        self._layout = struct.Struct(
+            ">hii"
+            + ("i" if version >= _LEADER_EPOCH_FROM else "")
+            + ("BiBi" if version >= FLEXIBLE_FROM else "iiii")
+            + ("B" if version >= FLEXIBLE_FROM else "i" if version >= _OFFLINE_FROM else "")
+            + ("B" if version >= FLEXIBLE_FROM else "")
+        )
+        self._epoch = (LEADER_EPOCH,) if version >= _LEADER_EPOCH_FROM else ()
+        self._one = 2 if version >= FLEXIBLE_FROM else 1
+        """The length of an array of one item."""
+        none = 1 if version >= FLEXIBLE_FROM else 0
+        offline = (none,) if version >= _OFFLINE_FROM else ()
+        self._end = (*offline, 0) if version >= FLEXIBLE_FROM else offline
+
+    def __call__(self, partition: int, leader: int) -> bytes:
+        one = self._one
+        return self._layout.pack(
+            0, partition, leader, *self._epoch, one, leader, one, leader, *self._end
+        )

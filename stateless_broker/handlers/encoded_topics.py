@@ -1,0 +1,55 @@
+"""Topics as Metadata answers with them: encoded once for many who ask.
+
+Invariant: what is kept was made for the members and the partitions of now, else it is made anew.
+"""
+
+from collections.abc import Iterator
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.lru import LruCache
+from bucketlog.log_format.model import TopicId
+from bucketlog.log_format.wire import metadata
+from bucketlog.metadata.fold import TopicState
+from bucketlog.stateless_broker.membership import Membership
+
+ENTRY_BYTES = 300
+"""What an entry costs beside its bytes."""
+
+
+class EncodedTopics:
+    """`bytes_max` bounds what is kept."""
+
+    def __init__(self, membership: Membership, *, bytes_max: int) -> None:
+        self._membership = membership
+        self._bytes_max = bytes_max
+        self._members: object = None
+        self._kept: LruCache[tuple[TopicId, int, str], tuple[int, bytes]] = LruCache(0)
+
+    def steps(self, topic: TopicState, version: int, zone: str, out: list[bytes]) -> Iterator[int]:
+        """Add the topic to `out`; gives the partitions that a step has encoded. `zone` is one of
+        the brokers', or ''."""
+        members = self._membership.members
+        if members is not self._members:
+            self._members, self._kept = members, LruCache(self._bytes_max)
+        key = topic.topic_id, version, zone
+        partitions, data = self._kept.find(key) or (-1, b"")
+        if partitions != topic.partitions:
+            parts = [
+                metadata.topic_start(
+                    version, ErrorCode.none.value, topic.name, topic.topic_id, topic.partitions
+                )
+            ]
+            leaders = (
+                self._membership.leader(topic.topic_id, partition, zone).node_id
+                for partition in range(topic.partitions)
+            )
+            for step in metadata.partition_steps(version, leaders):
+                parts.append(step)
+                yield metadata.PARTITIONS_A_STEP
+            parts.append(metadata.topic_end(version))
+            data = b"".join(parts)
+            if self._membership.members is members is self._members:
+                self._kept.keep(key, (topic.partitions, data), len(data) + ENTRY_BYTES)
+        out.append(data)
+        yield 1

@@ -1,0 +1,181 @@
+"""The bytes of one connection until they are whole requests.
+
+Invariants: a frame's length is checked before anything is allocated; memory is asked for as bytes
+arrive, up to `GROWTH` times what is there, never for what a client has only announced; a large
+frame is received into its own memory by the kernel. Bytes that wait for their turn are counted,
+too: a connection whose address has too many of them ends.
+"""
+
+import struct
+from collections.abc import Callable
+
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.stateless_broker.network.exchange import Frame
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+
+_LENGTH = struct.Struct(">i")
+_LENGTH_AND_API_KEY = struct.Struct(">ih")
+RECEIVE_BYTES = 64 * 1024
+REQUEST_BYTES_MIN = 8
+FIRST_BYTES = 4 * 1024
+"""What a frame that has begun may hold, however little of it is there."""
+GROWTH = 4
+UNCOUNTED_BYTES = 4 * 1024
+"""Of requests that wait for their turn on a connection."""
+
+
+class Incoming:
+    """`receive_buffer` has `RECEIVE_BYTES` and is shared by all connections of an event loop:
+    nothing stays in it. `wake` is called when it is worth asking for `next_frame` again."""
+
+    def __init__(
+        self,
+        *,
+        budget: MemoryBudget,
+        receive_buffer: memoryview,
+        request_bytes_max: int,
+        other_request_bytes_max: int,
+        wake: Callable[[], None],
+    ) -> None:
+        self.address = ""
+        self.received_bytes = 0
+        """Since the connection began."""
+        self.is_waiting_for_room = False
+        self._budget = budget
+        self._receive_buffer = receive_buffer
+        self._request_bytes_max = request_bytes_max
+        self._other_request_bytes_max = other_request_bytes_max
+        self._wake = wake
+        self._left = bytearray()
+        self._counted_bytes = 0
+        self._frame: Frame | None = None
+        self._filled = 0
+        self._length = 0
+
+    @property
+    def has_frame(self) -> bool:
+        """A request has begun, and memory of its own."""
+        return self._frame is not None
+
+    @property
+    def left_bytes(self) -> int:
+        """What is here and no request yet."""
+        return len(self._left)
+
+    @property
+    def held_bytes(self) -> int:
+        """What the begun request holds of the budget."""
+        return 0 if self._frame is None else self._frame.size_bytes
+
+    @property
+    def missing_bytes(self) -> int:
+        """Of the begun request."""
+        return 0 if self._frame is None else self._length - self._filled
+
+    def buffer(self) -> memoryview:
+        """Where the next bytes are to be received; not empty."""
+        if self._frame is not None and self._filled < len(self._frame.data):
+            return memoryview(self._frame.data)[self._filled :]
+        return self._receive_buffer[: max(RECEIVE_BYTES - len(self._left), FIRST_BYTES)]
+
+    def arrived(self, count: int) -> None:
+        """So many bytes are in `buffer` now."""
+        self.received_bytes += count
+        if self._frame is not None and self._filled < len(self._frame.data):
+            self._filled += count
+        else:
+            self._left += self._receive_buffer[:count]
+
+    def next_frame(self) -> Frame | None:
+        """A request that is here as a whole; None: wait for bytes, or for room. Raises
+        `MalformedRequestError`."""
+        if self._frame is None and not self._begin():
+            return None
+        frame = self._frame
+        assert frame is not None
+        if self._filled < self._length:
+            if self._filled == len(frame.data):
+                self._grow(frame)
+            return None
+        self._frame = None
+        return frame
+
+    def _begin(self) -> bool:
+        """Give the next request its first memory, and the bytes of it that are here."""
+        available = len(self._left)
+        if available < _LENGTH.size:
+            return False
+        length, api_key = self._next_length(available)
+        if available < _LENGTH_AND_API_KEY.size:
+            return False
+        here = min(length, available - _LENGTH.size)
+        room = min(length, max(FIRST_BYTES, here * GROWTH)) if here < length else length
+        is_small = api_key != ApiKey.PRODUCE and length + _LENGTH.size <= RECEIVE_BYTES
+        # Small requests that write nothing do not wait behind those that do.
+        is_taken = is_small and self._budget.take(room, address=self.address)
+        if not is_taken and not self._granted(room, own_bytes=0):
+            return False
+        frame = Frame(bytearray(room), self._budget, self.address, is_taken=is_taken)
+        frame.data[:here] = memoryview(self._left)[_LENGTH.size : _LENGTH.size + here]
+        del self._left[: _LENGTH.size + here]
+        self._frame, self._filled, self._length = frame, here, length
+        return True
+
+    def _grow(self, frame: Frame) -> None:
+        room = min(self._length, len(frame.data) * GROWTH)
+        more = room - len(frame.data)
+        if frame.is_taken:
+            if not self._budget.take(more, address=self.address):
+                raise MalformedRequestError("its address has too many requests that have begun")
+        elif not self._granted(more, own_bytes=frame.size_bytes):
+            return
+        frame.grow(room)
+
+    def _granted(self, size_bytes: int, *, own_bytes: int) -> bool:
+        granted = self._budget.acquire(
+            size_bytes, self, self._wake, address=self.address, own_bytes=own_bytes
+        )
+        self.is_waiting_for_room = not granted
+        return granted
+
+    def _next_length(self, available: int) -> tuple[int, int]:
+        """The length, and the API key if it is here (-1); raises where they are out of bounds."""
+        (length,) = _LENGTH.unpack_from(self._left)
+        api_key, longest = -1, self._request_bytes_max
+        if available >= _LENGTH_AND_API_KEY.size:
+            _, api_key = _LENGTH_AND_API_KEY.unpack_from(self._left)
+            if api_key != ApiKey.PRODUCE:
+                longest = self._other_request_bytes_max
+        if not REQUEST_BYTES_MIN <= length <= longest:
+            raise MalformedRequestError(
+                f"a request of {length} bytes for api {api_key}; {REQUEST_BYTES_MIN} to {longest} "
+                "are accepted"
+            )
+        return length, api_key
+
+    def count_left(self) -> None:
+        """Bring what waits for its turn into the budget. Raises `MalformedRequestError`."""
+        counted = len(self._left) if len(self._left) > UNCOUNTED_BYTES else 0
+        more = counted - self._counted_bytes
+        if more > 0 and not self._budget.take(more, address=self.address):
+            raise MalformedRequestError("its address has too many requests that wait for answers")
+        if more < 0:
+            self._budget.release(-more, address=self.address, is_taken=True)
+        self._counted_bytes = counted
+
+    def wait_no_more(self) -> None:
+        """Others stand behind this connection in the budget's queue: leave it, ask again later."""
+        if self.is_waiting_for_room:
+            self.is_waiting_for_room = False
+            self._budget.forget(self)
+
+    def drop(self) -> None:
+        """The connection is gone: give everything back."""
+        self._budget.forget(self)
+        self.is_waiting_for_room = False
+        self._left = bytearray()
+        self.count_left()
+        if self._frame is not None:
+            self._frame.release()
+            self._frame = None

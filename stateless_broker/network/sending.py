@@ -1,0 +1,52 @@
+"""Connections whose clients do not take their answers.
+
+Invariant: a client that takes no byte of what was written to it for `stalled_ms_max` is closed,
+however little that is. Pure: the clock is passed in.
+"""
+
+from typing import NamedTuple, Protocol
+
+
+class AnswerTarget(Protocol):
+    """A connection, as far as its answers go."""
+
+    @property
+    def unsent_bytes(self) -> int: ...
+
+    @property
+    def taken_bytes(self) -> int:
+        """What the kernel has taken since the connection began."""
+
+    def end(self, reason: str) -> None: ...
+
+
+class _Mark(NamedTuple):
+    taken_bytes: int
+    since_s: float
+
+
+class Sending:
+    def __init__(self, *, stalled_ms_max: int) -> None:
+        self._stalled_ms_max = stalled_ms_max
+        self._watched: dict[AnswerTarget, _Mark | None] = {}
+
+    def watch(self, connection: AnswerTarget) -> None:
+        """Something was written to it."""
+        self._watched.setdefault(connection, None)
+
+    def forget(self, connection: AnswerTarget) -> None:
+        self._watched.pop(connection, None)
+
+    def look(self, now_s: float) -> None:
+        """Call about once a second."""
+        for connection, mark in list(self._watched.items()):
+            if not connection.unsent_bytes:
+                del self._watched[connection]
+            elif mark is None or connection.taken_bytes > mark.taken_bytes:
+                self._watched[connection] = _Mark(connection.taken_bytes, now_s)
+            elif (now_s - mark.since_s) * 1000 >= self._stalled_ms_max:
+                del self._watched[connection]
+                connection.end(
+                    f"its client took no byte of an answer for {self._stalled_ms_max} ms "
+                    "(BUCKETLOG_RESPONSE_STALLED_MS_MAX)"
+                )

@@ -1,0 +1,80 @@
+"""Which connections are accepted, which are idle, and which lines the log gets of closed ones."""
+
+import logging
+
+import pytest
+
+from bucketlog.stateless_broker.network.admission import Admission, AdmissionLimits
+from bucketlog.stateless_broker.network.closing_lines import ClosingLines
+
+LIMITS = AdmissionLimits(connections=6, per_address=4, per_address_per_s=10, idle_ms=1_000)
+
+
+def filled(**numbers: int) -> Admission[str]:
+    admission: Admission[str] = Admission(LIMITS)
+    for address, count in numbers.items():
+        for number in range(count):
+            admission.add(f"{address}{number}", address, float(number))
+    return admission
+
+
+def test_an_address_has_its_limit_and_others_are_accepted() -> None:
+    admission = filled(a=4)
+    refusal = admission.refusal("a", 0.0)
+    assert refusal is not None
+    assert "CONNECTIONS_PER_ADDRESS_MAX" in refusal
+    assert admission.refusal("b", 0.0) is None
+    admission.remove("a0", "a")
+    assert admission.refusal("a", 0.0) is None
+
+
+def test_an_address_that_connects_too_fast_is_refused_and_others_are_not() -> None:
+    admission = filled()
+    answers = [admission.refusal("a", 0.0) for _ in range(25)]
+    assert [answer is None for answer in answers] == [True] * 20 + [False] * 5
+    assert "PER_S_MAX" in str(answers[-1])
+    assert admission.refusal("b", 0.0) is None
+    later = [admission.refusal("a", 0.5) for _ in range(7)]
+    assert [answer is None for answer in later] == [True] * 5 + [False] * 2
+
+
+def test_the_address_with_most_connections_gives_way_its_least_active_first() -> None:
+    admission = filled(a=2, b=4)
+    assert admission.is_full
+    admission.note_activity("b0", "b", 9.0)
+    assert list(admission.by_least_active()) == ["b1", "b2", "b3", "b0"]
+
+
+def test_idle_is_what_was_not_active_for_so_long() -> None:
+    admission = filled(a=3, b=3)
+    assert admission.idle(0.5) == []
+    assert admission.idle(2.0) == ["a0", "a1", "b0", "b1"]
+    admission.note_activity("a0", "a", 2.0)
+    assert admission.idle(2.5) == ["a1", "b0", "b1"]
+
+
+def test_what_is_gone_is_counted_once() -> None:
+    admission = filled(a=2)
+    admission.remove("a0", "a")
+    admission.remove("a0", "a")
+    admission.note_activity("a0", "a", 5.0)
+    admission.remove("never", "z")
+    assert admission.count == 1
+    assert list(admission) == ["a1"]
+
+
+def test_lines_about_closed_connections_are_few_and_the_rest_is_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = [0.0]
+    lines = ClosingLines(per_minute=6, now_s=lambda: now[0])
+    with caplog.at_level(logging.INFO):
+        for number in range(1000):
+            lines.closed(f"peer {number}", "garbage")
+        assert len(caplog.records) == 6
+        assert lines.unwritten == 994
+        now[0] = 10.0
+        lines.closed("the next", "garbage")
+    assert "994 more connections" in caplog.messages[-2]
+    assert "the next" in caplog.messages[-1]
+    assert lines.unwritten == 0

@@ -1,0 +1,184 @@
+"""The memory of answers: granted before they are made, given back when the kernel has them."""
+
+import asyncio
+
+import pytest
+
+from bucketlog.stateless_broker.network.answer_memory import AnswerLease
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.sending import Sending
+from bucketlog.stateless_broker.process.allocator import KEPT_BYTES, Peaks
+from tests.rigs.fake_wire import Requests, Wire, connect, framed, turn
+from tests.rigs.patience import PATIENCE_S
+
+
+async def test_an_answer_waits_until_others_are_taken() -> None:
+    budget = MemoryBudget(100)
+    first, second, small = (AnswerLease(budget, address) for address in "abc")
+    assert not await first.acquire(80)
+    waiting = asyncio.create_task(second.acquire(50))
+    behind = asyncio.create_task(small.acquire(5))
+    await turn()
+    assert not waiting.done()
+    assert not behind.done(), "it came later"
+    first.release()
+    first.release()
+    assert await waiting
+    assert await behind
+    assert budget.held_bytes == 55
+
+
+async def test_an_address_has_its_share_of_answers_and_others_are_answered() -> None:
+    budget = MemoryBudget(100, address_percent_max=50)
+    leases = [AnswerLease(budget, "greedy") for _ in range(5)]
+    tasks = [asyncio.create_task(lease.acquire(25)) for lease in leases]
+    await turn()
+    assert [task.done() for task in tasks] == [True, True, False, False, False]
+    assert not await AnswerLease(budget, "bystander").acquire(50)
+    for task in tasks:
+        task.cancel()
+    await turn()
+
+
+async def test_who_is_given_up_leaves_its_place() -> None:
+    budget = MemoryBudget(100)
+    first, gone, next_one = (AnswerLease(budget, address) for address in "abc")
+    await first.acquire(60)
+    waiting = [asyncio.create_task(gone.acquire(50)), asyncio.create_task(next_one.acquire(40))]
+    await turn()
+    waiting[0].cancel()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await waiting[1]
+    first.release()
+    next_one.release()
+    assert budget.held_bytes == 0
+
+
+async def test_what_an_answer_has_in_fact_is_counted() -> None:
+    budget = MemoryBudget(100)
+    lease, other = AnswerLease(budget, "a"), AnswerLease(budget, "b")
+    await lease.acquire(80)
+    waiting = asyncio.create_task(other.acquire(50))
+    await turn()
+    lease.settle(30)
+    await waiting
+    lease.settle(70)
+    assert budget.held_bytes == 120, "it is there already"
+    lease.release()
+    other.release()
+    assert budget.held_bytes == 0
+
+
+# Until the kernel has it --------------------------------------------------------------------------
+
+
+class Leased:
+    """A connection that was asked twice, each answer with a lease of 100 bytes."""
+
+    def __init__(self) -> None:
+        self.budget = MemoryBudget(1_000)
+        self.requests = Requests()
+        self.wire: Wire = connect(self.requests)
+        self.wire.carry(framed(b"request-1") + framed(b"request-2"))
+
+    async def answer(self, number: int) -> None:
+        frame, answer = self.requests.taken[number]
+        answer.lease = AnswerLease(self.budget, "a")
+        await answer.lease.acquire(100)
+        frame.release()
+        answer.send([bytes(100)])
+
+
+async def test_memory_is_given_back_when_the_kernel_has_the_answer() -> None:
+    leased = Leased()
+    await leased.answer(0)
+    assert leased.budget.held_bytes == 0
+    assert leased.wire.write_limit == 1_000
+    leased.wire.unsent_bytes = 60
+    await leased.answer(1)
+    assert leased.wire.write_limit == 0, "it hears when all is taken"
+    assert leased.budget.held_bytes == 100
+    assert leased.wire.connection.taken_bytes == 2 * 104 - 60
+    leased.wire.unsent_bytes = 0
+    leased.wire.connection.resume_writing()
+    assert leased.budget.held_bytes == 0
+    assert leased.wire.write_limit == 1_000
+
+
+async def test_an_answer_behind_another_holds_its_memory() -> None:
+    leased = Leased()
+    await leased.answer(1)
+    assert leased.budget.held_bytes == 100
+    await leased.answer(0)
+    assert leased.budget.held_bytes == 0
+
+
+@pytest.mark.parametrize(("first", "unsent_bytes"), [(0, 60), (1, 0)])
+async def test_a_client_that_leaves_gives_all_memory_back(first: int, unsent_bytes: int) -> None:
+    """One answer is written and not taken, or behind one that is not there."""
+    leased = Leased()
+    leased.wire.unsent_bytes = unsent_bytes
+    await leased.answer(first)
+    assert leased.budget.held_bytes == 100
+    leased.wire.connection.connection_lost(None)
+    assert leased.budget.held_bytes == 0
+    await leased.answer(1 - first)
+    assert leased.budget.held_bytes == 0
+
+
+async def test_a_connection_that_ends_amid_its_answers_gives_all_memory_back() -> None:
+    leased = Leased()
+    await leased.answer(1)
+    leased.wire.connection.end("enough")
+    await leased.answer(0)
+    assert leased.budget.held_bytes == 0
+
+
+# Clients that take nothing ------------------------------------------------------------------------
+
+
+class Target:
+    def __init__(self) -> None:
+        self.unsent_bytes = 1_000
+        self.taken_bytes = 0
+        self.closed = ""
+
+    def end(self, reason: str) -> None:
+        self.closed = reason
+
+    def take(self, count: int) -> None:
+        self.unsent_bytes -= count
+        self.taken_bytes += count
+
+
+def test_a_client_that_takes_nothing_is_closed() -> None:
+    sending = Sending(stalled_ms_max=30_000)
+    silent, slow, done = targets = [Target() for _ in range(3)]
+    for target in targets:
+        sending.watch(target)
+    for second in range(100):
+        slow.take(1)
+        if second == 20:
+            done.take(1_000)
+        sending.look(float(second))
+        assert bool(silent.closed) == (second >= 30)
+    assert "RESPONSE_STALLED_MS_MAX" in silent.closed
+    assert not slow.closed
+    assert not done.closed
+
+
+def test_what_was_taken_before_more_was_written_counts() -> None:
+    sending = Sending(stalled_ms_max=30_000)
+    target = Target()
+    for second in range(100):
+        target.take(10)
+        target.unsent_bytes += 10
+        sending.watch(target)
+        sending.look(float(second))
+    assert not target.closed
+
+
+def test_memory_goes_back_to_the_system_once_after_a_peak() -> None:
+    peaks = Peaks()
+    held = [0, KEPT_BYTES // 2, 4 * KEPT_BYTES, 3 * KEPT_BYTES, KEPT_BYTES, 0, 0, KEPT_BYTES // 3]
+    assert [peaks.is_over(each) for each in held] == [False] * 4 + [True, True, False, False]
