@@ -21,6 +21,7 @@ from bucketlog.log_format.batch import (
     HEADER_LENGTH,
     MIN_RECORD_LENGTH,
     BatchHeader,
+    Codec,
     InvalidBatchError,
     InvalidTimestampError,
     KeylessRecordsError,
@@ -93,7 +94,9 @@ def check_records(batch: Buffer, header: BatchHeader, rules: RecordRules, where:
     `InvalidTimestampError`.
     """
     payload = memoryview(batch)[HEADER_LENGTH : header.size_bytes]
-    raw = decompress(header.codec, payload, max_bytes=rules.max_bytes, single_frame=True)
+    raw: Buffer = payload
+    if header.codec != Codec.NONE:
+        raw = decompress(header.codec, payload, max_bytes=rules.max_bytes, single_frame=True)
     if header.record_count * MIN_RECORD_LENGTH > len(raw):
         raise InvalidBatchError(f"{header.record_count} records do not fit {len(raw)} bytes")
     numbers, refused = _Numbers(), _Refused()

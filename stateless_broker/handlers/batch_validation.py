@@ -177,6 +177,8 @@ class BatchValidation:
         pending, header = batch.pending, batch.pending.header
         where = f"{pending.topic_name}-{pending.partition.partition}"
         payload = pending.data[HEADER_LENGTH : header.size_bytes]
+        if header.codec == Codec.NONE:
+            return check_records(pending.data, header, rules, where)
         needed = decompressed_bytes_at_most(header.codec, payload, max_bytes=rules.max_bytes)
         with self._decompressed.lent(needed):
             return check_records(pending.data, header, rules, where)
