@@ -74,10 +74,7 @@ class Broker:
         self._listening = listening = _bind(settings)
         port = int(listening.getsockname()[1])
         bucket = CountingBucket(await open_bucket(settings.bucket_url, shard=settings.shard))
-        history = ThreadedBucket(
-            open_sync_bucket(settings.bucket_url, shard=settings.shard),
-            threads=settings.history_ranges_in_flight,
-        )
+        history = _open_history(settings)
         upkeep, reads = UpkeepCounts(), ReadCounts()
         requests = RequestFigures(slow_request_ms=settings.slow_request_ms)
         self._node = node = Node(
@@ -168,6 +165,14 @@ class Broker:
             await self._node.close()
         if self._listening is not None:
             self._listening.close()
+
+
+def _open_history(settings: BrokerSettings) -> ThreadedBucket:
+    """The same bucket, with requests of its own for old segments."""
+    return ThreadedBucket(
+        open_sync_bucket(settings.bucket_url, shard=settings.shard),
+        threads=settings.history_ranges_in_flight,
+    )
 
 
 def _bind(settings: BrokerSettings) -> socket.socket:
