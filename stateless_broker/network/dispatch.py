@@ -198,8 +198,9 @@ class Dispatcher:
         try:
             response = await api.handler(request, message)
             body, errors = await self._written(api, request.header, response)
-            if len(body) >= SMALL_ANSWER_BYTES:
-                await request.memory.acquire(len(body) - request.memory.held_bytes)
+            # Who holds some never waits for more: such answers would wait for each other.
+            if len(body) >= SMALL_ANSWER_BYTES and not request.memory.held_bytes:
+                await request.memory.acquire(len(body))
         except BaseException:
             request.memory.release()
             raise

@@ -114,6 +114,8 @@ class Incoming:
         is_small = api_key != ApiKey.PRODUCE and length + _LENGTH.size <= RECEIVE_BYTES
         # Small requests that write nothing do not wait behind those that do.
         is_taken = is_small and self._budget.take(room, address=self.address)
+        if is_taken:
+            self.wait_no_more()
         if not is_taken and not self._granted(room, own_bytes=0):
             return False
         frame = Frame(bytearray(room), self._budget, self.address, is_taken=is_taken)

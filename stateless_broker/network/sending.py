@@ -15,7 +15,7 @@ class AnswerTarget(Protocol):
 
     @property
     def taken_bytes(self) -> int:
-        """What the kernel has taken since the connection began."""
+        """What the client's kernel has acknowledged since the connection began."""
 
     def end(self, reason: str) -> None: ...
 

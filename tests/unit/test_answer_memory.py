@@ -1,6 +1,8 @@
 """The memory of answers: granted before they are made, given back when the kernel has them."""
 
 import asyncio
+import socket
+import sys
 
 import pytest
 
@@ -9,7 +11,7 @@ from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.sending import Sending
 from bucketlog.stateless_broker.process.allocator import KEPT_BYTES, Peaks
 from tests.rigs.fake_wire import Requests, Wire, connect, framed, turn
-from tests.rigs.patience import PATIENCE_S
+from tests.rigs.patience import PATIENCE_S, eventually_async
 
 
 async def test_an_answer_waits_until_others_are_taken() -> None:
@@ -165,6 +167,39 @@ def test_a_client_that_takes_nothing_is_closed() -> None:
     assert "RESPONSE_STALLED_MS_MAX" in silent.closed
     assert not slow.closed
     assert not done.closed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not tell what they hold")
+async def test_bytes_that_a_slow_client_takes_count_before_the_kernel_takes_more() -> None:
+    """The kernel holds megabytes for it, and takes no more before a third of them is gone."""
+    loop, requests = asyncio.get_running_loop(), Requests()
+    connection = connect(requests).connection
+    server = await loop.create_server(lambda: connection, "127.0.0.1", 0)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 1024)
+        client.setblocking(False)
+        await loop.sock_connect(client, server.sockets[0].getsockname())
+        await loop.sock_sendall(client, framed(b"request-1"))
+        await eventually_async(lambda: bool(requests.taken))
+        requests.answer(0, [bytes(16 << 20)])
+        before = (connection.unsent_bytes, connection.taken_bytes)
+
+        def has_taken_some() -> bool:
+            nonlocal before
+            unsent, taken = before
+            client.recv(64 * 1024)
+            before = (connection.unsent_bytes, connection.taken_bytes)
+            return before[0] == unsent > 0 and before[1] > taken
+
+        def looks() -> bool:
+            try:
+                return has_taken_some()
+            except BlockingIOError:
+                return False
+
+        await eventually_async(looks)
+    server.close()
+    await eventually_async(lambda: connection.is_gone)
 
 
 def test_what_was_taken_before_more_was_written_counts() -> None:

@@ -259,6 +259,26 @@ async def test_small_requests_that_write_nothing_do_not_wait_for_the_budget() ->
     assert budget.held_bytes == 100
 
 
+async def test_a_small_request_that_waited_for_the_budget_leaves_its_place_in_the_queue() -> None:
+    budget = MemoryBudget(100)
+    holder, other, third = Requests(), Requests(), Requests()
+    wires = [connect(requests, budget=budget) for requests in (holder, other, third)]
+    wires[0].carry(framed(produced("h", 100)))
+    address = wires[1].connection.host
+    assert budget.take(100, address=address)
+    wires[1].carry(framed(b"metadata, say"))
+    assert other.bodies == [], "its address has taken its share, and the budget is used up"
+    wires[2].carry(framed(produced("t", 50)))
+    budget.release(100, address=address, is_taken=True)
+    wires[1].connection.resume_writing()
+    assert other.bodies == [b"metadata, say"]
+    assert wires[1].is_reading()
+    other.answer(0)
+    holder.answer(0)
+    await turn()
+    assert third.bodies == [produced("t", 50)]
+
+
 async def test_requests_that_write_nothing_have_a_bound_of_their_own() -> None:
     requests = Requests()
     wire = connect(requests, other_request_bytes_max=1000)

@@ -86,6 +86,8 @@ class Desk:
         self.asked: list[tuple[Request, Any]] = []
         self.failure: Exception | None = None
         self.brokers: list[MetadataResponseBroker] = []
+        self.acquired_bytes = 0
+        self.all_here = asyncio.Barrier(1)
         self.supervisor = Supervisor()
         self.dispatcher = Dispatcher(
             supervisor=self.supervisor, request_items_max=ITEMS_MAX, answers=self.answers
@@ -100,6 +102,8 @@ class Desk:
         self.asked.append((request, message))
         if self.failure is not None:
             raise self.failure
+        await request.memory.acquire(self.acquired_bytes)
+        await self.all_here.wait()
         return {"brokers": self.brokers, "topics": [], "cluster_id": "c", "controller_id": 1}
 
     async def _init_producer_id(
@@ -297,3 +301,13 @@ async def test_a_long_answer_is_encoded_beside_the_event_loop(
     answer = await desk.take(encode_request(ApiKey.METADATA, 4, 1, {"topics": []}))
     await eventually_async(lambda: answer.sent is not None)
     assert (places == [threading.current_thread()]) == (rows == SHORT_ROWS)
+
+
+async def test_answers_that_hold_memory_do_not_wait_for_each_other(desk: Desk) -> None:
+    """Each acquired less than its answer came to, and together they hold nearly all there is."""
+    desk.answers = desk.dispatcher._answers = MemoryBudget(100_000)
+    desk.acquired_bytes, desk.all_here = 40_000, asyncio.Barrier(2)
+    desk.brokers = [{"node_id": 1, "host": "h" * 250, "port": 1, "rack": None}] * 250
+    payload = encode_request(ApiKey.METADATA, 4, 1, {"topics": []})
+    first, second = await asyncio.gather(desk.take(payload), desk.take(payload))
+    await eventually_async(lambda: first.sent is not None and second.sent is not None)
