@@ -1,13 +1,13 @@
-"""What it costs to check produced records: the check alone, loading it, and in a broker.
+"""Measures the cost of validating produced records: the check, loading the kernel, and a broker.
 
-    python -m benchmarks.validation                     the check alone, and loading it
-    python -m benchmarks.validation --broker --kafka    also produced by librdkafka, beside Kafka
+    python -m benchmarks.validation                     the check, and loading the kernel
+    python -m benchmarks.validation --broker --kafka    also a broker and Kafka, with librdkafka
 
-One JSON line on standard output. CPU seconds are told per 10^9 bytes of uncompressed records, in
-batches of 1 MB; half of each value is words and half is noise, which compresses as log records do.
-`python` is the kernel without llvmlite, `numba` the kernel of the readers, which find each field;
-`load` is what a process pays for each once. In `produced`, brokers take records of 1 KB without
-compression, in turns: all three share the machine with the client.
+Writes one JSON line to standard output. The check is in CPU seconds per 10^9 bytes of uncompressed
+records, in batches of 1 MB. Half of each value is words and half is noise, which compresses like
+log records. `python` is the kernel without llvmlite. `numba` is the kernel of the readers, which
+finds each field. `load` is the one-time cost of each kernel in a process. In `produced`, brokers
+receive uncompressed records of 1 KB in alternating runs, on the same machine as the client.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def body(size: int) -> list[DecodedRecord]:
 
 
 def cpu_s(work: Callable[[], object], at_least_s: float) -> float:
-    """Of one call."""
+    """CPU seconds of one call."""
     calls, began = 0, time.process_time()
     while (spent := time.process_time() - began) < at_least_s:
         work()
@@ -70,7 +70,7 @@ def cpu_s(work: Callable[[], object], at_least_s: float) -> float:
 
 
 def check_costs(seconds: float) -> dict[str, dict[str, float]]:
-    """By size of records and codec, with what stands beside it."""
+    """CPU s/GB by record size and codec, and of the alternatives in Python."""
     costs = {}
     record_check.warm_up()
     for size in SIZES:
@@ -105,7 +105,7 @@ def _plain(batch: bytes) -> int:
 
 
 def load_costs() -> dict[str, dict[str, float]]:
-    """The second time: numba has its cache then."""
+    """Costs of the second start, when numba's cache is filled."""
     found = {}
     for name, code in LOADED.items():
         for _ in range(2):
@@ -125,7 +125,7 @@ def load_costs() -> dict[str, dict[str, float]]:
 
 
 def produced(seconds: float, *, kafka: bool) -> dict[str, Any]:
-    """MB/s and CPU s/GB, in `TURNS` turns."""
+    """MB/s and CPU s/GB of `TURNS` alternating runs."""
     found: dict[str, list[Any]] = {}
     flags = ["--seconds", str(seconds)]
     for _ in range(TURNS):
@@ -150,9 +150,9 @@ def _figures(args: argparse.Namespace) -> dict[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=0.5, help="CPU seconds of each check")
-    parser.add_argument("--broker", action="store_true", help="with a broker, on and off")
-    parser.add_argument("--kafka", action="store_true", help="and beside Apache Kafka")
+    parser.add_argument("--seconds", type=float, default=0.5, help="CPU seconds per figure")
+    parser.add_argument("--broker", action="store_true", help="also measure a broker")
+    parser.add_argument("--kafka", action="store_true", help="also measure Apache Kafka")
     parser.add_argument("--broker-seconds", type=float, default=8)
     args = parser.parse_args()
     figures: dict[str, Any] = {"check_cpu_s_per_gb": check_costs(args.seconds)}

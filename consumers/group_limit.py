@@ -1,7 +1,7 @@
-"""How many groups a cluster may have.
+"""Bounds the number of consumer groups in a cluster.
 
-Every group costs memory in Redis and in its coordinator. Any client may name a new group, by a join
-or by a commit of offsets.
+Each group costs memory in Redis and in its coordinator, and any client can create a group with a
+JoinGroup or an OffsetCommit.
 """
 
 import logging
@@ -31,16 +31,16 @@ class GroupLimit:
         self._logged_ms: int | None = None
 
     def groups_max(self, group_id: str) -> int | None:
-        """The most groups that the sequencer may have for this group to be taken.
+        """The limit of groups in the sequencer when this broker takes over `group_id`.
 
-        None: any number, for a group that has offsets. 0 where the groups with offsets alone
-        reach the limit: then a group is taken only if the sequencer has it."""
+        None: no limit, because the group has offsets. 0: the groups with offsets alone reach the
+        limit, so only a group that the sequencer already has can be taken over."""
         if self._has_offsets(group_id):
             return None
         return self._groups_max if self._groups_with_offsets() < self._groups_max else 0
 
     def log_refusal(self, error: TooManyGroupsError) -> None:
-        """At most once in `LOG_INTERVAL_MS`, because a client may name many groups."""
+        """Log at most once per `LOG_INTERVAL_MS`, because a client can name many groups."""
         now_ms = self._now_ms()
         if self._logged_ms is None or now_ms - self._logged_ms >= LOG_INTERVAL_MS:
             self._logged_ms = now_ms

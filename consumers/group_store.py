@@ -35,7 +35,7 @@ class GroupStore(Protocol):
 
 
 class SequencerGroups(GroupStore, Protocol):
-    """The store below `BoundedStore`: the limit of groups is passed in."""
+    """The store below `BoundedStore`, which passes the limit of groups in."""
 
     async def take_group(
         self, epoch: int, group: str, incarnation: str, *, groups_max: int | None = None
@@ -51,7 +51,7 @@ class GroupSummary(NamedTuple):
 
 
 class BoundedStore:
-    """Bounds what groups ask of the sequencer: the groups there are, and the calls at once.
+    """Bounds the number of groups in the sequencer, and the concurrent calls for groups.
 
     `calls_in_flight` leaves connections to Redis to the commit path. A call that has no turn after
     `wait_ms` fails with `SequencerUnavailableError`."""

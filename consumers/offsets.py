@@ -135,7 +135,7 @@ class GroupOffsets:
             return await self._write(held, fact)
 
     def _expires_ms(self, now_ms: int, retention_ms: int | None) -> int | None:
-        """None: as long as the broker's settings say. A client asks for no more than the most."""
+        """When the offset expires; None: by the broker's settings. The request is capped."""
         if retention_ms is None:
             return None
         return now_ms + min(retention_ms, self._settings.retention_ms_max)

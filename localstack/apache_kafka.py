@@ -1,7 +1,7 @@
 """An Apache Kafka broker (KRaft, one node) as a process on 127.0.0.1, to compare with.
 
-Invariants: it is ready when the `with` block is entered and ended by its pid when it is left; all
-it writes is in the folder it was given. Its jars are those of `scripts/install.sh kafka-tools`.
+Invariants: the broker is ready when the `with` block begins, and is terminated by its pid at the
+end. It writes only to the given folder. The jars are those of `scripts/install.sh kafka-tools`.
 """
 
 import socket
@@ -79,7 +79,7 @@ def running_kafka(folder: Path) -> Iterator[RunningKafka]:
 
 
 def _properties(folder: Path, port: int, controller: int) -> str:
-    """The defaults, but for addresses and what a cluster of one needs."""
+    """Kafka's defaults, except for addresses and the needs of a single-node cluster."""
     return f"""process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}

@@ -70,14 +70,14 @@ class InvalidBatchError(InvalidDataError):
 
 
 class RefusedRecord(NamedTuple):
-    """A record for whose sake its batch is refused: its place in the batch, and why (KIP-467)."""
+    """A record that causes the rejection of its batch: its index and the reason (KIP-467)."""
 
     at: int
     reason: str
 
 
 class KeylessRecordsError(InvalidBatchError):
-    """A compacted topic's records need keys."""
+    """A record of a compacted topic has no key."""
 
     def __init__(self, message: str, refused: tuple[RefusedRecord, ...]) -> None:
         super().__init__(message)
@@ -89,7 +89,7 @@ class BatchTooLargeError(InvalidDataError):
 
 
 class InvalidTimestampError(InvalidDataError):
-    """The timestamp type is the broker's, or timestamps are out of the topic's range."""
+    """A producer set LogAppendTime, or a timestamp is out of the topic's range."""
 
     code = "INVALID_TIMESTAMP"
 
@@ -202,8 +202,8 @@ def set_log_append_time(batch: memoryview, header: BatchHeader, now_ms: int) -> 
 
 
 def set_max_timestamp(batch: memoryview, header: BatchHeader, timestamp_ms: int) -> BatchHeader:
-    """Have the header say what its records' largest timestamp is, in place, as Kafka does where a
-    producer's does not; with a new CRC then."""
+    """Set the header's max timestamp, in place. If the value changes, the CRC is recomputed. Kafka
+    corrects a producer's wrong value in the same way."""
     if header.max_timestamp == timestamp_ms:
         return header
     return _set_time(batch, header, header.attributes, timestamp_ms)

@@ -5,9 +5,9 @@ whatever the bytes claim. zstd and lz4 frames are walked block by block first, w
 content without trusting a content size (most Kafka producers write none); snappy says its size,
 and is held to it; gzip is inflated a bounded piece at a time.
 
-Readers take several frames or members one after another as one payload. Brokers accept one alone
-(`single_frame`): librdkafka reads no second gzip member or lz4 frame, kafka-python none at all, and
-no producer writes one. Java's client reads no lz4 frame of linked blocks.
+Readers accept several consecutive frames or members as one payload. Brokers accept only a single
+frame (`single_frame`): librdkafka reads no second gzip member or lz4 frame, kafka-python reads no
+second frame at all, and no producer writes one. Java's client reads no lz4 frame of linked blocks.
 
 Sources: RFC 1952 (gzip), RFC 8878 (zstd), the LZ4 frame format 1.6, snappy's format description,
 and the framing of Java's SnappyOutputStream ("xerial"), which Java, Go and Python producers write
@@ -38,12 +38,12 @@ _SKIPPABLE_MASK = 0xFFFFFFF0
 _ZSTD_MAX_BLOCK_BYTES = 128 * 1024
 _LZ4_MAX_RATIO = 255
 _LZ4_UNREADABLE_FLAGS = 0x03
-"""A dictionary, a reserved bit: Java's client reads neither."""
+"""Flags of a dictionary and of a reserved bit; Java's client reads neither."""
 _LZ4_INDEPENDENT_BLOCKS = 0x20
 _LZ4_RESERVED_DESCRIPTOR = 0x8F
 _BLOCKS_MIN = 1024
 _BLOCK_BYTES_MIN = 64
-"""A single frame has at most 1024 blocks and one for each 64 bytes: walking them costs Python."""
+"""A single frame has at most 1024 blocks, plus one per 64 bytes, as Python walks the blocks."""
 
 
 class _FrameError(Exception):
@@ -61,7 +61,7 @@ def decompress(
 
     Without a codec the payload itself comes back, borrowed. Raises `InvalidBatchError` where the
     codec is unknown, the bytes do not decompress, or would give more than `max_bytes` bytes; with
-    `single_frame`, also where a client of Kafka's could not read them.
+    `single_frame`, also if a Kafka client could not read the bytes.
     """
     data = memoryview(payload)
     if codec == Codec.NONE or not len(data):
@@ -87,8 +87,8 @@ def decompress(
 def decompressed_bytes_at_most(
     codec: int, payload: Buffer, *, max_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> int:
-    """How much memory `decompress` of a single frame may take for its answer; 0 without a codec.
-    Raises `InvalidBatchError` where the frame's structure does not hold."""
+    """The upper bound of the memory for the result of `decompress` of a single frame; 0 without a
+    codec. Raises `InvalidBatchError` if the frame's structure is invalid."""
     data = memoryview(payload)
     try:
         match codec:
@@ -160,7 +160,7 @@ def _gunzip(data: memoryview, max_bytes: int, single_frame: bool) -> bytes:
     rest: Buffer = data
     while rest:
         if pieces and single_frame:
-            raise _FrameError("bytes follow its only member")
+            raise _FrameError("bytes follow the first gzip member")
         member = zlib.decompressobj(_GZIP_WINDOW_BITS)
         piece = member.decompress(rest, left + 1)
         if len(piece) > left:
@@ -186,7 +186,7 @@ def _unsnappy(data: memoryview, max_bytes: int, single_frame: bool) -> Buffer:
 
 
 def _snappy_blocks(data: memoryview, single_frame: bool) -> Iterator[memoryview]:
-    """The blocks of Java's framing."""
+    """The compressed blocks in Java's framing."""
     if single_frame and data[: len(_XERIAL_HEADER)] != _XERIAL_HEADER:
         raise _FrameError("a stream header of another version")
     at = blocks = 0
@@ -209,7 +209,7 @@ def _snappy_blocks(data: memoryview, single_frame: bool) -> Iterator[memoryview]
 
 
 def _snappy_bound(data: memoryview) -> int:
-    """The bytes that snappy's blocks say they hold, twice where they are joined."""
+    """The bytes that snappy's blocks claim to hold; twice as many if blocks must be joined."""
     if data[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return int(cramjam.snappy.decompress_raw_len(data)) if len(data) else 0
     return 2 * sum(cramjam.snappy.decompress_raw_len(block) for block in _snappy_blocks(data, True))
@@ -263,7 +263,7 @@ def _lz4_bound(data: memoryview, single_frame: bool) -> int:
 
 def _check_end(at: int, data: memoryview) -> None:
     if at < len(data):
-        raise _FrameError("bytes follow its only frame")
+        raise _FrameError("bytes follow the last frame")
     if at > len(data):
         raise _FrameError("the last frame is cut short")
 

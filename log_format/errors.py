@@ -12,7 +12,7 @@ BucketlogError                 code, retriable, remedy
 │   ├── UnsupportedMagicError  a message set of before Kafka 0.11: use a newer client
 │   ├── UnsupportedCompressionError  zstd in an old Produce request: use a newer client
 │   ├── BatchTooLargeError     a batch is larger than max.message.bytes
-│   ├── InvalidTimestampError  a timestamp out of the topic's range, or the broker's type
+│   ├── InvalidTimestampError  a timestamp out of range, or LogAppendTime set by a producer
 │   ├── InvalidBatchError      a batch's content makes no sense
 │   │   └── KeylessRecordsError  a compacted topic's records need keys
 │   ├── UnreadableBatchError   a stored batch does not decode as Kafka's format
@@ -26,7 +26,7 @@ BucketlogError                 code, retriable, remedy
 │   └── BucketRefusedError     fatal: access denied, no such bucket, precondition unsupported
 ├── SequencerError             Redis, the sequencer
 │   ├── SequencerUnavailableError  retriable: unreachable, or the answer was lost
-│   ├── TooManyGroupsError     the cluster has as many consumer groups as it may have
+│   ├── TooManyGroupsError     the cluster has reached its limit of consumer groups
 │   ├── WriterFencedError      this writer was sealed: go on with a new one
 │   └── SequencerLostError     it lost state, or it is another one: a new epoch is needed
 ├── SchemaRegistryError         the schema registry refused
@@ -142,7 +142,7 @@ class SequencerLostError(SequencerError):
 
 
 class TooManyGroupsError(SequencerError):
-    """The cluster has as many consumer groups as it may have."""
+    """The cluster has reached its limit of consumer groups."""
 
     code = "POLICY_VIOLATION"
     retriable = True

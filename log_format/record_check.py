@@ -1,11 +1,12 @@
-"""The records of a produced batch, checked before they are acknowledged.
+"""Validates the records of a produced batch before they are acknowledged.
 
-Invariant: what `check_records` accepts, `records.decode_records` and Kafka's clients can read. The
-checks are those of Apache Kafka's LogValidator, DefaultRecordBatch and DefaultRecord (4.3), and
-stricter where Kafka accepts what a client cannot read: docs/decisions/0016-produced-records.md.
+Invariant: `records.decode_records` and Kafka's clients can read all records that `check_records`
+accepts. The checks are those of Apache Kafka's LogValidator, DefaultRecordBatch and DefaultRecord
+(4.3). They are stricter if Kafka accepts records that a client cannot read:
+docs/decisions/0016-produced-records.md.
 
-The loop over records is `record_kernel`, which LLVM compiles when it is first wanted, in less than
-a tenth of a second; compiled code and codecs release the GIL. Without llvmlite it runs as Python.
+`record_kernel` loops over the records. LLVM compiles it at its first use, in less than a tenth of a
+second. Compiled code and codecs release the GIL. Without llvmlite, the kernel runs as Python.
 """
 
 import ctypes
@@ -51,9 +52,9 @@ _Refused = ctypes.c_int64 * (REFUSED_RECORDS_MAX * REFUSED_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class RecordRules:
-    """What a topic asks of records. Timestamps, in milliseconds since 1970 UTC, from `earliest_ms`
-    to `latest_ms` are accepted, and -1, which says that there is none; by default any is, as with
-    LogAppendTime. `max_bytes` bounds the records of a batch, decompressed."""
+    """A topic's requirements for records. Timestamps are in milliseconds since 1970 UTC. Those from
+    `earliest_ms` to `latest_ms` are accepted, and -1 (no timestamp). By default all timestamps are
+    accepted, as with LogAppendTime. `max_bytes` bounds the decompressed records of a batch."""
 
     keys_required: bool = False
     earliest_ms: int = _MIN_INT64
@@ -70,7 +71,7 @@ class RecordRules:
         after_max_ms: int,
         max_bytes: int,
     ) -> "RecordRules":
-        """`message.timestamp.before.max.ms` and `.after.max.ms`, seen at `now_ms`."""
+        """Rules from `message.timestamp.before.max.ms` and `.after.max.ms` at `now_ms`."""
         return cls(
             keys_required,
             max(now_ms - before_max_ms, _MIN_INT64),
@@ -80,16 +81,16 @@ class RecordRules:
 
 
 class _Compiled(NamedTuple):
-    """`check` is only valid as long as `engine`, which owns its code."""
+    """`check` is valid only during the lifetime of `engine`, which owns the code."""
 
     check: Callable[..., int]
     engine: Any
 
 
 def check_records(batch: Buffer, header: BatchHeader, rules: RecordRules, where: str) -> int:
-    """The largest timestamp of the batch's records, -1 at least, as its header should have it.
+    """The largest timestamp of the batch's records, at least -1, which the header should have.
 
-    `batch` begins at its base offset and passed `batch.check_produced`; `where` names the
+    `batch` starts at its base offset and has passed `batch.check_produced`; `where` names the
     topic-partition in errors. Raises `InvalidBatchError`, `KeylessRecordsError` (INVALID_RECORD),
     `InvalidTimestampError`.
     """
@@ -120,7 +121,7 @@ def check_records(batch: Buffer, header: BatchHeader, rules: RecordRules, where:
 
 
 def _address(raw: Buffer) -> Any:
-    """What ctypes passes as a pointer to the bytes; it keeps them where they are."""
+    """The pointer to the bytes for ctypes, which keeps the bytes at their address."""
     if isinstance(raw, memoryview) and raw.readonly:
         raw = bytes(raw)
     return raw if isinstance(raw, bytes) else ctypes.byref(ctypes.c_ubyte.from_buffer(raw))
@@ -132,7 +133,7 @@ def _refusal(
     rules: RecordRules,
     where: str,
 ) -> KeylessRecordsError | InvalidTimestampError:
-    """In Kafka's words. One timestamp out of range makes the batch's error INVALID_TIMESTAMP."""
+    """The error in Kafka's words: INVALID_TIMESTAMP if any record's timestamp is out of range."""
     keyless = f"Compacted topic cannot accept message without key in topic partition {where}."
     span = f"[{rules.earliest_ms}, {rules.latest_ms}]"
     named = []
@@ -149,13 +150,13 @@ def _refusal(
 
 
 def warm_up() -> bool:
-    """Have the kernel compiled, if that is possible: call it before a broker listens."""
+    """Compile the kernel if llvmlite is installed. Call this before a broker listens."""
     return _compiled() is not None
 
 
 @cache
 def _compiled() -> _Compiled | None:
-    """None where there is no llvmlite."""
+    """None without llvmlite."""
     try:
         llvm: Any = importlib.import_module("llvmlite.binding")
     except ImportError:

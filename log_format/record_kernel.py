@@ -1,24 +1,25 @@
 """The loop over the records of a produced batch: the source of `record_kernel.ll`.
 
-`scripts/record_kernel.py` compiles this file with numba into LLVM's intermediate representation,
-which `record_check` has LLVM turn into machine code when a broker starts. So that both read it
-alike, it has integers and bytes at a place alone: no calls but to functions of this file, no
-exceptions, and no sum beyond 64 bits with a sign. Invariant: every read is bounded by the record's
-end, which is bounded by the batch's. Sources: Kafka's DefaultRecord and LogValidator.
+`scripts/record_kernel.py` compiles this file with numba into LLVM's intermediate representation.
+When a broker starts, `record_check` lets LLVM compile this representation to machine code. The code
+must behave alike in Python and numba. So it uses only integers and bytes by index, calls only
+functions of this file, raises no exceptions, and keeps all sums within signed 64 bits. Invariant:
+every read is bounded by the record's end, and each record's end by the batch's end. Sources:
+Kafka's DefaultRecord and LogValidator.
 """
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 LARGEST, REFUSED, OUT_OF_RANGE, AT, NUMBERS = range(5)
-"""What `check` fills `numbers` with: the largest timestamp (-1 at least), how many records are
-refused, how many of these for their timestamp alone, the record it was at."""
+"""Indexes of `check`'s `numbers`: the largest timestamp (at least -1), the number of refused
+records, the number of those refused only for their timestamp, and the current record."""
 
 REFUSED_RECORDS_MAX = 100
-"""The most records of a batch that an answer names (KIP-467)."""
+"""The maximum number of a batch's refused records that a response names (KIP-467)."""
 
 REFUSED_COLUMNS = 3
-"""`check` fills `refused` with rows of these: place, timestamp, whether the key was the reason."""
+"""Columns of a row in `check`'s `refused`: index, timestamp, whether the key is missing."""
 
 FAULTS = (
     "",
@@ -31,9 +32,9 @@ FAULTS = (
     "a header's key is null, does not fit, or is not UTF-8",
     "bytes follow its headers",
     "bytes follow the last record",
-    "its attributes have the highest bit, which nobody uses and kafka-python misreads",
+    "its attributes have the highest bit, which is unused and which kafka-python misreads",
 )
-"""What `check` answers with, by number; 0 where all records hold."""
+"""The faults that `check` returns, by number; 0 if all records are valid."""
 
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 
@@ -43,7 +44,7 @@ Filled: TypeAlias = Any
 
 
 def varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """The number at `at` and where it ends; the end is -1 where it is cut short or too long."""
+    """The number at `at` and its end; the end is -1 if the number is cut short or too long."""
     value = shift = 0
     while at < end and shift < 35:
         byte = data[at] & 0xFF
@@ -58,7 +59,7 @@ def varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def varlong(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """As `varint`, of 64 bits."""
+    """Like `varint`, with 64 bits."""
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at] & 0xFF
@@ -73,7 +74,8 @@ def varlong(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def is_utf8(data: Bytes, at: int, end: int) -> bool:
-    """By RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF."""
+    """Whether the bytes follow RFC 3629: no overlong forms, surrogates, or code points above
+    U+10FFFF."""
     while at < end:
         first = data[at] & 0xFF
         at += 1
@@ -96,7 +98,7 @@ def is_utf8(data: Bytes, at: int, end: int) -> bool:
 
 
 def headers(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """The fault of a record's headers, 0 if there is none, and where they end."""
+    """The fault of a record's headers (0: none), and the end of the headers."""
     count, at = varint(data, at, end)
     if at < 0 or count < 0 or count * 2 > end - at:
         return 6, at
@@ -124,8 +126,8 @@ def check(
     refused: Filled,
     numbers: Filled,
 ) -> int:
-    """Which of `FAULTS` `count` records in `data[:size]` have. `refused` has room for
-    `REFUSED_RECORDS_MAX` rows. Records are refused as Kafka's LogValidator does: for a missing key
+    """The first of `FAULTS` in the `count` records of `data[:size]`. `refused` has room for
+    `REFUSED_RECORDS_MAX` rows. As in Kafka's LogValidator, a record is refused for a missing key
     first, then for a timestamp other than -1 that is out of range."""
     at, largest, refusals, out_of_range = 0, -1, 0, 0
     for record in range(count):

@@ -34,7 +34,7 @@ _ARROW_TYPES = {
 
 
 _LAST_MS = (2**63 - 1) // 1000
-"""What microseconds since 1970 can hold, and before it as much."""
+"""The largest timestamp that 64-bit microseconds can hold; the smallest is its negative."""
 
 
 def arrow_schema(names: Sequence[str]) -> pa.Schema:
@@ -55,7 +55,7 @@ def to_record_batch(
 
     `data` are a segment's bytes from byte `start` on; the batches' CRCs were checked. Raises
     `InvalidDataError` for records that do not follow the format. Timestamps that do not fit
-    microseconds are cut to what does, and counted in the log.
+    in microseconds are clamped to the nearest value that fits. A warning counts them.
     """
     columns = decode_batches(
         data,
@@ -134,8 +134,8 @@ def _microseconds(milliseconds: pa.Array, runs: Sequence[Run]) -> pa.Array:
     fitting = np.clip(given, -_LAST_MS, _LAST_MS)
     if cut := int(np.count_nonzero(fitting != given)):
         logger.warning(
-            "%d timestamps of %s are past what microseconds hold, likely not in milliseconds: "
-            "they are read as the first or the last that fits",
+            "%d timestamps of %s do not fit in microseconds, and are probably not in milliseconds: "
+            "they are clamped to the nearest value that fits",
             cut,
             ", ".join(sorted({f"{run.topic}-{run.partition}" for run in runs})),
         )

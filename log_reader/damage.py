@@ -34,7 +34,7 @@ READ_REMEDY = (
 PLAN_REMEDY = f"{_AGAIN}else restore the object from a version or a copy of the bucket"
 
 UNREADABLE_REMEDY = (
-    "set failOnUnreadable=false to leave it out, or leave these offsets out by startingOffsets or "
+    "set failOnUnreadable=false to skip the batch, or exclude its offsets with startingOffsets or "
     "endingOffsets"
 )
 
@@ -42,8 +42,8 @@ Names = Iterable[tuple[str, TopicIdPartition]]
 
 
 class UnreadableBatchError(InvalidDataError):
-    """A batch as it was produced, whose CRC holds: its records do not decode. No copy of the object
-    has them otherwise. Brokers accept such batches with `record.validation=header` alone."""
+    """A batch with a correct CRC whose records do not decode. The batch was produced this way, so a
+    copy of the object does not help. Brokers accept it only with `record.validation=header`."""
 
     code = "UNREADABLE_BATCH"
 

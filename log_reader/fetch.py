@@ -1,10 +1,9 @@
 """What a Spark task does: range GETs, checks, Arrow batches.
 
-Invariant: a batch is held against its footer row and its CRC before a record of it is handed out
-(in the tier: against its CRC and its row's offsets), and damage is an error that names topic,
-partition, offsets and object; nothing is skipped but batches that do not decode, each named in the
-log, where that is wanted. Ranges are read ahead by a few threads, and
-closing the generator early stops them.
+Invariant: a batch is compared with its footer row and its CRC before its records are returned (in
+the tier: with its CRC and its row's offsets). Damage is an error that names topic, partition,
+offsets and object. Only batches that do not decode are skipped, if the options allow it, and each
+is named in the log. A few threads read ranges ahead; closing the generator early stops them.
 """
 
 import logging
@@ -64,8 +63,8 @@ def read_pieces(
     fail_on_unreadable: bool = True,
 ) -> Generator[pa.RecordBatch, None, None]:
     """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`,
-    `UnreadableBatchError` (without `fail_on_unreadable`, the batch is left out with a warning), and
-    `InvalidDataError` for a transaction whose outcome nothing tells."""
+    `UnreadableBatchError` (without `fail_on_unreadable`, the batch is skipped with a warning), and
+    `InvalidDataError` for a transaction with an unknown outcome."""
     for read in _reads(bucket, pieces, isolation):
         for group in _groups(read.runs):
             runs = group
@@ -86,7 +85,7 @@ def read_pieces(
                     at, reason = unreadable
                     if fail_on_unreadable:
                         raise UnreadableBatchError(reason, remedy=UNREADABLE_REMEDY) from error
-                    logger.warning("%s: it is left out (failOnUnreadable=false)", reason)
+                    logger.warning("%s: skipping the batch (failOnUnreadable=false)", reason)
                     runs = _without(runs, at)
                     continue
                 if batch.num_rows:

@@ -163,8 +163,8 @@ TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
             RECORD_VALIDATION,
             ConfigType.STRING,
             "full",
-            "full: each record is checked before it is acknowledged; header: the batch's header "
-            "and CRC alone. Compacted topics are always checked in full.",
+            "full: each record is checked before the batch is acknowledged; header: only the "
+            "batch's header and CRC are checked. Compacted topics are always checked in full.",
             _one_of("full", HEADER_ALONE),
         ),
         ConfigDefinition(

@@ -1,14 +1,14 @@
-"""Topic names that differ only in '.' and '_': metric names would collide, as in Kafka.
+"""Finds topic names that differ only in '.' and '_': their metric names would collide.
 
-Source: Kafka's Topic.hasCollision. Invariant: a look-up costs the same however many topics there
-are.
+Source: Kafka's Topic.hasCollision. Invariant: the cost of a lookup does not grow with the number of
+topics.
 """
 
 from collections.abc import Iterable
 
 
 class TopicNames:
-    """The names of all topics, by what they have in common with others."""
+    """The names of all topics, grouped by their form with '_' for '.'."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._alike: dict[str, dict[str, None]] = {}
@@ -26,7 +26,7 @@ class TopicNames:
             self._alike.pop(plain, None)
 
     def colliding(self, name: str) -> str | None:
-        """A topic whose name differs from `name` in '.' and '_' alone, or in nothing."""
+        """A topic whose name equals `name`, or differs from it only in '.' and '_'."""
         if "." not in name and "_" not in name:
             return None
         return next(iter(self._alike.get(_plain(name), ())), None)

@@ -144,11 +144,11 @@ class View:
 
     @property
     def partition_count(self) -> int:
-        """Partitions of all topics."""
+        """The number of partitions of all topics."""
         return len(self._state.partitions)
 
     def colliding_name(self, name: str) -> str | None:
-        """A topic whose name differs from `name` in '.' and '_' alone, or in nothing."""
+        """A topic whose name equals `name`, or differs from it only in '.' and '_'."""
         return self._names.colliding(name)
 
     def topic(self, name: str) -> TopicState | None:
@@ -176,7 +176,7 @@ class View:
         return bool(self._state.groups.get(group))
 
     def group_count(self) -> int:
-        """How many groups have committed offsets."""
+        """The number of groups with committed offsets."""
         return len(self._state.groups)
 
     def groups(self) -> list[str]:

@@ -1,8 +1,8 @@
 """Writes log_format/record_kernel.ll from record_kernel.py: `python scripts/record_kernel.py`.
 
-numba compiles the functions for no processor in particular; of what it makes only their code is
-kept, with a plain C signature for `check`, and without attributes that older versions of LLVM do
-not read. A test holds the file against what this makes (tests/architecture/test_kernel.py).
+numba compiles the functions for a generic processor. The script keeps only their code, adds a plain
+C signature for `check`, and removes attributes that older versions of LLVM cannot read. A test
+compares the file with the script's output (tests/architecture/test_kernel.py).
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "log_format"
 SOURCE, TARGET = FOLDER / "record_kernel.py", FOLDER / "record_kernel.ll"
 FUNCTIONS = ("varint", "varlong", "is_utf8", "headers", "check")
-"""In an order in which each calls earlier ones alone."""
+"""Ordered so that each function calls only earlier ones."""
 NUMBA_SETTINGS = {
     "NUMBA_OPT": "2",
     "NUMBA_LOOP_VECTORIZE": "0",
@@ -48,7 +48,7 @@ define i64 @check({ARGUMENTS}) {{
 
 
 def render() -> str:
-    """The file's text. Call it in a fresh process: numba reads its settings when it is imported."""
+    """The file's text. Call this in a fresh process, because numba reads its settings at import."""
     os.environ.update(NUMBA_SETTINGS)
     import numba
 
@@ -61,7 +61,7 @@ def render() -> str:
     text = METADATA.sub("", NEWER_ATTRIBUTES.sub("", text))
     used = set(re.findall(r"@([\w.]+)", text)) - set(re.findall(r"^define .*?@(\w+)", text, re.M))
     if strange := sorted(name for name in used if not name.startswith("llvm.")):
-        raise SystemExit(f"{SOURCE.name} may call its own functions alone, not {strange}")
+        raise SystemExit(f"{SOURCE.name} may call only its own functions, not {strange}")
     intrinsics = [
         METADATA.sub("", NEWER_ATTRIBUTES.sub("", line))
         for line in whole.splitlines()

@@ -1,5 +1,5 @@
-"""The Spark session of a job: that of `spark-submit`, or a local one that finds its Java and its
-Python, and listens on no outside address."""
+"""The Spark session of a job: the session of `spark-submit`, or a local session. A local session
+finds its Java and its Python, and listens only on local addresses."""
 
 import os
 import sys
@@ -18,8 +18,8 @@ except ModuleNotFoundError as error:
 
 
 def job_session(*, cores: int, name: str, config: Mapping[str, str] | None = None) -> SparkSession:
-    """The session that `spark-submit` has prepared, which has its own cores and config; without
-    `spark-submit`, a local one with these. Raises `ConfigurationError` as `local_session` does."""
+    """The session of `spark-submit`, which has its own cores and config. Without `spark-submit`, a
+    local session with `cores` and `config`. Raises `ConfigurationError` as `local_session` does."""
     if is_submitted():
         return SparkSession.builder.appName(name).getOrCreate()
     return local_session(cores=cores, name=name, config=config)

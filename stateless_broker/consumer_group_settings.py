@@ -1,4 +1,4 @@
-"""The broker's settings of consumer groups and committed offsets: a part of `BrokerSettings`."""
+"""The broker's settings for consumer groups and committed offsets: a part of `BrokerSettings`."""
 
 from enum import StrEnum
 
@@ -9,7 +9,7 @@ from bucketlog.stateless_broker.setting_types import MIB, NotNegative, Positive
 
 
 class OffsetCommitAck(StrEnum):
-    """When a commit of offsets is answered."""
+    """When the broker answers an OffsetCommit."""
 
     LOG = "log"
     REDIS = "redis"
@@ -27,49 +27,49 @@ class ConsumerGroupSettings(BaseSettings):
         description="group.initial.rebalance.delay.ms; `bucketlog dev` does not wait.",
     )
     group_new_member_join_timeout_ms: Positive = Field(
-        300_000, description="A new member that has not been in a generation by then is let go."
+        300_000, description="A new member must join a generation within this time, or is removed."
     )
     group_rebalance_timeout_ms_min: Positive = Field(
-        1_000, description="A member that asks for less has so long to rejoin."
+        1_000, description="Shorter rebalance timeouts of members are raised to this value."
     )
     group_members_max: Positive = Field(1_000, description="group.max.size")
     group_pending_members_max: Positive = Field(
-        1_000, description="Members of one group that were given an id and have not joined yet."
+        1_000, description="Members of one group that have an id but have not joined yet."
     )
     group_protocols_max: Positive = Field(
-        32, description="The most assignors that a member may name."
+        32, description="Limit of assignors in a member's JoinGroup."
     )
     group_member_metadata_bytes_max: Positive = Field(
-        MIB, description="What a member may tell the leader of its group, for all assignors."
+        MIB, description="Limit of a member's metadata (subscriptions) for all assignors."
     )
     group_bytes_max: Positive = Field(
-        16 * MIB, description="What a group's members cost, and so much again their assignments."
+        16 * MIB, description="Limit of a group's members; their assignments have the same limit."
     )
     groups_max: Positive = Field(
         100_000,
-        description="The most consumer groups of the cluster: a new group is refused "
+        description="Limit of consumer groups in the cluster. At the limit, a new group is refused "
         "(POLICY_VIOLATION).",
     )
     group_id_bytes_max: Positive = Field(
-        1_024, description="The longest id, name or address of a group or its members."
+        1_024, description="Limit of each id, name and address of a group or its members."
     )
     offset_commit_ack: OffsetCommitAck = Field(
         OffsetCommitAck.LOG,
-        description="A commit of offsets is answered when it is in the `log`, or when `redis` has "
-        "accepted it: sooner, but lost if Redis and this broker are.",
+        description="log: a commit is answered when it is in the log. redis: it is answered when "
+        "Redis has accepted it, which is sooner; it is lost if Redis and this broker both fail.",
     )
     offset_commit_timeout_ms: Positive = Field(5_000, description="offsets.commit.timeout.ms")
     offset_rows_in_flight: Positive = Field(
         500_000,
-        description="Offsets of partitions that are being committed at once; each 128 bytes of "
-        "metadata count as one more.",
+        description="Limit of partition offsets in unfinished commits. Each 128 bytes of metadata "
+        "count as one more offset.",
     )
     offset_metadata_bytes_max: NotNegative = Field(4_096, description="offset.metadata.max.bytes")
     offsets_retention_minutes: Positive = Field(10_080, description="offsets.retention.minutes")
     offset_retention_ms_max: Positive = Field(
         31_536_000_000,
-        description="The longest retention that an OffsetCommit (versions 2 to 4) may ask for; a "
-        "longer one is shortened.",
+        description="Limit of the retention that an OffsetCommit (versions 2 to 4) requests. A "
+        "longer retention is shortened to the limit.",
     )
     offsets_retention_check_interval_ms: Positive = Field(
         600_000, description="offsets.retention.check.interval.ms"

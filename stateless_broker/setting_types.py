@@ -1,4 +1,4 @@
-"""Ranges of the broker's settings, as types that pydantic checks."""
+"""Value ranges of the broker's settings, as types that pydantic validates."""
 
 from typing import Annotated
 

@@ -45,7 +45,7 @@ TOPIC_DEFAULTS = {
 
 
 class RecordValidation(StrEnum):
-    """What of a produced batch is checked before it is acknowledged."""
+    """Which checks a produced batch passes before it is acknowledged."""
 
     FULL = "full"
     HEADER = "header"
@@ -83,8 +83,8 @@ class BrokerSettings(ConsumerGroupSettings):
     )
     produce_buffer_address_percent_max: Percent = Field(
         25,
-        description="Of these, the frames of clients of one address; a single larger one is taken "
-        "where the address holds nothing else.",
+        description="Percentage of produce_buffer_bytes that one address may hold. A larger frame "
+        "is accepted if its address holds no other.",
     )
     put_hedge_quantile: Quantile | None = Field(
         None,
@@ -111,27 +111,27 @@ class BrokerSettings(ConsumerGroupSettings):
         description="Topics, partitions, members and the like that one request may name.",
     )
     request_bytes_per_s_min: Positive = Field(
-        4_096, description="A request that has begun and comes more slowly is closed."
+        4_096, description="A connection that sends a request more slowly is closed."
     )
     request_slow_ms_max: Positive = Field(
-        10_000, description="How long a request may be slower than that."
+        10_000, description="How long a request may be slower than request_bytes_per_s_min."
     )
     batch_records_max: Positive = Field(
         10_000_000, description="The most records that one batch may claim to have."
     )
     batch_decompressed_bytes_max: Annotated[int, Field(ge=1, le=MAX_DECOMPRESSED_BYTES)] = Field(
-        64 * MIB, description="The most that the records of one compressed batch may come to."
+        64 * MIB, description="The largest size of a compressed batch's records, decompressed."
     )
     validation_threads: Positive = Field(
-        2, description="Threads that check produced batches; a connection uses one at a time."
+        2, description="Threads that validate batches; a connection uses one at a time."
     )
     validation_bytes_max: Positive = Field(
-        128 * MIB, description="Decompressed records in memory at once while they are checked."
+        128 * MIB, description="Bound of decompressed records in memory during validation."
     )
     validation_inline_bytes_max: NotNegative = Field(
         16 * 1024,
-        description="Uncompressed batches of a request up to this size are checked on the event "
-        "loop, which is cheaper than a thread; 0: none.",
+        description="Uncompressed batches of a request are validated on the event loop up to this "
+        "total size, because a thread costs more; 0: never.",
     )
     fetch_bytes_max: Positive = Field(55 * MIB, description="fetch.max.bytes")
     fetch_wait_ms_max: NotNegative = Field(60_000, description="The longest a fetch may wait.")
@@ -168,46 +168,44 @@ class BrokerSettings(ConsumerGroupSettings):
     )
     connections_max: Positive = Field(
         10_000,
-        description="max.connections. One more takes the place of a connection that waits for "
-        "nothing, of the address that has most of them.",
+        description="max.connections. At the limit, a new connection replaces an idle connection "
+        "of the address with the most connections.",
     )
-    connections_per_address_max: Positive = Field(
-        5_000, description="max.connections.per.ip: connections of one address."
-    )
+    connections_per_address_max: Positive = Field(5_000, description="max.connections.per.ip")
     connections_per_address_per_s_max: Positive = Field(
         1_000,
-        description="New connections of one address in a second; after a pause, twice as many.",
+        description="New connections per second from one address; twice this number in a burst.",
     )
     connections_idle_ms_max: Positive = Field(
         600_000,
-        description="connections.max.idle.ms: then a connection without requests is closed.",
+        description="connections.max.idle.ms",
     )
     connections_keepalive_ms: Positive = Field(
-        60_000, description="After this long without a byte, the client's machine is probed (TCP)."
+        60_000, description="Time without a byte before TCP keepalive probes the client."
     )
     listen_backlog_size: Positive = Field(1_024, description="socket.listen.backlog.size")
     closing_lines_per_minute: Positive = Field(
         60,
-        description="Lines in the log about connections that the broker closed, as for bad "
-        "requests; more are counted.",
+        description="Log lines per minute about connections that the broker closed, for example "
+        "after bad requests. Further connections are counted.",
     )
     response_buffer_bytes: Positive = Field(
-        64 * 1024, description="Answers waiting for a slow client before it is not read any more."
+        64 * 1024, description="Unsent response bytes at which a connection is not read any more."
     )
     response_memory_bytes_max: Positive = Field(
         256 * MIB,
-        description="Large answers and those of fetches in memory, from before they are read until "
-        "clients have taken them; further ones wait.",
+        description="Memory of fetch responses and large responses, from before their data is read "
+        "until clients have received them. Further responses wait.",
     )
     response_memory_address_percent_max: Percent = Field(
-        50, description="Of these, the answers to clients of one address."
+        50, description="Percentage of response_memory_bytes_max that one address may hold."
     )
     response_stalled_ms_max: Positive = Field(
-        30_000, description="A client that takes no byte of an answer for so long is closed."
+        30_000, description="A client that takes no byte of a response for this time is closed."
     )
 
     metadata_cache_bytes_max: NotNegative = Field(
-        16 * MIB, description="Topics kept as Metadata answers with them."
+        16 * MIB, description="Cache of encoded topics for Metadata responses."
     )
     num_partitions: Positive = Field(1, description="num.partitions")
     partitions_max: Positive = Field(10_000, description="The most partitions that a topic has.")
@@ -219,8 +217,8 @@ class BrokerSettings(ConsumerGroupSettings):
     )
     record_validation: RecordValidation = Field(
         RecordValidation.FULL,
-        description="For topics without record.validation. full: each record is checked before "
-        "it is acknowledged; header: the batch's header and CRC alone.",
+        description="Default of record.validation. full: each record is checked before the batch "
+        "is acknowledged; header: only the batch's header and CRC are checked.",
     )
     log_message_timestamp_before_max_ms: LongNotNegative = Field(
         2**63 - 1,
@@ -243,20 +241,20 @@ class BrokerSettings(ConsumerGroupSettings):
     )
     producer_id_expiration_ms: Positive = Field(
         86_400_000,
-        description="producer.id.expiration.ms: a producer that wrote nothing to a partition for "
-        "so long is forgotten there, in Redis.",
+        description="producer.id.expiration.ms: Redis forgets a producer of a partition after this "
+        "time without a write to the partition.",
     )
     producers_max: Positive = Field(
         1_000_000,
-        description="The most rows of idempotent producers in Redis, one for each producer and "
-        "partition. Beyond them a producer that is new to a partition waits (NOT_ENOUGH_REPLICAS).",
+        description="Limit of idempotent producers in Redis, counted per partition. At the limit, "
+        "a producer that is new to a partition gets NOT_ENOUGH_REPLICAS and retries.",
     )
     producer_id_expiration_check_interval_ms: NotNegative = Field(
         600_000,
-        description="producer.id.expiration.check.interval.ms; 0: this broker never looks.",
+        description="producer.id.expiration.check.interval.ms; 0: this broker never checks.",
     )
     config_change_ms_max: Positive = Field(
-        30_000, description="How long a change of a topic's configs is waited for."
+        30_000, description="How long a request waits for a change of topic configs."
     )
     auto_create_topics: bool = Field(True, description="auto.create.topics.enable")
 

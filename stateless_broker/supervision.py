@@ -1,8 +1,7 @@
-"""Tasks that belong to the broker: started here, watched here, ended here; and where their failures
-are reported.
+"""Starts, watches and ends the broker's tasks, and reports their failures.
 
-Invariant: this is the only place that catches every exception. One that nobody expected is logged
-with its stack and reported to whoever started the task, and never vanishes.
+Invariant: only this module catches every exception. An unexpected exception is logged with its
+stack and reported to the task's starter, and never lost.
 """
 
 import asyncio
@@ -47,8 +46,8 @@ class Supervisor:
             on_failure(error)
 
     async def cancel_all(self) -> None:
-        """Until all have ended. `asyncio.wait_for` before Python 3.12, which redis-py uses, may
-        swallow a cancellation: it is repeated."""
+        """Cancel all tasks, and wait until they have ended. The cancellation is repeated, because
+        `asyncio.wait_for` before Python 3.12, which redis-py uses, may swallow it."""
         while tasks := [task for task in self._tasks if not task.done()]:
             for task in tasks:
                 task.cancel()

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
 from bucketlog.embedded.cluster import EmbeddedCluster
 
 ROOT = Path(__file__).parent
+# the same examples in every run, and no wall clock that judges one
+settings.register_profile("deterministic", derandomize=True, deadline=None)
+settings.load_profile("deterministic")
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no profile of whoever runs the tests counts
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # of a job in the background: the programs that tests start and stop would ignore it, too

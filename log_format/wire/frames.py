@@ -27,7 +27,7 @@ ITEMS_MAX = 100_000
 
 class FrameReader:
     """A cursor over one frame. `flexible` selects KIP-482's compact encodings and tags. All arrays
-    of the frame and all its tagged fields together have `items_max` items at most."""
+    and tagged fields of the frame together have at most `items_max` items."""
 
     __slots__ = ("at", "data", "end", "flexible", "items_left")
 
@@ -130,8 +130,8 @@ class FrameReader:
             self._advance(self.uvarint())
 
     def tag_count(self) -> int:
-        """The number of tagged fields that follow. They count as items: Kafka's clients send a few,
-        and each costs time."""
+        """The number of tagged fields that follow. They count as items, because each costs time.
+        Kafka's clients send only a few."""
         count = self.uvarint()
         if count:
             self._count(count, _TAG_BYTES_MIN)
@@ -142,7 +142,7 @@ class FrameReader:
             raise MalformedRequestError(f"an array of {items} items does not fit the frame")
         if items > self.items_left:
             raise MalformedRequestError(
-                f"{items} items where request_items_max leaves {self.items_left}: ask for less"
+                f"{items} items, but request_items_max leaves {self.items_left}: ask for less"
             )
         self.items_left -= items
 

@@ -1,4 +1,4 @@
-"""Metadata's response, written by hand, a topic at a time: an answer may name every partition.
+"""Encodes Metadata responses topic by topic, because a response may contain every partition.
 
 Source: Kafka's MetadataResponse.json, versions 0 to 12.
 """
@@ -35,7 +35,7 @@ class BrokerRow(NamedTuple):
 def response_start(
     version: int, brokers: Sequence[BrokerRow], cluster_id: str, controller_id: int, topics: int
 ) -> bytes:
-    """Up to the first of so many `topics`."""
+    """The response up to its first topic; `topics` is the number of topics."""
     out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
     if version >= _THROTTLE_FROM:
         out.int32(0)
@@ -56,7 +56,7 @@ def response_start(
 
 
 def response_end(version: int) -> bytes:
-    """After the last topic."""
+    """The response after its last topic."""
     out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
     if _TOPIC_OPERATIONS_FROM <= version <= _CLUSTER_OPERATIONS_UNTIL:
         out.int32(NO_OPERATIONS_KNOWN)
@@ -67,7 +67,7 @@ def response_end(version: int) -> bytes:
 def topic_start(
     version: int, error_code: int, name: str | None, topic_id: bytes | None, partitions: int
 ) -> bytes:
-    """A topic up to the first of so many `partitions`."""
+    """A topic up to its first partition; `partitions` is the number of partitions."""
     out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
     out.int16(error_code)
     out.nullable_string(name if version >= _NULL_NAME_FROM else name or "")
@@ -88,7 +88,7 @@ def topic_end(version: int) -> bytes:
 
 
 def partition_steps(version: int, leaders: Iterator[int]) -> Iterator[bytes]:
-    """The partitions that have these leaders, from 0 on, `PARTITIONS_A_STEP` at a time."""
+    """Partitions 0, 1, … with these `leaders`, in chunks of `PARTITIONS_A_STEP`."""
     pack = _PartitionLayout(version)
     out = bytearray()
     for partition, leader in enumerate(leaders):
@@ -100,7 +100,7 @@ def partition_steps(version: int, leaders: Iterator[int]) -> Iterator[bytes]:
 
 
 class _PartitionLayout:
-    """One leader, which is the one replica in sync."""
+    """The layout of a partition whose leader is its only replica, and in sync."""
 
     def __init__(self, version: int) -> None:
         self._layout = struct.Struct(
@@ -112,7 +112,7 @@ class _PartitionLayout:
         )
         self._epoch = (LEADER_EPOCH,) if version >= _LEADER_EPOCH_FROM else ()
         self._one = 2 if version >= FLEXIBLE_FROM else 1
-        """The length of an array of one item."""
+        """The encoded length of an array with one item."""
         none = 1 if version >= FLEXIBLE_FROM else 0
         offline = (none,) if version >= _OFFLINE_FROM else ()
         self._end = (*offline, 0) if version >= FLEXIBLE_FROM else offline

@@ -46,7 +46,7 @@ class PartitionResult(NamedTuple):
     log_start_offset: int
     error_message: str | None
     refused_records: tuple[RefusedRecord, ...] = ()
-    """The records for whose sake the batch was refused, if that is known."""
+    """The records that caused the rejection of the batch, if known."""
 
 
 def read_request(

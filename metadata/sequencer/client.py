@@ -53,7 +53,7 @@ MASTER = "master"
 
 
 class Sequencer(GroupVerbs):
-    """One shard's sequencer on one Redis. `stream_segments_max` bounds the stream (entries),
+    """One shard's sequencer on one Redis. `stream_segments_max` bounds the entries of the stream,
     `producers_max` the rows of producers, one for each producer and partition.
 
     Scripts are given the time, by Redis' own clock; `now_ms` is a clock instead of it, for tests.
@@ -320,10 +320,10 @@ class Sequencer(GroupVerbs):
     async def forget_producers(
         self, epoch: int, cursor: str, *, count: int, idle_ms: int
     ) -> tuple[str, int]:
-        """Forget producers of about `count` partitions that wrote nothing for `idle_ms`.
+        """Check about `count` rows of producers, and expire those idle for `idle_ms`.
 
-        `cursor` is "0" at first. Returns the next cursor, "0" once all were looked at, and how
-        many rows, of a producer in a partition, are forgotten. May be repeated."""
+        `cursor` is "0" at first. Returns the next cursor ("0" once all rows were checked) and the
+        number of expired rows, one for each producer and partition. May be repeated."""
         now_ms = await self._asked_ms()
         status, *rest = await self._run(
             SequencerVerb.FORGET_PRODUCERS, epoch, cursor, count, now_ms, idle_ms

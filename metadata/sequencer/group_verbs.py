@@ -20,14 +20,14 @@ class GroupVerbs(ScriptRunner):
     async def take_group(
         self, epoch: int, group: str, incarnation: str, *, groups_max: int | None = None
     ) -> GroupTakeover:
-        """Become the group's coordinator. Asked again after a lost answer, it gives a new term.
+        """Become the group's coordinator. A repeated call, after a lost answer, returns a new term.
 
-        Raises `TooManyGroupsError` for a new group where `groups_max` exist. None: no limit."""
+        Raises `TooManyGroupsError` for a new group if `groups_max` groups exist. None: no limit."""
         limit = "" if groups_max is None else groups_max
         status, *rest = await self._run(SequencerVerb.TAKE_GROUP, epoch, group, incarnation, limit)
         if status == "full":
             raise TooManyGroupsError(
-                f"the cluster has reached its limit: it has {rest[0]} consumer groups or more",
+                f"the cluster has reached its limit of consumer groups: it has {rest[0]} or more",
                 remedy="delete groups, or raise BUCKETLOG_GROUPS_MAX",
             )
         if status != "ok":

@@ -1,9 +1,8 @@
-"""The sequencer's Redis: connections to its primary, its clock, its scripts, what its errors mean.
+"""The sequencer's Redis: connections to the primary, its clock, its scripts and its errors.
 
-Invariants: a new connection goes to the server that is the primary when it is asked for; a
-connection to a server that was left is never used again. An error that leaves the state as it was
-is `SequencerUnavailableError`, and the call may be made again; one that may have left half of a
-script's writes is `SequencerLostError`.
+Invariants: a new connection goes to the current primary. A connection to a former primary is never
+used again. `SequencerUnavailableError` means that the state is unchanged, and that the call may be
+repeated. `SequencerLostError` means that a script may have made only half of its writes.
 """
 
 import asyncio
@@ -66,7 +65,7 @@ LOST_REMEDY = "brokers begin a new epoch from the bucket by themselves"
 
 
 class PrimaryPool(BlockingConnectionPool):
-    """Connections to the primary; `locator` says where it is, None: where the URL says."""
+    """Connections to the primary. `locator` finds its address; None: the URL has the address."""
 
     def __init__(self, *, locator: Locator | None = None, **values: Any) -> None:
         super().__init__(**values)
@@ -74,16 +73,16 @@ class PrimaryPool(BlockingConnectionPool):
         self._key = ""
         self._primary: Address | None = None
         self._term = 0
-        """One more each time that a server is left."""
+        """Incremented each time that a server is abandoned."""
         self._terms: WeakKeyDictionary[AbstractConnection, int] = WeakKeyDictionary()
         self._looking: asyncio.Task[Address] | None = None
 
     def serve(self, key: str) -> None:
-        """From now on it is the primary of this key that is wanted."""
+        """Connect to the primary of `key` from now on."""
         self._key = key
 
     def leave(self) -> None:
-        """The server is not the primary: nobody uses its connections any more."""
+        """The server is not the primary any more: stop using its connections."""
         self._term += 1
 
     async def ensure_connection(self, connection: AbstractConnection) -> None:
@@ -97,7 +96,7 @@ class PrimaryPool(BlockingConnectionPool):
         await super().ensure_connection(connection)
 
     async def _look(self) -> Address:
-        """All who want to know at the same time share one look."""
+        """Find the primary; concurrent callers share one lookup."""
         if self._looking is None:
             assert self._locator is not None
             self._looking = asyncio.ensure_future(self._locator.locate(self._key))
@@ -112,15 +111,15 @@ class PrimaryPool(BlockingConnectionPool):
     def _looked(self, look: "asyncio.Task[Address]") -> None:
         self._looking = None
         if not look.cancelled():
-            look.exception()  # whoever asked may be gone
+            look.exception()  # the caller may be gone
 
     async def follow(self, interval_ms: int) -> None:
-        """Look again and again: a server that was demoted may answer on and on."""
+        """Look up the primary repeatedly, because a demoted server may continue to answer."""
         while self._locator is not None:
             await asyncio.sleep(interval_ms / 1000)
             try:
                 await self._look()
-            except (RedisError, OSError, TimeoutError):  # calls tell, if they fail too
+            except (RedisError, OSError, TimeoutError):  # calls report such errors themselves
                 continue
 
     async def aclose(self) -> None:
@@ -132,16 +131,17 @@ class PrimaryPool(BlockingConnectionPool):
 
 
 class ServerClock:
-    """Redis' time of day, for the ages that its scripts compare: what the server said last, and
-    what has passed since by the event loop's time.
+    """Redis' time of day, for ages that its scripts compare: the server's last answer, plus the
+    time since then on the event loop's clock.
 
-    Scripts are given the time: the same call does the same whenever it is carried out. Brokers' own
-    clocks will not do, since ages of several brokers' doings are compared, and one clock may be
-    wrong.
+    Scripts get the time as an argument, so that a call has the same effect whenever it runs. The
+    brokers' own clocks are unsuitable: the scripts compare ages from several brokers, and one clock
+    may be wrong.
 
-    Invariant: it is behind the server by what an answer takes on its way, and by no more than the
-    two clocks drift apart until it is asked again; never ahead by more than that drift. Who asks
-    whether another one is silent asks the server first, as whoever says that it lives.
+    Invariant: this clock is behind the server by the answer's latency, plus or minus the drift of
+    the two clocks since the last answer. It is never ahead by more than that drift. A broker asks
+    the server for its time before a heartbeat, and before it checks whether another broker is
+    silent.
 
     `ask` returns the server's seconds and microseconds (the command TIME).
     """
@@ -149,17 +149,17 @@ class ServerClock:
     def __init__(self, ask: Callable[[], Awaitable[tuple[int, int]]]) -> None:
         self._ask = ask
         self._told: tuple[float, float] | None = None
-        """Milliseconds, and the loop's time at which they were known."""
+        """The server's time in milliseconds, and the loop's time of the answer."""
 
     async def asked_ms(self) -> int:
-        """Raises the errors of `ask`."""
+        """The server's time, from the server. Raises the errors of `ask`."""
         seconds, micros = await self._ask()
         told_ms = seconds * 1000 + micros / 1000
         self._told = told_ms, asyncio.get_running_loop().time()
         return int(told_ms)
 
     async def now_ms(self) -> int:
-        """The server is asked where it never was."""
+        """The server's time; the server is asked only at the first call."""
         if self._told is None:
             return await self.asked_ms()
         told_ms, at = self._told
@@ -272,6 +272,6 @@ class ScriptRunner:
             return ormsgpack.unpackb(raw)
         except ormsgpack.MsgpackDecodeError as error:
             raise SequencerLostError(
-                f"a script answered with what is no answer, its keys are damaged: {error}",
+                f"a script returned an invalid answer, its keys are damaged: {error}",
                 remedy=LOST_REMEDY,
             ) from error

@@ -238,7 +238,7 @@ class Activation:
 
 
 def pack_request(partitions: Sequence[WantedPartition], control: Sequence[WantedFact]) -> bytes:
-    """What `lua/reserve.lua` gets as its packed request."""
+    """The packed request of `lua/reserve.lua`."""
     rows: dict[tuple[str, bytes], int] = {}
     parts = []
     for part in partitions:

@@ -27,7 +27,8 @@ def staged_records(
 ) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
     """Fields and packed records of `topics`, `partitions` and `producers`.
 
-    Producers are idle from `now_ms` on, the server's time: the fold does not know since when."""
+    `now_ms` (the server's time) becomes the last write of each producer, because the fold does not
+    have this time."""
     topics = {
         topic.name: _pack([[VISIBLE, topic.topic_id.hex(), topic.partitions, False]])
         for topic in state.topics.values()

@@ -53,7 +53,7 @@ class ServedLog:
 
 @dataclass(frozen=True, slots=True)
 class BrokerParts:
-    """`turns` are for long answers, `upkeep` holds the counts of what the duties have done."""
+    """`turns` slices long responses; `upkeep` counts the work of the duties."""
 
     settings: BrokerSettings
     storage: Storage

@@ -100,7 +100,7 @@ class Node:
             settings.response_memory_bytes_max,
             address_percent_max=settings.response_memory_address_percent_max,
         )
-        """The memory of answers."""
+        """The memory of responses."""
         self._supervision = Supervision(Supervisor(), health, self._fatal)
         self.dispatcher = Dispatcher(
             supervisor=self._supervision.supervisor,

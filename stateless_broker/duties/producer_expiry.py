@@ -1,7 +1,7 @@
-"""The duty of forgetting idle producers in the sequencer (Kafka: `producer.id.expiration.ms`).
+"""The duty that expires idle producers in the sequencer (Kafka: `producer.id.expiration.ms`).
 
-Without it every producer id that ever wrote stays in Redis until the epoch ends. A producer that
-comes back later begins with sequence 0, or is answered UNKNOWN_PRODUCER_ID, as in Kafka.
+Without this duty, every producer id that ever wrote stays in Redis until the epoch ends. An expired
+producer starts again with sequence 0, or gets UNKNOWN_PRODUCER_ID, as in Kafka.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from bucketlog.stateless_broker.health import BrokerPart
 logger = logging.getLogger(__name__)
 
 ROWS_A_CALL = 1_000
-"""About a millisecond of Redis' time."""
+"""Rows per call: about a millisecond of Redis' time."""
 PAUSE_S = 0.02
-"""Between calls, for the commits of others."""
+"""The pause between calls, in which Redis runs commits."""
 BEGIN = "0"
 
 
@@ -36,14 +36,13 @@ class ProducerExpiry:
         self._idle_ms = idle_ms
 
     async def run(self, interval_ms: int) -> None:
-        """For the epoch's life; only where it is this broker's turn."""
+        """Run rounds until the epoch ends, each on the broker whose turn it is."""
         await run_rounds(
             BrokerPart.PRODUCERS, self.go_round, interval_ms=interval_ms, context=self._context
         )
 
     async def go_round(self) -> int:
-        """Look at all producers once; returns how many rows are forgotten. Raises
-        `SequencerError`."""
+        """Check all producers once. Returns the number of expired rows. Raises `SequencerError`."""
         cursor, total = BEGIN, 0
         while True:
             cursor, forgotten = await self._sequencer.forget_producers(
@@ -54,5 +53,5 @@ class ProducerExpiry:
                 break
             await asyncio.sleep(PAUSE_S)
         if total:
-            logger.info("forgot %d producers of partitions, idle for long", total)
+            logger.info("expired %d rows of idle producers", total)
         return total

@@ -1,9 +1,9 @@
-"""Produced batches are checked before they are committed: in threads, in the order of each client.
+"""Validates produced batches before they are committed: in threads, in the order of each client.
 
-Invariants: batches of one connection leave in the order in which they came, and at most one thread
-works for a connection; on the event loop only what is small and not compressed is checked. All
-decompressed bytes together stay below `ValidationLimits.bytes_max`. Frames stay in the memory
-budget until their batches are settled, so that it bounds what waits here, too.
+Invariants: batches of one connection keep their order, and at most one thread works for a
+connection. The event loop validates only small, uncompressed batches. All decompressed bytes
+together stay within `ValidationLimits.bytes_max`. Frames stay in the memory budget until their
+batches are settled, so the budget also bounds the batches that wait here.
 """
 
 import asyncio
@@ -32,17 +32,16 @@ from bucketlog.stateless_broker.produce.intake import PendingBatch
 from bucketlog.stateless_broker.supervision import Supervisor
 
 GROUP_BYTES = 1 << 20
-"""Small requests of a connection are checked together, up to this size."""
+"""Small requests of one connection are validated together, up to this size."""
 
 Verdict: TypeAlias = BatchHeader | InvalidDataError | None
-"""The header to commit, why the batch is refused, or None where a defect kept it from being
-checked."""
+"""The header to commit, the reason for a rejection, or None if a defect prevented the check."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationLimits:
-    """`bytes_max`: of all decompressed records at once. `inline_bytes_max`: of a request's batches
-    that are checked on the event loop. `batch_records_max`: what a header may claim."""
+    """`bytes_max` bounds all decompressed records in memory, `inline_bytes_max` the batches of a
+    request that are validated on the event loop, `batch_records_max` a header's record count."""
 
     threads: int
     bytes_max: int
@@ -52,7 +51,7 @@ class ValidationLimits:
 
 @dataclass(frozen=True, slots=True)
 class UncheckedBatch:
-    """`rules` are None where the topic wants headers checked alone (`record.validation`).
+    """`rules` are None if the topic requires a check of headers only (`record.validation`).
     `append_time_ms` is set for LogAppendTime."""
 
     pending: PendingBatch
@@ -72,7 +71,7 @@ class _Waiting:
 
 
 class BatchValidation:
-    """It outlives epochs: what is checked when one ends is committed in the next."""
+    """Outlives epochs: batches validated while an epoch ends are committed in the next epoch."""
 
     def __init__(self, limits: ValidationLimits, supervisor: Supervisor) -> None:
         self._limits = limits
@@ -89,8 +88,8 @@ class BatchValidation:
         batches: Sequence[UncheckedBatch],
         done: Callable[[Sequence[Verdict]], None],
     ) -> None:
-        """Check `batches`; `done` gets a verdict for each, on the event loop, maybe at once. What
-        has one `source`, a connection, is done in the order of the calls."""
+        """Validate `batches`. `done` gets a verdict for each, on the event loop, possibly before
+        this call returns. Calls with the same `source`, a connection, are done in order."""
         waiting = self._waiting.get(source)
         if waiting is None and self._is_cheap(batches):
             done(self._verdicts(batches))
@@ -101,19 +100,19 @@ class BatchValidation:
             self._supervisor.spawn(
                 self._work(source, waiting),
                 "the validation of batches",
-                on_failure=lambda _: None,  # told to the client alone: its bytes may be the reason
+                on_failure=lambda _: None,  # only the client gets an error: it may be the cause
             )
         waiting.append(_Waiting(batches, done))
 
     async def drained(self) -> None:
-        """Until nothing waits here."""
+        """Wait until no batches are left to validate."""
         await self._idle.wait()
 
     async def close(self) -> None:
         await asyncio.to_thread(self._pool.shutdown)
 
     def _is_cheap(self, batches: Sequence[UncheckedBatch]) -> bool:
-        """Cheaper to check than to hand over to a thread. Headers alone always are."""
+        """Whether the validation costs less than the handover to a thread, as for headers only."""
         left = self._limits.inline_bytes_max
         for batch in batches:
             if batch.rules is not None:
@@ -134,7 +133,7 @@ class BatchValidation:
                     each.done([next(verdicts) for _ in each.batches])
         finally:
             del self._waiting[source]
-            for each in (*group, *waiting):  # a defect, or the broker ends
+            for each in (*group, *waiting):  # after a defect, or when the broker stops
                 each.done([None] * len(each.batches))
             if not self._waiting:
                 self._idle.set()
@@ -146,13 +145,13 @@ class BatchValidation:
         try:
             return self._checked(batch)
         except InvalidDataError as error:
-            # its frames hold what was decompressed, which the bound would not know of any more
+            # The traceback's frames would keep decompressed bytes alive, which no bound counts.
             error.__traceback__ = error.__cause__ = error.__context__ = None
             return error
 
     def _checked(self, batch: UncheckedBatch) -> BatchHeader:
-        """The batch's header, as it is to be committed. Sources: Kafka's UnifiedLog
-        (analyzeAndValidateRecords), LogValidator, ProduceRequest."""
+        """The header to commit. Sources: Kafka's UnifiedLog (analyzeAndValidateRecords),
+        LogValidator, ProduceRequest."""
         data, header = batch.pending.data, batch.pending.header
         if not record_batch.crc_holds(data, header):
             raise CorruptBatchError("the batch's CRC32C does not hold")
@@ -194,7 +193,7 @@ def _next_group(waiting: deque[_Waiting]) -> deque[_Waiting]:
 
 
 class _SharedBytes:
-    """A number of bytes that threads share: who asks for more than is left waits."""
+    """A number of bytes that threads share. A thread waits until its bytes are free."""
 
     def __init__(self, bytes_max: int) -> None:
         self._left = bytes_max
@@ -202,7 +201,7 @@ class _SharedBytes:
 
     @contextmanager
     def lent(self, size_bytes: int) -> Iterator[None]:
-        """`size_bytes` is at most all there are."""
+        """Borrow `size_bytes`, at most the total, within the block."""
         with self._changed:
             self._changed.wait_for(lambda: self._left >= size_bytes)
             self._left -= size_bytes

@@ -45,10 +45,10 @@ SOURCE_BROKER = 4
 SOURCE_DEFAULT = 5
 FEW_RESOURCES = 10
 RESOURCE_BYTES = 3_000
-"""Of an answer, about; what it has in fact is counted when it is there."""
+"""An estimate per resource; the actual size is counted once the response is encoded."""
 UNITS_A_RESOURCE = 5
 UNITS_A_CONFIG = 5
-"""Of work: see `network.turns`."""
+"""Units of work: see `network.turns`."""
 
 
 ResourceT = TypeVar("ResourceT", AlterConfigsResource, incremental.AlterConfigsResource)
@@ -86,7 +86,7 @@ class ConfigsHandler:
     async def describe_configs(
         self, request: Request, message: DescribeConfigsRequest
     ) -> WrittenResponse:
-        """A resource that is named twice, with the same keys, is answered once."""
+        """Answers a resource that is named twice with the same keys once."""
         version = request.header.api_version
         wanted = dict.fromkeys(
             (each.resource_type, each.resource_name, each.configuration_keys)

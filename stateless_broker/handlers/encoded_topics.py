@@ -1,6 +1,7 @@
-"""Topics as Metadata answers with them: encoded once for many who ask.
+"""A cache of topics, encoded for Metadata responses.
 
-Invariant: what is kept was made for the members and the partitions of now, else it is made anew.
+Invariant: an entry is used only if it was encoded for the current members and partitions. Otherwise
+the topic is encoded again.
 """
 
 from collections.abc import Iterator
@@ -14,11 +15,11 @@ from bucketlog.metadata.fold import TopicState
 from bucketlog.stateless_broker.membership import Membership
 
 ENTRY_BYTES = 300
-"""What an entry costs beside its bytes."""
+"""The overhead of an entry, beside its encoded bytes."""
 
 
 class EncodedTopics:
-    """`bytes_max` bounds what is kept."""
+    """`bytes_max` bounds the memory of the cache."""
 
     def __init__(self, membership: Membership, *, bytes_max: int) -> None:
         self._membership = membership
@@ -27,8 +28,8 @@ class EncodedTopics:
         self._kept: LruCache[tuple[TopicId, int, str], tuple[int, bytes]] = LruCache(0)
 
     def steps(self, topic: TopicState, version: int, zone: str, out: list[bytes]) -> Iterator[int]:
-        """Add the topic to `out`; gives the partitions that a step has encoded. `zone` is one of
-        the brokers', or ''."""
+        """Append the encoded topic to `out`; each step yields the number of its partitions. `zone`
+        is the zone of a broker, or ''."""
         members = self._membership.members
         if members is not self._members:
             self._members, self._kept = members, LruCache(self._bytes_max)

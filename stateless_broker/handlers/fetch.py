@@ -1,9 +1,9 @@
 """Fetch: plan by bisection in the view, long-poll on the view, read ranges, send them as they are.
 
-What stands in a partition's tier is found as it is read: so much of the answer is kept free for it
-as there may be. Invariants: no answer has records of a partition whose log start has moved beyond
-the offset that was asked for; nothing is read before the memory of the answer is granted. A
-partition that is named twice is answered once, as it was named last (as in Kafka).
+The size of a read from the tier is known only after the read, so the plan reserves the maximum in
+the response. Invariants: a response has no records of a partition whose log start has moved beyond
+the requested offset. Nothing is read before the response's memory is granted. A partition that is
+named twice is answered once, with the last values (as in Kafka).
 
 Source: KIP-74 (response limits), KIP-227 (sessions, answered as sessionless), KIP-320 (leader
 epochs: constantly 0), KIP-516 (topic ids), Kafka's ReplicaManager.fetchMessages.
@@ -43,12 +43,12 @@ from bucketlog.stateless_broker.network.turns import Slices, Turns
 logger = logging.getLogger(__name__)
 
 TIER_READS_AT_ONCE = 8
-"""Of all fetches, by partition."""
+"""The limit of concurrent partition reads from the tier, over all fetches."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """`read_ms_max`: how long a partition waits for a place to be read, and for the bucket."""
+    """`read_ms_max` bounds a partition's wait for a place among tier reads, and for the bucket."""
 
     bytes_max: int
     wait_ms_max: int
@@ -66,7 +66,7 @@ class _PlannedPartition:
 
 
 class BatchSources(NamedTuple):
-    """Where batches are read: recent and older log segments, what is read ahead, the tier."""
+    """The sources of batches: recent and older log segments, read-ahead data, the tier."""
 
     reader: RangeReader
     read_ahead: ReadAhead
@@ -79,7 +79,7 @@ _NOTHING: _Records = (ErrorCode.none, [])
 
 
 class _PlannedRead(NamedTuple):
-    """Bytes that it will bring, in the tier at most; and the reading of them."""
+    """The size in bytes (for the tier, an upper bound), and the function that reads."""
 
     size: int
     start: Callable[[], Awaitable[_Records]]
@@ -174,7 +174,7 @@ class FetchHandler:
         self._watchers.add(partitions, grown)
         try:
             while True:
-                grown.clear()  # first: more may come while it is counted
+                grown.clear()  # before counting: more batches may arrive meanwhile
                 if await self._enough(message, planned):
                     return
                 left = deadline - asyncio.get_running_loop().time()
@@ -214,7 +214,7 @@ class FetchHandler:
     ) -> list[fetch.FetchPartitionData]:
         reads = await self._plan_all(message, planned)
         if await memory.acquire(sum(read.size for read in reads.values())):
-            reads = await self._plan_all(message, planned)  # the log went on meanwhile
+            reads = await self._plan_all(message, planned)  # the log has changed
         self._read_ahead.ask()
         found = [_NOTHING] * len(planned)
         for row, records in zip(
@@ -231,7 +231,7 @@ class FetchHandler:
     async def _plan_all(
         self, message: fetch.FetchRequest, planned: list[_PlannedPartition]
     ) -> dict[int, _PlannedRead]:
-        """What there is to read, by row."""
+        """The planned reads, by row."""
         left = min(max(message.max_bytes, 0), self._limits.bytes_max)
         reads: dict[int, _PlannedRead] = {}
         slices = Slices(self._turns)
@@ -258,8 +258,8 @@ class FetchHandler:
     def _plan(
         self, part: _PlannedPartition, max_bytes: int, partitions: int, *, at_least_one: bool
     ) -> _PlannedRead | None:
-        """What there is to read of it, if there is something. It is one of so many
-        `partitions`."""
+        """The read of one partition, or None if there is nothing to read. `partitions` is the
+        number of partitions in the request."""
         log, offset, partition = part.log, part.wanted.fetch_offset, part.partition
         if part.error is not ErrorCode.none or partition is None or log is None:
             return None
@@ -295,8 +295,8 @@ class FetchHandler:
         *,
         at_least_one: bool,
     ) -> list[Buffer]:
-        """And, where the tier ends, what comes next in log segments. Each read holds parts of
-        objects that are larger than what it answers: few go on at once."""
+        """Read the tier and, at its end, the following log segments. Each read holds parts of
+        objects that are larger than its result, so the number of concurrent reads is limited."""
         async with self._tier_place():
             found = await self._tier.read(
                 partition, log, offset, max_bytes, at_least_one=at_least_one
@@ -314,13 +314,13 @@ class FetchHandler:
 
     @asynccontextmanager
     async def _tier_place(self) -> AsyncIterator[None]:
-        """One of `TIER_READS_AT_ONCE`. Raises `BucketUnavailableError`."""
+        """Hold one of `TIER_READS_AT_ONCE` places. Raises `BucketUnavailableError`."""
         limit_ms = self._limits.read_ms_max
         try:
             async with asyncio.timeout(limit_ms / 1000):
                 await self._tier_places.acquire()
         except TimeoutError:
-            reason = f"reads of old segments did not end in {limit_ms} ms"
+            reason = f"no read of old segments finished within {limit_ms} ms"
             raise BucketUnavailableError(reason) from None
         try:
             yield
@@ -345,8 +345,8 @@ class FetchHandler:
 
 
 def _own(parts: list[Buffer]) -> list[Buffer]:
-    """What the answer keeps in memory is at most twice what it has: a small part of a large object
-    is copied, so that the object may go."""
+    """Copy small parts of large objects, so that the objects can be freed. A response then holds at
+    most twice its own size in memory."""
     return [
         bytes(part)
         if isinstance(part, memoryview) and 2 * part.nbytes < memoryview(part.obj).nbytes

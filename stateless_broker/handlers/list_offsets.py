@@ -39,7 +39,7 @@ EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 AT_ONCE = frozenset({LATEST, EARLIEST, EARLIEST_LOCAL})
-"""Answered by the view alone."""
+"""Timestamps that the view alone can answer."""
 _NEVER = 1 << 15
 _SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8}
 """Versions; others are told that theirs does not have it (ReplicaManager.fetchOffset)."""
@@ -79,7 +79,7 @@ class ListOffsetsHandler:
         await self._catch_up()
         rows: list[ListOffsetsPartitionResponse | None] = []
         lookups: list[tuple[int, str, ListOffsetsPartition]] = []
-        """Those that read the bucket: their row, topic and partition."""
+        """Lookups that read the bucket: row, topic and partition."""
         version = request.header.api_version
 
         def steps() -> Iterator[int]:
@@ -112,7 +112,7 @@ class ListOffsetsHandler:
     def _at_once(
         self, name: str, wanted: ListOffsetsPartition, version: int
     ) -> ListOffsetsPartitionResponse:
-        """The first or the latest offset: the view knows both."""
+        """The earliest or the latest offset; the view has both."""
         partition, log, error = self._look_up(name, wanted, version)
         if error is not ErrorCode.none or partition is None or log is None:
             return _row(wanted.partition_index, error)

@@ -33,13 +33,13 @@ ALL_IF_EMPTY_UNTIL = 0
 FEW_TOPICS = 10
 TOPIC_BYTES = 100
 PARTITION_BYTES = 40
-"""Of an answer, about; what it has in fact is counted when it is there."""
+"""An estimate per partition; the actual size is counted once the response is encoded."""
 CREATED_AT_ONCE = 100
 """Topics that are being created because they were asked for; whoever wants more asks again."""
 
 
 class _Missing(NamedTuple):
-    """A topic as it was named, and why it is not answered."""
+    """A requested topic without an answer, and the reason."""
 
     name: str | None
     topic_id: UUID | None
@@ -47,7 +47,7 @@ class _Missing(NamedTuple):
 
 
 class MetadataHandler:
-    """`spawn` starts the creation of topics beside the answer. A topic that is named twice is
+    """`spawn` starts the creation of topics in the background. A topic that is named twice is
     answered once, as in Kafka."""
 
     def __init__(

@@ -1,8 +1,7 @@
-"""Produce: slice the batches, have them checked, hand them to the commit path; answer when all is
-settled.
+"""Produce: slice and validate batches, pass them to the commit path, answer when all are settled.
 
 Invariant: a request's frame stays in the memory budget until the last of its batches is settled,
-answered or not. What a batch holds is checked by `BatchValidation`. Source for the checks and their
+answered or not. `BatchValidation` validates the content of batches. Source for the checks and their
 codes: Kafka's LogValidator, ReplicaManager, KafkaApis.handleProduceRequest.
 """
 
@@ -226,7 +225,7 @@ class ProduceHandler:
         return None
 
     def _submit(self, call: OpenProduce, wire: produce.ProduceRequest) -> None:
-        """Have the batches checked, then committed; those that nobody can take are settled."""
+        """Validate the batches, then commit them. Batches that are not admitted are settled."""
         now_ms = self._now_ms()
         unchecked = []
         for row, part in enumerate(wire.partitions):
@@ -259,8 +258,8 @@ class ProduceHandler:
     def _admit(
         self, part: produce.ProducePartitionData, call: OpenProduce, row: int, now_ms: int
     ) -> UncheckedBatch:
-        """What the topic asks of the batch. Raises `InvalidDataError` where there is no such topic,
-        or the bytes are not one batch of a size that it takes."""
+        """The batch with its topic's rules. Raises `InvalidDataError` if the topic does not exist,
+        or the bytes are not exactly one batch within the topic's size limit."""
         topic = self._view.topic(part.topic)
         if topic is None or not 0 <= part.partition < topic.partitions:
             raise UnknownTopicError(f"no partition {part.partition} of topic {part.topic!r}")
@@ -290,7 +289,8 @@ class ProduceHandler:
         )
 
     def _rules(self, topic: TopicState, now_ms: int, has_append_time: bool) -> RecordRules | None:
-        """Compacted topics' records are always checked: key compaction must read them."""
+        """The topic's rules; None: check headers only. Records of compacted topics are always
+        checked, because key compaction must read them."""
         defaults, configs = self._topic_defaults, topic.configs
         keys_required = defaults.has_policy(configs, "compact")
         if not keys_required and defaults.effective(configs, RECORD_VALIDATION) == HEADER_ALONE:
@@ -308,7 +308,7 @@ class ProduceHandler:
 
 
 def _refused(error: InvalidDataError) -> BatchOutcome:
-    """With the records for whose sake it is refused, where they are known (KIP-467)."""
+    """The outcome of a rejected batch, with the rejected records if they are known (KIP-467)."""
     records: tuple[RefusedRecord, ...] = ()
     if isinstance(error, KeylessRecordsError | InvalidTimestampError):
         records = error.refused

@@ -41,13 +41,13 @@ from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 DELETE_BY_ID_FROM = 6
 UNITS_A_TOPIC = 10
-"""Of work: see `network.turns`."""
+"""Units of work: see `network.turns`."""
 
 _NamedTopic = TypeVar("_NamedTopic", CreatableTopic, CreatePartitionsTopic)
 
 
 class TopicsHandler:
-    """Topics that a request names twice are refused, once each, as in Kafka's ControllerApis."""
+    """Refuses a topic that a request names twice, with one row, as Kafka's ControllerApis do."""
 
     def __init__(
         self, *, view: View, changes: TopicChanges, topic_defaults: TopicDefaults, turns: Turns

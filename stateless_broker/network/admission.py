@@ -1,9 +1,9 @@
-"""Which connections are accepted, and which one gives way when there are too many.
+"""Decides which connections are accepted, and which connection is closed at the limit.
 
-Pure: the clock is passed in. Invariants: no address has more than its limit, and all addresses
-together no more than theirs; an address that connects too fast is refused while others are not.
-A connection is active when it is accepted, when it sends a whole request and when it gets an
-answer. Source: Kafka's SocketServer.ConnectionQuotas and Selector.IdleExpiryManager.
+Pure: the clock is passed in. Invariants: the connections of one address, and of all addresses
+together, stay within their limits. Only an address that connects too fast is refused. A connection
+is active when it is accepted, sends a complete request, or gets a response.
+Source: Kafka's SocketServer.ConnectionQuotas and Selector.IdleExpiryManager.
 """
 
 from collections import OrderedDict
@@ -18,8 +18,8 @@ ADDRESSES_REMEMBERED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class AdmissionLimits:
-    """`per_address_per_s` new connections of one address are accepted in a second, and twice as
-    many at once after a pause. Idle connections are closed after `idle_ms`."""
+    """`per_address_per_s` bounds the new connections per second from one address; after a pause, a
+    burst of twice this number is accepted. Idle connections are closed after `idle_ms`."""
 
     connections: int
     per_address: int
@@ -28,7 +28,7 @@ class AdmissionLimits:
 
 
 class ConnectionRate:
-    """A token bucket for each address: full, it holds two seconds' worth of connections."""
+    """A token bucket for each address; its capacity is two seconds' worth of connections."""
 
     def __init__(self, per_s: int) -> None:
         self._per_s = per_s
@@ -47,7 +47,7 @@ class ConnectionRate:
 
 
 class Admission(Generic[C]):
-    """Open connections by address, each address' in the order of their last activity."""
+    """Open connections by address; within an address, in order of their last activity."""
 
     def __init__(self, limits: AdmissionLimits) -> None:
         self._limits = limits
@@ -60,7 +60,7 @@ class Admission(Generic[C]):
             yield from list(own)
 
     def refusal(self, address: str, now_s: float) -> str | None:
-        """Why one more connection of the address is refused; None: it is accepted."""
+        """The reason to refuse a new connection from `address`; None to accept the connection."""
         if not self._rate.take(address, now_s):
             return (
                 f"more than {self._limits.per_address_per_s} new connections in a second from "
@@ -78,7 +78,7 @@ class Admission(Generic[C]):
         return self.count >= self._limits.connections
 
     def by_least_active(self) -> Iterator[C]:
-        """Those of the address that has most connections, the least recently active first."""
+        """Connections of the address with the most connections, least recently active first."""
         yield from list(max(self._open.values(), key=len, default=()))
 
     def add(self, connection: C, address: str, now_s: float) -> None:
@@ -100,7 +100,7 @@ class Admission(Generic[C]):
             del self._open[address]
 
     def idle(self, now_s: float) -> list[C]:
-        """Those without activity for `idle_ms`."""
+        """Connections without activity for `idle_ms`."""
         since_s = now_s - self._limits.idle_ms / 1000
         found = []
         for own in self._open.values():

@@ -1,7 +1,7 @@
-"""The memory of answers, from before they are read until the kernel has taken them.
+"""The memory of responses, from before their data is read until the kernel has taken them.
 
-Invariants: a large answer is made only after its bytes were granted; all answers of a broker
-together, and those to one address, are bounded; whoever waits for room and goes leaves its place.
+Invariants: a large response is built only after its bytes were granted. All responses of a broker
+together, and those to one address, are bounded. A cancelled waiter leaves the queue.
 """
 
 import asyncio
@@ -9,11 +9,11 @@ import asyncio
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 
 SMALL_ANSWER_BYTES = 16 * 1024
-"""Smaller answers are not counted, but for a fetch's."""
+"""Smaller responses are not counted, except those of fetches."""
 
 
 class AnswerLease:
-    """What one answer to a client at `address` holds of the budget."""
+    """The share of the budget that one response to a client at `address` holds."""
 
     __slots__ = ("_address", "_budget", "held_bytes")
 
@@ -23,7 +23,7 @@ class AnswerLease:
         self.held_bytes = 0
 
     async def acquire(self, size_bytes: int) -> bool:
-        """Take so many bytes more. Whether others had to give theirs back first."""
+        """Acquire `size_bytes` more. Returns whether the call had to wait for other responses."""
         if size_bytes <= 0:
             return False
         waiter = object()
@@ -43,7 +43,7 @@ class AnswerLease:
         return has_waited
 
     def settle(self, size_bytes: int) -> None:
-        """The answer has so many bytes: less than was thought, or more."""
+        """Correct the lease to the actual size of the response, smaller or larger."""
         if size_bytes > self.held_bytes:
             self._budget.exceed(size_bytes - self.held_bytes, address=self._address)
         else:
@@ -51,11 +51,11 @@ class AnswerLease:
         self.held_bytes = size_bytes
 
     def release(self) -> None:
-        """Safe to call twice."""
+        """Give all bytes back. Safe to call twice."""
         size_bytes, self.held_bytes = self.held_bytes, 0
         self._budget.release(size_bytes, address=self._address)
 
 
 def uncounted() -> AnswerLease:
-    """For an answer that no budget bounds."""
+    """A lease for a response that no budget bounds."""
     return AnswerLease(MemoryBudget(1 << 62), "")

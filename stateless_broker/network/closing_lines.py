@@ -1,7 +1,7 @@
-"""The log's lines about connections that the broker closes: a few a minute, the rest counted.
+"""Log lines about connections that the broker closes: a few per minute, the rest are counted.
 
-Whoever sends garbage in a loop writes no lines in a loop. Invariant: every closed connection is
-either named in a line or counted in the next one.
+A client that sends garbage in a loop cannot flood the log. Invariant: a line names each closed
+connection, or the next line counts it.
 """
 
 import logging
@@ -30,6 +30,6 @@ class ClosingLines:
             return
         self._left -= 1
         if self.unwritten:
-            logger.info("%d more connections were closed, without a line each", self.unwritten)
+            logger.info("%d more connections were closed without a log line", self.unwritten)
             self.unwritten = 0
-        logger.info("connection of %s is closed: %s", peer, reason)
+        logger.info("closing the connection of %s: %s", peer, reason)

@@ -51,22 +51,22 @@ class RequestHandler(Protocol):
 
 
 class ConnectionOwner(Protocol):
-    """Who keeps the connections, as each of them sees it."""
+    """The owner of all connections, as a connection uses it."""
 
     def opened(self, connection: "Connection") -> str | None:
-        """Why the connection is refused; None: it is kept until `closed`."""
+        """The reason to refuse the connection; None: the owner keeps it until `closed`."""
 
     def active(self, connection: "Connection") -> None:
-        """A whole request came, or an answer went."""
+        """A complete request was received, or a response was sent."""
 
     def sent(self, connection: "Connection") -> None:
-        """Answers were written to it."""
+        """Responses were written to the connection."""
 
     def receiving(self, connection: "Connection", *, has_begun: bool) -> None:
-        """A request has begun and is not here as a whole; or none has."""
+        """A request is partly received (`has_begun`), or none is any more."""
 
     def ended(self, connection: "Connection", reason: str) -> None:
-        """The broker closes it."""
+        """The broker closes the connection."""
 
     def closed(self, connection: "Connection") -> None: ...
 
@@ -103,10 +103,10 @@ class Connection(asyncio.BufferedProtocol):
         self._reading = True
         self._client_reads = True
         self._hears_of_each_byte = False
-        """Writing is paused as soon as a byte is not taken, and resumed when all are."""
+        """Whether writing pauses at the first unsent byte, and resumes when all bytes are sent."""
         self._written_bytes = 0
         self._leases: list[AnswerLease] = []
-        """Of answers that the kernel has not taken as a whole."""
+        """Leases of responses that the kernel has not taken completely."""
         self._closing = False
         self._ended = False
         self._waiting: set[asyncio.Task[None]] = set()
@@ -162,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
     # Frames ----------------------------------------------------------------------------------
 
     def _take_frames(self) -> None:
-        """Take the requests that are here as a whole, as far as they are wanted now."""
+        """Take complete requests until a limit of the connection is reached."""
         incoming = self.incoming
         try:
             while not self._ended and (incoming.has_frame or self._may_begin()):
@@ -183,7 +183,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._held is None and self._wants_more()
 
     def _has_part(self) -> bool:
-        """Of a request's first bytes, which the client is to send."""
+        """Whether the first bytes of a request are here, and the client must send the rest."""
         return (
             self.incoming.left_bytes > 0
             and not self.incoming.is_waiting_for_room
@@ -270,8 +270,8 @@ class Connection(asyncio.BufferedProtocol):
             self._take_soon()
 
     def _write(self, out: list[Buffer], leases: list[AnswerLease]) -> None:
-        """Leased answers are large: they are given to the kernel at once, and what they hold is
-        given back as soon as it has taken all."""
+        """Leased responses are large. They are written to the kernel at once, and their memory is
+        given back as soon as the kernel has taken all bytes."""
         transport = self._transport
         assert transport is not None
         self._leases += leases
@@ -344,7 +344,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_waiting_for_requests(self) -> bool:
-        """Every request that came as a whole is answered."""
+        """Whether all complete requests are answered."""
         return not self._answers
 
     def take_no_more(self) -> None:

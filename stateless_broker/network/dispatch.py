@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 COUNTED_ROWS = 100
 """So many rows of an answer are looked at for errors."""
 SHORT_ROWS = 500
-"""An answer of so many rows is encoded at once."""
+"""A response with at most this many rows is encoded on the event loop."""
 ADVERTISED_FROM = {ApiKey.PRODUCE: 0}
 """Where it is not the first version served: old librdkafka wants to see these (KAFKA-18659)."""
 _HEADER = struct.Struct(">hhi")
@@ -64,12 +64,12 @@ class Request:
     header: RequestHeader
     connection: Connection
     memory: AnswerLease = field(default_factory=uncounted)
-    """Of the answer: what is large is acquired before it is made."""
+    """The memory of the response; acquired before a large response is built."""
 
 
 class WrittenResponse(NamedTuple):
-    """A response that its handler has encoded, without its header; `errors` are those that are
-    counted."""
+    """A response that its handler has encoded, without the header; `errors` are the errors for
+    metrics."""
 
     body: bytes
     errors: Sequence[ErrorCode] = ()
@@ -77,11 +77,12 @@ class WrittenResponse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Api(Generic[RequestT, ResponseT]):
-    """An API and its handler, which answers with a response's values, or with one that is written.
-    `large_answers` change nothing, and hold back later requests of the connection, as every request
-    does in Kafka. An answer that `waits` for other clients does not: a member that leaves says so
-    behind its own JoinGroup, and may be gone before that is answered. Both are given up when the
-    connection ends."""
+    """An API and its handler, which returns a response's values or an encoded response.
+
+    Requests with `large_answers` have no side effects, and hold back later requests of the
+    connection, as every request does in Kafka. A request that `waits` for other clients holds
+    nothing back: a leaving member sends LeaveGroup behind its unanswered JoinGroup. Both kinds are
+    cancelled when the connection ends."""
 
     messages: ApiMessages[RequestT, ResponseT]
     handler: Callable[[Request, RequestT], Awaitable[ResponseT | WrittenResponse]]
@@ -121,7 +122,7 @@ class Dispatcher:
         self._answers = answers
         self._request_items_max = request_items_max
         self._encoding = asyncio.Semaphore(1)
-        """One long answer is encoded beside the event loop at a time: threads share a core."""
+        """Only one thread encodes a long response at a time, because threads share a core."""
 
     def serve(self, routes: Routes) -> None:
         """Give requests to these handlers from now on."""
@@ -239,7 +240,7 @@ class Dispatcher:
 
     @staticmethod
     def _send(request: Request, answer: ResponseSlot, parts: Sequence[Buffer]) -> None:
-        """From here on the answer's memory is the connection's to give back."""
+        """Send the response. From here on, the connection gives the response's memory back."""
         if request.memory.held_bytes:
             request.memory.settle(sum(len(part) for part in parts))
             answer.lease = request.memory
@@ -270,7 +271,7 @@ class Dispatcher:
 
 
 def _is_long(values: Mapping[str, object]) -> bool:
-    """More rows than `SHORT_ROWS`, at all levels together. Looks no further than that."""
+    """Whether there are more than `SHORT_ROWS` rows, at all levels together."""
     found, left = 0, [values]
     while left:
         for rows in left.pop().values():

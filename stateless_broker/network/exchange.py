@@ -1,7 +1,7 @@
-"""A request as received, and the place of its answer in a connection's order.
+"""A received request, and the place of its response in the order of a connection.
 
-Invariants: a frame gives its bytes back to the budget once; an answer is sent through the
-connection that the request came from, which keeps the order.
+Invariants: a frame gives its bytes back to the budget once. A response is sent through the
+connection of its request, and the connection keeps the order.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 
 
 class Frame:
-    """A request as received, without its length. Whoever is done with `data` calls `release`."""
+    """A received request, without its length prefix. The last user of `data` calls `release`."""
 
     __slots__ = ("_address", "_budget", "data", "is_taken", "size_bytes")
 
     def __init__(
         self, data: bytearray, budget: MemoryBudget, address: str = "", *, is_taken: bool = False
     ) -> None:
-        """The bytes were acquired for `address`; taken, where `is_taken`."""
+        """The bytes were acquired from `budget` for `address`, or taken if `is_taken`."""
         self.data = data
         self.size_bytes = len(data)
         self.is_taken = is_taken
@@ -31,7 +31,7 @@ class Frame:
         self._budget = budget
 
     def grow(self, size_bytes: int) -> None:
-        """To so many bytes, which are granted."""
+        """Grow `data` to `size_bytes`, which the budget has already granted."""
         grown = bytearray(size_bytes)
         grown[: len(self.data)] = self.data
         self.data, self.size_bytes = grown, size_bytes
@@ -43,7 +43,7 @@ class Frame:
 
 
 class AnswerOrder(Protocol):
-    """The connection, as its answers see it."""
+    """The part of a connection that its responses use."""
 
     @property
     def is_gone(self) -> bool: ...
@@ -56,7 +56,7 @@ class AnswerOrder(Protocol):
 
 
 class ResponseSlot:
-    """A place in the order of a connection's answers."""
+    """The place of one response in the order of a connection."""
 
     __slots__ = (
         "_connection",
@@ -78,15 +78,15 @@ class ResponseSlot:
         self.api_key = api_key
         self.request_bytes = request_bytes
         self.taken_s = taken_s
-        """When it was here. Not by the event loop's clock, which stands still within a round."""
+        """When the request was complete; not the loop's clock, which is fixed in an iteration."""
         self.correlation_id = 0
         self.client_id = ""
         self.may_wait_s = 0.0
-        """So long it may wait because the client wants it to."""
-        self.errors: Sequence[ErrorCode] = ()  # as far as they are counted
+        """The wait that the client asked for, as in a fetch's max wait."""
+        self.errors: Sequence[ErrorCode] = ()  # only the errors that metrics count
         self.parts: Sequence[Buffer] | None = None
         self.lease: AnswerLease | None = None
-        """The memory of the answer, which it gives back when the kernel has taken it."""
+        """The memory of the response, given back when the kernel has taken the response."""
 
     @property
     def is_not_produce(self) -> bool:
@@ -94,22 +94,22 @@ class ResponseSlot:
         return self.api_key != ApiKey.PRODUCE
 
     def send(self, parts: Sequence[Buffer]) -> None:
-        """The whole response, without its length; empty where there is none to send (acks=0)."""
+        """Send the complete response, without its length; empty for no response (acks=0)."""
         self.parts = parts
         if self._connection.is_gone:
             self.give_back()
         self._connection.flush_answers()
 
     def give_back(self) -> None:
-        """The answer's memory."""
+        """Give the response's memory back."""
         if self.lease is not None:
             self.lease.release()
 
     def hold_back_later_requests(self) -> None:
-        """Take no further request of this connection before this one is answered: its answer is
-        large, and a client may not have many of them made at once."""
+        """Take no further request of this connection before this one is answered. Its response is
+        large, and a client must not have many of them built at once."""
         self._connection.hold(self)
 
     def close(self, reason: str) -> None:
-        """No answer: the connection ends, as Kafka's does on a request it cannot take."""
+        """Close the connection without a response, as Kafka does for an invalid request."""
         self._connection.end(reason)

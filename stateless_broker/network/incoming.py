@@ -1,9 +1,9 @@
-"""The bytes of one connection until they are whole requests.
+"""Assembles the received bytes of one connection into complete requests.
 
-Invariants: a frame's length is checked before anything is allocated; memory is asked for as bytes
-arrive, up to `GROWTH` times what is there, never for what a client has only announced; a large
-frame is received into its own memory by the kernel. Bytes that wait for their turn are counted,
-too: a connection whose address has too many of them ends.
+Invariants: a frame's length is checked before memory is allocated. Memory is requested as bytes
+arrive: up to `GROWTH` times the received bytes, never the announced size. The kernel receives a
+large frame directly into the frame's memory. Bytes that wait for their turn are counted, too: a
+connection is closed if its address has too many of them.
 """
 
 import struct
@@ -19,15 +19,15 @@ _LENGTH_AND_API_KEY = struct.Struct(">ih")
 RECEIVE_BYTES = 64 * 1024
 REQUEST_BYTES_MIN = 8
 FIRST_BYTES = 4 * 1024
-"""What a frame that has begun may hold, however little of it is there."""
+"""The memory that a partly received frame may hold, however few of its bytes have arrived."""
 GROWTH = 4
 UNCOUNTED_BYTES = 4 * 1024
-"""Of requests that wait for their turn on a connection."""
+"""Bytes of waiting requests on one connection that the budget does not count."""
 
 
 class Incoming:
-    """`receive_buffer` has `RECEIVE_BYTES` and is shared by all connections of an event loop:
-    nothing stays in it. `wake` is called when it is worth asking for `next_frame` again."""
+    """`receive_buffer` has `RECEIVE_BYTES`. All connections of an event loop share it, so no bytes
+    stay in it. `wake` is called when `next_frame` may have a frame again."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Incoming:
     ) -> None:
         self.address = ""
         self.received_bytes = 0
-        """Since the connection began."""
+        """All bytes received since the connection was opened."""
         self.is_waiting_for_room = False
         self._budget = budget
         self._receive_buffer = receive_buffer
@@ -55,32 +55,32 @@ class Incoming:
 
     @property
     def has_frame(self) -> bool:
-        """A request has begun, and memory of its own."""
+        """Whether a request is partly received and has a frame."""
         return self._frame is not None
 
     @property
     def left_bytes(self) -> int:
-        """What is here and no request yet."""
+        """Received bytes that do not belong to a frame yet."""
         return len(self._left)
 
     @property
     def held_bytes(self) -> int:
-        """What the begun request holds of the budget."""
+        """Bytes of the budget that the current frame holds."""
         return 0 if self._frame is None else self._frame.size_bytes
 
     @property
     def missing_bytes(self) -> int:
-        """Of the begun request."""
+        """Bytes of the current frame that have not arrived."""
         return 0 if self._frame is None else self._length - self._filled
 
     def buffer(self) -> memoryview:
-        """Where the next bytes are to be received; not empty."""
+        """The buffer for the next received bytes; not empty."""
         if self._frame is not None and self._filled < len(self._frame.data):
             return memoryview(self._frame.data)[self._filled :]
         return self._receive_buffer[: max(RECEIVE_BYTES - len(self._left), FIRST_BYTES)]
 
     def arrived(self, count: int) -> None:
-        """So many bytes are in `buffer` now."""
+        """`count` bytes were received into `buffer`."""
         self.received_bytes += count
         if self._frame is not None and self._filled < len(self._frame.data):
             self._filled += count
@@ -88,7 +88,7 @@ class Incoming:
             self._left += self._receive_buffer[:count]
 
     def next_frame(self) -> Frame | None:
-        """A request that is here as a whole; None: wait for bytes, or for room. Raises
+        """The next complete request; None: bytes or memory are missing. Raises
         `MalformedRequestError`."""
         if self._frame is None and not self._begin():
             return None
@@ -102,7 +102,7 @@ class Incoming:
         return frame
 
     def _begin(self) -> bool:
-        """Give the next request its first memory, and the bytes of it that are here."""
+        """Allocate the next request's frame, and move its received bytes into the frame."""
         available = len(self._left)
         if available < _LENGTH.size:
             return False
@@ -112,7 +112,7 @@ class Incoming:
         here = min(length, available - _LENGTH.size)
         room = min(length, max(FIRST_BYTES, here * GROWTH)) if here < length else length
         is_small = api_key != ApiKey.PRODUCE and length + _LENGTH.size <= RECEIVE_BYTES
-        # Small requests that write nothing do not wait behind those that do.
+        # Small requests other than Produce do not wait behind Produce requests.
         is_taken = is_small and self._budget.take(room, address=self.address)
         if is_taken:
             self.wait_no_more()
@@ -142,7 +142,7 @@ class Incoming:
         return granted
 
     def _next_length(self, available: int) -> tuple[int, int]:
-        """The length, and the API key if it is here (-1); raises where they are out of bounds."""
+        """The length and the API key (-1: not received yet). Raises `MalformedRequestError`."""
         (length,) = _LENGTH.unpack_from(self._left)
         api_key, longest = -1, self._request_bytes_max
         if available >= _LENGTH_AND_API_KEY.size:
@@ -157,7 +157,7 @@ class Incoming:
         return length, api_key
 
     def count_left(self) -> None:
-        """Bring what waits for its turn into the budget. Raises `MalformedRequestError`."""
+        """Count the waiting bytes in the budget. Raises `MalformedRequestError`."""
         counted = len(self._left) if len(self._left) > UNCOUNTED_BYTES else 0
         more = counted - self._counted_bytes
         if more > 0 and not self._budget.take(more, address=self.address):
@@ -167,13 +167,13 @@ class Incoming:
         self._counted_bytes = counted
 
     def wait_no_more(self) -> None:
-        """Others stand behind this connection in the budget's queue: leave it, ask again later."""
+        """Leave the budget's queue, where others wait behind this connection; ask again later."""
         if self.is_waiting_for_room:
             self.is_waiting_for_room = False
             self._budget.forget(self)
 
     def drop(self) -> None:
-        """The connection is gone: give everything back."""
+        """The connection is closed: give all memory back."""
         self._budget.forget(self)
         self.is_waiting_for_room = False
         self._left = bytearray()

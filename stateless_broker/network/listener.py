@@ -1,8 +1,8 @@
 """The listening socket and the connections that came through it.
 
-Invariants: connections are bounded in all and by address; a newcomer above the bound takes the
-place of one that waits for nothing; a connection without requests is closed after a while, and
-sooner one whose request does not arrive.
+Invariants: connections are bounded in total and per address. At the total limit, a new connection
+replaces an idle one. A connection without requests is closed after a while, and earlier if a
+request arrives too slowly.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 
 LAST_ANSWERS_S = 0.2
 LOOK_S = 1.0
-"""How often connections are looked through."""
+"""The interval between checks of all connections."""
 KEEPALIVE_PROBES = 4
 
 
@@ -34,8 +34,8 @@ def bound_socket(host: str, port: int, *, keepalive_ms: int) -> socket.socket:
     """The address is this process'. Nobody is kept waiting there before a listener has started:
     clients are refused, and ask another broker. Raises `OSError`.
 
-    Accepted sockets inherit its keepalive: a client whose machine is gone is found out after
-    `keepalive_ms` of silence, and as much again in which it answers no probe."""
+    Accepted sockets inherit the TCP keepalive. A dead client is detected after `keepalive_ms`
+    without a byte, and the same time again without an answer to a probe."""
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -110,14 +110,14 @@ class Listener:
         self.look()
 
     def look(self) -> None:
-        """Close the connections that wait for nothing, those whose requests are too slow, and those
-        whose clients take no answers."""
+        """Close connections that are idle, that send a request too slowly, or whose clients do not
+        read responses."""
         self._close_idle()
         self._receiving.look(self._now_s())
         self._sending.look(self._now_s())
 
     def _close_idle(self) -> None:
-        """Those that have sent no whole request for long, and wait for no answer."""
+        """Close connections without a recent request that wait for no response."""
         now_s = self._now_s()
         for connection in self._connections.idle(now_s):
             if connection.is_waiting_for_requests:
@@ -148,8 +148,8 @@ class Listener:
         return None
 
     def _make_room(self) -> bool:
-        """Close a connection that waits for nothing, of the address that has most of them: a
-        client opens it again when it needs it."""
+        """Close an idle connection of the address with the most connections. Its client can connect
+        again when needed."""
         for connection in self._connections.by_least_active():
             if connection.is_waiting_for_requests:
                 connection.end("another connection takes its place (BUCKETLOG_CONNECTIONS_MAX)")

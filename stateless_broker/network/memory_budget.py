@@ -1,10 +1,9 @@
-"""A budget of bytes in memory, of received frames or of answers, and those who wait for room.
+"""A budget of bytes in memory, for received frames or for responses, with a queue of waiters.
 
-Invariants: memory is allocated only after its bytes were granted; no address is granted more than
-its share; bytes are granted in the order in which they were first asked for, among those whose
-address has room in its share; what is larger than the whole budget (or share) is granted when
-nothing else is held. `wake` is called from within `release` and `forget`: it may not run the
-waiter's work then and there.
+Invariants: memory is allocated only after its bytes were granted. No address is granted more than
+its share. Among the addresses with room in their share, bytes are granted in the order of the first
+requests. A request larger than the whole budget (or share) is granted when nothing else is held.
+`release` and `forget` call `wake`, which must not run the waiter's work immediately.
 """
 
 from collections import Counter, OrderedDict
@@ -13,7 +12,7 @@ from typing import NamedTuple
 
 
 class _Wish(NamedTuple):
-    """`own_bytes` are held already by who asks for more."""
+    """The waiter already holds `own_bytes`."""
 
     size_bytes: int
     own_bytes: int
@@ -31,15 +30,15 @@ class MemoryBudget:
         self._granted: Counter[str] = Counter()
         self._taken: Counter[str] = Counter()
         self._waiting: OrderedDict[object, _Wish] = OrderedDict()
-        """Those that wait for room in the budget."""
+        """Waiters for room in the budget."""
         self._over_share: dict[str, OrderedDict[object, _Wish]] = {}
-        """Those that wait for room in their address' share."""
+        """Waiters for room in the share of their address."""
         self._address_of: dict[object, str] = {}
-        """Of those in `_over_share`."""
+        """The addresses of the waiters in `_over_share`."""
 
     @property
     def needed_bytes(self) -> int:
-        """What the first one in line waits for; 0 where nobody waits."""
+        """The bytes that the first waiter needs; 0 without waiters."""
         return next(iter(self._waiting.values())).size_bytes if self._waiting else 0
 
     @property
@@ -79,8 +78,8 @@ class MemoryBudget:
         return True
 
     def take(self, size_bytes: int, *, address: str = "") -> bool:
-        """Take bytes that are in memory already, whether there is room or not. False where the
-        address has taken as much as its share in this way."""
+        """Count bytes that are already in memory, whether there is room or not. False if the
+        address has already taken its share in this way."""
         taken = self._taken[address]
         if taken and taken + size_bytes > self._address_bytes_max:
             return False
@@ -89,12 +88,12 @@ class MemoryBudget:
         return True
 
     def exceed(self, size_bytes: int, *, address: str = "") -> None:
-        """More than was acquired turned out to be needed, and is in memory already."""
+        """Count bytes beyond the acquired ones that are already in memory."""
         self.held_bytes += size_bytes
         self._granted[address] += size_bytes
 
     def release(self, size_bytes: int, *, address: str = "", is_taken: bool = False) -> None:
-        """`is_taken`: they were taken, not acquired."""
+        """Give bytes back; `is_taken`: the bytes were taken, not acquired."""
         if not size_bytes:
             return
         self.held_bytes -= size_bytes

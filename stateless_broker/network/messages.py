@@ -96,7 +96,7 @@ def _row_writer(
 def write_row(
     messages: ApiMessages[Any, Any], version: int, field: str, row: Mapping[str, Any]
 ) -> bytes:
-    """One structure of the response's array `field`: a long array is written row by row."""
+    """Encode one element of the response's array `field`, so that long arrays can be sliced."""
     structure, writer = _row_writer(messages, version, field)
     out = io.BytesIO()
     writer(out, structure.build(row))

@@ -1,9 +1,9 @@
-"""Requests that have begun to arrive and are not here as a whole: which of them are too slow.
+"""Closes connections whose partly received requests arrive too slowly.
 
-Invariants: a begun request that comes more slowly than `bytes_per_s_min` is closed, however little
-it holds; while others wait for memory, the slowest one that holds some is closed; requests that
-hold memory and all wait for more cannot wait for each other for ever. A request that the broker
-itself makes wait is never too slow. Pure: the clock is passed in.
+Invariants: a request that arrives more slowly than `bytes_per_s_min` is closed, however little
+memory it holds. While others wait for memory, the slowest request that holds memory is closed.
+Requests that hold memory and wait for more cannot deadlock. A request that the broker itself delays
+is never too slow. Pure: the clock is passed in.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 
 
 class PartialRequest(Protocol):
-    """A connection, as far as its begun request goes."""
+    """The progress of a connection's partly received request."""
 
     @property
     def address(self) -> str: ...
@@ -33,7 +33,7 @@ class PartialRequest(Protocol):
 
 
 class Closable(Protocol):
-    """The connection of a request that has begun."""
+    """The connection of a partly received request."""
 
     @property
     def incoming(self) -> PartialRequest: ...
@@ -43,7 +43,7 @@ class Closable(Protocol):
 
 @dataclass(slots=True)
 class _Progress:
-    """Bytes received when its window began, and when it was last looked at (None: never)."""
+    """Bytes received at the start of the window, and at the last check (None: never checked)."""
 
     since_s: float
     since_bytes: int
@@ -60,7 +60,7 @@ class Receiving:
         self._begun: dict[Closable, _Progress] = {}
 
     def begin(self, connection: Closable, now_s: float) -> None:
-        """A request has begun, if none had before."""
+        """Track the connection's partly received request, if it is not tracked yet."""
         if connection not in self._begun:
             self._begun[connection] = _Progress(now_s, connection.incoming.received_bytes)
 
@@ -95,8 +95,8 @@ class Receiving:
         progress.since_s, progress.since_bytes = now_s, incoming.received_bytes
 
     def _relieve(self, among: list[Closable], needed: int, held: int) -> None:
-        """Close the slowest ones until `needed` bytes are free. Of `held` bytes some are requests
-        that are here as a whole: where there are none, and all others wait, the youngest goes."""
+        """Close the slowest connections until `needed` bytes are free. If partly received requests
+        hold all `held` bytes and all of them wait, close the youngest one that holds memory."""
         freed = 0
         slow = [each for each in among if self._is_slow(each)]
         for connection in sorted(slow, key=self._came_lately):
@@ -111,7 +111,7 @@ class Receiving:
                 self._close(holders[-1], "requests that have begun hold all the memory")
 
     def _is_slow(self, connection: Closable) -> bool:
-        """It will not be here as a whole when it is looked at next."""
+        """Whether the request will still be incomplete at the next check."""
         incoming = connection.incoming
         return (
             not incoming.is_waiting_for_room

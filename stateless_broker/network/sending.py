@@ -1,21 +1,21 @@
-"""Connections whose clients do not take their answers.
+"""Closes connections whose clients do not read their responses.
 
-Invariant: a client that takes no byte of what was written to it for `stalled_ms_max` is closed,
-however little that is. Pure: the clock is passed in.
+Invariant: a connection with unsent bytes is closed if its client takes no byte for
+`stalled_ms_max`. Pure: the clock is passed in.
 """
 
 from typing import NamedTuple, Protocol
 
 
 class AnswerTarget(Protocol):
-    """A connection, as far as its answers go."""
+    """The progress of a connection's responses."""
 
     @property
     def unsent_bytes(self) -> int: ...
 
     @property
     def taken_bytes(self) -> int:
-        """What the client's kernel has acknowledged since the connection began."""
+        """Bytes that the client's kernel has acknowledged since the connection was opened."""
 
     def end(self, reason: str) -> None: ...
 
@@ -31,7 +31,7 @@ class Sending:
         self._watched: dict[AnswerTarget, _Mark | None] = {}
 
     def watch(self, connection: AnswerTarget) -> None:
-        """Something was written to it."""
+        """Track a connection to which response bytes were written."""
         self._watched.setdefault(connection, None)
 
     def forget(self, connection: AnswerTarget) -> None:

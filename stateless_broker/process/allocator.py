@@ -33,14 +33,14 @@ def keep_buffers_on_one_heap() -> None:
 
 
 class Peaks:
-    """When memory that was needed for a while is to be given back. Pure."""
+    """Decides when memory is returned to the system after a peak. Pure."""
 
     def __init__(self) -> None:
         self._peak_bytes = 0
 
     def is_over(self, held_bytes: int) -> bool:
-        """Call now and then with what frames and answers hold; True once after each peak that was
-        worth it."""
+        """Call regularly with the bytes of frames and responses. True once after each peak of at
+        least `KEPT_BYTES`."""
         self._peak_bytes = max(self._peak_bytes, held_bytes)
         if self._peak_bytes < KEPT_BYTES or held_bytes > self._peak_bytes // 2:
             return False
@@ -49,8 +49,8 @@ class Peaks:
 
 
 def give_back_unused() -> None:
-    """Free memory amid the heap returns to the system, which a heap's own trimming leaves. Does
-    nothing where the C library is not glibc."""
+    """Return free memory inside the heap to the system, which automatic trimming does not. Does
+    nothing if the C library is not glibc."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(KEPT_BYTES)

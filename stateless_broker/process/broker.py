@@ -33,7 +33,7 @@ from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.counting import CountingBucket
 
 PEAK_LOOK_S = 5.0
-"""How often it is looked whether a peak of memory is over."""
+"""The interval of checks whether a memory peak is over."""
 
 
 def wall_clock_ms() -> int:
@@ -67,8 +67,7 @@ class Broker:
         self._http: HttpEndpoint | None = None
 
     async def start(self) -> ReadyReport:
-        """Redis and the bucket are waited for, if need be. Raises `BucketlogError`; nothing is left
-        running then after `stop`."""
+        """Waits for Redis and the bucket. After a `BucketlogError`, `stop` ends all that runs."""
         settings = self._settings
         warm = asyncio.create_task(asyncio.to_thread(record_check.warm_up))
         self._listening = listening = _bind(settings)
@@ -137,7 +136,7 @@ class Broker:
 
     def _spawn_trimming(self, node: Node) -> None:
         node.parts.supervision.supervisor.spawn(
-            self._trim_after_peaks(node), "giving back memory", on_failure=lambda _: None
+            self._trim_after_peaks(node), "returning memory", on_failure=lambda _: None
         )
 
     async def _trim_after_peaks(self, node: Node) -> None:

@@ -72,7 +72,7 @@ class BrokerFigures(Collector):
         )
         yield GaugeMetricFamily(
             "bucketlog_answer_bytes",
-            "Large answers, and those of fetches, that clients have not taken.",
+            "Memory of fetch responses and large responses that clients have not received.",
             value=self._answers.held_bytes,
         )
         yield GaugeMetricFamily(

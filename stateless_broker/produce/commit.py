@@ -2,11 +2,11 @@
 
 Invariants (commit protocol, "Produce"): reservations of a chain are made one after another;
 several PUTs may be in flight; publishing is in chain order; a batch is acknowledged only when this
-broker's view shows it. Where a PUT does not come to an end, or somebody else sealed the chain, the
-writer is given up: the bucket decides which of its segments count, and what is void goes into a new
-writer's chain, as if it had just come. Whatever says that the sequencer's state was lost ends the
-epoch (`EpochEnd`): nothing is settled here then any more, what is not known is handed over
-(`UnsettledWork`). How a single step is taken and repeated is in `commit_steps`.
+broker's view shows it. If a PUT does not finish in time, or another broker sealed the chain, the
+writer is given up. The bucket decides which of its segments count. The content of void segments
+goes into a new writer's chain, like new input. If the sequencer's state is lost, the epoch ends
+(`EpochEnd`): nothing is settled here any more, and work with an unknown outcome is handed over
+(`UnsettledWork`). `commit_steps` runs and repeats the single steps.
 """
 
 import asyncio
@@ -74,31 +74,31 @@ class Writers:
 
 @dataclass(slots=True)
 class OwnChain:
-    """The chain that this broker writes now: one writer, its segments in flight, how it came to
-    end. A lost chain stays lost; its successor begins only when the bucket has decided which of its
-    segments count."""
+    """The chain that this broker writes now: one writer, its segments in flight, and why it ended.
+    A lost chain stays lost. Its successor begins only when the bucket has decided which segments of
+    the lost chain count."""
 
     writer: WriterId
     next_seq: int = 0
     first_unpublished: int = 0
     published: asyncio.Future[None] | None = None
-    """Of the segment begun last: set when it needs no more work, whatever came of it."""
+    """The future of the latest segment; set when the segment needs no more work."""
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     lost: str | None = None
-    """Why the writer cannot go on: sealed by another broker, or given up here."""
+    """Why the writer cannot continue: sealed by another broker, or given up here."""
 
     def next_segment(self) -> SegmentId:
         return SegmentId(self.writer, self.next_seq)
 
     def begin(self) -> tuple[asyncio.Future[None] | None, asyncio.Future[None]]:
-        """A segment is reserved: the future of the one before it, and its own."""
+        """Count a reserved segment. Returns the previous segment's future, and its own."""
         before = self.published
         self.published = asyncio.get_running_loop().create_future()
         self.next_seq += 1
         return before, self.published
 
     async def abandon(self) -> None:
-        """End all that is in flight."""
+        """Cancel all tasks in flight."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

@@ -1,12 +1,12 @@
-"""What commits a flush, step by step: reserve, assemble, write, publish, acknowledge.
+"""The steps that commit a flush: reserve, assemble, write, publish, acknowledge.
 
-Assembling is pure: batches are sorted by (topic id, partition) and stay in arrival order within
-one; only offsets (and nothing a CRC covers) are written into them, in place.
+Assembling is pure. Batches are sorted by (topic id, partition) and keep their arrival order within
+a partition. Only base offsets, which no CRC covers, are written into the batches, in place.
 
-Invariants: nothing is guessed of a lost answer. A reservation is asked for again with the same
-request id. A PUT is retried with the same bytes under the same key, and a refusal is settled by
-comparing, since it may be our own first try. A publication comes after a look at the claims.
-While there is no answer, `/readyz` names what does not answer.
+Invariants: the result of a lost answer is never guessed. A reservation is requested again with the
+same request id. A PUT is retried with the same bytes and the same key. If the key exists, the
+objects are compared, because our own first attempt may have created the object. The claims are
+checked before each publication. While Redis or the bucket does not answer, `/readyz` names it.
 """
 
 import asyncio
@@ -67,8 +67,8 @@ FIRST_PAUSE_MS = 20
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """What goes into one reservation, in the order of its answers. A group without batches asks
-    for a stamp alone; `topic_names` has its topic's."""
+    """The content of one reservation, in the order of its answers. A group without batches requests
+    only a stamp; `topic_names` has the name of its topic."""
 
     groups: list[tuple[TopicIdPartition, list[PendingBatch]]]
     facts: list[PendingFact]
@@ -76,7 +76,7 @@ class Flush:
 
     @classmethod
     def of(cls, taken: FlushInput, topic_name: Callable[[TopicId], str | None]) -> "Flush":
-        """`topic_name` answers None for a topic that is gone: nobody reads its partitions."""
+        """`topic_name` returns None for a deleted topic, whose partitions nobody reads."""
         groups: dict[TopicIdPartition, list[PendingBatch]] = {}
         for batch in taken.batches:
             groups.setdefault(batch.partition, []).append(batch)
@@ -90,7 +90,7 @@ class Flush:
 
     @property
     def size(self) -> int:
-        """Batches and facts."""
+        """The number of batches and facts."""
         return sum(len(group) for _, group in self.groups) + len(self.facts)
 
     def wanted(self) -> list[WantedPartition]:
@@ -129,7 +129,7 @@ class AssembledSegment:
     facts: list[PendingFact]
 
     def acknowledge(self) -> None:
-        """The view shows the segment."""
+        """Settle batches and facts, once the view shows the segment."""
         for batch, base_offset in self.batches:
             batch.settle(BatchOutcome(ErrorCode.none, base_offset))
         for fact in self.facts:
@@ -139,7 +139,7 @@ class AssembledSegment:
 def assemble(
     flush: Flush, reservation: Reservation, segment: SegmentId, *, created_ms: int
 ) -> AssembledSegment:
-    """Stamp what was accepted and lay it out. `reservation.ticket` is set."""
+    """Stamp the accepted batches and build the segment. `reservation.ticket` must be set."""
     if reservation.ticket is None:
         raise ValueError("nothing was reserved")
     parts: list[Buffer] = [HEADER]
@@ -181,22 +181,22 @@ def assemble(
 
 
 class WriterLostError(Exception):
-    """This writer cannot go on: its chain is sealed, or its PUT does not come to an end."""
+    """This writer cannot continue: its chain is sealed, or its PUT did not finish in time."""
 
 
 class UntilAnswered:
-    """Repeats a call that may be repeated until there is an answer, whatever it is."""
+    """Repeats an idempotent call until there is an answer of any kind."""
 
     def __init__(self, health: Health, end: EpochEnd, *, longest_pause_ms: int) -> None:
         self._health = health
         self._end = end
         self._backoff = Backoff(FIRST_PAUSE_MS, longest_pause_ms)
         self._silent: set[BrokerPart] = set()
-        """What did not answer the last call."""
+        """Parts whose last call got no answer."""
 
     async def __call__(self, call: Callable[[], Awaitable[T]], part: BrokerPart) -> T:
-        """Raises `SequencerLostError` once the epoch is over; and what no repetition helps
-        against."""
+        """Raises `SequencerLostError` once the epoch is over, and errors that a retry cannot
+        resolve."""
         failures = 0
         while True:
             try:
@@ -215,7 +215,7 @@ class UntilAnswered:
 
 
 class CommitSteps:
-    """Of the segments of `epoch`. `put_give_up_ms` bounds a PUT with all its tries."""
+    """The steps for segments of `epoch`. `put_give_up_ms` bounds a PUT with all its retries."""
 
     def __init__(
         self,
@@ -270,13 +270,13 @@ class CommitSteps:
             self._refused(key, body.data)
 
     def _refused(self, key: str, there: Buffer) -> NoReturn:
-        """A seal of this epoch ends the writer, anything else that nobody knows of the epoch."""
+        """A seal of this epoch ends the writer. Any other object at the key ends the epoch here."""
         if not is_seal(len(there)):
-            raise SequencerLostError(f"an unknown object stands at {key}")
+            raise SequencerLostError(f"there is an unknown object at {key}")
         sealed_by = decode_seal(key, there).sealed_by_epoch
         if sealed_by > self._epoch:
             raise SequencerLostError(f"epoch {sealed_by} has sealed this broker's writer at {key}")
-        raise WriterLostError(f"another broker sealed it at {key}")
+        raise WriterLostError(f"another broker sealed this writer at {key}")
 
     async def publish(self, assembled: AssembledSegment) -> None:
         """Raises `WriterLostError`, `SequencerError`."""

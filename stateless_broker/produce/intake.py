@@ -1,12 +1,12 @@
-"""What handlers hand over to the log, produced batches and facts, and what becomes of it.
+"""The batches and facts that handlers pass to the log, and their outcomes.
 
-Invariants: batches leave in the order in which they came, those that were put back before all
-others: an idempotent producer's batches reach the sequencer in sequence. The intake outlives
-epochs: what waits here when one ends goes into the next one, in its order, unless its client gives
-up meanwhile; nothing that waits here was ever reserved by anybody. What may be in the log is never
-called refused; what is refused is not in it. A producer is told that it is wrong only by the newest
-epoch's sequencer: an older one does not know what it wrote since, and its client would not try
-again.
+Invariants: batches leave in arrival order, and batches that were put back leave first. So an
+idempotent producer's batches reach the sequencer in sequence. The intake outlives epochs: batches
+that wait here when an epoch ends go into the next epoch, in order, unless their client gives up.
+No batch that waits here was ever reserved. A batch that may be in the log is never reported as
+refused, and a refused batch is not in the log. Only the newest epoch's sequencer may report an
+error of a producer: an older sequencer does not know the producer's later writes, and the client
+would not retry.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
     ),
     BatchStatus.UNKNOWN_PRODUCER: (
         ErrorCode.unknown_producer_id,
-        "nothing is known of this producer here: begin again with sequence 0",
+        "this producer is unknown: start again with sequence 0",
     ),
     BatchStatus.FENCED: (
         ErrorCode.invalid_producer_epoch,
@@ -52,11 +52,11 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
         ErrorCode.policy_violation,
         "the partition has used up its offsets (2^53): create a new topic",
     ),
-    # clients of every age try again; nothing is written
+    # Clients of all versions retry this error, and nothing is written.
     BatchStatus.TOO_MANY_PRODUCERS: (
         ErrorCode.not_enough_replicas,
-        "the cluster knows as many producers as it may: raise BUCKETLOG_PRODUCERS_MAX, or wait "
-        "until idle producers are forgotten",
+        "the cluster has reached its limit of producers: raise BUCKETLOG_PRODUCERS_MAX, or wait "
+        "until idle producers expire",
     ),
 }
 
@@ -64,7 +64,7 @@ AGAINST_PRODUCERS = (BatchStatus.OUT_OF_ORDER, BatchStatus.UNKNOWN_PRODUCER, Bat
 
 
 class BatchOutcome(NamedTuple):
-    """What became of a batch. `base_offset` is -1 with an error."""
+    """The outcome of a batch. `base_offset` is -1 with an error."""
 
     error: ErrorCode
     base_offset: int
@@ -73,34 +73,34 @@ class BatchOutcome(NamedTuple):
 
     @classmethod
     def not_written(cls, reason: str) -> Self:
-        """NOT_ENOUGH_REPLICAS: retriable, and it says that nothing was appended."""
+        """NOT_ENOUGH_REPLICAS: retriable, and means that nothing was appended."""
         return cls(ErrorCode.not_enough_replicas, -1, reason)
 
 
 def holds_against_producers(reservation: Reservation) -> bool:
-    """Whether the sequencer says of a producer that it is wrong."""
+    """Whether the sequencer reports an error of a producer."""
     return any(answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row)
 
 
 def refused(answer: BatchAnswer, *, is_newest: bool = True) -> BatchOutcome:
-    """What the sequencer's answer means for the batch: neither OK nor one that is asked again.
-    `is_newest`: nobody had claimed a later epoch when it was given."""
+    """The outcome of a batch whose answer is neither OK nor to be repeated. `is_newest`: no later
+    epoch was claimed at the time of the answer."""
     if answer.status is BatchStatus.DUPLICATE:
         return BatchOutcome(ErrorCode.none, answer.base_offset)
     if answer.status in AGAINST_PRODUCERS and not is_newest:
         return BatchOutcome.not_written(
-            "a later epoch is claimed: this broker does not know what came in it"
+            "a later epoch is claimed: this broker does not know its batches"
         )
     error, message = REFUSALS[answer.status]
     return BatchOutcome(error, -1, message)
 
 
 class ProduceCall(Protocol):
-    """The request a batch came with."""
+    """The request that a batch belongs to."""
 
     @property
     def answered(self) -> bool:
-        """True once its client has its answer, a timeout most likely: nobody waits any more."""
+        """True once the request is answered, usually by a timeout: the client waits no more."""
         ...
 
     def settle(self, row: int, outcome: BatchOutcome) -> None: ...
@@ -108,7 +108,7 @@ class ProduceCall(Protocol):
 
 @dataclass(slots=True)
 class PendingBatch:
-    """A view of a received frame; `row` is the batch's place in its request."""
+    """A view of a received frame; `row` is the batch's index in its request."""
 
     topic_name: str
     partition: TopicIdPartition
@@ -121,8 +121,8 @@ class PendingBatch:
         self.call.settle(self.row, outcome)
 
     def copy(self) -> "PendingBatch":
-        """The same batch in memory of its own: a request may still be under way with the frame's,
-        which must not change then."""
+        """The same batch in separate memory. A PUT may still be sending the frame's bytes, which
+        must not change meanwhile."""
         return PendingBatch(
             self.topic_name,
             self.partition,
@@ -135,8 +135,8 @@ class PendingBatch:
 
 @dataclass(slots=True)
 class PendingFact:
-    """A topic change or a group's offsets on the way into the log. `when_reserved`: whoever waits
-    is answered before it is there."""
+    """A topic change or a group's offsets on the way into the log. `when_reserved`: the waiting
+    request is answered before the fact is in the log."""
 
     entry: FactEntry
     wanted: WantedFact
@@ -145,17 +145,17 @@ class PendingFact:
 
     @property
     def given_up(self) -> bool:
-        """True once whoever waited for it was told that it may not be in the log."""
+        """True once the waiting request got the answer that the fact may not be in the log."""
         return self.future.cancelled()
 
     @property
     def is_of_one_epoch(self) -> bool:
-        """A coordinator's term is of its epoch: another one's may have the same number."""
+        """A coordinator's term is valid in one epoch; another epoch may have the same number."""
         return isinstance(self.wanted, WantedGroupEntry)
 
     @property
     def is_promised(self) -> bool:
-        """Acknowledged before it was in the log."""
+        """Whether the fact was acknowledged before it was in the log."""
         if not self.when_reserved or not self.future.done() or self.future.cancelled():
             return False
         return self.future.exception() is None and self.future.result() is FactStatus.OK
@@ -170,7 +170,7 @@ class PendingFact:
 
 
 class FlushInput(NamedTuple):
-    """What goes into one flush; `stamps` are partitions whose readers wait for a fresh stamp."""
+    """The content of one flush; `stamps` are partitions whose readers wait for a new stamp."""
 
     batches: list[PendingBatch]
     facts: list[PendingFact]
@@ -178,7 +178,7 @@ class FlushInput(NamedTuple):
 
 
 class ProduceBuffer:
-    """Bounded by the memory budget of the frames."""
+    """Batches, facts and stamps for the next flush. The memory budget of frames bounds it."""
 
     def __init__(self) -> None:
         self._batches: deque[PendingBatch] = deque()
@@ -192,7 +192,7 @@ class ProduceBuffer:
 
     @property
     def waiting(self) -> int:
-        """Batches and facts."""
+        """The number of batches and facts."""
         return len(self._batches) + len(self._facts)
 
     def add(self, batch: PendingBatch) -> None:
@@ -209,16 +209,16 @@ class ProduceBuffer:
         self._wake.set()
 
     def put_back(self, batches: list[PendingBatch], facts: list[PendingFact]) -> None:
-        """Return what must be asked again; it will be first."""
+        """Put back what must be reserved again, before all others."""
         self._batches.extendleft(reversed(batches))
         self._facts.extendleft(reversed(facts))
         self.waiting_bytes += sum(len(batch.data) for batch in batches)
         self._wake.set()
 
     def take(self, max_bytes: int) -> FlushInput:
-        """The next flush: up to `max_bytes` of batches and as much of facts, at least one of each
-        if there is one. What its client has given up is dropped: it was told that this may not be
-        in the log."""
+        """The next flush: up to `max_bytes` of batches and `max_bytes` of facts, at least one of
+        each if present. Work that its client has given up is dropped: the client knows that it may
+        not be in the log."""
         batches: list[PendingBatch] = []
         taken = 0
         while self._batches and (not batches or taken + len(self._batches[0].data) <= max_bytes):
@@ -246,7 +246,7 @@ class ProduceBuffer:
         return facts
 
     def drop_answered(self) -> None:
-        """Let go of what its client has given up, and so of its memory."""
+        """Drop work that its client has given up, and free its memory."""
         kept: deque[PendingBatch] = deque()
         for batch in self._batches:
             if batch.call.answered:
@@ -258,19 +258,19 @@ class ProduceBuffer:
         self._facts = deque(fact for fact in self._facts if not fact.given_up)
 
     def take_facts_of_one_epoch(self) -> list[PendingFact]:
-        """All that wait; the others stay."""
+        """Take all waiting facts of one epoch; the others stay."""
         taken = [fact for fact in self._facts if fact.is_of_one_epoch]
         self._facts = deque(fact for fact in self._facts if not fact.is_of_one_epoch)
         return taken
 
     async def wait(self) -> None:
-        """Until there is something to take."""
+        """Wait until there is something to take."""
         while not self:
             self._wake.clear()
             await self._wake.wait()
 
     def drain(self, settle: Callable[[PendingBatch], None]) -> list[PendingFact]:
-        """Empty the buffer for good; returns the facts, batches go through `settle`."""
+        """Empty the buffer for good. Calls `settle` for each batch, and returns the facts."""
         while self._batches:
             settle(self._batches.popleft())
         self.waiting_bytes = 0

@@ -1,4 +1,4 @@
-"""log_format/record_kernel.ll is what its source compiles to."""
+"""log_format/record_kernel.ll matches its source."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_file_is_what_the_script_writes() -> None:
     written = (ROOT / "log_format/record_kernel.ll").read_text()
     if f"numba {version('numba')}." not in written.splitlines()[0]:
-        pytest.skip("another version of numba made it")
+        pytest.skip("another version of numba wrote the file")
     made = subprocess.run(
         [sys.executable, "-c", "from scripts.record_kernel import render; print(render(), end='')"],
         cwd=ROOT,

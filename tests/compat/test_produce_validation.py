@@ -1,4 +1,4 @@
-"""The table of refusals is Apache Kafka's own: each batch is offered to a Kafka broker."""
+"""The table of rejections matches Apache Kafka: each batch is sent to a Kafka broker."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from tests.rigs.wire_client import WireClient
 from tests.servers.components import Components
 
 Answer = tuple[ErrorCode, tuple[int, ...]]
-"""The error, and the records that it names."""
+"""The error, and the rejected records that the response names."""
 TOO_NEW = (ErrorCode.unknown_topic_or_partition, ErrorCode.not_leader_or_follower)
 
 
@@ -33,7 +33,7 @@ def create(client: WireClient, topic: str, case: Case) -> None:
 
 
 def answer_of_leader(client: WireClient, topic: str, case: Case) -> Answer:
-    """The first that does not say that the topic is too new."""
+    """The first answer after the broker knows the new topic."""
     answers: list[Answer] = []
 
     def leads() -> bool:

@@ -1,4 +1,4 @@
-"""Answers wait for memory, and are given up with their clients; a real node on a real Valkey."""
+"""Responses wait for memory, and are cancelled with their clients; a real node, a real Valkey."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ def fetch(rig: Rig) -> "asyncio.Task[Any]":
 
 
 async def occupied(rig: Rig) -> int:
-    """Others hold all the memory of answers."""
+    """Other responses hold all the memory."""
     size = rig.settings.response_memory_bytes_max
     assert rig.node.answers.acquire(size, "others", lambda: None, address="192.0.2.1")
     return size

@@ -1,4 +1,4 @@
-"""Requests that ask for much: what they cost, who waits for them, and when they are given up."""
+"""Requests for large responses: their cost, their effect on others, and their cancellation."""
 
 import asyncio
 from typing import Any
@@ -21,7 +21,7 @@ def named(*names: str) -> tuple[dict[str, str], ...]:
 
 
 async def answered_meanwhile(rig: Rig, large: "asyncio.Task[Any]") -> int:
-    """How many requests of a bystander are answered before `large` is."""
+    """The number of another connection's requests that are answered before `large`."""
     count = 0
     while not large.done():
         await rig.call(ApiKey.API_VERSIONS, 0)

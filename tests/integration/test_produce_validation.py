@@ -1,4 +1,4 @@
-"""What a broker refuses of produced records, by table, and how little others notice of it."""
+"""Which produced records a broker rejects, by table, and that other clients are unaffected."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def test_each_record_says_why_it_was_refused(client: WireClient, make_topic: Mak
 
 
 def test_the_largest_timestamp_is_put_right(client: WireClient, make_topic: MakeTopic) -> None:
-    """As Kafka does: with a new CRC."""
+    """As in Kafka, with a new CRC."""
     topic = make_topic()
     body = record(0) + record(1, timestamp_delta=-7)
     for codec in (Codec.NONE, Codec.LZ4):
@@ -83,7 +83,7 @@ def test_compacted_topics_are_checked_in_full(client: WireClient, make_topic: Ma
 def test_batches_of_a_connection_keep_their_order(
     client: WireClient, make_topic: MakeTopic
 ) -> None:
-    """Large ones, which threads check, small ones and refused ones in turn."""
+    """Alternates large batches (validated in threads), small batches and rejected batches."""
     topic = make_topic(max_message_bytes=str(8 << 20))
     large = compress(Codec.GZIP, record(0, value=bytes(4 << 20)))
     sent = [

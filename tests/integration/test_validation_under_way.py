@@ -1,4 +1,4 @@
-"""Batches whose validation takes long: memory, timeouts, a broker that ends."""
+"""Batches with a slow validation: memory, timeouts, a stopping broker."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ PACKED = batch(compress(Codec.ZSTD, record(0)), 1, attributes=Codec.ZSTD)
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Records are not checked before it is set."""
+    """An event that starts the check of records."""
     opened = threading.Event()
 
     def check(*args: Any) -> int:

@@ -1,14 +1,14 @@
-"""The modules that a produced batch crosses, from the bytes of the socket to the acknowledgement.
+"""The modules that a produced batch crosses, from the bytes on the socket to the acknowledgement.
 
-A module is crossed when one of its functions is called for the request. Three rules say which calls
-are made for the request; all others are counted apart:
+A module is crossed when one of its functions is called for the request. Three rules select the
+calls for the request; all other calls are counted separately:
 
-- A task that had begun before the request came works for all requests, and is counted apart: the
-  view's feed, the heartbeat, the watches. The commit path's own loop is counted with the request.
-- What the view's feed calls from `Committer.became_visible` on is the acknowledgement: it is
-  counted with the request.
-- What is beneath the bucket's outermost decorator is the store. It differs by configuration, and is
-  counted apart.
+- A task that started before the request arrived works for all requests, and is counted separately:
+  the view's feed, the heartbeat, the watches. The commit loop is counted with the request.
+- The feed's call of `Committer.became_visible`, and the calls below it, are the acknowledgement.
+  They are counted with the request.
+- The calls below the bucket's outermost decorator are the store. They depend on the configuration,
+  and are counted separately.
 """
 
 import asyncio
@@ -46,8 +46,8 @@ _LENGTH = struct.Struct(">i")
 
 
 class CrossedModules:
-    """Modules of the product, each with what was called in it, in the order of the first calls:
-    `own` for the request, `apart` beside it."""
+    """Modules of the product with their called functions, in the order of the first calls: `own`
+    for the request, `apart` for all other calls."""
 
     def __init__(self) -> None:
         self.own: dict[str, set[str]] = {}
@@ -56,7 +56,7 @@ class CrossedModules:
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """What is called within the block, by the event loop and by threads that begin in it."""
+        """Record calls within the block, from the event loop and from threads that start in it."""
         self._others = asyncio.all_tasks() - {asyncio.current_task()}
         threading.setprofile(self._note)
         sys.setprofile(self._note)
@@ -93,7 +93,7 @@ class CrossedModules:
 
 
 def _module_of(code: CodeType) -> str | None:
-    """Its path in the repository; None for what is not the product's."""
+    """The module's path in the repository; None for code outside the product."""
     path = Path(code.co_filename).resolve()
     if not path.is_relative_to(ROOT):
         return None
@@ -102,7 +102,7 @@ def _module_of(code: CodeType) -> str | None:
 
 
 def _callers_of(frame: FrameType) -> Iterator[CodeType]:
-    """Within the same task, or callback of the event loop."""
+    """The callers within the same task, or the same callback of the event loop."""
     caller = frame.f_back
     while caller is not None:
         yield caller.f_code
@@ -122,7 +122,7 @@ def _request() -> bytes:
 
 @pytest.fixture
 async def crossed(rig: Rig) -> CrossedModules:
-    """By one produce through a socket, on a broker that has served another one before."""
+    """The modules of one produce through a socket, on a broker that has served one before."""
     before = asyncio.all_tasks()
     await produce(rig, b"warm")
     await until(lambda: asyncio.all_tasks() <= before)  # its publication is answered, too

@@ -1,4 +1,4 @@
-"""Batches as a producer could send them, sound and mutated, each with a CRC that holds."""
+"""Batches as a producer could send them, valid and mutated, each with a correct CRC."""
 
 import gzip
 import struct
@@ -37,7 +37,7 @@ def record(
     attributes: int = 0,
     tail: bytes = b"",
 ) -> bytes:
-    """One record, with `tail` behind its headers."""
+    """One record, followed by `tail` after its headers."""
     body = bytes([attributes]) + varint(timestamp_delta) + varint(delta) + field(key) + field(value)
     body += varint(len(headers)) + b"".join(field(name) + field(each) for name, each in headers)
     return varint(len(body) + len(tail)) + body + tail
@@ -54,7 +54,7 @@ def batch(
     max_timestamp: int = NOW_MS,
     producer: tuple[int, int, int] = (-1, -1, -1),
 ) -> bytes:
-    """`payload` is what stands behind the header, compressed as `attributes` say."""
+    """A batch of a header and `payload`, which is compressed by the codec in `attributes`."""
     last = count - 1 if last_offset_delta is None else last_offset_delta
     covered = struct.pack(
         ">hiqqqhii", attributes, last, base_timestamp, max_timestamp, *producer, count
@@ -65,14 +65,14 @@ def batch(
 
 
 def sealed(data: bytes | bytearray) -> bytes:
-    """The same with the CRC that it should have."""
+    """The same batch with a correct CRC."""
     found = bytearray(data)
     struct.pack_into(">I", found, 17, crc32c(found[CRC_START:]))
     return bytes(found)
 
 
 def sound(random: Random, codec: int, records: int) -> tuple[bytes, int]:
-    """A batch's records before compression, and how many."""
+    """A batch's records before compression, and their number."""
     rows = []
     for delta in range(records):
         headers = [
@@ -157,7 +157,7 @@ def _foreign_frame(random: Random, codec: int, body: bytes) -> bytes:
 
 
 def mutated(random: Random, codec: int) -> bytes:
-    """A batch that was sound once, and may still be."""
+    """A mutated batch, which may still be valid."""
     count = random.choice([1, 2, 5, 40])
     body, _ = sound(random, codec, count)
     where = random.choice(["body", "payload", "frame", "header", "nothing"])

@@ -1,8 +1,8 @@
-"""Batches with the error that Apache Kafka 4.3.1 answers, and ours where it differs on purpose.
+"""Batches with Apache Kafka 4.3.1's error, and with our error where it differs on purpose.
 
-`tests/compat/test_produce_validation.py` holds the first column against a Kafka broker,
-`tests/integration/test_produce_validation.py` the second against ours. The differences are
-explained in docs/decisions/0016-produced-records.md.
+`tests/compat/test_produce_validation.py` compares the first column with a Kafka broker, and
+`tests/integration/test_produce_validation.py` compares the second with our broker.
+docs/decisions/0016-produced-records.md explains the differences.
 """
 
 import gzip
@@ -29,16 +29,16 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`data` has the timestamps of the year 2023, or those that it says from `ahead_ms` of now."""
+    """`data` has timestamps of the year 2023, or, with `ahead_ms`, relative to now."""
 
     data: bytes
     kafka: ErrorCode
     ours: ErrorCode | None = None
-    """None: as Kafka."""
+    """None: the same error as Kafka's."""
     configs: Mapping[str, str] = field(default_factory=dict)
     ahead_ms: int | None = None
     refused: tuple[int, ...] = ()
-    """The records that are named, by ours only where the error is the same."""
+    """The records that the response names; our broker does so only if the error is the same."""
 
     @property
     def expected(self) -> ErrorCode:
@@ -49,7 +49,7 @@ class Case:
         return self.refused if self.ours is None else ()
 
     def sent_now(self) -> bytes:
-        """The batch, to be sent now."""
+        """The batch, with its timestamps for a send now."""
         if self.ahead_ms is None:
             return self.data
         timestamp_ms = time.time_ns() // 1_000_000 + self.ahead_ms

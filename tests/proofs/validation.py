@@ -1,4 +1,4 @@
-"""The claim about what a broker accepts; a target of `tests.proofs`."""
+"""The claim about accepted batches; a target of `tests.proofs`."""
 
 import tempfile
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.validation import validation
 
 CPU_S_PER_GB_MAX = 0.5
-"""Of the check alone, 1 KB records without compression."""
+"""The limit for the check, with uncompressed records of 1 KB."""
 
 
 def prove_validation(short: bool) -> Figures:
-    """Mutated batches of every codec: what is accepted, Kafka's clients and replay can read."""
+    """Kafka's clients and replay can read all accepted batches among mutated ones."""
     with (
         tempfile.TemporaryDirectory(prefix="bucketlog-prove-") as folder,
         EmbeddedCluster(Path(folder)) as cluster,

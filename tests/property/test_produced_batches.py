@@ -1,4 +1,4 @@
-"""Batches that a broker accepts can be read; both forms of its kernel say the same."""
+"""Readers can read accepted batches; the compiled and the Python kernel agree."""
 
 import ctypes
 from random import Random
@@ -21,7 +21,7 @@ Row = tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]
 
 
 def accepted(data: bytearray) -> bool:
-    """As a broker does it, which then corrects the header's largest timestamp."""
+    """Validates as a broker does, which then corrects the header's largest timestamp."""
     try:
         header = read_header(data)
         check_produced(header, max_records=1_000_000)

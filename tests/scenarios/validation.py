@@ -1,7 +1,7 @@
-"""Mutated batches are offered to a broker; what it accepts, clients of other people can read.
+"""Sends mutated batches to a broker; Kafka's clients must read all accepted batches.
 
-At full size, from the repository's root: `make prove WHAT=validation`. Each codec has a partition
-of its own. Every batch is offered with a CRC that holds, so that it is the records that decide.
+At full size, from the repository's root: `make prove WHAT=validation`. Each codec has a
+separate partition. Every batch has a correct CRC, so that only the records decide.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ TOPIC = "mutated"
 IN_FLIGHT = 64
 READERS: Sequence[KafkaClient] = (ConfluentKafka(), AioKafka(), KafkaPython())
 ANSWERS = (ErrorCode.none, ErrorCode.invalid_record, ErrorCode.invalid_timestamp)
-"""What a broker may say of a batch whose header's length holds."""
+"""The errors that a broker may answer for a batch with a correct length."""
 EXPECTED = {*ANSWERS, ErrorCode.corrupt_message, ErrorCode.unknown_producer_id}
 EXPECTED |= {ErrorCode.out_of_order_sequence_number, ErrorCode.invalid_producer_epoch}
 
@@ -41,7 +41,7 @@ class ValidationFigures:
     answers: dict[str, int] = field(default_factory=dict)
     read_by: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
-    """What a reader made of accepted batches, where it was not what was sent."""
+    """A reader's result for accepted batches that differs from the sent records."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -73,7 +73,7 @@ def validation(cluster: EmbeddedCluster, batches: int, *, seed: int) -> Validati
 def _offer(
     client: WireClient, batches: int, random: Random
 ) -> Iterator[tuple[Codec, bytes, ErrorCode]]:
-    """Each batch with its answer; `IN_FLIGHT` of them are on their way at once."""
+    """Each batch with its answer; `IN_FLIGHT` batches are sent concurrently."""
     waiting: list[tuple[Codec, bytes]] = []
     for number in range(batches):
         codec = random.choice(list(Codec))
@@ -123,7 +123,7 @@ def _compare(
 
 
 def _read_by_java(figures: ValidationFigures, bootstrap: str) -> None:
-    """By Kafka's console consumer, which says how many records it has read, if it is installed."""
+    """Read with Kafka's console consumer, if it is installed; it reports its number of records."""
     try:
         tools = KafkaTools(bootstrap)
     except ConfigurationError:

@@ -1,4 +1,4 @@
-"""Which connections are accepted, which are idle, and which lines the log gets of closed ones."""
+"""Which connections are accepted and which are idle, and the log lines about closed ones."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The memory of answers: granted before they are made, given back when the kernel has them."""
+"""The memory of responses: granted before they are built, freed when the kernel has them."""
 
 import asyncio
 import socket
@@ -75,7 +75,7 @@ async def test_what_an_answer_has_in_fact_is_counted() -> None:
 
 
 class Leased:
-    """A connection that was asked twice, each answer with a lease of 100 bytes."""
+    """A connection with two requests, each response with a lease of 100 bytes."""
 
     def __init__(self) -> None:
         self.budget = MemoryBudget(1_000)
@@ -117,7 +117,7 @@ async def test_an_answer_behind_another_holds_its_memory() -> None:
 
 @pytest.mark.parametrize(("first", "unsent_bytes"), [(0, 60), (1, 0)])
 async def test_a_client_that_leaves_gives_all_memory_back(first: int, unsent_bytes: int) -> None:
-    """One answer is written and not taken, or behind one that is not there."""
+    """A written response is not taken, or waits behind an unfinished response."""
     leased = Leased()
     leased.wire.unsent_bytes = unsent_bytes
     await leased.answer(first)

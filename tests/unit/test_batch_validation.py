@@ -1,4 +1,4 @@
-"""Batches are checked in threads: in each connection's order, within bounds, and drained."""
+"""Batches are validated in threads: in each connection's order, within bounds, and drained."""
 
 import asyncio
 import threading
@@ -46,7 +46,7 @@ def unchecked(data: bytes, *, rules: RecordRules | None = ANY) -> UncheckedBatch
 
 
 class Gate:
-    """Holds each check of a compressed batch until it is opened; `inside` counts who waits."""
+    """Holds each check of a compressed batch until the gate opens; `inside` counts the waiters."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.opened = threading.Event()
@@ -76,7 +76,7 @@ async def validation() -> AsyncIterator[BatchValidation]:
 
 
 class Results(list[tuple[str, list[str]]]):
-    """What was done, in its order."""
+    """Finished calls, in order."""
 
     def of(self, name: str) -> Any:
         def done(verdicts: Sequence[Verdict]) -> None:
@@ -131,7 +131,7 @@ async def test_one_connection_does_not_wait_for_another(
 async def test_decompressed_bytes_are_shared(
     validation: BatchValidation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two batches that may take all of it are not decompressed at once."""
+    """Two batches that may each need the whole bound are not decompressed concurrently."""
     gate, results = Gate(monkeypatch), Results()
     whole = RecordRules(max_bytes=LIMITS.bytes_max)
     body = record(0, value=bytes(LIMITS.bytes_max - 100))

@@ -1,4 +1,4 @@
-"""A listener on a real socket: who is accepted, who gives way, who is closed. The clock is fake."""
+"""A listener on a real socket with a fake clock: which connections it accepts and closes."""
 
 import asyncio
 import socket
@@ -24,7 +24,7 @@ MUCH = 16 << 20
 
 
 class Place:
-    """A listener whose handler echoes requests, but for those that begin with `wait`."""
+    """A listener whose handler echoes all requests, except those that start with `wait`."""
 
     def __init__(self, settings: BrokerSettings) -> None:
         self.now_s = 0.0
@@ -65,7 +65,7 @@ class Place:
     async def _answer_much(
         self, connection: Connection, frame: Frame, answer: ResponseSlot
     ) -> None:
-        """With `MUCH` bytes that no kernel takes unread."""
+        """Answers with `MUCH` bytes, more than the kernel takes without a reader."""
         frame.release()
         lease = AnswerLease(self.answers, connection.host)
         await lease.acquire(MUCH)
@@ -95,7 +95,7 @@ class Client:
         self.writer.write(framed(body))
 
     async def answer(self) -> bytes | None:
-        """None where the connection is closed."""
+        """None if the connection is closed."""
         async with asyncio.timeout(PATIENCE_S):
             try:
                 (length,) = struct.unpack(">i", await self.reader.readexactly(4))
@@ -205,7 +205,7 @@ async def test_accepted_connections_are_probed_by_the_kernel(make: Make) -> None
 
 
 ANNOUNCED = struct.pack(">ihh", 100 << 20, 0, 9)
-"""The beginning of a Produce of 100 MiB."""
+"""The first bytes of a Produce request of 100 MiB."""
 
 
 async def test_who_announces_much_and_sends_nothing_holds_nothing_and_is_closed(make: Make) -> None:
@@ -226,7 +226,7 @@ async def test_who_announces_much_and_sends_nothing_holds_nothing_and_is_closed(
 
 
 async def test_slow_senders_of_several_addresses_give_way_to_a_bystander(make: Make) -> None:
-    """They keep to the least rate, and hold all memory there is."""
+    """The requests keep the minimum rate, and hold all the memory."""
     place = await started(make(produce_buffer_bytes=4 << 20))
     slow = [await place.connect(f"127.0.0.{number}") for number in range(10, 22)]
     for client in slow:
@@ -236,7 +236,7 @@ async def test_slow_senders_of_several_addresses_give_way_to_a_bystander(make: M
     bystander.send(b"\0\0" + b"p" * 1_000_000)
     answered = asyncio.create_task(bystander.answer())
     await eventually_async(lambda: answered.done() or place.budget.needed_bytes > 0)
-    for _ in range(9):  # less than a window: none is too slow by itself
+    for _ in range(9):  # shorter than a window: no request is too slow by itself
         place.now_s += 1.0
         place.listener.look()
         for _ in range(200):

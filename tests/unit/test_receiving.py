@@ -1,4 +1,4 @@
-"""Requests that arrive slowly: which of them are closed, and when."""
+"""Slow requests: which connections are closed, and when."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 @dataclass
 class Part:
-    """What is here of a request of 100 MiB."""
+    """The received part of a request of 100 MiB."""
 
     address: str = "a"
     received_bytes: int = 0

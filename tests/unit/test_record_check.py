@@ -1,4 +1,4 @@
-"""What a broker asks of the records of a produced batch, by table; Kafka's names for the errors."""
+"""A broker's checks of produced records, by table, with Kafka's names of the errors."""
 
 from random import Random
 
@@ -26,7 +26,7 @@ def check(data: bytes, rules: RecordRules | None = None) -> int:
 
 @pytest.fixture(params=["compiled", "plain"])
 def _kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both forms of the kernel."""
+    """The compiled kernel and the Python kernel."""
     if request.param == "plain":
         monkeypatch.setattr(record_check, "_compiled", lambda: None)
     else:

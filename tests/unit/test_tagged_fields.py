@@ -1,4 +1,4 @@
-"""Tagged fields are skipped (KIP-482), and their number is bounded before any is looked at."""
+"""Tagged fields are skipped (KIP-482), and their number is bounded before any is read."""
 
 import pytest
 

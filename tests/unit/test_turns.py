@@ -1,4 +1,4 @@
-"""Long work in slices: others have their turn, and nobody has two before another has one."""
+"""Long work in slices: other events are handled between slices, and long tasks alternate."""
 
 import asyncio
 from collections.abc import Iterator

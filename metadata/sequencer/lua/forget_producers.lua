@@ -1,8 +1,8 @@
--- PURPOSE  Forget producers that have written nothing for long: a part of them, from a cursor on.
--- ARGV     1 epoch, 2 cursor ('0' begins), 3 how many to look at, about, 4 now (ms), 5 idle for (ms)
--- RETURNS  packed {'ok', next cursor ('0': all were looked at), how many are forgotten} | {'lost', reason}
--- INVARIANTS  A producer with an open batch stays, and a row without a time. A time that is yet to
---          come is of a clock that was set back: the row stays until the clock has passed it.
+-- PURPOSE  Expire idle producers, one part of them per call, from a cursor on.
+-- ARGV     1 epoch, 2 cursor ('0': start), 3 approximate number to check, 4 now (ms), 5 idle time (ms)
+-- RETURNS  packed {'ok', next cursor ('0': all were checked), number of expired rows} | {'lost', reason}
+-- INVARIANTS  A producer with an open batch stays, and so does a row without a time. A time in the
+--          future means that the clock was set back: the row stays until the clock has passed it.
 
 local keys = keys_by_name(KEYS)
 local _, problem = check_epoch(keys, tonumber(ARGV[1]))

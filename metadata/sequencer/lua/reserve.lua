@@ -3,7 +3,7 @@
 --          {topics: [[name, topic id], …],
 --           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence], …]], …],
 --           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'], …]}
---          7 most rows of producers: a producer that is new to a partition is refused beyond them
+--          7 limit of producer rows: at the limit, a producer that is new to a partition is refused
 -- RETURNS  packed {status, …}:
 --          {'ok', ticket, low ticket, [hw stamp per part], [[status, base offset] per batch, per part], [status per control]}
 --          {'none', …same places…}   nothing was accepted: no ticket, the seq is not used

@@ -1,6 +1,6 @@
 -- PURPOSE  A broker becomes a group's coordinator, whoever was it before.
--- ARGV     1 epoch, 2 group, 3 incarnation of the broker, 4 most groups, or '' where the group may
---          be taken however many there are (it has committed offsets)
+-- ARGV     1 epoch, 2 group, 3 incarnation of the broker, 4 limit of groups, or '' for no limit
+--          (the group has committed offsets)
 -- RETURNS  packed {'ok', term, revision, [open ticket, …], snapshot or nil} | {'full', groups}
 --          | {'lost', reason}
 -- INVARIANTS  Each taking has a term of its own, higher than all before: a repeat fences the first.
