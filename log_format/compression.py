@@ -17,6 +17,7 @@ and which librdkafka leaves out.
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import cramjam
 
@@ -46,6 +47,10 @@ _BLOCK_BYTES_MIN = 64
 """A single frame has at most 1024 blocks, plus one per 64 bytes, as Python walks the blocks."""
 
 
+_FrameWalk: TypeAlias = Callable[[memoryview, int, bool], tuple[int, int]]
+"""Takes the data, the frame's start and `single_frame`; gives its end and its most bytes."""
+
+
 class _FrameError(Exception):
     """A frame's structure does not hold; `decompress` names codec and remedy."""
 
@@ -73,10 +78,10 @@ def decompress(
             case Codec.SNAPPY:
                 return _unsnappy(data, max_bytes, single_frame)
             case Codec.LZ4:
-                bound = _lz4_bound(data, single_frame)
+                bound = _frames_bound(data, _lz4_frame, single_frame)
                 return _inflate(cramjam.lz4.decompress_into, data, bound, max_bytes)
             case Codec.ZSTD:
-                bound = _zstd_bound(data, single_frame)
+                bound = _frames_bound(data, _zstd_frame, single_frame)
                 return _inflate(cramjam.zstd.decompress_into, data, bound, max_bytes)
             case _:
                 raise _FrameError("unknown codec")
@@ -97,9 +102,9 @@ def decompressed_bytes_at_most(
             case Codec.SNAPPY:
                 bound = _snappy_bound(data)
             case Codec.LZ4:
-                bound = _lz4_bound(data, True)
+                bound = _frames_bound(data, _lz4_frame, True)
             case Codec.ZSTD:
-                bound = _zstd_bound(data, True)
+                bound = _frames_bound(data, _zstd_frame, True)
             case _:
                 bound = len(data) * _DEFLATE_MAX_RATIO
     except (_FrameError, struct.error, cramjam.DecompressionError) as error:
@@ -246,13 +251,13 @@ def _skip_frame(data: memoryview, at: int) -> int | None:
     return at + 8 + int(length)
 
 
-def _lz4_bound(data: memoryview, single_frame: bool) -> int:
-    """The most bytes that the lz4 frames in `data` can hold."""
+def _frames_bound(data: memoryview, frame: _FrameWalk, single_frame: bool) -> int:
+    """The most bytes that the frames in `data` can hold; `frame` walks one of them."""
     bound = at = 0
     while at < len(data):
         end = None if single_frame else _skip_frame(data, at)
         if end is None:
-            end, more = _lz4_frame(data, at, single_frame)
+            end, more = frame(data, at, single_frame)
             bound += more
         at = end
         if single_frame:
@@ -295,21 +300,6 @@ def _lz4_frame(data: memoryview, at: int, single_frame: bool) -> tuple[int, int]
             raise _FrameError(f"a block of {length} bytes does not fit")
         bound += length if word >> 31 else min(max_block, length * _LZ4_MAX_RATIO)
         at += length + checksum
-
-
-def _zstd_bound(data: memoryview, single_frame: bool) -> int:
-    """The most bytes that the zstd frames in `data` can hold."""
-    bound = at = 0
-    while at < len(data):
-        end = None if single_frame else _skip_frame(data, at)
-        if end is None:
-            end, more = _zstd_frame(data, at, single_frame)
-            bound += more
-        at = end
-        if single_frame:
-            break
-    _check_end(at, data)
-    return bound
 
 
 def _zstd_frame(data: memoryview, at: int, single_frame: bool) -> tuple[int, int]:
