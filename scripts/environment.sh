@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Creates .venv and installs bucketlog with everything its tests need, at the versions that
-# constraints.txt pins. Run by `make`, and only when one of the two files has changed.
+# Creates .venv and installs bucketlog with everything its tests need, at the versions and with the
+# hashes of constraints.txt. Run by `make`, and only when pyproject.toml or constraints.txt changed.
+# Nothing is fetched without a hash: builds use what scripts/build_tools.txt pins, too.
 #
 # Settings: PYTHON (the interpreter to build .venv with), BUCKETLOG_CACHE (pip's downloads).
 set -euo pipefail
@@ -38,13 +39,21 @@ if [ ! -x .venv/bin/python ]; then
 fi
 
 echo "environment: installing the packages of pyproject.toml at the versions of constraints.txt"
-echo "environment: (a fresh machine downloads about 800 MB, Spark is most of it)"
+echo "environment: (a fresh machine downloads about 800 MB; pip prints nothing for some minutes)"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
-if ! .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-    --cache-dir "$cache/pip" --constraint constraints.txt --editable '.[dev]' >"$log" 2>&1; then
+pip() {
+    .venv/bin/python -m pip --disable-pip-version-check "$@" >>"$log" 2>&1
+}
+if ! { pip install --quiet --cache-dir "$cache/pip" --require-hashes --no-deps \
+    --requirement scripts/build_tools.txt &&
+    pip install --quiet --cache-dir "$cache/pip" --require-hashes --no-deps --no-build-isolation \
+        --requirement constraints.txt &&
+    pip install --quiet --no-deps --no-build-isolation --editable . &&
+    pip check; }; then
     cat "$log" >&2
-    echo "environment: the installation failed; the lines above say why" >&2
+    echo "environment: the installation failed; the lines above say why (after a change of" \
+        "pyproject.toml, run: scripts/constraints.sh)" >&2
     exit 1
 fi
 touch .venv/.installed

@@ -3,7 +3,8 @@
 #
 #   scripts/install.sh kcat minio ...          installs what is missing of: kcat, prometheus, minio,
 #                                              localstack, kafka-tools, spark-jars, schema-registry,
-#                                              terraform, tflint, helm, linters, schemas
+#                                              terraform, tflint, helm, linters, schemas,
+#                                              supply-tools
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
@@ -13,7 +14,12 @@
 # Python 3.13, Apache Kafka's tools, what Spark needs beyond its own jars and Apicurio's schema
 # registry are folders that Maven fetches. `terraform` is the one on the PATH, or OpenTofu, which Go
 # builds, as it does tflint and Helm; the other linters of infra/ get a venv of their own, and the
-# schemas (of Terraform's providers, of Kubernetes) are wheels. All are kept in $BUCKETLOG_CACHE.
+# schemas (of Terraform's providers, of Kubernetes) are wheels. `supply-tools` (uv, pip-audit and
+# cyclonedx-py) get a venv of their own. All are kept in $BUCKETLOG_CACHE.
+#
+# Everything is pinned, with a checksum: Python packages by the hashes in their lists (`make
+# constraints`), Go modules by the sum below and the go.sum inside, Maven's files by one SHA-256 over
+# all of them, the system's packages by the signatures that apt checks.
 # What cannot be installed is told with its remedy; the tests that need it are
 # then skipped, with the same words, except in CI (CI=true), where this script fails.
 set -euo pipefail
@@ -21,16 +27,26 @@ cd "$(dirname "$0")/.."
 
 cache="${BUCKETLOG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bucketlog}"
 minio_version="v0.0.0-20260212201848-7aac2a2c5b7c"
+minio_sum="h1:/qdoYujxF5MBLDMVLeiYJ/7fBa1HikX39Dvzb9Ji8pA="
 localstack_needs="localstack/requirements.txt"
 kafka_tools_pom="scripts/kafka_tools.pom.xml"
+kafka_tools_sha256="f4967318b2cb2da61e8f9ef029b962225316bb709bc5ff86131ba2cbaf68df4f"
 spark_jars_pom="scripts/spark_jars.pom.xml"
+spark_jars_sha256="649648c607bf1bceced5534f650a195e3ceb65e756b8007348f28fd3f577a484"
 terraform_least="1.11"
 tofu_version="v1.12.6"
+tofu_sum="h1:0VT4P8pMmGcCUnQ9DJrJ+Qg2d35Vzm4FFd/9+H7oF98="
 tflint_version="v0.64.0"
+tflint_sum="h1:v0KwryBjBeo79uqFrYQOllZk3l/nQvH/e4SZW45jhA8="
 helm_version="v3.22.0"
+helm_sum="h1:n1if5iQgHYsujPAcO5oonH/KiSNUmqmUF0iGVjSF3AU="
 linters_need="tests/infra/linters.txt"
 schemas_need="tests/infra/schemas.txt"
 schema_registry_pom="scripts/schema_registry.pom.xml"
+schema_registry_sha256="53f28d290cc8aa56db5677708d1f3e1f226406ab6d04f7e6af9194cf9f39400d"
+maven_plugin="org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+supply_tools_need="scripts/supply_tools.txt"
+build_tools_need="scripts/build_tools.txt"
 
 refuse() {
     echo "install: $1 is missing: $2" >&2
@@ -51,13 +67,14 @@ where() {
         helm) echo "$cache/helm/$helm_version/helm" ;;
         linters) echo "$cache/linters/$(cksum <"$linters_need" | cut -d' ' -f1)/bin/python" ;;
         schemas) echo "$cache/schemas/$(cksum <"$schemas_need" | cut -d' ' -f1)" ;;
+        supply-tools) echo "$cache/supply-tools/$(cksum <"$supply_tools_need" | cut -d' ' -f1)/bin/python" ;;
         schema-registry) echo "$cache/schema-registry/$(cksum <"$schema_registry_pom" | cut -d' ' -f1)" ;;
     esac
 }
 
 is_installed() {
     case "$1" in
-        localstack | linters) [ -e "$(dirname "$(where "$1")")/../.installed" ] ;;
+        localstack | linters | supply-tools) [ -e "$(dirname "$(where "$1")")/../.installed" ] ;;
         *) local path && path="$(where "$1")" && [ -x "$path" ] ;;
     esac
 }
@@ -118,30 +135,49 @@ fetch_package() {
 }
 
 install_minio() {
-    go_install minio "github.com/minio/minio@$minio_version"
+    go_build minio github.com/minio/minio "$minio_version" "$minio_sum" .
 }
 
 install_tflint() {
-    go_install tflint "github.com/terraform-linters/tflint@$tflint_version"
+    go_build tflint github.com/terraform-linters/tflint "$tflint_version" "$tflint_sum" .
 }
 
 install_helm() {
-    go_install helm "helm.sh/helm/v3/cmd/helm@$helm_version"
+    go_build helm helm.sh/helm/v3 "$helm_version" "$helm_sum" ./cmd/helm
 }
 
-go_install() {
+# OpenTofu, in place of Terraform.
+install_terraform() {
+    go_build terraform github.com/opentofu/opentofu "$tofu_version" "$tofu_sum" ./cmd/tofu
+}
+
+# Name, module, version, sum, package. Built where Go keeps the module, so that the module's own
+# go.sum, which the sum covers, fixes its dependencies. (`go install` does not read go.sum.)
+go_build() {
     may_build "$1" || return 0
-    echo "install: $2, built from source (minutes)"
-    local folder
-    folder="$(dirname "$(where "$1")")"
-    mkdir -p "$folder"
-    if ! GOBIN="$folder/building" CGO_ENABLED=0 logged nice -n 10 \
-        go install -trimpath -ldflags "-s -w" "$2"; then
+    echo "install: $2@$3, built from source (minutes)"
+    local path answer source
+    path="$(where "$1")"
+    mkdir -p "$(dirname "$path")"
+    if ! answer="$(cd / && go mod download -json "$2@$3")"; then
+        refuse "$1" "its source could not be fetched"
+        return
+    fi
+    if [ "$(go_field Sum <<<"$answer")" != "$4" ]; then
+        refuse "$1" "the sum of $2@$3 is not the pinned one, $4"
+        return
+    fi
+    source="$(go_field Dir <<<"$answer")"
+    if ! CGO_ENABLED=0 logged nice -n 10 go -C "$source" build -mod=readonly -buildvcs=false \
+        -trimpath -ldflags "-s -w" -o "$path.building" "$5"; then
         refuse "$1" "its build failed"
         return
     fi
-    mv "$folder/building/$1" "$folder/$1"
-    rmdir "$folder/building"
+    mv "$path.building" "$path"
+}
+
+go_field() {
+    sed -n "s/^\t\"$1\": \"\(.*\)\",\{0,1\}\$/\1/p"
 }
 
 may_build() {
@@ -149,37 +185,32 @@ may_build() {
         { refuse "$1" "install Go 1.26 or newer (go on the PATH), then: scripts/install.sh $1" && false; }
 }
 
-# OpenTofu's go.mod replaces a module, which `go install` refuses: it is built where Go keeps it.
-install_terraform() {
-    may_build terraform || return 0
-    echo "install: OpenTofu $tofu_version in place of Terraform, built from source (minutes)"
-    local path source
-    path="$(where terraform)"
-    mkdir -p "$(dirname "$path")"
-    source="$(cd / && go mod download -json "github.com/opentofu/opentofu@$tofu_version" |
-        sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')"
-    if [ -z "$source" ] || ! CGO_ENABLED=0 logged nice -n 10 go -C "$source" build -buildvcs=false \
-        -trimpath -ldflags "-s -w" -o "$path.building" ./cmd/tofu; then
-        refuse terraform "install Terraform $terraform_least or newer: OpenTofu's build failed"
-        return
-    fi
-    mv "$path.building" "$path"
-}
-
 our_python() {
     if [ -x .venv/bin/python ]; then echo .venv/bin/python; else command -v python3; fi
 }
 
 install_linters() {
-    local folder
-    folder="$(dirname "$(dirname "$(where linters)")")"
     echo "install: linters of infra/, into a venv (350 MB)"
+    venv_from linters "$linters_need" "$(our_python)"
+}
+
+install_supply-tools() {
+    echo "install: uv, pip-audit and cyclonedx-py, into a venv (80 MB)"
+    venv_from supply-tools "$supply_tools_need" "$(our_python)"
+}
+
+# Name, list with all packages and their hashes, Python.
+venv_from() {
+    local folder
+    folder="$(dirname "$(dirname "$(where "$1")")")"
     rm -rf "$folder"
     mkdir -p "$(dirname "$folder")"
-    if ! logged "$(our_python)" -m venv "$folder" ||
+    if ! logged "$3" -m venv "$folder" ||
         ! logged nice -n 10 "$folder/bin/python" -m pip install --disable-pip-version-check \
-            --cache-dir "$cache/pip" --no-deps --requirement "$linters_need"; then
-        refuse linters "its installation failed"
+            --cache-dir "$cache/pip" --require-hashes --no-deps --requirement "$build_tools_need" ||
+        ! logged nice -n 10 "$folder/bin/python" -m pip install --disable-pip-version-check \
+            --cache-dir "$cache/pip" --require-hashes --no-deps --no-build-isolation --requirement "$2"; then
+        refuse "$1" "its installation failed"
         return
     fi
     touch "$folder/.installed"
@@ -192,7 +223,7 @@ install_schemas() {
     rm -rf "$folder.building"
     mkdir -p "$(dirname "$folder")"
     if ! logged "$(our_python)" -m pip download --disable-pip-version-check --no-deps \
-        --only-binary :all: --dest "$folder.building" --requirement "$schemas_need"; then
+        --require-hashes --only-binary :all: --dest "$folder.building" --requirement "$schemas_need"; then
         refuse schemas "its download failed"
         return
     fi
@@ -212,38 +243,30 @@ find_python() {
 }
 
 install_localstack() {
-    local python folder
+    local python
     if ! python="$(find_python)"; then
         refuse localstack "install Python 3.13 with its venv module (LocalStack 4.14 runs on no other), then: scripts/install.sh localstack"
         return
     fi
     echo "install: localstack, into a venv of $("$python" --version)"
-    folder="$(dirname "$(dirname "$(where localstack)")")"
-    rm -rf "$folder"
-    mkdir -p "$(dirname "$folder")"
-    if ! logged "$python" -m venv "$folder" ||
-        ! logged nice -n 10 "$folder/bin/python" -m pip install --disable-pip-version-check \
-            --cache-dir "$cache/pip" --requirement "$localstack_needs"; then
-        refuse localstack "its installation failed"
-        return
-    fi
-    touch "$folder/.installed"
+    venv_from localstack "$localstack_needs" "$python"
 }
 
 install_kafka-tools() {
-    install_jars kafka-tools "$kafka_tools_pom" "the tools of Apache Kafka, by Maven"
+    install_jars kafka-tools "$kafka_tools_pom" "$kafka_tools_sha256" "the tools of Apache Kafka, by Maven"
 }
 
 install_spark-jars() {
-    install_jars spark-jars "$spark_jars_pom" "what Spark needs beyond its own jars, by Maven (80 MB)"
+    install_jars spark-jars "$spark_jars_pom" "$spark_jars_sha256" \
+        "what Spark needs beyond its own jars, by Maven (80 MB)"
 }
 
 install_schema-registry() {
-    install_jars schema-registry "$schema_registry_pom" "Apicurio's schema registry, by Maven (160 MB)" \
-        unpack-dependencies
+    install_jars schema-registry "$schema_registry_pom" "$schema_registry_sha256" \
+        "Apicurio's schema registry, by Maven (160 MB)" unpack-dependencies
 }
 
-# A third argument is what is told, a fourth the goal of Maven's dependency plugin.
+# Name, pom, SHA-256 of the fetched files, message, goal of Maven's dependency plugin.
 install_jars() {
     if ! command -v mvn >/dev/null; then
         refuse "$1" "install Apache Maven (mvn on the PATH), then: scripts/install.sh $1"
@@ -256,18 +279,28 @@ install_jars() {
         }
         export JAVA_HOME
     fi
-    echo "install: $3"
+    echo "install: $4"
     local folder
     folder="$(where "$1")"
     rm -rf "$folder.building"
     mkdir -p "$folder.building"
-    if ! logged mvn -q -B -f "$2" "dependency:${4:-copy-dependencies}" \
+    if ! logged mvn -q -B -C -f "$2" "$maven_plugin:${5:-copy-dependencies}" \
         -DincludeScope=runtime -DoutputDirectory="$folder.building" \
         -DmarkersDirectory="$folder.building/.markers"; then
         refuse "$1" "Maven could not fetch them"
         return
     fi
+    if [ "$(sha256_of "$folder.building")" != "$3" ]; then
+        refuse "$1" "what Maven fetched has the SHA-256 $(sha256_of "$folder.building"), not the pinned $3"
+        return
+    fi
     mv "$folder.building" "$folder"
+}
+
+# One sum over names and contents of all files.
+sha256_of() {
+    (cd "$1" && find . -type f ! -path './.markers/*' -print0 | LC_ALL=C sort -z |
+        xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
 }
 
 logged() {
@@ -317,7 +350,7 @@ esac
 for name in "$@"; do
     case "$name" in
         kcat | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | \
-            helm | linters | schemas | schema-registry) "$action" "$name" ;;
+            helm | linters | schemas | schema-registry | supply-tools) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2
