@@ -6,12 +6,12 @@ BIN := .venv/bin
 STORE ?= file
 FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
 
-.PHONY: help demo test lint check format up down bench sim prove package constraints clean
+.PHONY: help demo test lint check format up down bench sim chaos soak prove package constraints sbom audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.venv/.installed: pyproject.toml constraints.txt scripts/environment.sh
+.venv/.installed: pyproject.toml constraints.txt scripts/build_tools.txt scripts/environment.sh
 	@scripts/environment.sh
 
 demo: .venv/.installed ## a year of real flights: produced, consumed, replayed by Spark, compared  [STORE=minio|localstack]
@@ -23,7 +23,7 @@ else
 endif
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
-	@scripts/install.sh --background minio localstack spark-jars schema-registry terraform tflint helm linters schemas prometheus
+	@scripts/install.sh --background minio localstack spark-jars schema-registry terraform tflint helm linters schemas prometheus supply-tools
 	@scripts/install.sh kcat kafka-tools
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
@@ -56,6 +56,13 @@ bench: .venv/.installed ## produce and fetch benchmarks on this machine, JSON on
 sim: .venv/.installed ## the deterministic simulation of a cluster under faults  [SEED=7] [SEEDS=1000] [ARGS=--everything]
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(ARGS)
 
+chaos: .venv/.installed ## a plan of faults in brokers, stores and networks under real clients  [MINUTES=10] [SEED=1] [ARGS='--folder chaos']
+	@scripts/install.sh minio kafka-tools
+	@$(BIN)/python -m tests.scenarios.chaos_run $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+soak: .venv/.installed ## hours of churn, to find figures that grow  [HOURS=1] [ARGS='--folder soak']
+	@$(BIN)/python -m tests.scenarios.soak $(if $(HOURS),--hours $(HOURS)) $(ARGS)
+
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
 	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry terraform tflint helm linters schemas prometheus
 	@scripts/install.sh kcat
@@ -64,10 +71,16 @@ prove: .venv/.installed ## the project's claims at full size, or one of them  [W
 package: .venv/.installed ## dist/bucketlog-spark.zip, for `spark-submit --py-files`
 	@$(BIN)/python scripts/spark_package.py $(ARGS)
 
-constraints: .venv/.installed ## write constraints.txt from what .venv holds
-	@{ echo '# The versions this revision was tested with. Written by `make constraints`.'; \
-	  $(BIN)/python -m pip freeze --exclude-editable | grep -E '^[A-Za-z0-9_.-]+==' | sort -f; \
-	} > constraints.txt
+constraints: ## write constraints.txt and the other lists of packages with their hashes  [ARGS=--upgrade]
+	@scripts/constraints.sh $(ARGS)
+
+sbom: ## dist/bucketlog.cdx.json: the image's bill of materials, as CycloneDX
+	@scripts/install.sh supply-tools
+	@scripts/sbom.sh
+
+audit: ## known vulnerabilities of pinned packages, except scripts/audit_allowed.toml; asks an advisory service
+	@scripts/install.sh supply-tools
+	@"$$(scripts/install.sh --where supply-tools)" scripts/audit.py $(ARGS)
 
 clean: ## remove .venv and everything that is built
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build \

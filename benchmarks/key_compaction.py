@@ -21,7 +21,6 @@ from bucketlog.log_format.batch_stream import BatchStream, check_crc
 from bucketlog.log_format.records import DecodedRecord, encode_batch
 from bucketlog.tiered_storage.key_compaction import Cleaner, CleaningRound, DirtyPart
 from bucketlog.tiered_storage.offset_map import OffsetMap, offset_map
-from bucketlog.tiered_storage.transaction_outcomes import no_transactions
 
 PIECE_BYTES = 1 << 20
 MAP_BYTES_MAX = 128 << 20
@@ -69,7 +68,7 @@ def copy(data: bytes) -> int:
 
 def index(data: bytes, keys: int, *, compiled: bool) -> tuple[OffsetMap, int]:
     offsets = offset_map(MAP_BYTES_MAX, bytes(16), keys_max=keys, compiled=compiled)
-    dirty = DirtyPart(offsets, no_transactions(2**53), 0)
+    dirty = DirtyPart(offsets, 0, 2**53)
     for piece in pieces(data):
         dirty.feed(piece)
     return offsets, dirty.finish()
@@ -77,7 +76,7 @@ def index(data: bytes, keys: int, *, compiled: bool) -> tuple[OffsetMap, int]:
 
 def clean(data: bytes, offsets: OffsetMap, end: int) -> Cleaner:
     cleaning = CleaningRound(0, end, NOW_MS, DAY_MS)
-    cleaner = Cleaner(offsets, no_transactions(2**53), cleaning)
+    cleaner = Cleaner(offsets, cleaning)
     b"".join(cleaner.run(pieces(data)))
     return cleaner
 

@@ -143,7 +143,7 @@ class Run:
         began = time.perf_counter()
         with log_path.open("wb") as log:
             done = subprocess.run(
-                [sys.executable, "-m", "benchmarks.spark_queries"],
+                [sys.executable, "-P", "-m", "benchmarks.spark_queries"],
                 input=json.dumps(asdict(job)).encode(),
                 stdout=subprocess.PIPE,
                 stderr=log,

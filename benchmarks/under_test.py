@@ -25,6 +25,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchmarks.librdkafka import version
 from bucketlog.client.log import connect
 from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.errors import LogError
 from localstack.machine import machine
 from localstack.servers import RunningStore, StoreName, running
 from localstack.slow_puts import SlowPuts, log_normal
@@ -187,4 +188,8 @@ def report(benchmark: str, figures: Mapping[str, Any], shortfalls: Sequence[str]
 
 def create_topic(bootstrap: str, name: str, partitions: int) -> None:
     with connect(bootstrap) as log:
-        log.topics.create(name, partitions=partitions)
+        try:
+            log.topics.create(name, partitions=partitions)
+        except LogError as error:
+            if error.code != "UNKNOWN_TOPIC_OR_PARTITION":  # Apache Kafka shows new topics late
+                raise

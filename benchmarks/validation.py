@@ -1,17 +1,19 @@
 """Measures the cost of validating produced records: the check, loading the kernel, and a broker.
 
     python -m benchmarks.validation                     the check, and loading the kernel
-    python -m benchmarks.validation --broker --kafka    also a broker and Kafka, with librdkafka
+    python -m benchmarks.validation --broker --kafka    also brokers and Kafka, with librdkafka
 
 Writes one JSON line to standard output. The check is in CPU seconds per 10^9 bytes of uncompressed
 records, in batches of 1 MB. Half of each value is words and half is noise, which compresses like
 log records. `python` is the kernel without llvmlite. `numba` is the kernel of the readers, which
 finds each field. `load` is the one-time cost of each kernel in a process. In `produced`, brokers
-receive uncompressed records of 1 KB in alternating runs, on the same machine as the client.
+with and without the check of records, and Kafka, receive records in alternating runs, on the same
+machine as the client. Half of each of these records is noise, too.
 """
 
 import argparse
 import ctypes
+import json
 import random
 import subprocess
 import sys
@@ -32,7 +34,8 @@ from localstack.apache_kafka import running_kafka
 BATCH_BYTES = 1_000_000
 SIZES = (100, 1_000, 10_000)
 GB = 1e9
-TURNS = 3
+PRODUCED_SIZES = (1_000, 100)
+PRODUCED_CODECS = ("none", "lz4", "zstd")
 _WORDS = [b"carrier", b"origin", b"dest", b"delay", b"2013-01-01", b"tail", b"distance", b"EWR"]
 LOADED = {
     "llvmlite": "from bucketlog.log_format.record_check import warm_up; warm_up()",
@@ -110,7 +113,7 @@ def load_costs() -> dict[str, dict[str, float]]:
     for name, code in LOADED.items():
         for _ in range(2):
             done = subprocess.run(
-                [sys.executable, "-c", MEASURED.format(code=code)],
+                [sys.executable, "-P", "-c", MEASURED.format(code=code)],
                 stdout=subprocess.PIPE,
                 text=True,
                 check=True,
@@ -124,27 +127,37 @@ def load_costs() -> dict[str, dict[str, float]]:
     return found
 
 
-def produced(seconds: float, *, kafka: bool) -> dict[str, Any]:
-    """MB/s and CPU s/GB of `TURNS` alternating runs."""
-    found: dict[str, list[Any]] = {}
-    flags = ["--seconds", str(seconds)]
-    for _ in range(TURNS):
-        for name in ("full", "header"):
-            setting = ["--setting", f"record_validation={name}"]
-            found.setdefault(name, []).append(_figures(produce.parse([*flags, *setting])))
-        if kafka:
-            with (
-                tempfile.TemporaryDirectory(prefix="bucketlog-bench-") as folder,
-                running_kafka(Path(folder) / "kafka") as broker,
-            ):
-                at = ["--bootstrap", broker.bootstrap, "--broker-pid", str(broker.pid)]
-                name = f"Apache Kafka {broker.version}"
-                found.setdefault(name, []).append(_figures(produce.parse([*flags, *at])))
+def produced(seconds: float, turns: int, *, kafka: bool) -> dict[str, Any]:
+    """By size and codec, MB/s and CPU s/GB of alternating runs."""
+    found = {}
+    for size in PRODUCED_SIZES:
+        for codec in PRODUCED_CODECS:
+            flags = ["--seconds", str(seconds), "--noise-percent", "50"]
+            flags += ["--record-bytes", str(size), "--codec", codec]
+            runs: dict[str, list[Any]] = {}
+            for _ in range(turns):
+                for name in ("full", "header"):
+                    setting = ["--setting", f"record_validation={name}"]
+                    runs.setdefault(name, []).append(_figures([*flags, *setting]))
+                if kafka:
+                    name, figures = _kafka_figures(flags)
+                    runs.setdefault(name, []).append(figures)
+            found[f"{size} B, {codec}"] = runs
+            print(json.dumps({f"{size} B, {codec}": runs}), file=sys.stderr, flush=True)
     return found
 
 
-def _figures(args: argparse.Namespace) -> dict[str, float]:
-    made = produce.measure(args)
+def _kafka_figures(flags: list[str]) -> tuple[str, dict[str, float]]:
+    with (
+        tempfile.TemporaryDirectory(prefix="bucketlog-bench-") as folder,
+        running_kafka(Path(folder) / "kafka") as broker,
+    ):
+        at = ["--bootstrap", broker.bootstrap, "--broker-pid", str(broker.pid)]
+        return f"Apache Kafka {broker.version}", _figures([*flags, *at])
+
+
+def _figures(flags: list[str]) -> dict[str, float]:
+    made = produce.measure(produce.parse(flags))
     return {name: made[name] for name in ("mb_per_s", "broker_cpu_s_per_gb")}
 
 
@@ -153,12 +166,18 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0.5, help="CPU seconds per figure")
     parser.add_argument("--broker", action="store_true", help="also measure a broker")
     parser.add_argument("--kafka", action="store_true", help="also measure Apache Kafka")
-    parser.add_argument("--broker-seconds", type=float, default=8)
+    parser.add_argument("--broker-seconds", type=float, default=8, help="duration of each run")
+    parser.add_argument(
+        "--turns",
+        type=int,
+        default=3,
+        help="number of runs of each broker, for each size and codec",
+    )
     args = parser.parse_args()
     figures: dict[str, Any] = {"check_cpu_s_per_gb": check_costs(args.seconds)}
     figures["load"] = load_costs()
     if args.broker:
-        figures["produced"] = produced(args.broker_seconds, kafka=args.kafka)
+        figures["produced"] = produced(args.broker_seconds, args.turns, kafka=args.kafka)
     return report("validation", figures, [])
 
 

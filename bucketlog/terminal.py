@@ -1,5 +1,6 @@
-"""What a person or a pipe sees. Invariant: data on stdout; progress, and only on a terminal, and
-errors on stderr. Exit codes are those of `bucketlog --help`."""
+"""Output of the command line. Invariants: data goes to stdout and errors to stderr; progress goes
+to stderr, on a terminal only. The command line prints text only through this module, which escapes
+control characters: group ids and errors of servers are hostile. Exit codes: `bucketlog --help`."""
 
 import json
 import sys
@@ -11,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import typer
 
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.printable import printable, printable_json
 
 T = TypeVar("T")
 
@@ -49,20 +51,30 @@ def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], output
     """Rows as an aligned table, one JSON array, or an object a line."""
     if output is Output.JSONL:
         for row in rows:
-            print(json.dumps(row))
+            say_json(row)
     elif output is Output.JSON:
-        print(json.dumps(list(rows), indent=2))
+        say_json(list(rows), indent=2)
     else:
         _print_table(
             [[_cell(column, row.get(column)) for column in columns] for row in rows], columns
         )
 
 
+def say(*lines: str) -> None:
+    """Print lines of data on stdout; without arguments, an empty line."""
+    for line in lines or ("",):
+        print(printable(line))
+
+
+def say_json(value: object, *, indent: int | None = None) -> None:
+    print(printable_json(json.dumps(value, indent=indent)))
+
+
 def _cell(column: str, value: object) -> str:
     if value is None:
         return "-"
     is_amount = isinstance(value, int) and not isinstance(value, bool) and column not in IDENTIFIERS
-    return f"{value:,}" if is_amount else str(value)
+    return f"{value:,}" if is_amount else printable(str(value))
 
 
 def _print_table(cells: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
@@ -87,9 +99,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{ending}"
 
 
-def note(message: str) -> None:
-    """A remark for a person: stderr, whether or not it is a terminal."""
-    print(message, file=sys.stderr, flush=True)
+def note(*lines: str) -> None:
+    """Print remarks on stderr, whether or not stderr is a terminal."""
+    for line in lines:
+        print(printable(line), file=sys.stderr, flush=True)
 
 
 def plainly(message: str) -> None:
@@ -100,7 +113,7 @@ def plainly(message: str) -> None:
 
 def confirm(question: str) -> None:
     """Only a yes goes on. Asked on stderr alone: stdout is for data."""
-    print(f"{question} [y/N]: ", end="", file=sys.stderr, flush=True)
+    print(f"{printable(question)} [y/N]: ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline()
     if not answer:
         raise ConfigurationError("nobody answered", remedy="add --yes")

@@ -14,7 +14,7 @@ from bucketlog.consumers.group import Group
 from bucketlog.consumers.group_messages import GroupState
 from bucketlog.consumers.group_store import GroupSummary
 from bucketlog.log_format.model import TopicIdPartition
-from bucketlog.metadata.fold import CommittedOffset
+from bucketlog.metadata.committed_offset import CommittedOffset
 
 OnStored = Callable[[bool], None]
 """Gets True once it may be said, False where it never may be."""
@@ -33,8 +33,6 @@ class CoordinatedGroup:
         self.storing = False
         self.users = 0
         """Requests that are at work with it."""
-        self.planned_ms: int | None = None
-        """When the coordinator's timer looks at it next."""
         self.on_their_way: set[asyncio.Future[ErrorCode]] = set()
         """Commits that were let in and are not in the log yet, as far as is known."""
         self.promised: dict[TopicIdPartition, CommittedOffset] = {}

@@ -11,7 +11,6 @@ new term and what was stored, and refuses the earlier coordinator from then on. 
 """
 
 import asyncio
-import heapq
 import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
@@ -24,6 +23,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.consumers.coordinated_group import CoordinatedGroup
 from bucketlog.consumers.group import Group
 from bucketlog.consumers.group_listing import GroupListing
+from bucketlog.consumers.group_memory import GroupMemory
 from bucketlog.consumers.group_messages import (
     CallerIdentity,
     GroupDescription,
@@ -37,9 +37,11 @@ from bucketlog.consumers.group_messages import (
     SyncRequest,
     SyncResponse,
     Token,
+    refused_as,
 )
 from bucketlog.consumers.group_settings import GroupSettings
 from bucketlog.consumers.group_store import GroupStore, GroupSummary
+from bucketlog.consumers.group_timer import GroupTimer
 from bucketlog.consumers.join import NewUuid
 from bucketlog.consumers.snapshot import restore, snapshot
 from bucketlog.log_format.errors import InvalidDataError, SequencerError, SequencerUnavailableError
@@ -71,6 +73,7 @@ class GroupCoordinator:
         owns: Owns,
         has_offsets: Callable[[str], bool],
         settings: GroupSettings,
+        memory: GroupMemory,
         new_uuid: NewUuid,
         now_ms: Callable[[], int],
         wall_ms: WallClock,
@@ -83,6 +86,7 @@ class GroupCoordinator:
         self._owns = owns
         self._has_offsets = has_offsets
         self._settings = settings
+        self._memory = memory
         self._new_uuid = new_uuid
         self._now_ms = now_ms
         self._wall_ms = wall_ms
@@ -92,8 +96,7 @@ class GroupCoordinator:
         self._takings: dict[str, asyncio.Future[ErrorCode]] = {}
         self._waiting: dict[Token, asyncio.Future[Response]] = {}
         self._tokens = itertools.count()
-        self._deadlines: list[tuple[int, str]] = []
-        self._planned = asyncio.Event()
+        self._timer = GroupTimer(now_ms)
         self._listing = GroupListing(store, epoch, self._held, owns)
 
     # What members ask ------------------------------------------------------------------------
@@ -103,7 +106,7 @@ class GroupCoordinator:
         it may come back, or its time runs out."""
 
         def ask(group: Group, token: Token) -> list[GroupResponse]:
-            return group.join(request, token, self._now_ms())
+            return self._memory.join(group, request, token, self._now_ms())
 
         response = await self._ask(group_id, ask, JoinResponse(ErrorCode.none, request.member_id))
         assert isinstance(response, JoinResponse)
@@ -111,7 +114,7 @@ class GroupCoordinator:
 
     async def sync(self, group_id: str, request: SyncRequest) -> SyncResponse:
         def ask(group: Group, token: Token) -> list[GroupResponse]:
-            return group.sync(request, token, self._now_ms())
+            return self._memory.sync(group, request, token, self._now_ms())
 
         response = await self._ask(group_id, ask, SyncResponse(ErrorCode.none))
         assert isinstance(response, SyncResponse)
@@ -122,7 +125,7 @@ class GroupCoordinator:
     ) -> Response:
         async with self.holding(group_id) as held:
             if isinstance(held, ErrorCode):
-                return _refused(refused, held)
+                return refused_as(refused, held)
             token = Token(next(self._tokens))
             answered: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
             self._waiting[token] = answered
@@ -160,6 +163,13 @@ class GroupCoordinator:
                 return ErrorCode.group_id_not_found
             description = held.group.describe()
             return description if await held.stored() else ErrorCode.not_coordinator
+
+    async def finder(self) -> Callable[[str], bool] | ErrorCode:
+        """A function that returns whether a group may exist. `describe` finds no other groups."""
+        try:
+            return await self._listing.finder(self.refusal, self._has_offsets, self._takings)
+        except SequencerError as error:
+            return self._no_answer(error)
 
     async def list(self, with_offsets: Iterable[str]) -> Sequence[GroupSummary] | ErrorCode:
         """The groups that are this broker's; `with_offsets` are all that have committed offsets."""
@@ -235,7 +245,8 @@ class GroupCoordinator:
                 )
                 self._held[group_id] = held
                 self._listing.taken(group_id)
-                self._plan(held)
+                self._timer.plan(held)
+                self._memory.note(held.group)
         finally:
             del self._takings[group_id]
             taking.set_result(outcome)
@@ -243,7 +254,10 @@ class GroupCoordinator:
     def _restored(self, group_id: str, taken: GroupTakeover) -> Group:
         if taken.snapshot is not None:
             try:
-                return restore(taken.snapshot, self._settings, self._new_uuid, self._now_ms())
+                group = restore(taken.snapshot, self._settings, self._new_uuid, self._now_ms())
+                if group.group_id != group_id:
+                    raise InvalidDataError(f"the snapshot is of group {group.group_id!r}")
+                return group
             except InvalidDataError as error:
                 logger.error(
                     "group %r begins anew, its members have to rejoin: %s", group_id, error
@@ -272,6 +286,8 @@ class GroupCoordinator:
             return
         if self._held.get(held.group_id) is held:
             del self._held[held.group_id]
+            self._memory.forget(held.group_id)
+            self._timer.forget(held.group_id)
         self._listing.forget_stored()
         held.lose()
         for token, response in held.group.resign():
@@ -299,7 +315,8 @@ class GroupCoordinator:
         """To be called after every change: stores it, and has the timer look at it in time."""
         for token, response in answers:
             held.call_when_stored(partial(self._answer, token, response))
-        self._plan(held)
+        self._timer.plan(held)
+        self._memory.note(held.group)
         if held.needs_storing and not held.storing:
             held.storing = True
             self._spawn(self._keep_stored(held), f"storing group {held.group_id!r}")
@@ -311,7 +328,7 @@ class GroupCoordinator:
         if stored:
             waiting.set_result(response)
         else:
-            waiting.set_result(_refused(response, ErrorCode.not_coordinator))
+            waiting.set_result(refused_as(response, ErrorCode.not_coordinator))
 
     async def _keep_stored(self, held: CoordinatedGroup) -> None:
         try:
@@ -349,25 +366,11 @@ class GroupCoordinator:
 
     # Time ------------------------------------------------------------------------------------
 
-    def _plan(self, held: CoordinatedGroup) -> None:
-        """Deadlines that only move on (a heartbeat's) are found when the timer looks."""
-        deadline_ms = held.group.next_deadline_ms
-        if deadline_ms is None or held.lost:
-            return
-        if held.planned_ms is None or deadline_ms < held.planned_ms:
-            held.planned_ms = deadline_ms
-            heapq.heappush(self._deadlines, (deadline_ms, held.group_id))
-            self._planned.set()
-
     def expire(self) -> None:
         """Do what time does, as far as it has come."""
         now_ms = self._now_ms()
-        while self._deadlines and self._deadlines[0][0] <= now_ms:
-            deadline_ms, group_id = heapq.heappop(self._deadlines)
-            held = self._held.get(group_id)
-            if held is None or held.planned_ms != deadline_ms:
-                continue
-            held.planned_ms = None
+        for group_id in self._timer.due(now_ms):
+            held = self._held[group_id]
             if self._owns(group_id) is not ErrorCode.none:
                 self.resign(held)
                 continue
@@ -377,20 +380,5 @@ class GroupCoordinator:
     async def run(self) -> None:
         """The timer, for ever."""
         while True:
-            self._planned.clear()
             self.expire()
-            wait_s = None
-            if self._deadlines:
-                wait_s = max(self._deadlines[0][0] - self._now_ms(), 0) / 1000
-            try:
-                async with asyncio.timeout(wait_s):
-                    await self._planned.wait()
-            except TimeoutError:
-                pass
-
-
-def _refused(response: Response, error: ErrorCode) -> Response:
-    """In its place."""
-    if isinstance(response, JoinResponse):
-        return JoinResponse(error, response.member_id)
-    return SyncResponse(error)
+            await self._timer.wait()

@@ -45,7 +45,7 @@ from bucketlog.consumers.group_messages import (
     Token,
 )
 from bucketlog.consumers.group_settings import GroupSettings
-from bucketlog.consumers.join import NewUuid, join, supersede_sync
+from bucketlog.consumers.join import NewUuid, growth_bytes, join, supersede_sync
 from bucketlog.consumers.rebalance import Rebalance, expect
 
 _IN_GENERATION = (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
@@ -88,6 +88,31 @@ class Group:
         deadlines += [member.deadline_ms for member in machine.roster]
         deadlines += [pending.deadline_ms for pending in machine.pending_joins.values()]
         return min((each for each in deadlines if each is not None), default=None)
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory of members, pending members, assignments and topics."""
+        return self.machine.memory_bytes
+
+    def join_growth_bytes(self, request: JoinRequest) -> int:
+        """An upper bound of the memory that the request would add; at most 0 for a request that
+        the group refuses."""
+        return growth_bytes(self.machine, request)
+
+    def sync_growth_bytes(self, request: SyncRequest) -> int:
+        """The memory that the request would add. Only the leader's assignments need memory, in the
+        sync phase, unless the group refuses the request."""
+        machine = self.machine
+        if (
+            self._sync_refusal(request) is not None
+            or machine.state is GroupState.STABLE
+            or machine.roster.leader_id != request.identity.member_id
+        ):
+            return 0
+        size = machine.assigned_bytes(dict(request.assignments))
+        if size > machine.settings.group_bytes_max:
+            return 0
+        return size - sum(len(member.assignment) for member in machine.roster)
 
     def join(self, request: JoinRequest, token: Token, now_ms: int) -> list[GroupResponse]:
         join(self.machine, request, token, now_ms, self._new_uuid)

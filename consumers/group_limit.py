@@ -7,10 +7,10 @@ JoinGroup or an OffsetCommit.
 import logging
 from collections.abc import Callable
 
+from bucketlog.consumers.refusal_log import RefusalLog
 from bucketlog.log_format.errors import TooManyGroupsError
 
 logger = logging.getLogger(__name__)
-LOG_INTERVAL_MS = 60_000
 
 
 class GroupLimit:
@@ -27,8 +27,7 @@ class GroupLimit:
         self._groups_max = groups_max
         self._has_offsets = has_offsets
         self._groups_with_offsets = groups_with_offsets
-        self._now_ms = now_ms
-        self._logged_ms: int | None = None
+        self._refusals = RefusalLog(now_ms)
 
     def groups_max(self, group_id: str) -> int | None:
         """The limit of groups in the sequencer when this broker takes over `group_id`.
@@ -40,8 +39,6 @@ class GroupLimit:
         return self._groups_max if self._groups_with_offsets() < self._groups_max else 0
 
     def log_refusal(self, error: TooManyGroupsError) -> None:
-        """Log at most once per `LOG_INTERVAL_MS`, because a client can name many groups."""
-        now_ms = self._now_ms()
-        if self._logged_ms is None or now_ms - self._logged_ms >= LOG_INTERVAL_MS:
-            self._logged_ms = now_ms
+        """Log at most once in a while, because a client can name many groups."""
+        if self._refusals.is_due():
             logger.warning("%s", error)

@@ -5,7 +5,7 @@ group is let go or lost and the cluster's members are the same: only this broker
 meanwhile, and it takes them to do so.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from kio.schema.errors import ErrorCode
 
@@ -53,6 +53,23 @@ class GroupListing:
         simple.difference_update(self._held, stored)
         others += [GroupSummary(group_id, "", GroupState.EMPTY) for group_id in sorted(simple)]
         return rows + [row for row in others if self._owns(row.group_id) is ErrorCode.none]
+
+    async def finder(
+        self,
+        refusal: Callable[[str], ErrorCode],
+        has_offsets: Callable[[str], bool],
+        being_taken: Container[str],
+    ) -> Callable[[str], bool]:
+        """A function that returns whether a group may exist, or is refused. The function reads only
+        memory, because a request may name very many groups. Raises `SequencerError`."""
+        stored = await self._others()
+        return lambda group_id: (
+            group_id in self._held
+            or group_id in being_taken
+            or group_id in stored
+            or has_offsets(group_id)
+            or refusal(group_id) is not ErrorCode.none
+        )
 
     async def _others(self) -> dict[str, GroupSummary]:
         if self._stored is not None:

@@ -5,11 +5,15 @@ timeout, LeaveGroup 0-2 = one leaving member, instance ids are None before KIP-3
 back. Protocols and metadata are opaque bytes here.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, NewType, TypeAlias
 
 from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.metadata.committed_offset import CommittedOffset
 
 Token = NewType("Token", int)
 """A request that may be answered later. The caller chooses it and never uses one twice."""
@@ -109,6 +113,13 @@ class SyncResponse:
 Response: TypeAlias = JoinResponse | SyncResponse
 
 
+def refused_as(response: Response, error: ErrorCode) -> Response:
+    """A response of the same type, with the error instead of a result."""
+    if isinstance(response, JoinResponse):
+        return JoinResponse(error, response.member_id)
+    return SyncResponse(error)
+
+
 class GroupResponse(NamedTuple):
     """The answer to the request that came with `token`: there is exactly one."""
 
@@ -157,3 +168,11 @@ class GroupDescription:
     protocol_type: str
     protocol_name: str
     members: tuple[DescribedMember, ...]
+
+
+class FetchedOffsets(NamedTuple):
+    """The committed offsets of a group. `pending`: partitions for which a transaction that has not
+    ended has offsets of the group; filled only if stable offsets are required (KIP-447)."""
+
+    committed: Mapping[TopicIdPartition, CommittedOffset]
+    pending: frozenset[TopicIdPartition] = frozenset()

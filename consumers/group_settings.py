@@ -17,7 +17,9 @@ MEMBER_ID_SUFFIX_BYTES = 37  # "-" and a UUID
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
     """`rebalance_timeout_ms_min`: a client that asks for none does not make its coordinator spin.
-    `id_bytes_max`: for each id, name and address a client sends, as UTF-8."""
+    `id_bytes_max`: for each id, name and address a client sends, as UTF-8.
+    `subscribed_topics_max`: topics in the subscriptions of all members of a group. A group with
+    more counts as subscribed to all topics."""
 
     session_timeout_ms_min: int = 6_000  # group.min.session.timeout.ms
     session_timeout_ms_max: int = 1_800_000  # group.max.session.timeout.ms
@@ -30,6 +32,7 @@ class GroupSettings:
     member_metadata_bytes_max: int = 1024 * 1024
     group_bytes_max: int = 16 * 1024 * 1024
     id_bytes_max: int = 1_024
+    subscribed_topics_max: int = 100_000
 
     def __post_init__(self) -> None:
         for field in fields(self):

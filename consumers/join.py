@@ -5,7 +5,7 @@ sync that its member sends again is answered (REBALANCE_IN_PROGRESS) instead of 
 phase goes on when the one it waited for is turned away; a full group takes a static member back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kio.schema.errors import ErrorCode
@@ -14,6 +14,7 @@ from bucketlog.consumers.group_messages import (
     NO_GENERATION,
     UNKNOWN_MEMBER_ID,
     CallerIdentity,
+    GroupProtocol,
     GroupState,
     JoinRequest,
     JoinResponse,
@@ -22,7 +23,14 @@ from bucketlog.consumers.group_messages import (
 )
 from bucketlog.consumers.group_settings import MEMBER_ID_SUFFIX_BYTES
 from bucketlog.consumers.rebalance import PendingMember, Rebalance, expect
-from bucketlog.consumers.roster import GroupMember, member_bytes, text_bytes
+from bucketlog.consumers.roster import (
+    ENTRY_BYTES,
+    PENDING_OBJECT_BYTES,
+    GroupMember,
+    member_bytes,
+    object_bytes,
+    text_bytes,
+)
 
 NewUuid = Callable[[], str]
 """A fresh random UUID as text: member ids end with it."""
@@ -32,16 +40,10 @@ def join(
     group: Rebalance, request: JoinRequest, token: Token, now_ms: int, new_uuid: NewUuid
 ) -> None:
     error = _refusal(group, request)
-    if error is not None:
-        group.answer(token, JoinResponse(error, request.member_id))
-    elif not _has_room(group, request):
+    if error is ErrorCode.group_max_size_reached:
         _turn_away(group, request.member_id, now_ms)
-        group.answer(token, JoinResponse(ErrorCode.group_max_size_reached, UNKNOWN_MEMBER_ID))
-    elif group.state is GroupState.DEAD:
-        error = ErrorCode.coordinator_not_available
-        group.answer(token, JoinResponse(error, request.member_id))
-    elif not _supports(group, request):
-        error = ErrorCode.inconsistent_group_protocol
+        group.answer(token, JoinResponse(error, UNKNOWN_MEMBER_ID))
+    elif error is not None:
         group.answer(token, JoinResponse(error, request.member_id))
     elif request.member_id == UNKNOWN_MEMBER_ID:
         _join_new(group, request, token, now_ms, new_uuid)
@@ -50,6 +52,18 @@ def join(
 
 
 def _refusal(group: Rebalance, request: JoinRequest) -> ErrorCode | None:
+    """Why the group does not take the member, whether or not it knows the member."""
+    error = _invalid(group, request)
+    if error is not None:
+        return error
+    if not _has_room(group, request):
+        return ErrorCode.group_max_size_reached
+    if group.state is GroupState.DEAD:
+        return ErrorCode.coordinator_not_available
+    return None if _supports(group, request) else ErrorCode.inconsistent_group_protocol
+
+
+def _invalid(group: Rebalance, request: JoinRequest) -> ErrorCode | None:
     """What is wrong with the request, whatever the group is."""
     limits = group.settings
     if not limits.session_timeout_ms_min <= request.session_timeout_ms:
@@ -82,6 +96,29 @@ def _has_room(group: Rebalance, request: JoinRequest) -> bool:
     if group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
         return known is not None or len(roster) < limit
     return True
+
+
+def growth_bytes(group: Rebalance, request: JoinRequest) -> int:
+    """An upper bound of the memory that the request would add; at most 0 for a request that the
+    group refuses. A pending member needs the memory of the member from the first step on."""
+    if _refusal(group, request) is not None:
+        return 0
+    member_id, roster = request.member_id, group.roster
+    needed = _cost_bytes(request) + object_bytes(request.protocols)
+    if member_id in group.pending_joins:
+        return needed - ENTRY_BYTES - text_bytes((member_id,)) - PENDING_OBJECT_BYTES
+    if member_id != UNKNOWN_MEMBER_ID:
+        identity = CallerIdentity(member_id, NO_GENERATION, request.instance_id)
+        if roster.refusal(identity) is not None:
+            return 0
+    known = roster.find(member_id, request.instance_id)
+    if known is None:
+        return needed
+    return _protocols_bytes(request.protocols) - _protocols_bytes(known.protocols)
+
+
+def _protocols_bytes(protocols: Sequence[GroupProtocol]) -> int:
+    return member_bytes((), protocols) + object_bytes(protocols)
 
 
 def _cost_bytes(request: JoinRequest) -> int:

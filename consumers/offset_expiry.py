@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from bucketlog.consumers.group import Group
 from bucketlog.consumers.group_messages import CONSUMER_PROTOCOL_TYPE, GroupState
 from bucketlog.log_format.model import TopicId, TopicIdPartition
-from bucketlog.metadata.fold import CommittedOffset
+from bucketlog.metadata.committed_offset import CommittedOffset
 
 Offsets = Mapping[TopicIdPartition, CommittedOffset]
 

@@ -17,11 +17,13 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinated_group import CoordinatedGroup
 from bucketlog.consumers.coordinator import GroupCoordinator, Spawn
-from bucketlog.consumers.group_messages import CallerIdentity, GroupState
+from bucketlog.consumers.group_messages import CallerIdentity, FetchedOffsets, GroupState
 from bucketlog.consumers.offset_expiry import expired_offsets, may_expire
+from bucketlog.consumers.refusal_log import RefusalLog
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import TopicId, TopicIdPartition, WallClock
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.metadata.committed_offset import CommittedOffset, offset_weight
 from bucketlog.metadata.facts import (
     GroupFact,
     OffsetRow,
@@ -29,14 +31,11 @@ from bucketlog.metadata.facts import (
     OffsetsForgotten,
     PartitionRow,
 )
-from bucketlog.metadata.fold import CommittedOffset
 from bucketlog.metadata.sequencer.requests import FactStatus, Position, WantedGroupEntry
 
 logger = logging.getLogger(__name__)
 
 LOOK_AGAIN_S = 0.02
-METADATA_BYTES_A_ROW = 128
-"""So much metadata costs as much memory as one more offset."""
 
 
 class OffsetView(Protocol):
@@ -45,6 +44,13 @@ class OffsetView(Protocol):
     def groups(self) -> list[str]: ...
 
     def offsets(self, group: str) -> Mapping[TopicIdPartition, CommittedOffset]: ...
+
+    def has_offsets(self, group: str) -> bool: ...
+
+    def pending_offsets(self, group: str) -> set[TopicIdPartition]: ...
+
+    @property
+    def offset_weight(self) -> int: ...
 
     def topic_name(self, topic_id: TopicId) -> str | None: ...
 
@@ -58,14 +64,15 @@ class GroupFactCommitter(Protocol):
 @dataclass(frozen=True, slots=True)
 class OffsetSettings:
     """`ack_when_reserved`: a commit is acknowledged before it is in the bucket. `commit_timeout_ms`
-    bounds the wait for one, whether it is to be acknowledged or to be fetched; `rows_in_flight`
-    what all commits together may hold in memory meanwhile."""
+    bounds the wait for a commit, by its own request or by a fetch. `rows_in_flight` bounds the
+    offsets of all unfinished commits. `offsets_max` bounds the committed offsets of the cluster."""
 
     retention_ms: int
     retention_ms_max: int
     check_interval_ms: int
     commit_timeout_ms: int
     rows_in_flight: int
+    offsets_max: int
     ack_when_reserved: bool
 
 
@@ -102,6 +109,7 @@ class GroupOffsets:
         self._own_ms = own_ms
         self._spawn = spawn
         self._rows_in_flight = 0
+        self._refusals = RefusalLog(now_ms)
 
     # Commit and fetch ------------------------------------------------------------------------
 
@@ -125,6 +133,8 @@ class GroupOffsets:
                 return error if await held.stored() else ErrorCode.not_coordinator
             if 0 < self._rows_in_flight > self._settings.rows_in_flight - _rows_in_memory(rows):
                 return ErrorCode.coordinator_load_in_progress  # it is to be tried again here
+            if self._exceeds_limit(group_id, rows):
+                return ErrorCode.policy_violation
             now_ms = self._wall_ms()
             fact = OffsetsCommitted(
                 group=group_id,
@@ -134,15 +144,38 @@ class GroupOffsets:
             )
             return await self._write(held, fact)
 
+    def _exceeds_limit(self, group_id: str, rows: Sequence[OffsetRow]) -> bool:
+        """Whether the commit adds offsets and would exceed the limit of the cluster."""
+        limit = self._settings.offsets_max
+        weight = self._view.offset_weight + self._rows_in_flight
+        if weight + _rows_in_memory(rows) <= limit:
+            return False
+        before = self._view.offsets(group_id)
+        replaced = sum(
+            offset_weight(found.metadata)
+            for row in rows
+            if (found := before.get(TopicIdPartition(TopicId(row.topic_id.bytes), row.partition)))
+        )
+        more = _rows_in_memory(rows) - replaced
+        if more <= 0 or weight + more <= limit:
+            return False
+        if self._refusals.is_due():
+            logger.warning(
+                "a commit of group %r is refused: the cluster has %d committed offsets of %d "
+                "(BUCKETLOG_OFFSETS_MAX); raise the limit, or delete groups",
+                group_id,
+                weight,
+                limit,
+            )
+        return True
+
     def _expires_ms(self, now_ms: int, retention_ms: int | None) -> int | None:
         """When the offset expires; None: by the broker's settings. The request is capped."""
         if retention_ms is None:
             return None
         return now_ms + min(retention_ms, self._settings.retention_ms_max)
 
-    async def fetch(
-        self, group_id: str, *, require_stable: bool
-    ) -> Mapping[TopicIdPartition, CommittedOffset] | ErrorCode:
+    async def fetch(self, group_id: str, *, require_stable: bool) -> FetchedOffsets | ErrorCode:
         """All of the group's; empty where there is no such group."""
         if not require_stable:
             error = self._coordinator.refusal(group_id)
@@ -150,12 +183,15 @@ class GroupOffsets:
                 return error
             if not await self._catch_up():
                 return ErrorCode.coordinator_load_in_progress
-            return self._shown(group_id)
+            return FetchedOffsets(self._shown(group_id))
         async with self._coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
             error = await self._settle(held)
-            return error if error is not ErrorCode.none else self._shown(group_id)
+            if error is not ErrorCode.none:
+                return error
+            pending = frozenset(self._view.pending_offsets(group_id))
+            return FetchedOffsets(self._shown(group_id), pending)
 
     def _shown(self, group_id: str) -> Mapping[TopicIdPartition, CommittedOffset]:
         offsets, held = self._view.offsets(group_id), self._coordinator.find(group_id)
@@ -204,7 +240,7 @@ class GroupOffsets:
                 held.group.is_subscribed(self._view.topic_name(each.topic_id) or "")
                 for each in partitions
             ]
-            known = self._shown(group_id)
+            known = self._shown(group_id).keys() | self._view.pending_offsets(group_id)
             free = [
                 each
                 for each, is_kept in zip(partitions, subscribed, strict=True)
@@ -229,12 +265,14 @@ class GroupOffsets:
         error = held.group.delete()
         if error is not ErrorCode.none:
             return error
-        if self._shown(held.group_id):
-            error = await self._write(held, OffsetsForgotten(group=held.group_id))
-            if error is not ErrorCode.none:  # whoever has it next finds it as it is stored
-                self._coordinator.resign(held)
-                return error
-        return await self._coordinator.forget(held)
+        try:
+            if self._shown(held.group_id) or self._view.has_offsets(held.group_id):
+                error = await self._write(held, OffsetsForgotten(group=held.group_id))
+                if error is not ErrorCode.none:
+                    return error
+            return await self._coordinator.forget(held)
+        finally:  # the next coordinator restores what is stored, also if this call is cancelled
+            self._coordinator.resign(held)
 
     # Expiry ----------------------------------------------------------------------------------
 
@@ -284,9 +322,12 @@ class GroupOffsets:
                 self._settings.retention_ms,
                 known_since_ms=self._known_since_ms,
             )
+            pending = self._view.pending_offsets(group_id)
+            gone = [each for each in gone if each not in pending]
             if gone:
                 logger.info("%d offsets of group %r have expired", len(gone), group_id)
-            if held.group.state is GroupState.EMPTY and len(gone) == len(self._shown(group_id)):
+            is_over = len(gone) == len(self._shown(group_id)) and not pending
+            if held.group.state is GroupState.EMPTY and is_over:
                 await self._end(held)
             elif gone:
                 await self._forget(held, gone)
@@ -339,7 +380,7 @@ class GroupOffsets:
 
 
 def _rows_in_memory(rows: Sequence[OffsetRow]) -> int:
-    return sum(1 + len(row.metadata) // METADATA_BYTES_A_ROW for row in rows)
+    return sum(offset_weight(row.metadata) for row in rows)
 
 
 def _partitions(fact: OffsetsForgotten) -> list[TopicIdPartition]:

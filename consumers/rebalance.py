@@ -30,8 +30,15 @@ from bucketlog.consumers.group_messages import (
     Token,
 )
 from bucketlog.consumers.group_settings import GroupSettings
-from bucketlog.consumers.roster import ENTRY_BYTES, GroupMember, Roster, text_bytes
-from bucketlog.consumers.subscription import subscribed_topics
+from bucketlog.consumers.roster import (
+    ENTRY_BYTES,
+    PENDING_OBJECT_BYTES,
+    GroupMember,
+    Roster,
+    object_bytes,
+    text_bytes,
+)
+from bucketlog.consumers.subscription import SubscribedTopics
 from bucketlog.log_format.errors import InvalidDataError
 
 
@@ -65,7 +72,7 @@ class Rebalance:
     initial: InitialDelay | None = None
     join_deadline_ms: int | None = None
     sync_deadline_ms: int | None = None
-    topics: frozenset[str] | None = None
+    topics: SubscribedTopics | None = None
     empty_since_ms: int | None = None
     """Of the wall clock, which the machine does not know: whoever stores it keeps this."""
     _answers: list[GroupResponse] = field(default_factory=list)
@@ -74,6 +81,14 @@ class Rebalance:
     def size_bytes(self) -> int:
         pending = sum(ENTRY_BYTES + text_bytes((each,)) for each in self.pending_joins)
         return self.roster.size_bytes + pending
+
+    @property
+    def memory_bytes(self) -> int:
+        """Size in the memory of the process: also assignments, objects and topics."""
+        members = sum(len(each.assignment) + object_bytes(each.protocols) for each in self.roster)
+        pending = PENDING_OBJECT_BYTES * len(self.pending_joins)
+        topics = self.topics.size_bytes if self.topics is not None else 0
+        return self.size_bytes + members + pending + topics
 
     # answers
 
@@ -208,10 +223,13 @@ class Rebalance:
         if not self.pending_syncs:
             self.sync_deadline_ms = None
 
+    def assigned_bytes(self, assignments: Mapping[str, bytes]) -> int:
+        """Size of the assignments of members; others are ignored."""
+        return sum(len(assignments.get(member.member_id, b"")) for member in self.roster)
+
     def assign(self, assignments: Mapping[str, bytes], now_ms: int) -> None:
         """The leader's word: the group is stable. Members it left out have nothing to do."""
-        size = sum(len(assignments.get(member.member_id, b"")) for member in self.roster)
-        if size > self.settings.group_bytes_max:
+        if self.assigned_bytes(assignments) > self.settings.group_bytes_max:
             for member in self.roster:
                 self.answer_sync(member, SyncResponse(ErrorCode.unknown_server_error))
                 expect(member, now_ms)
@@ -265,20 +283,22 @@ class Rebalance:
         self.initial, self.join_deadline_ms, self.sync_deadline_ms = None, None, None
         self._move_to(GroupState.DEAD)
 
-    def find_topics(self) -> frozenset[str] | None:
+    def find_topics(self) -> SubscribedTopics | None:
         """What the members subscribe to; None where that cannot be said."""
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             return None
         if not len(self.roster):
-            return frozenset()
+            return SubscribedTopics((), topics_max=0)
         if self.protocol_name is None or not self.roster.all_support(self.protocol_name):
             return None
         name = self.protocol_name
         try:
-            each = [subscribed_topics(member.metadata(name)) for member in self.roster]
+            return SubscribedTopics(
+                [member.metadata(name) for member in self.roster],
+                topics_max=self.settings.subscribed_topics_max,
+            )
         except InvalidDataError:
             return None
-        return frozenset().union(*each)
 
     def _move_to(self, state: GroupState) -> None:
         if self.state not in _BEFORE[state]:

@@ -17,6 +17,10 @@ from bucketlog.consumers.group_messages import CallerIdentity, GroupProtocol, Jo
 ENTRY_BYTES = 128
 """More than a member or a pending member costs in a snapshot beside its own bytes."""
 _PROTOCOL_BYTES = 16
+_MEMBER_OBJECT_BYTES = 512
+_PROTOCOL_OBJECT_BYTES = 144
+PENDING_OBJECT_BYTES = 256
+"""Size of the Python objects of a pending member, without the bytes of its snapshot."""
 
 
 @dataclass(slots=True)
@@ -61,6 +65,11 @@ def member_bytes(ids: Iterable[str | None], protocols: Sequence[GroupProtocol]) 
         + text_bytes(ids)
         + sum(_PROTOCOL_BYTES + text_bytes((name,)) + len(data) for name, data in protocols)
     )
+
+
+def object_bytes(protocols: Sequence[GroupProtocol]) -> int:
+    """Size of the Python objects of a member, without the bytes of its snapshot."""
+    return _MEMBER_OBJECT_BYTES + _PROTOCOL_OBJECT_BYTES * len(protocols)
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bucketlog.log_format.errors import BucketlogError
+from bucketlog.log_format.private_files import make_folder
 from localstack.kafka_jars import installed_jars, java_program
 from localstack.servers import free_port
 
@@ -42,7 +43,7 @@ def running_kafka(folder: Path) -> Iterator[RunningKafka]:
     """Raises `ConfigurationError` (not installed), `KafkaStartError`."""
     jars = installed_jars()
     port, controller = free_port(), free_port()
-    folder.mkdir(parents=True)
+    make_folder(folder)
     config = folder / "server.properties"
     config.write_text(_properties(folder, port, controller))
     java = [java_program(), "-cp", f"{jars}/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]

@@ -19,6 +19,7 @@ from bucketlog.cli.signals import sigterm_interrupts
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.embedded.folder import holder_of, lock_folder
 from bucketlog.log_format.errors import BucketlogError, InvalidDataError
+from bucketlog.log_format.private_files import make_file, make_folder
 from localstack.provision import provision
 from localstack.servers import StoreName, running
 
@@ -56,14 +57,16 @@ class Deployment:
 
     def write(self, data: Path) -> None:
         whole = data / f"{DEPLOYMENT}.new"
-        whole.write_text(json.dumps(asdict(self), indent=2))
+        whole.unlink(missing_ok=True)
+        with open(make_file(whole, os.O_WRONLY | os.O_EXCL), "w") as file:  # contains secrets
+            json.dump(asdict(self), file, indent=2)
         whole.replace(data / DEPLOYMENT)
 
 
 def keep(store: str, data: Path, port: int) -> None:
     """Until SIGTERM or Ctrl-C. Raises `BucketlogError` where a part does not start or ends."""
     with ExitStack() as closing:
-        (data / KEEPER).mkdir(parents=True, exist_ok=True)
+        make_folder(data / KEEPER)
         closing.callback(os.close, lock_folder(data / KEEPER))
         (data / DEPLOYMENT).unlink(missing_ok=True)  # of one that was killed
         bucket_url, environment, pids = None, {}, {}
@@ -106,7 +109,7 @@ def _is_background(log: Path) -> bool:
         sys.stdout.write(f"{pid}\n")
         return False
     os.setsid()
-    with log.open("ab") as said:
+    with open(make_file(log, os.O_WRONLY | os.O_APPEND), "ab") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
     return True

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import boto3
 
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.private_files import make_file, make_folder
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -111,7 +112,7 @@ def running(name: StoreName, folder: Path, *, port: int = 0) -> Iterator[Running
     """
     path = program(name)
     folder = folder.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     process, store = _start(name, path, folder, port)
     try:
         yield store
@@ -152,7 +153,7 @@ def _command(
                 "MINIO_KMS_SECRET_KEY": f"{KMS_KEY}:{_KMS_SECRET}",
             }
         case StoreName.LOCALSTACK:
-            return [path, "-m", "localstack.runtime.main"], {
+            return [path, "-P", "-m", "localstack.runtime.main"], {
                 "SERVICES": "s3,iam,sts,logs",
                 "DISABLE_EVENTS": "1",
                 "SKIP_SSL_CERT_DOWNLOAD": "1",
@@ -169,7 +170,7 @@ def _spawn(
     if setpriv is not None:  # Linux: ends with the thread that started it
         command = [setpriv, "--pdeathsig", "KILL", "--", *command]
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
-    with (folder / "server.log").open("ab") as log:
+    with open(make_file(folder / "server.log", os.O_WRONLY | os.O_APPEND), "ab") as log:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

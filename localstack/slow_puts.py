@@ -64,7 +64,7 @@ class SlowPuts:
         self._whole_put = whole_put
         self._server_times_s: deque[float] = deque([0.0], maxlen=_SERVER_TIMES)
         self._changed = threading.Condition()
-        self._server = (parts.hostname, parts.port)
+        self.server = (parts.hostname, parts.port)
         self._loop = asyncio.new_event_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._run, name="slow-puts", daemon=True)
@@ -119,7 +119,7 @@ class SlowPuts:
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_reader, server_writer = await asyncio.open_connection(
-            *self._server, limit=_READ_BYTES
+            *self.server, limit=_READ_BYTES
         )
         passed_on = _Moment()
         answers = asyncio.create_task(self._answer(server_reader, writer, passed_on))
@@ -132,6 +132,8 @@ class SlowPuts:
                 method, path, _ = head.split(b" ", 2)
                 if method == b"PUT":
                     await self._hold(path.decode(), begun)
+                    if await self.intercepted(path.decode(), head + body, writer):
+                        continue
                     passed_on.at = time.perf_counter()
                 server_writer.write(head)
                 server_writer.write(body)
@@ -139,6 +141,10 @@ class SlowPuts:
         finally:
             answers.cancel()
             server_writer.close()
+
+    async def intercepted(self, path: str, request: bytes, writer: asyncio.StreamWriter) -> bool:
+        """True if a subclass has answered this PUT; then it is not passed on."""
+        return False
 
     async def _answer(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passed_on: "_Moment"

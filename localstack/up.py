@@ -20,8 +20,10 @@ from pathlib import Path
 
 from bucketlog.embedded.folder import holder_of, is_alive
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.private_files import make_file, make_folder
 from localstack.keeper import FILE, STORES, Deployment, keeper_of
 
+ROOT = Path(__file__).parents[1]
 DATA = Path(".bucketlog")
 PORT = 9092
 READY_TIMEOUT_S = 120.0
@@ -42,18 +44,19 @@ def up(store: str, data: Path, port: int) -> Deployment:
                 f"a deployment on {there.store} is up in {data}", remedy="make down, then again"
             )
         return there
-    data.mkdir(parents=True, exist_ok=True)
+    make_folder(data)
     log = data / "keeper.log"
-    log.touch()
+    os.close(make_file(log, os.O_WRONLY))
     begun = log.stat().st_size
     keeper = int(
         subprocess.run(
             [
-                *(sys.executable, "-m", "localstack.keeper", store, "--log", str(log)),
+                *(sys.executable, "-P", "-m", "localstack.keeper", store, "--log", str(log)),
                 *("--data", str(data), "--port", str(port)),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": _python_path()},
             check=True,
         ).stdout
     )
@@ -72,6 +75,11 @@ def up(store: str, data: Path, port: int) -> Deployment:
             os.kill(keeper, signal.SIGTERM)
         raise
     return found
+
+
+def _python_path() -> str:
+    """The repository, which contains `localstack`, followed by the environment's PYTHONPATH."""
+    return os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def down(data: Path) -> bool:

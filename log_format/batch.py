@@ -33,6 +33,8 @@ CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
+OF_TRANSACTION = TRANSACTIONAL | CONTROL
+"""Batches and markers of transactions."""
 DELETE_HORIZON = 0x40
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")

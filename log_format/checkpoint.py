@@ -15,6 +15,13 @@ from typing import NamedTuple, TypeAlias
 
 from bucketlog.log_format.model import BatchIndex, SegmentId, Ticket, TopicIdPartition, WriterId
 
+CHECKPOINT_VERSION = 3
+"""The version of checkpoints of a log without transactions. Version 2 is also read
+(docs/format/checkpoint.md)."""
+TRANSACTIONS_VERSION = 4
+"""The version of checkpoints of a log with transactions. Releases that do not know transactions can
+still read the checkpoints of all other logs."""
+
 COLUMN_TYPES = "qqIIIqqhhiIqq"
 """The fields of `BatchIndex`, then of where the batch stands: row of its writer, seq, ticket."""
 _INDEX_FIELDS = len(BatchIndex._fields)
@@ -98,8 +105,8 @@ class CoveredPartition:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """`segments` counts those that are covered. `partitions` are those that have had batches.
-    `state` is the folded state in the encoding of `metadata.checkpoint`."""
+    """`segments` is the number of covered segments. `partitions` are those that have had batches.
+    `state` is the folded state, as `metadata.checkpoint_state` encodes it in `version`."""
 
     ticket: Ticket
     created_ms: int
@@ -107,6 +114,7 @@ class Checkpoint:
     writers: tuple[CoveredWriter, ...]
     partitions: Mapping[TopicIdPartition, CoveredPartition]
     state: bytes
+    version: int = CHECKPOINT_VERSION
 
     def batches(self, partition: TopicIdPartition) -> Iterator[StoredBatch]:
         found = self.partitions.get(partition)

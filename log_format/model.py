@@ -20,6 +20,8 @@ WriterId = NewType("WriterId", str)
 WallClock: TypeAlias = Callable[[], int]
 """Milliseconds since 1970-01-01 UTC."""
 
+TOPIC_PARTITIONS_MAX = 100_000
+"""Limit of the partitions of a topic, in every log."""
 MAX_OFFSET = 2**53 - 1
 """Offsets pass through Lua, whose numbers are doubles: a partition ends here, loudly."""
 

@@ -11,8 +11,8 @@ second. Compiled code and codecs release the GIL. Without llvmlite, the kernel r
 
 import ctypes
 import importlib
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -46,12 +46,10 @@ _OUT_OF_RANGE_REASON = (
     "Timestamp {} of message with offset {} is out of range. The timestamp should be within {}"
 )
 _OPTIMISED = 2
-_Numbers = ctypes.c_int64 * NUMBERS
-_Refused = ctypes.c_int64 * (REFUSED_RECORDS_MAX * REFUSED_COLUMNS)
+_SMALL_BYTES = 16 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class RecordRules:
+class RecordRules(NamedTuple):
     """A topic's requirements for records. Timestamps are in milliseconds since 1970 UTC. Those from
     `earliest_ms` to `latest_ms` are accepted, and -1 (no timestamp). By default all timestamps are
     accepted, as with LogAppendTime. `max_bytes` bounds the decompressed records of a batch."""
@@ -81,10 +79,23 @@ class RecordRules:
 
 
 class _Compiled(NamedTuple):
-    """`check` is valid only during the lifetime of `engine`, which owns the code."""
+    """The functions are valid only during the lifetime of `engine`, which owns the code.
+    `check_small` keeps the GIL: for a few records, releasing it costs more than the check."""
 
     check: Callable[..., int]
+    check_small: Callable[..., int]
     engine: Any
+
+
+class _Results(threading.local):
+    """Memory for the results of a check. Each thread reuses its own: batches may be tiny."""
+
+    def __init__(self) -> None:
+        self.numbers = (ctypes.c_int64 * NUMBERS)()
+        self.refused = (ctypes.c_int64 * (REFUSED_RECORDS_MAX * REFUSED_COLUMNS))()
+
+
+_results = _Results()
 
 
 def check_records(batch: Buffer, header: BatchHeader, rules: RecordRules, where: str) -> int:
@@ -94,15 +105,38 @@ def check_records(batch: Buffer, header: BatchHeader, rules: RecordRules, where:
     topic-partition in errors. Raises `InvalidBatchError`, `KeylessRecordsError` (INVALID_RECORD),
     `InvalidTimestampError`.
     """
+    _walk(batch, header, rules, where)
+    if _results.numbers[REFUSED]:
+        raise _refusal(_results.numbers, _results.refused, rules, where)
+    return _results.numbers[LARGEST]
+
+
+def first_since(
+    batch: Buffer, header: BatchHeader, since_ms: int, *, max_bytes: int
+) -> tuple[int, int] | None:
+    """Timestamp and offset of the batch's first record with a timestamp of at least `since_ms`,
+    which is at least 0; None if there is no such record. `max_bytes` bounds the decompressed
+    records. Raises `InvalidBatchError`, also for a batch with gaps between its offsets."""
+    _walk(batch, header, RecordRules(latest_ms=since_ms - 1, max_bytes=max_bytes), "a stored batch")
+    if not _results.numbers[REFUSED]:
+        return None
+    return _results.refused[1], header.base_offset + _results.refused[0]
+
+
+def _walk(batch: Buffer, header: BatchHeader, rules: RecordRules, where: str) -> None:
+    """Fill this thread's `_results`. Raises `InvalidBatchError`."""
     payload = memoryview(batch)[HEADER_LENGTH : header.size_bytes]
     raw: Buffer = payload
     if header.codec != Codec.NONE:
         raw = decompress(header.codec, payload, max_bytes=rules.max_bytes, single_frame=True)
     if header.record_count * MIN_RECORD_LENGTH > len(raw):
         raise InvalidBatchError(f"{header.record_count} records do not fit {len(raw)} bytes")
-    numbers, refused = _Numbers(), _Refused()
+    numbers, refused = _results.numbers, _results.refused
     compiled = _compiled()
-    fault = (compiled.check if compiled else record_kernel.check)(
+    check: Callable[..., int] = record_kernel.check
+    if compiled:
+        check = compiled.check_small if len(raw) <= _SMALL_BYTES else compiled.check
+    fault = check(
         _address(raw) if compiled else raw,
         len(raw),
         header.record_count,
@@ -115,9 +149,6 @@ def check_records(batch: Buffer, header: BatchHeader, rules: RecordRules, where:
     )
     if fault:
         raise InvalidBatchError(f"record {numbers[AT]} in {where}: {FAULTS[fault]}")
-    if numbers[REFUSED]:
-        raise _refusal(numbers, refused, rules, where)
-    return numbers[LARGEST]
 
 
 def _address(raw: Buffer) -> Any:
@@ -171,5 +202,6 @@ def _compiled() -> _Compiled | None:
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
     number, row = ctypes.c_int64, ctypes.c_void_p
-    prototype = ctypes.CFUNCTYPE(number, ctypes.c_void_p, *[number] * 6, row, row)
-    return _Compiled(prototype(engine.get_function_address("check")), engine)
+    address = engine.get_function_address("check")
+    types = (number, ctypes.c_void_p, *[number] * 6, row, row)
+    return _Compiled(ctypes.CFUNCTYPE(*types)(address), ctypes.PYFUNCTYPE(*types)(address), engine)

@@ -20,6 +20,7 @@ from bucketlog.log_format.batch import (
     HEADER_LENGTH,
     LENGTH_OVERHEAD,
     LOG_APPEND_TIME,
+    OF_TRANSACTION,
     BatchHeader,
 )
 from bucketlog.log_format.compression import compress
@@ -76,6 +77,13 @@ def empty_batch(header: BatchHeader) -> bytes:
         ),
         b"",
     )
+
+
+def left_out_batch(header: BatchHeader) -> bytes:
+    """As `empty_batch`, in the place of a batch of an aborted transaction or of a marker. It is a
+    plain batch, because kafka-python 3.0 fails at a control batch without records."""
+    plain = header.attributes & ~OF_TRANSACTION
+    return empty_batch(header._replace(attributes=plain))
 
 
 def _with_records(header: BatchHeader, payload: bytes) -> bytes:

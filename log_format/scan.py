@@ -9,12 +9,13 @@ folder); where none of them can be written, each process compiles for itself (se
 """
 
 import importlib
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bucketlog.log_format.private_files import make_folder
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -38,7 +39,7 @@ def compiled(function: _Function) -> _Function:
         return function
     try:
         kept = _numba.njit(cache=True, nogil=True)(function)
-        os.makedirs(kept.stats.cache_path, exist_ok=True)  # of a module in a zip nobody has tried
+        make_folder(kept.stats.cache_path)  # of a module in a zip nobody has tried
         return cast(_Function, kept)
     except (RuntimeError, OSError):  # "cannot cache function": there is no folder it may write
         return cast(_Function, _numba.njit(nogil=True)(function))

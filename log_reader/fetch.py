@@ -15,12 +15,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from bucketlog.log_format.arrow import decode_batches
-from bucketlog.log_format.batch import CONTROL, TRANSACTIONAL
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import BatchIndex, Buffer, TierObject
 from bucketlog.log_reader.columns import to_record_batch
 from bucketlog.log_reader.damage import UNREADABLE_REMEDY, UnreadableBatchError, damaged, place
-from bucketlog.log_reader.options import Isolation
 from bucketlog.log_reader.plan import Piece, Run, TaskPiece, TierPiece
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Span, SyncBucket
@@ -59,13 +57,12 @@ def read_pieces(
     names: Sequence[str],
     *,
     max_decompressed_bytes: int,
-    isolation: Isolation = "read_committed",
     fail_on_unreadable: bool = True,
 ) -> Generator[pa.RecordBatch, None, None]:
     """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`,
-    `UnreadableBatchError` (without `fail_on_unreadable`, the batch is skipped with a warning), and
-    `InvalidDataError` for a transaction with an unknown outcome."""
-    for read in _reads(bucket, pieces, isolation):
+    and `UnreadableBatchError` (without `fail_on_unreadable`, the batch is skipped with a
+    warning)."""
+    for read in _reads(bucket, pieces):
         for group in _groups(read.runs):
             runs = group
             while runs:
@@ -119,9 +116,7 @@ def _without(runs: Iterable[Run], position: int) -> list[Run]:
     return [run for run in kept if run.rows]
 
 
-def _reads(
-    bucket: SyncBucket, pieces: Sequence[TaskPiece], isolation: Isolation
-) -> Iterator[_CheckedBatches]:
+def _reads(bucket: SyncBucket, pieces: Sequence[TaskPiece]) -> Iterator[_CheckedBatches]:
     walk: BatchWalk | None = None
     for (piece, key, span), data in _read_ahead(bucket, pieces):
         if isinstance(piece, Piece):
@@ -144,22 +139,9 @@ def _reads(
             for row in found.rows
             if row.base_offset < piece.end and row.next_offset > piece.start
         )
-        if isolation == "read_committed":
-            _check_no_transaction(key, piece, rows)
         if rows:
             run = Run(piece.topic, piece.partition.partition, piece.start, piece.end, rows)
             yield _CheckedBatches(key, found.data, found.position, [run])
-
-
-def _check_no_transaction(key: str, piece: TierPiece, rows: Iterable[BatchIndex]) -> None:
-    for row in rows:
-        if row.attributes & TRANSACTIONAL and not row.attributes & CONTROL:
-            raise InvalidDataError(
-                f"the batch of a transaction at offset {row.base_offset} of topic {piece.topic!r} "
-                f"partition {piece.partition.partition} stands in {key!r}, where nothing tells "
-                "how the transaction ended",
-                remedy="set isolation.level=read_uncommitted, or leave the offset out",
-            )
 
 
 def _requests(pieces: Iterable[TaskPiece]) -> Iterator[_Request]:

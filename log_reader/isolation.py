@@ -1,87 +1,76 @@
-"""isolation.level: which batches a reader of committed transactions alone is shown.
+"""isolation.level: which batches a `read_committed` reader gets. Pure.
 
-Outcomes are learnt from the control batches, of which footers say where they stand: a GET for each.
-Invariant: nothing at or behind the first batch of a transaction without an end is shown (Kafka's
-last stable offset), and no batch of an aborted one. What stands in tiers is held against it by the
-tasks (`log_reader.fetch`): brokers put no transactions there yet.
+The outcome of a transaction is in the footer of the segment that has its markers, and in
+checkpoints: no object is read to find it. Invariants: a reader gets no batch at or above the first
+batch of a transaction that has not ended (Kafka's last stable offset), and no batch of an aborted
+transaction. A marker counts only in the readable part of its partition (`tiered_storage.log_cut`),
+so that what a reader got never changes. Tiers hold no records of open or aborted transactions
+(docs/format/tier.md).
 """
 
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import replace
 
-from bucketlog.log_format.batch import CONTROL, TRANSACTIONAL, read_header
-from bucketlog.log_format.checkpoint import StoredBatch
-from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
-from bucketlog.log_format.model import TopicIdPartition
-from bucketlog.tiered_storage import keys
-from bucketlog.tiered_storage.bucket import Span, SyncBucket
-from bucketlog.tiered_storage.log_cut import ReadablePartition
-from bucketlog.tiered_storage.segment import check_batch
-from bucketlog.tiered_storage.tier_reader import get_part
-from bucketlog.tiered_storage.transaction_outcomes import Transactions, marker_kind
+from bucketlog.log_format.batch import OF_TRANSACTION
+from bucketlog.log_format.model import PartitionTier, TopicIdPartition
+from bucketlog.log_format.transactions import AbortedBatches, PartitionTransactions
+from bucketlog.metadata.fold import LogState
+from bucketlog.metadata.transactions import note_batch, outcomes_in
+from bucketlog.tiered_storage.log_cut import LogSnapshot, ReadablePartition
 
-REQUESTS_IN_FLIGHT = 16
+_NONE = PartitionTransactions()
+
+PartitionsInTransactions = dict[TopicIdPartition, PartitionTransactions]
 
 
-class CommittedReader:
-    """Asked again and again, it reads each control batch once."""
-
-    def __init__(self, bucket: SyncBucket) -> None:
-        self._bucket = bucket
-        self._kinds: dict[StoredBatch, int | None] = {}
-
-    def only(
-        self, parts: Mapping[TopicIdPartition, ReadablePartition]
-    ) -> dict[TopicIdPartition, ReadablePartition]:
-        """`parts` without batches of aborted transactions, up to the last stable offset. Raises
-        `CorruptObjectError` and the bucket's errors."""
-        markers = [
-            batch
-            for part in parts.values()
-            for batch in part.batches
-            if batch.row.attributes & CONTROL
-        ]
-        missing = [marker for marker in markers if marker not in self._kinds]
-        known = {marker: self._kinds[marker] for marker in markers if marker in self._kinds}
-        if missing:
-            with ThreadPoolExecutor(min(REQUESTS_IN_FLIGHT, len(missing))) as pool:
-                found = pool.map(lambda marker: _kind(self._bucket, marker), missing)
-                known.update(zip(missing, found, strict=True))
-        self._kinds = known
-        return {partition: stable(part, known) for partition, part in parts.items()}
+def transactions_of(state: LogState) -> PartitionsInTransactions:
+    """Copies of the transactions of each partition that has any."""
+    return {
+        partition: entry.transactions.copy()
+        for partition, entry in state.partitions.items()
+        if entry.transactions
+    }
 
 
-def stable(part: ReadablePartition, kinds: Mapping[StoredBatch, int | None]) -> ReadablePartition:
-    """Pure. `kinds` are those of all control batches of the partition."""
-    if not any(batch.row.attributes & (CONTROL | TRANSACTIONAL) for batch in part.batches):
+def committed_only(
+    snapshot: LogSnapshot,
+    before: PartitionsInTransactions,
+    parts: Mapping[TopicIdPartition, ReadablePartition],
+    tiers: Mapping[TopicIdPartition, PartitionTier],
+) -> dict[TopicIdPartition, ReadablePartition]:
+    """`parts` without batches of aborted transactions, up to the last stable offset. `before` are
+    the transactions at the snapshot's checkpoint; the call changes them. Raises
+    `InvalidDataError`."""
+    for index in snapshot.segments:
+        outcomes: dict[int, bool] | None = None
+        for listed in index.partitions:
+            part = parts.get(listed.partition)
+            if part is None:
+                continue
+            for row in listed.batches:
+                if row.attributes & OF_TRANSACTION and row.next_offset <= part.end_offset:
+                    outcomes = outcomes_in(index) if outcomes is None else outcomes
+                    found = before.setdefault(listed.partition, PartitionTransactions())
+                    note_batch(found, row, outcomes)
+    return {
+        partition: _stable(part, before.get(partition, _NONE), tiers[partition].batches_from)
+        for partition, part in parts.items()
+    }
+
+
+def _stable(
+    part: ReadablePartition, transactions: PartitionTransactions, start: int
+) -> ReadablePartition:
+    if not transactions:
         return part
-    transactions = Transactions()
-    for batch in part.batches:
-        row = batch.row
-        if row.attributes & CONTROL:
-            transactions.on_marker(row.producer_id, row.base_offset, kinds[batch])
-        elif row.attributes & TRANSACTIONAL:
-            transactions.on_batch(row.producer_id, row.base_offset)
-    outcomes = transactions.outcomes(part.end_offset)
-    shown = _before(part.batches, outcomes.stable_end)
+    end = transactions.stable_end(part.end_offset, start)
+    aborted = AbortedBatches(list(transactions.aborted()))
     return replace(
         part,
-        batches=tuple(batch for batch in shown if not outcomes.is_aborted(batch.row)),
-        end_offset=outcomes.stable_end,
+        batches=tuple(
+            batch
+            for batch in part.batches
+            if batch.row.next_offset <= end and batch.row not in aborted
+        ),
+        end_offset=end,
     )
-
-
-def _before(batches: Iterable[StoredBatch], end: int) -> Iterable[StoredBatch]:
-    return (batch for batch in batches if batch.row.base_offset < end)
-
-
-def _kind(bucket: SyncBucket, marker: StoredBatch) -> int | None:
-    key = keys.segment(marker.segment)
-    row = marker.row
-    data = get_part(bucket, key, Span(row.position, row.length))
-    check_batch(key, data, row)
-    try:
-        return marker_kind(data, read_header(data))
-    except InvalidDataError as error:
-        raise CorruptObjectError(key, row.position, error.message) from error

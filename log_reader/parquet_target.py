@@ -55,7 +55,8 @@ class ReplayedPartition:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """`file_bytes` is None where Spark wrote the files."""
+    """`file_bytes` is None if Spark wrote the files. `withheld_records` counts committed records
+    that were not replayed, because a broker might still have been writing offsets below them."""
 
     target: str
     records: int
@@ -63,6 +64,7 @@ class ReplayReport:
     file_bytes: int | None
     seconds: float
     partitions: tuple[ReplayedPartition, ...]
+    withheld_records: int
 
 
 def report_of(
@@ -70,6 +72,8 @@ def report_of(
     written: Sequence[FileRecords],
     partitions: tuple[ReplayedPartition, ...],
     seconds: float,
+    *,
+    withheld_records: int,
 ) -> ReplayReport:
     sizes = {row.file: row.file_bytes for row in written}
     return ReplayReport(
@@ -79,6 +83,7 @@ def report_of(
         file_bytes=sum(sizes.values()),
         seconds=round(seconds, 3),
         partitions=partitions,
+        withheld_records=withheld_records,
     )
 
 
@@ -93,7 +98,7 @@ class ReplayTarget:
     def open(self) -> SyncBucket:
         """Without a request; what may pass is tried again. The caller closes it."""
         if self.location.scheme == "file":
-            return FileBucket(Path(self.location.path))
+            return FileBucket(Path(self.location.path), is_output=True)
         from bucketlog.tiered_storage.backends.s3_sync import SyncS3Bucket
 
         prefix = f"{self.location.path}/" if self.location.path else ""

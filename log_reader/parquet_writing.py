@@ -150,7 +150,6 @@ def write_task(
         pieces,
         splitter.names,
         max_decompressed_bytes=options.max_decompressed_bytes,
-        isolation=options.isolation,
         fail_on_unreadable=options.fail_on_unreadable,
     )
     with _Files(target, name, settings) as files, closing(batches):

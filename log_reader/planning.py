@@ -1,8 +1,9 @@
 """What the driver asks the bucket before any task runs: the log once; of the tiers that are wanted
 the manifests, a GET each; the indexes of objects to cut, a GET each; where a point in time was
-given, what finds it; where there are transactions, their control batches."""
+given, what finds it."""
 
 import gc
+import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,11 @@ from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
 from bucketlog.log_format.model import MAX_OFFSET, TierRow, TopicIdPartition
 from bucketlog.log_reader.bounds import Bound
 from bucketlog.log_reader.damage import placing, without_footer
-from bucketlog.log_reader.isolation import CommittedReader
+from bucketlog.log_reader.isolation import (
+    PartitionsInTransactions,
+    committed_only,
+    transactions_of,
+)
 from bucketlog.log_reader.options import ReadOptions, check_batch
 from bucketlog.log_reader.plan import TaskLimits, TaskPiece, objects_to_cut, plan_tasks, wanted_rows
 from bucketlog.log_reader.ranges import (
@@ -24,6 +29,7 @@ from bucketlog.log_reader.ranges import (
     select,
     wanted_times,
 )
+from bucketlog.log_reader.withheld import warning_of, withheld_of
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.partition_tiers import partition_tiers
@@ -32,6 +38,8 @@ from bucketlog.tiered_storage.log_cut import LogSnapshot, ReadablePartition, rea
 from bucketlog.tiered_storage.log_cut_reading import LogReader
 from bucketlog.tiered_storage.tier_reader import read_indexes, read_rows
 from bucketlog.tiered_storage.time_lookup import first_offset_since
+
+logger = logging.getLogger(__name__)
 
 Parts = Mapping[TopicIdPartition, ReadablePartition]
 LOOKUPS_IN_FLIGHT = 16
@@ -53,7 +61,6 @@ class LogFollower:
         self._options = options
         self._bucket = bucket
         self._reader = LogReader(bucket)
-        self._committed = CommittedReader(bucket)
 
     def look(self, *, present_only: bool = False) -> SelectedLog:
         """What is there now, by topics, partitions and isolation level. `present_only` as of
@@ -61,13 +68,12 @@ class LogFollower:
         options = self._options
         with no_collection():
             snapshot = self._read()
-            state = _folded(snapshot, options.url)
+            before, state = _folded(snapshot, options.url)
             selected = select(options.selection, state, present_only=present_only)
             tiers = partition_tiers(state)
             parts = readable(snapshot, {each.partition: tiers[each.partition] for each in selected})
             if options.isolation == "read_committed":
-                with placing(selected, parts):
-                    parts = self._committed.only(parts)
+                parts = committed_only(snapshot, before, parts, tiers)
         return SelectedLog(selected, parts)
 
     def _read(self) -> LogSnapshot:
@@ -80,14 +86,16 @@ class LogFollower:
             ) from error
 
 
-def _folded(snapshot: LogSnapshot, url: str) -> LogState:
+def _folded(snapshot: LogSnapshot, url: str) -> tuple[PartitionsInTransactions, LogState]:
+    """The transactions at the snapshot's checkpoint, and the state after all its segments."""
     if snapshot.is_empty:
         raise ConfigurationError(
             f"there is no log at {url}, or it is empty",
             remedy="check the path; `bucketlog dev --data DIR` keeps its bucket in DIR/bucket",
         )
-    before = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
-    return fold(snapshot.segments, onto=before)
+    state = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
+    before = transactions_of(state)
+    return before, fold(snapshot.segments, onto=state)
 
 
 def look_up_times(
@@ -112,11 +120,15 @@ def look_up_times(
 
 
 def read_wanted(bucket: SyncBucket, options: ReadOptions) -> tuple[list[OffsetRange], Parts]:
-    """What a batch read wants, and where that stands: no row is a manifest's any more."""
+    """The ranges of a batch read, and the partitions with their segments; no row is a manifest's
+    any more. Logs a warning if records are withheld."""
     check_batch(options)
     log = LogFollower(bucket, options).look()
     times = look_up_times(bucket, options, log, [options.starting, options.ending])
     ranges = resolve_ranges(options, log.selected, log.parts, times)
+    withheld = withheld_of(ranges, log.parts, options.ending)
+    if withheld:
+        logger.warning("%s", warning_of(withheld))
     return ranges, with_segments(bucket, ranges, log.parts)
 
 

@@ -12,6 +12,7 @@ from bucketlog.log_reader.options import ReadOptions, open_log, parse_options
 from bucketlog.log_reader.plan import Piece, TaskPiece, count_records, wanted_rows
 from bucketlog.log_reader.planning import no_collection, read_wanted, tasks_of
 from bucketlog.log_reader.ranges import OffsetRange
+from bucketlog.log_reader.withheld import withheld_of
 from bucketlog.tiered_storage.bucket import SyncBucket
 from bucketlog.tiered_storage.tier_reader import read_indexes
 
@@ -26,13 +27,16 @@ _TASKS_TO_ROUND = 8
 @dataclass(frozen=True, slots=True)
 class ReplayPlan:
     """`records` is what footers and indexes promise, None where a range cuts batches;
-    `stored_bytes` are those of the batches, as they are compressed."""
+    `stored_bytes` are those of the batches, as they are compressed. `withheld_records`
+    counts committed records that are not in the plan, because a broker may still be writing offsets
+    below them (`withheld`)."""
 
     options: ReadOptions
     ranges: tuple[OffsetRange, ...]
     tasks: tuple[tuple[TaskPiece, ...], ...]
     records: int | None
     stored_bytes: int
+    withheld_records: int
 
     @property
     def partitions(self) -> list[tuple[str, int]]:
@@ -81,6 +85,7 @@ def plan_replay(options: ReadOptions, *, cores: Callable[[], int] = lambda: 1) -
         tuple(tasks),
         records,
         _bytes_of(tasks),
+        sum(each.records for each in withheld_of(ranges, parts, options.ending)),
     )
 
 

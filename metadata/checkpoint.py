@@ -1,13 +1,11 @@
-"""Checkpoints and the fold: state to bytes and back, and the next checkpoint from the last. Pure.
+"""Checkpoints and the fold: makes the next checkpoint, and finds errors in a checkpoint. Pure.
 
-Invariant: folding what comes after a checkpoint onto `restored` gives what folding everything
-gives. The bytes of the state are a part of the checkpoint's format (docs/format/checkpoint.md);
-the checkpoint's checksum covers them, yet every count is held against the bytes that are there.
+Invariant: folding the segments after a checkpoint onto `restored` gives the fold of the whole log,
+except for forgotten producers. Those wrote last before a time that the checkpoint names
+(`LogState.producers_since_ms`).
 """
 
-import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from bucketlog.log_format.checkpoint import (
     BatchColumns,
@@ -19,263 +17,37 @@ from bucketlog.log_format.checkpoint import (
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import (
     BatchIndex,
-    Buffer,
     SegmentIndex,
     Ticket,
-    TierObject,
-    TierRow,
-    TopicId,
     TopicIdPartition,
     WriterId,
 )
-from bucketlog.metadata.fold import (
-    CommittedOffset,
-    LogState,
-    PartitionState,
-    ProducedBatch,
-    TopicState,
-)
-from bucketlog.metadata.tier import DroppedObject, Tier
-
-_HEAD = struct.Struct(">IIIIIQQ")
-_TOPIC = struct.Struct(">16sII")
-_PARTITION = struct.Struct(">qqqqI")
-_TIER_ROW = struct.Struct(">qqBQQqI")
-_DROPPED = struct.Struct(">QQ16sIqBB")
-_PRODUCED = struct.Struct(">IIqhiiq")
-_COUNT = struct.Struct(">I")
-_OFFSET = struct.Struct(">IIqiqBq")
-
-
-def encode_state(state: LogState) -> bytes:
-    """Topics with their partitions and tiers, producers, groups, what was dropped. `state` was
-    folded with all of them."""
-    rows = {topic_id: row for row, topic_id in enumerate(state.topics)}
-    produced = [
-        _PRODUCED.pack(rows[partition.topic_id], partition.partition, producer_id, *batch)
-        for partition, entry in state.partitions.items()
-        for producer_id, batches in entry.producers.items()
-        for batch in batches
-    ]
-    offsets = sum(len(committed) for committed in state.groups.values())
-    pieces = [
-        _HEAD.pack(
-            len(state.topics),
-            len(produced),
-            len(state.groups),
-            offsets,
-            len(state.dropped),
-            *state.swept_below,
-        )
-    ]
-    for topic in state.topics.values():
-        pieces.append(_TOPIC.pack(topic.topic_id, topic.partitions, len(topic.configs)))
-        pieces.append(_text(topic.name))
-        pieces += [_text(text) for item in topic.configs.items() for text in item]
-        for number in range(topic.partitions):
-            pieces += _partition(state.partitions[TopicIdPartition(topic.topic_id, number)])
-    pieces += produced
-    for group, committed in state.groups.items():
-        pieces.append(_text(group))
-        pieces.append(_COUNT.pack(len(committed)))
-        for partition, row in committed.items():
-            pieces.append(
-                _OFFSET.pack(
-                    rows[partition.topic_id],
-                    partition.partition,
-                    row.offset,
-                    row.leader_epoch,
-                    row.committed_ms,
-                    row.expires_ms is not None,
-                    row.expires_ms or 0,
-                )
-            )
-            pieces.append(_text(row.metadata))
-    for ticket, there, contents in state.dropped:
-        topic_id, number = there.partition
-        pieces.append(
-            _DROPPED.pack(*ticket, topic_id, number, there.start, there.manifest, contents)
-        )
-        pieces.append(_text(there.name))
-    return b"".join(pieces)
-
-
-def _partition(entry: PartitionState) -> list[bytes]:
-    tier = entry.tier
-    pieces = [
-        _PARTITION.pack(
-            entry.log_start, entry.next_offset, tier.end, tier.cleaned_to, len(tier.rows)
-        )
-    ]
-    for row in tier.rows:
-        pieces.append(
-            _TIER_ROW.pack(
-                row.start,
-                row.end,
-                row.manifest,
-                row.size_bytes,
-                row.batch_bytes,
-                row.max_timestamp_ms,
-                row.segments,
-            )
-        )
-        pieces.append(_text(row.name))
-    return pieces
-
-
-def _text(text: str) -> bytes:
-    data = text.encode()
-    return _COUNT.pack(len(data)) + data
-
-
-class _Reader:
-    """Takes values from the front of the bytes. Raises `InvalidDataError`."""
-
-    def __init__(self, data: Buffer) -> None:
-        self._data = memoryview(data)
-        self._at = 0
-
-    def take(self, row: struct.Struct) -> tuple[Any, ...]:
-        self.expect(1, row)
-        self._at += row.size
-        return row.unpack_from(self._data, self._at - row.size)
-
-    def text(self) -> str:
-        (length,) = self.take(_COUNT)
-        if length > len(self._data) - self._at:
-            raise self.wrong("it is cut short")
-        self._at += length
-        try:
-            return str(self._data[self._at - length : self._at], "utf-8")
-        except UnicodeDecodeError:
-            raise self.wrong("a name is not UTF-8") from None
-
-    def expect(self, count: int, row: struct.Struct) -> None:
-        """So many rows are still there."""
-        if count * row.size > len(self._data) - self._at:
-            raise self.wrong("it is cut short")
-
-    def end(self) -> None:
-        if self._at != len(self._data):
-            raise self.wrong("bytes after its end")
-
-    def wrong(self, reason: str) -> InvalidDataError:
-        return InvalidDataError(
-            f"the state of a checkpoint does not decode at {self._at}: {reason}"
-        )
-
-
-def decode_state(
-    data: Buffer, *, keep_producers: bool = True, keep_groups: bool = True
-) -> LogState:
-    """Raises `InvalidDataError`."""
-    reader = _Reader(data)
-    state = LogState(keep_producers=keep_producers, keep_groups=keep_groups)
-    topics, produced, groups, offsets, dropped, *swept_below = reader.take(_HEAD)
-    reader.expect(topics, _TOPIC)
-    listed = [_take_topic(reader, state) for _ in range(topics)]
-
-    def partition_at(row: int, number: int) -> TopicIdPartition:
-        if row >= len(listed) or number >= listed[row].partitions:
-            raise reader.wrong(f"it has no partition {number} of topic row {row}")
-        return TopicIdPartition(listed[row].topic_id, number)
-
-    reader.expect(produced, _PRODUCED)
-    for _ in range(produced):
-        row, number, producer_id, *batch = reader.take(_PRODUCED)
-        partition = partition_at(row, number)
-        if keep_producers:
-            kept = state.partitions[partition].producers.setdefault(producer_id, [])
-            kept.append(ProducedBatch(*batch))
-    reader.expect(offsets, _OFFSET)
-    for _ in range(groups):
-        group, committed = _take_group(reader, partition_at)
-        offsets -= len(committed)
-        if keep_groups:
-            state.groups[group] = committed
-    if offsets:
-        raise reader.wrong("its groups and their offsets do not agree")
-    reader.expect(dropped, _DROPPED)
-    state.dropped = [_take_dropped(reader) for _ in range(dropped)]
-    state.swept_below = Ticket(*swept_below)
-    reader.end()
-    return state
-
-
-def _take_topic(reader: _Reader, state: LogState) -> TopicState:
-    topic_id, partitions, configs = reader.take(_TOPIC)
-    name = reader.text()
-    pairs = []
-    for _ in range(configs):
-        key = reader.text()
-        pairs.append((key, reader.text()))
-    topic = TopicState(TopicId(topic_id), name, partitions, dict(pairs))
-    if topic_id in state.topics or name in state.names:
-        raise reader.wrong(f"topic {name!r} stands in it twice")
-    state.topics[topic.topic_id] = topic
-    state.names[name] = topic.topic_id
-    reader.expect(partitions, _PARTITION)
-    for number in range(partitions):
-        state.partitions[TopicIdPartition(topic.topic_id, number)] = _take_partition(reader)
-    return topic
-
-
-def _take_partition(reader: _Reader) -> PartitionState:
-    log_start, next_offset, end, cleaned_to, rows = reader.take(_PARTITION)
-    reader.expect(rows, _TIER_ROW)
-    return PartitionState(
-        next_offset,
-        log_start,
-        tier=Tier([_take_tier_row(reader) for _ in range(rows)], end, cleaned_to),
-    )
-
-
-def _take_tier_row(reader: _Reader) -> TierRow:
-    start, end, manifest, size_bytes, batch_bytes, max_timestamp_ms, segments = reader.take(
-        _TIER_ROW
-    )
-    return TierRow(
-        start,
-        end,
-        reader.text(),
-        bool(manifest),
-        size_bytes,
-        batch_bytes,
-        max_timestamp_ms,
-        segments,
-    )
-
-
-def _take_dropped(reader: _Reader) -> DroppedObject:
-    epoch, number, topic_id, partition, start, manifest, contents = reader.take(_DROPPED)
-    there = TierObject(
-        TopicIdPartition(TopicId(topic_id), partition), start, reader.text(), bool(manifest)
-    )
-    return DroppedObject(Ticket(epoch, number), there, bool(contents))
-
-
-def _take_group(
-    reader: _Reader, partition_at: Callable[[int, int], TopicIdPartition]
-) -> tuple[str, dict[TopicIdPartition, CommittedOffset]]:
-    group = reader.text()
-    (count,) = reader.take(_COUNT)
-    reader.expect(count, _OFFSET)
-    committed = {}
-    for _ in range(count):
-        row, number, offset, leader_epoch, at_ms, expires, expires_ms = reader.take(_OFFSET)
-        committed[partition_at(row, number)] = CommittedOffset(
-            offset, leader_epoch, reader.text(), at_ms, expires_ms if expires else None
-        )
-    return group, committed
+from bucketlog.metadata.checkpoint_state import decode_state, encode_state, state_version
+from bucketlog.metadata.fold import LogState
+from bucketlog.metadata.producers import IdleLimit, is_idle, same_producers
 
 
 def restored(
     checkpoint: Checkpoint | None, *, keep_producers: bool = True, keep_groups: bool = True
 ) -> LogState:
-    """The state to fold on from; without a checkpoint that of an empty log."""
+    """The state to fold on from; without a checkpoint that of an empty log. Raises
+    `InvalidDataError`."""
     if checkpoint is None:
         return LogState(keep_producers=keep_producers, keep_groups=keep_groups)
-    return decode_state(checkpoint.state, keep_producers=keep_producers, keep_groups=keep_groups)
+    state = decode_state(
+        checkpoint.state,
+        version=checkpoint.version,
+        created_ms=checkpoint.created_ms,
+        keep_producers=keep_producers,
+        keep_groups=keep_groups,
+    )
+    if not checkpoint.partitions.keys() <= state.partitions.keys():
+        raise InvalidDataError(
+            f"the checkpoint of {tuple(checkpoint.ticket)} has batches of partitions that its "
+            "state lacks",
+            remedy="delete it: it is written anew from the log",
+        )
+    return state
 
 
 def extended(
@@ -285,11 +57,13 @@ def extended(
     writers: Iterable[CoveredWriter],
     *,
     created_ms: int,
+    idle: IdleLimit | None = None,
 ) -> Checkpoint:
-    """The checkpoint at `ticket`, from the last one and the committed segments since.
+    """The checkpoint at `ticket`, made from the last checkpoint and the committed segments since.
 
-    `covered` are sorted by ticket, and all below `ticket`; `writers` are those of them, and those
-    of the ticket's epoch, with their ends. Raises `InvalidDataError`.
+    `covered` are these segments, sorted by ticket and all below `ticket`. `writers` are their
+    writers and those of the ticket's epoch, with their ends. `idle` says which producers to
+    forget; None: none. Raises `InvalidDataError`.
     """
     lowest = Ticket(0, 0) if base is None else base.ticket
     state = restored(base)
@@ -309,6 +83,8 @@ def extended(
         place = order[index.segment.writer], index.segment.seq, index.ticket.number
         for part in index.partitions:
             grown.setdefault(part.partition, []).extend((row, place) for row in part.batches)
+    if idle is not None:
+        state.forget_producers(idle.since_ms(state.clock))
     partitions = _grown_partitions(base, grown, state)
     used = {at for part in partitions.values() for at in set(part.batches.columns[-3])}
     rows = [row for row in known.values() if row.epoch == ticket.epoch or order[row.writer] in used]
@@ -319,6 +95,7 @@ def extended(
         tuple(rows),
         _renumbered(partitions, order, rows),
         encode_state(state),
+        state_version(state),
     )
 
 
@@ -379,9 +156,12 @@ def contradiction(
         return "its positions are not where its ticket is in the chains"
     if any(ends.get(writer) != end for writer, end in said.items()):
         return "it has positions in chains that do not reach there"
-    for name in ("topics", "partitions", "groups", "dropped", "swept_below"):
+    for name in ("topics", "groups", "dropped", "swept_below"):
         if getattr(state, name) != getattr(expected, name):
             return f"its {name} are not those of the log"
+    wrong = partitions_contradiction(state, expected)
+    if wrong is not None:
+        return wrong
     for partition in checkpoint.partitions.keys() | made.partitions.keys():
         if list(checkpoint.batches(partition)) != list(made.batches(partition)):
             return f"its batches of partition {partition.partition} of topic " + (
@@ -390,4 +170,38 @@ def contradiction(
         marks = (each.partitions[partition].high_watermark for each in (checkpoint, made))
         if len(set(marks)) > 1:
             return f"its high watermark of partition {partition.partition} is not the log's"
+    return None
+
+
+def partitions_contradiction(state: LogState, expected: LogState) -> str | None:
+    """An error in the partitions of a checkpoint's `state`, or None. `expected` is the fold of the
+    log below the checkpoint, which may have forgotten fewer or other producers."""
+    parts, wanted = state.partitions, expected.partitions
+    if parts.keys() != wanted.keys() or any(
+        (part.next_offset, part.log_start, part.tier)
+        != (wanted[key].next_offset, wanted[key].log_start, wanted[key].tier)
+        for key, part in parts.items()
+    ):
+        return "its partitions are not those of the log"
+    if state.transactions != expected.transactions or any(
+        part.transactions != wanted[key].transactions for key, part in parts.items()
+    ):
+        return "its transactions are not those of the log"
+    times_from_ms = max(state.times_from_ms, expected.times_from_ms)
+    if state.clock != expected.clock and not times_from_ms:
+        return "its clock is not that of the log"
+    if state.producers_since_ms > max(expected.producers_since_ms, expected.clock.now_ms):
+        return "it forgets producers up to a time that the log had not reached"
+    for key, part in parts.items():
+        if any(is_idle(rows, state.producers_since_ms) for rows in part.producers.values()):
+            return "it keeps producers from before the time up to which it forgets them"
+        if not same_producers(
+            part.producers,
+            wanted[key].producers,
+            since_ms=max(state.producers_since_ms, expected.producers_since_ms),
+            times_from_ms=times_from_ms,
+        ):
+            return f"its producers of partition {key.partition} of topic " + (
+                f"{key.topic_id.hex()} are not those of the log"
+            )
     return None

@@ -9,12 +9,19 @@ from enum import IntEnum
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, PlainSerializer, ValidationError
 
 from bucketlog.log_format.errors import InvalidDataError
-from bucketlog.log_format.model import FactEntry, TopicId, TopicIdPartition
+from bucketlog.log_format.model import (
+    MAX_OFFSET,
+    TOPIC_PARTITIONS_MAX,
+    FactEntry,
+    TopicId,
+    TopicIdPartition,
+)
 
 SKIP_BIT = 0x8000
+ERROR_PLACE_CHARS = 100
 VERSION = 1
 
 
@@ -28,10 +35,27 @@ class FactKind(IntEnum):
     TIERS_SWAPPED = 7
     LOG_STARTS_MOVED = 8
     TIERS_SWEPT = 9
+    PRODUCER_INITIALISED = 10
+    TRANSACTION_ENDED = 11
+    TRANSACTION_OFFSETS = 12
+    TRANSACTIONAL_IDS_FORGOTTEN = 13
 
 
-GROUP_KINDS = frozenset({FactKind.OFFSETS_COMMITTED, FactKind.OFFSETS_FORGOTTEN})
+GROUP_KINDS = frozenset(
+    {FactKind.OFFSETS_COMMITTED, FactKind.OFFSETS_FORGOTTEN, FactKind.TRANSACTION_OFFSETS}
+)
 """What only those read who answer for consumer groups."""
+
+
+Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Offset = Annotated[int, Field(ge=0, le=MAX_OFFSET + 1)]
+"""Of a record, or the end of a log."""
+PartitionCount = Annotated[int, Field(ge=1, le=TOPIC_PARTITIONS_MAX)]
+PartitionNumber = Annotated[int, Field(ge=0, lt=TOPIC_PARTITIONS_MAX)]
+Place = tuple[Count, Count]
+"""Epoch and ticket."""
 
 
 class _Fact(BaseModel):
@@ -44,7 +68,7 @@ class TopicCreated(_Fact):
     kind: Literal[FactKind.TOPIC_CREATED] = Field(FactKind.TOPIC_CREATED, exclude=True)
     topic_id: UUID
     name: str
-    partitions: Annotated[int, Field(ge=1)]
+    partitions: PartitionCount
     configs: dict[str, str] = {}
 
 
@@ -60,7 +84,7 @@ class PartitionsAdded(_Fact):
     kind: Literal[FactKind.PARTITIONS_ADDED] = Field(FactKind.PARTITIONS_ADDED, exclude=True)
     topic_id: UUID
     name: str
-    partitions: Annotated[int, Field(ge=1)]
+    partitions: PartitionCount
 
 
 class TopicConfigured(_Fact):
@@ -78,15 +102,18 @@ class OffsetRow(NamedTuple):
     """`leader_epoch` is -1 where the consumer named none; `metadata` is the consumer's own text."""
 
     topic_id: UUID
-    partition: Annotated[int, Field(ge=0)]
-    offset: int
-    leader_epoch: int
+    partition: PartitionNumber
+    offset: Int64
+    leader_epoch: Int32
     metadata: str
+
+
+OffsetRows = Annotated[tuple[OffsetRow, ...], FailFast()]
 
 
 class PartitionRow(NamedTuple):
     topic_id: UUID
-    partition: Annotated[int, Field(ge=0)]
+    partition: PartitionNumber
 
 
 class OffsetsCommitted(_Fact):
@@ -96,9 +123,9 @@ class OffsetsCommitted(_Fact):
 
     kind: Literal[FactKind.OFFSETS_COMMITTED] = Field(FactKind.OFFSETS_COMMITTED, exclude=True)
     group: str
-    committed_ms: int
-    expires_ms: int | None = None
-    offsets: tuple[OffsetRow, ...]
+    committed_ms: Int64
+    expires_ms: Int64 | None = None
+    offsets: OffsetRows
 
 
 class OffsetsForgotten(_Fact):
@@ -106,20 +133,20 @@ class OffsetsForgotten(_Fact):
 
     kind: Literal[FactKind.OFFSETS_FORGOTTEN] = Field(FactKind.OFFSETS_FORGOTTEN, exclude=True)
     group: str
-    partitions: tuple[PartitionRow, ...] | None = None
+    partitions: Annotated[tuple[PartitionRow, ...] | None, FailFast()] = None
 
 
 class TierRowPayload(NamedTuple):
     """An object of a partition: `TierRow`, in its order."""
 
-    start: Annotated[int, Field(ge=0)]
-    end: Annotated[int, Field(ge=0)]
+    start: Offset
+    end: Offset
     name: str
     manifest: bool
-    size_bytes: Annotated[int, Field(ge=0)]
-    batch_bytes: Annotated[int, Field(ge=0)]
-    max_timestamp_ms: int
-    segments: Annotated[int, Field(ge=1)]
+    size_bytes: Count
+    batch_bytes: Count
+    max_timestamp_ms: Int64
+    segments: Annotated[int, Field(ge=1, lt=2**31)]
 
 
 class SwapPayload(NamedTuple):
@@ -128,19 +155,19 @@ class SwapPayload(NamedTuple):
     any more."""
 
     topic_id: UUID
-    partition: Annotated[int, Field(ge=0)]
-    start: Annotated[int, Field(ge=0)]
-    end: Annotated[int, Field(ge=0)]
-    replaced: tuple[str, ...]
-    added: tuple[TierRowPayload, ...]
-    removed: tuple[tuple[int, str], ...] = ()
-    cleaned_to: int = -1
+    partition: PartitionNumber
+    start: Offset
+    end: Offset
+    replaced: Annotated[tuple[str, ...], FailFast()]
+    added: Annotated[tuple[TierRowPayload, ...], FailFast()]
+    removed: Annotated[tuple[tuple[Offset, str], ...], FailFast()] = ()
+    cleaned_to: Annotated[int, Field(ge=-1, le=MAX_OFFSET + 1)] = -1
 
 
 class LogStartPayload(NamedTuple):
     topic_id: UUID
-    partition: Annotated[int, Field(ge=0)]
-    log_start: Annotated[int, Field(ge=0)]
+    partition: PartitionNumber
+    log_start: Offset
 
 
 def partition_of(row: OffsetRow | PartitionRow | SwapPayload | LogStartPayload) -> TopicIdPartition:
@@ -154,8 +181,8 @@ class TiersSwapped(_Fact):
     (`metadata.tier`). Of a part that does not count, the objects are nobody's."""
 
     kind: Literal[FactKind.TIERS_SWAPPED] = Field(FactKind.TIERS_SWAPPED, exclude=True)
-    planned: tuple[int, int]
-    swaps: tuple[SwapPayload, ...]
+    planned: Place
+    swaps: Annotated[tuple[SwapPayload, ...], FailFast()]
 
 
 class LogStartsMoved(_Fact):
@@ -163,7 +190,7 @@ class LogStartsMoved(_Fact):
     whoever moved it."""
 
     kind: Literal[FactKind.LOG_STARTS_MOVED] = Field(FactKind.LOG_STARTS_MOVED, exclude=True)
-    partitions: tuple[LogStartPayload, ...]
+    partitions: Annotated[tuple[LogStartPayload, ...], FailFast()]
 
 
 class TiersSwept(_Fact):
@@ -171,15 +198,87 @@ class TiersSwept(_Fact):
     below it are over: none of their swaps counts from now on."""
 
     kind: Literal[FactKind.TIERS_SWEPT] = Field(FactKind.TIERS_SWEPT, exclude=True)
-    below: tuple[int, int]
+    below: Place
+
+
+Milliseconds = Annotated[int, Field(ge=0, lt=2**63)]
+"""Since 1970-01-01 UTC."""
+ProducerId = Annotated[
+    int, Field(ge=-1, lt=2**63), PlainSerializer(str, return_type=str, when_used="json")
+]
+"""Text in JSON, because producer ids exceed 2^53; -1 for none."""
+ProducerEpoch = Annotated[int, Field(ge=-1, lt=2**15)]
+TransactionVersion = Literal[1, 2]
+"""In version 2, each end of a transaction raises the producer's epoch (KIP-890)."""
+EndedBy = Literal["client", "server", "init"]
+
+
+class ProducerInitialised(_Fact):
+    """InitProducerId of a transactional id: the pair that owns it from now on. The `last` pair is
+    the previous one if its owner may still send requests with it, else -1. `two_phase`: the
+    transaction has no timeout (KIP-939)."""
+
+    kind: Literal[FactKind.PRODUCER_INITIALISED] = Field(
+        FactKind.PRODUCER_INITIALISED, exclude=True
+    )
+    id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    last_producer_id: ProducerId = -1
+    last_producer_epoch: ProducerEpoch = -1
+    timeout_ms: Annotated[int, Field(ge=0, lt=2**31)]
+    version: TransactionVersion
+    two_phase: bool = False
+    at_ms: Milliseconds
+
+
+class TransactionEnded(_Fact):
+    """The end of a transaction; its markers are in the same segment. `next_producer_id` and
+    `next_epoch` own the transactional id from now on."""
+
+    kind: Literal[FactKind.TRANSACTION_ENDED] = Field(FactKind.TRANSACTION_ENDED, exclude=True)
+    id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    committed: bool
+    next_producer_id: ProducerId
+    next_epoch: ProducerEpoch
+    by: EndedBy
+    version: TransactionVersion
+    at_ms: Milliseconds
+
+
+class TransactionOffsets(_Fact):
+    """One accepted TxnOffsetCommit. The rows become committed offsets of the group if the
+    transaction is committed, and are dropped if it is aborted."""
+
+    kind: Literal[FactKind.TRANSACTION_OFFSETS] = Field(FactKind.TRANSACTION_OFFSETS, exclude=True)
+    id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    group: str
+    offsets: OffsetRows
+    at_ms: Milliseconds
+
+
+class TransactionalIdsForgotten(_Fact):
+    """Transactional ids that have been idle for `transactional.id.expiration.ms`."""
+
+    kind: Literal[FactKind.TRANSACTIONAL_IDS_FORGOTTEN] = Field(
+        FactKind.TRANSACTIONAL_IDS_FORGOTTEN, exclude=True
+    )
+    ids: Annotated[tuple[str, ...], FailFast()]
 
 
 TopicFact: TypeAlias = TopicCreated | TopicDeleted | PartitionsAdded | TopicConfigured
 GroupFact: TypeAlias = OffsetsCommitted | OffsetsForgotten
 TierFact: TypeAlias = TiersSwapped | LogStartsMoved | TiersSwept
-Fact: TypeAlias = TopicFact | GroupFact | TierFact
+TransactionFact: TypeAlias = (
+    ProducerInitialised | TransactionEnded | TransactionOffsets | TransactionalIdsForgotten
+)
+Fact: TypeAlias = TopicFact | GroupFact | TierFact | TransactionFact
 
-_MODELS: dict[int, type[TopicFact] | type[GroupFact] | type[TierFact]] = {
+_MODELS: dict[int, type[TopicFact] | type[GroupFact] | type[TierFact] | type[TransactionFact]] = {
     FactKind.TOPIC_CREATED: TopicCreated,
     FactKind.TOPIC_DELETED: TopicDeleted,
     FactKind.PARTITIONS_ADDED: PartitionsAdded,
@@ -189,6 +288,10 @@ _MODELS: dict[int, type[TopicFact] | type[GroupFact] | type[TierFact]] = {
     FactKind.TIERS_SWAPPED: TiersSwapped,
     FactKind.LOG_STARTS_MOVED: LogStartsMoved,
     FactKind.TIERS_SWEPT: TiersSwept,
+    FactKind.PRODUCER_INITIALISED: ProducerInitialised,
+    FactKind.TRANSACTION_ENDED: TransactionEnded,
+    FactKind.TRANSACTION_OFFSETS: TransactionOffsets,
+    FactKind.TRANSACTIONAL_IDS_FORGOTTEN: TransactionalIdsForgotten,
 }
 
 
@@ -209,7 +312,11 @@ def decode_fact(entry: FactEntry) -> Fact | None:
     try:
         return model.model_validate_json(entry.payload)
     except ValidationError as error:
-        raise InvalidDataError(f"a fact {model.__name__} does not decode: {error}") from error
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))[:ERROR_PLACE_CHARS]
+        raise InvalidDataError(
+            f"a fact {model.__name__} does not decode: {where}: {first['msg']}"
+        ) from None
 
 
 def topic_id_of(fact: TopicFact) -> TopicId:

@@ -9,10 +9,11 @@ by then are passed over, so that a deletion may come before or after them. What 
 themselves.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from bucketlog.log_format.batch import CONTROL, OF_TRANSACTION
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import (
     BatchIndex,
@@ -25,6 +26,8 @@ from bucketlog.log_format.model import (
     TopicId,
     TopicIdPartition,
 )
+from bucketlog.log_format.transactions import PartitionTransactions
+from bucketlog.metadata.committed_offset import CommittedOffset, Offsets
 from bucketlog.metadata.facts import (
     GROUP_KINDS,
     Fact,
@@ -33,6 +36,7 @@ from bucketlog.metadata.facts import (
     OffsetsCommitted,
     OffsetsForgotten,
     PartitionsAdded,
+    ProducerInitialised,
     SwapPayload,
     TierFact,
     TiersSwapped,
@@ -41,14 +45,18 @@ from bucketlog.metadata.facts import (
     TopicCreated,
     TopicDeleted,
     TopicFact,
+    TransactionalIdsForgotten,
+    TransactionEnded,
+    TransactionFact,
+    TransactionOffsets,
     decode_fact,
     partition_of,
     topic_id_of,
 )
+from bucketlog.metadata.folded_offsets import FoldedOffsets
+from bucketlog.metadata.producers import LogClock, ProducedBatch, ProducerTable, is_idle
 from bucketlog.metadata.tier import DroppedObject, Swap, Tier
-
-PRODUCER_BATCHES_KEPT = 5
-"""As Kafka keeps: the batches of a producer in which a duplicate is recognised."""
+from bucketlog.metadata.transactions import Transactions, outcomes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,39 +67,25 @@ class TopicState:
     configs: dict[str, str]
 
 
-class ProducedBatch(NamedTuple):
-    """A batch as a producer's later duplicates are held against."""
-
-    producer_epoch: int
-    first_sequence: int
-    last_sequence: int
-    base_offset: int
-
-
 @dataclass(slots=True)
 class PartitionState:
     """`next_offset` is the end of the last committed batch; `log_start` moves by facts only."""
 
     next_offset: int = 0
     log_start: int = 0
-    producers: dict[int, list[ProducedBatch]] = field(default_factory=dict)
+    producers: ProducerTable = field(default_factory=ProducerTable)
     tier: Tier = field(default_factory=Tier)
+    transactions: PartitionTransactions = field(default_factory=PartitionTransactions)
 
     @property
     def batches_from(self) -> int:
         """Batches that end at or before it stand in log segments no more, or are gone."""
         return max(self.log_start, self.tier.end)
 
-
-class CommittedOffset(NamedTuple):
-    """Where a group goes on in a partition. Times are milliseconds since 1970; `expires_ms` only
-    where the client chose it; `leader_epoch` -1 where it named none."""
-
-    offset: int
-    leader_epoch: int
-    metadata: str
-    committed_ms: int
-    expires_ms: int | None
+    @property
+    def last_stable_offset(self) -> int:
+        """All transactions below it have ended. `next_offset` if no transaction is open."""
+        return self.transactions.stable_end(self.next_offset, self.batches_from)
 
 
 def last_sequence(first: int, record_count: int) -> int:
@@ -104,6 +98,10 @@ def changed_configs(configs: Mapping[str, str], fact: TopicConfigured) -> dict[s
     before = {} if fact.replaces_all else configs
     after = {**before, **fact.configs}
     return {name: value for name, value in after.items() if value is not None}
+
+
+def _ticket_of(dropped: DroppedObject) -> Ticket:
+    return dropped.ticket
 
 
 class LogState:
@@ -120,12 +118,23 @@ class LogState:
         self.topics: dict[TopicId, TopicState] = {}
         self.names: dict[str, TopicId] = {}
         self.partitions: dict[TopicIdPartition, PartitionState] = {}
-        self.groups: dict[str, dict[TopicIdPartition, CommittedOffset]] = {}
-        """Committed offsets by group; a group without any is not here."""
+        self.offsets = FoldedOffsets()
+        self.transactions = Transactions()
         self.dropped: list[DroppedObject] = []
-        """Objects that left a tier and may still be there, in the order of the entries."""
+        """Objects that left a tier and may still be there, in the order of the tickets of their
+        segments. Those of one segment are in the order of its entries."""
         self.swept_below = Ticket(0, 0)
         """Jobs that were planned below it are over."""
+        self.clock = LogClock()
+        self.producers_since_ms = 0
+        """Producers whose batches are all from before this time have been forgotten."""
+        self.times_from_ms = 0
+        """Times of producers before this time may be guesses (checkpoints of version 2)."""
+
+    @property
+    def groups(self) -> dict[str, Offsets]:
+        """Committed offsets by group; a group without any is not here."""
+        return self.offsets.by_group
 
     def apply(self, index: SegmentIndex) -> list[Fact]:
         """Fold one segment; returns the facts that are kept. Raises `InvalidDataError`."""
@@ -138,11 +147,37 @@ class LogState:
                 self._apply_group_fact(fact)
             elif isinstance(fact, TiersSwapped | LogStartsMoved | TiersSwept):
                 self._apply_tier_fact(index.ticket, fact)
+            elif isinstance(
+                fact,
+                ProducerInitialised
+                | TransactionEnded
+                | TransactionOffsets
+                | TransactionalIdsForgotten,
+            ):
+                self._apply_transaction_fact(index.segment, fact)
             else:
                 self._apply_topic_fact(index.segment, index.ticket, fact)
+        self.clock = self.clock.after(index.created_ms)
+        outcomes = outcomes_of(index.segment, facts)
+        if outcomes:
+            self.transactions.check_markers(index, facts)
         for part in index.partitions:
-            self._apply_batches(index.segment, part)
+            self._apply_batches(index.segment, part, outcomes)
         return facts
+
+    def forget_producers(self, since_ms: int) -> None:
+        """Forget the producers of each partition whose batches there are all from before
+        `since_ms`. A time before that of the last call has no effect."""
+        if since_ms <= self.producers_since_ms:
+            return
+        self.producers_since_ms = since_ms
+        for state in self.partitions.values():
+            for producer in [
+                producer
+                for producer, batches in state.producers.items()
+                if is_idle(batches, since_ms)
+            ]:
+                del state.producers[producer]
 
     def _apply_topic_fact(self, segment: SegmentId, ticket: Ticket, fact: TopicFact) -> None:
         topic_id = topic_id_of(fact)
@@ -162,8 +197,10 @@ class LogState:
                 del self.topics[topic_id], self.names[known.name]
                 for number in range(known.partitions):
                     partition = TopicIdPartition(topic_id, number)
-                    self._drop(ticket, partition, self.partitions.pop(partition).tier.rows)
-                self._forget_offsets_of(topic_id)
+                    gone = self.partitions.pop(partition)
+                    self._drop(ticket, partition, gone.tier.rows)
+                    self.transactions.forget_partition(partition, gone.transactions)
+                self.offsets.forget_topic(topic_id, known.partitions, self.transactions)
             case PartitionsAdded():
                 if known is None or fact.partitions <= known.partitions:
                     raise InvalidDataError(f"{segment} adds partitions to {fact.name!r} wrongly")
@@ -196,9 +233,10 @@ class LogState:
                     if state is not None and start.log_start > state.log_start:
                         state.log_start = start.log_start
                         self._drop(ticket, partition, state.tier.begin_at(start.log_start))
+                        state.transactions.forget_below(state.batches_from)
             case TiersSwept():
                 below = Ticket(*fact.below)
-                self.dropped = [row for row in self.dropped if row.ticket >= below]
+                del self.dropped[: bisect_left(self.dropped, below, key=_ticket_of)]
                 self.swept_below = max(self.swept_below, below)
 
     def _apply_swap(self, ticket: Ticket, part: SwapPayload) -> None:
@@ -210,9 +248,15 @@ class LogState:
         if state is None or gone is None:
             return
         self._drop(ticket, partition, gone, contents=False)
-        for start, name in part.removed:
-            self.dropped.append(DroppedObject(ticket, TierObject(partition, start, name), False))
+        self._note_dropped(
+            ticket,
+            [
+                DroppedObject(ticket, TierObject(partition, start, name), False)
+                for start, name in part.removed
+            ],
+        )
         self._drop(ticket, partition, state.tier.begin_at(state.log_start))
+        state.transactions.forget_below(state.batches_from)
 
     def _drop(
         self,
@@ -222,41 +266,77 @@ class LogState:
         *,
         contents: bool = True,
     ) -> None:
-        self.dropped += [
-            DroppedObject(ticket, TierObject.of(partition, row), contents and row.manifest)
-            for row in rows
-        ]
+        self._note_dropped(
+            ticket,
+            [
+                DroppedObject(ticket, TierObject.of(partition, row), contents and row.manifest)
+                for row in rows
+            ],
+        )
+
+    def _note_dropped(self, ticket: Ticket, rows: list[DroppedObject]) -> None:
+        """Views fold some segments after segments of later tickets."""
+        if not self.dropped or self.dropped[-1].ticket <= ticket:
+            self.dropped += rows
+        else:
+            at = bisect_right(self.dropped, ticket, key=_ticket_of)
+            self.dropped[at:at] = rows
 
     def _apply_group_fact(self, fact: GroupFact) -> None:
+        """A commit or a deletion outside of transactions also replaces or deletes earlier pending
+        offsets of its partitions (Kafka: OffsetMetadataManager)."""
         rows = self.groups.setdefault(fact.group, {})
         match fact:
             case OffsetsCommitted():
                 for row in fact.offsets:
                     partition = partition_of(row)
                     if partition in self.partitions:
-                        rows[partition] = CommittedOffset(
+                        committed = CommittedOffset(
                             row.offset,
                             row.leader_epoch,
                             row.metadata,
                             fact.committed_ms,
                             fact.expires_ms,
                         )
-            case OffsetsForgotten(partitions=None):
-                rows.clear()
-            case OffsetsForgotten(partitions=tuple(gone)):
-                for each in gone:
-                    rows.pop(partition_of(each), None)
+                        self.offsets.put(fact.group, rows, partition, committed)
+                        for others in self.transactions.pending_at(fact.group, partition):
+                            self.offsets.put(fact.group, others, partition, committed)
+            case OffsetsForgotten(partitions=named):
+                for partition in list(rows) if named is None else map(partition_of, named):
+                    self.offsets.drop(fact.group, rows, partition)
+                held = self.transactions.held(fact.group)
+                gone = list(held) if named is None else map(partition_of, named)
+                self.offsets.drop_pending(fact.group, gone, self.transactions)
         if not rows:
             del self.groups[fact.group]
 
-    def _forget_offsets_of(self, topic_id: TopicId) -> None:
-        for group, rows in list(self.groups.items()):
-            for partition in [key for key in rows if key.topic_id == topic_id]:
-                del rows[partition]
-            if not rows:
-                del self.groups[group]
+    def _apply_transaction_fact(self, segment: SegmentId, fact: TransactionFact) -> None:
+        match fact:
+            case ProducerInitialised():
+                self.transactions.initialise(fact)
+            case TransactionOffsets():
+                rows = self.transactions.offsets_of(segment, fact)
+                for row in fact.offsets:
+                    partition = partition_of(row)
+                    if partition in self.partitions:
+                        pending = CommittedOffset(*row[2:], fact.at_ms, None)
+                        self.offsets.put(fact.group, rows, partition, pending)
+                        self.transactions.hold(fact.id, fact.group, partition)
+            case TransactionEnded():
+                for group, rows in self.transactions.end(segment, fact).items():
+                    kept = self.groups.setdefault(group, {})
+                    for partition, pending in list(rows.items()):
+                        self.offsets.drop(group, rows, partition)
+                        if fact.committed:
+                            self.offsets.put(group, kept, partition, pending)
+                    if not kept:
+                        del self.groups[group]
+            case TransactionalIdsForgotten():
+                self.transactions.forget(segment, fact)
 
-    def _apply_batches(self, segment: SegmentId, part: PartitionIndex) -> None:
+    def _apply_batches(
+        self, segment: SegmentId, part: PartitionIndex, outcomes: Mapping[int, bool]
+    ) -> None:
         if not part.batches:
             return
         state = self.partitions.get(part.partition)
@@ -269,21 +349,17 @@ class LogState:
                     remedy="two clusters wrote to one prefix: give each its own",
                 )
             state.next_offset = row.next_offset
-            if row.producer_id >= 0 and self._keep_producers:
+            if row.attributes & OF_TRANSACTION:
+                self.transactions.note(part.partition, state.transactions, row, outcomes)
+            if row.producer_id >= 0 and self._keep_producers and not row.attributes & CONTROL:
                 self._note_producer(state, row)
 
-    @staticmethod
-    def _note_producer(state: PartitionState, row: BatchIndex) -> None:
-        kept = state.producers.setdefault(row.producer_id, [])
-        kept.append(
-            ProducedBatch(
-                row.producer_epoch,
-                row.base_sequence,
-                last_sequence(row.base_sequence, row.record_count),
-                row.base_offset,
-            )
+    def _note_producer(self, state: PartitionState, row: BatchIndex) -> None:
+        last = last_sequence(row.base_sequence, row.record_count)
+        batch = ProducedBatch(
+            row.producer_epoch, row.base_sequence, last, row.base_offset, self.clock.now_ms
         )
-        del kept[:-PRODUCER_BATCHES_KEPT]
+        state.producers.note(row.producer_id, batch)
 
 
 def fold(segments: Iterable[SegmentIndex], *, onto: LogState | None = None) -> LogState:

@@ -12,16 +12,22 @@ from typing import NamedTuple
 
 from bucketlog.log_format.checkpoint import Checkpoint
 from bucketlog.log_format.model import (
+    MAX_OFFSET,
     NO_TIMESTAMP,
     BatchIndex,
     SegmentId,
     StoredObject,
     TopicIdPartition,
 )
+from bucketlog.log_format.transactions import PartitionTransactions
 from bucketlog.metadata.tier import Tier
 
 COMPARED_AT_ONCE = 2_000
 """Batches: half a millisecond."""
+_NO_ROWS = array("q")
+_NO_SEGMENTS: list[SegmentId] = []
+"""All empty logs share these columns, because clients may ask for many empty partitions. They never
+change."""
 
 
 class StoredRange(NamedTuple):
@@ -38,6 +44,8 @@ class LogColumns(NamedTuple):
 
     tier: Tier
     batches_from: int
+    last_stable_offset: int
+    transactions: PartitionTransactions
     base_offsets: Sequence[int]
     next_offsets: Sequence[int]
     lengths: Sequence[int]
@@ -58,6 +66,7 @@ class PartitionLog:
     """Batches in log segments stand column by column: 48 bytes each and a shared reference."""
 
     __slots__ = (
+        "__weakref__",
         "_bases",
         "_begin",
         "_end",
@@ -67,26 +76,44 @@ class PartitionLog:
         "_positions",
         "_segments",
         "_timestamps",
+        "partition",
         "tier",
+        "transactions",
     )
 
-    def __init__(self, tier: Tier | None = None) -> None:
+    def __init__(
+        self,
+        partition: TopicIdPartition,
+        tier: Tier | None = None,
+        transactions: PartitionTransactions | None = None,
+    ) -> None:
+        self.partition = partition
         self.tier = Tier() if tier is None else tier
+        self.transactions = PartitionTransactions() if transactions is None else transactions
         self._begin = 0
         """Batches that end at or before it have no rows."""
         self._end = 0
-        self._bases = array("q")
-        self._nexts = array("q")
-        self._positions = array("q")
-        self._lengths = array("q")
-        self._timestamps = array("q")
-        self._max_timestamps = array("q")
+        self._bases = _NO_ROWS
+        self._nexts = _NO_ROWS
+        self._positions = _NO_ROWS
+        self._lengths = _NO_ROWS
+        self._timestamps = _NO_ROWS
+        self._max_timestamps = _NO_ROWS
         """The highest timestamp up to and with each batch: never falls, hence bisectable."""
-        self._segments: list[SegmentId] = []
+        self._segments = _NO_SEGMENTS
 
     @property
     def high_watermark(self) -> int:
         return self._end
+
+    @property
+    def last_stable_offset(self) -> int:
+        """All transactions below it have ended. It never decreases."""
+        return self.transactions.stable_end(self._end, self._begin)
+
+    def readable_end(self, *, committed_only: bool) -> int:
+        """The offset up to which consumers of this isolation level may read."""
+        return self.last_stable_offset if committed_only else self._end
 
     @property
     def batches(self) -> LogColumns:
@@ -94,6 +121,8 @@ class PartitionLog:
         return LogColumns(
             self.tier,
             self._begin,
+            self.last_stable_offset,
+            self.transactions,
             self._bases,
             self._nexts,
             self._lengths,
@@ -109,14 +138,20 @@ class PartitionLog:
     def become(self, other: "PartitionLog") -> None:
         """Hold what `other` holds, and share it."""
         for column in self.__slots__:
-            setattr(self, column, getattr(other, column))
+            if column != "__weakref__":
+                setattr(self, column, getattr(other, column))
 
     @classmethod
     def of_checkpoint(
-        cls, checkpoint: Checkpoint, partition: TopicIdPartition, tier: Tier, begin: int
+        cls,
+        checkpoint: Checkpoint,
+        partition: TopicIdPartition,
+        tier: Tier,
+        begin: int,
+        transactions: PartitionTransactions | None = None,
     ) -> "PartitionLog":
         """The checkpoint has no batches that end at or before `begin`."""
-        log = cls(tier)
+        log = cls(partition, tier, transactions)
         log._begin = begin
         found = checkpoint.partitions.get(partition)
         if found is not None:
@@ -168,6 +203,8 @@ class PartitionLog:
         return self._segments[count] if count < len(self._segments) else None
 
     def append(self, segment: SegmentId, row: BatchIndex) -> None:
+        if self._bases is _NO_ROWS:
+            self._begin_columns()
         highest = self._max_timestamps[-1] if self._max_timestamps else NO_TIMESTAMP
         self._end = row.next_offset
         self._bases.append(row.base_offset)
@@ -177,6 +214,12 @@ class PartitionLog:
         self._timestamps.append(row.max_timestamp)
         self._max_timestamps.append(max(highest, row.max_timestamp))
         self._segments.append(segment)
+
+    def _begin_columns(self) -> None:
+        self._bases, self._nexts = array("q"), array("q")
+        self._positions, self._lengths = array("q"), array("q")
+        self._timestamps, self._max_timestamps = array("q"), array("q")
+        self._segments = []
 
     def begin_at(self, offset: int) -> None:
         """Batches that end at or before it have no rows from now on."""
@@ -196,29 +239,36 @@ class PartitionLog:
             del self._segments[:count]
             self._max_timestamps = array("q", accumulate(self._timestamps, max))
 
-    def ranges(self, offset: int, max_bytes: int, *, at_least_one: bool) -> list[StoredRange]:
-        """The batches from the one that holds `offset` (or the next one above it) on.
+    def ranges(
+        self, offset: int, max_bytes: int, *, at_least_one: bool, end: int = MAX_OFFSET
+    ) -> list[StoredRange]:
+        """The batches that end at or before `end`, from the batch that holds `offset` (or the next
+        one above it) on.
 
-        Up to `max_bytes` in all; the first batch whatever its size where `at_least_one` (KIP-74).
+        Up to `max_bytes` in all. With `at_least_one`, the first batch may be larger (KIP-74).
         """
         row = bisect_right(self._nexts, offset)
-        return self._ranges(row, max_bytes, at_least_one=at_least_one)[0]
+        stop = bisect_right(self._nexts, end)
+        return self._ranges(row, max_bytes, stop=stop, at_least_one=at_least_one)[0]
 
-    def stretch(self, offset: int, max_bytes: int) -> Stretch:
-        """What whoever reads on from `offset` wants within its next `max_bytes`."""
+    def stretch(
+        self, offset: int, max_bytes: int, *, at_least_one: bool = True, end: int = MAX_OFFSET
+    ) -> Stretch:
+        """The next `max_bytes` for a reader that is at `offset`; parameters as of `ranges`."""
         row = bisect_right(self._nexts, offset)
-        ranges, end = self._ranges(row, max_bytes, at_least_one=True)
-        if row == end:
+        stop = bisect_right(self._nexts, end)
+        ranges, after = self._ranges(row, max_bytes, stop=stop, at_least_one=at_least_one)
+        if row >= after:
             return Stretch([], offset, offset)
-        return Stretch(ranges, self._nexts[(row + end) // 2], self._nexts[end - 1])
+        return Stretch(ranges, self._nexts[(row + after) // 2], self._nexts[after - 1])
 
     def _ranges(
-        self, row: int, max_bytes: int, *, at_least_one: bool
+        self, row: int, max_bytes: int, *, stop: int, at_least_one: bool
     ) -> tuple[list[StoredRange], int]:
-        """And the row after them."""
+        """The ranges, and the row after them. `stop` is the first row that is not wanted."""
         ranges: list[StoredRange] = []
         total = 0
-        while row < len(self._bases):
+        while row < stop:
             length = self._lengths[row]
             if total + length > max_bytes and (ranges or not at_least_one):
                 break
@@ -236,11 +286,12 @@ class PartitionLog:
             row += 1
         return ranges, row
 
-    def available_bytes(self, offset: int, limit: int) -> int:
-        """Bytes of batches from `offset` on, counted up to `limit`."""
+    def available_bytes(self, offset: int, limit: int, *, end: int = MAX_OFFSET) -> int:
+        """Bytes of batches from `offset` on that end at or before `end`, counted up to `limit`."""
         row = bisect_right(self._nexts, offset)
+        stop = bisect_right(self._nexts, end)
         total = 0
-        while row < len(self._bases) and total < limit:
+        while row < stop and total < limit:
             total += self._lengths[row]
             row += 1
         return total

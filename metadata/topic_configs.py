@@ -12,7 +12,12 @@ from enum import IntEnum
 from bucketlog.log_format.errors import InvalidConfigError, InvalidTopicNameError
 
 NAME_LENGTH_MAX = 249
+VALUE_CHARACTERS_MAX = 1_000
+"""Without a limit, a list could repeat its words, and a fraction could have any number of digits.
+Facts and checkpoints store values; old versions of DescribeConfigs encode at most 32,767 bytes."""
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_FRACTION = re.compile(r"([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+"""Matched in linear time: no two repetitions can share digits."""
 
 CLEANUP_POLICY = "cleanup.policy"
 DELETE_RETENTION_MS = "delete.retention.ms"
@@ -58,9 +63,7 @@ def _integer(low: int, high: int) -> Callable[[str], bool]:
 
 
 def _fraction(text: str) -> bool:
-    return re.fullmatch(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", text) is not None and (
-        0 <= float(text) <= 1
-    )
+    return _FRACTION.fullmatch(text) is not None and 0 <= float(text) <= 1
 
 
 def _one_of(*words: str) -> Callable[[str], bool]:
@@ -227,6 +230,11 @@ def check_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
         definition = TOPIC_CONFIGS[name]
         if value is None:
             raise InvalidConfigError(f"null value not supported for topic config: {name}")
+        if len(value) > VALUE_CHARACTERS_MAX:
+            raise InvalidConfigError(
+                f"invalid value of {len(value)} characters for configuration {name}",
+                remedy=f"use at most {VALUE_CHARACTERS_MAX}",
+            )
         if not definition.accepts(value):
             raise InvalidConfigError(f"invalid value {value!r} for configuration {name}")
         accepted[name] = value

@@ -5,7 +5,9 @@ therefore applies everywhere or nowhere.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
+from bucketlog.log_format.errors import InvalidConfigError
 from bucketlog.metadata.topic_configs import (
     CLEANUP_POLICY,
     TOPIC_CONFIGS,
@@ -28,11 +30,22 @@ class TopicDefaults:
         self._policies = list_words(self._values[CLEANUP_POLICY])
 
     def effective(self, configs: Mapping[str, str], name: str) -> str:
-        """`configs` are the topic's own."""
+        """`configs` are the topic's own. An invalid value is ignored."""
         own = configs.get(name)
-        return self._values[name] if own is None else own
+        return self._values[name] if own is None or not _is_accepted(name, own) else own
 
     def has_policy(self, configs: Mapping[str, str], word: str) -> bool:
         """Whether `cleanup.policy` has the word: delete or compact."""
         own = configs.get(CLEANUP_POLICY)
-        return word in (self._policies if own is None else list_words(own))
+        if own is None or not _is_accepted(CLEANUP_POLICY, own):
+            return word in self._policies
+        return word in list_words(own)
+
+
+@lru_cache(maxsize=4096)
+def _is_accepted(name: str, value: str) -> bool:
+    try:
+        check_configs({name: value})
+    except InvalidConfigError:
+        return False
+    return True

@@ -1,13 +1,15 @@
 """The view: a broker's folded state in memory, with where each batch stands in the bucket.
 
 Pure: segments in, facts and touched partitions out. Invariants: the high watermark is the end of
-the last visible batch, so it never rests on a void tail and never goes back; rows of a partition
+the last visible batch, so it never rests on a void tail and never decreases; nor does the last
+stable offset, because new transactions begin at or above the high watermark; rows of a partition
 are in offset order, so every look-up is a bisection. Batches that stand in the partition's tier, or
 end at or before its log start, have no rows.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from bucketlog.log_format.checkpoint import Checkpoint
 from bucketlog.log_format.errors import InvalidDataError
@@ -18,6 +20,7 @@ from bucketlog.log_format.model import (
     WaitingSegment,
 )
 from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.committed_offset import CommittedOffset
 from bucketlog.metadata.facts import (
     Fact,
     LogStartPayload,
@@ -29,9 +32,11 @@ from bucketlog.metadata.facts import (
     partition_of,
     topic_id_of,
 )
-from bucketlog.metadata.fold import CommittedOffset, LogState, TopicState
+from bucketlog.metadata.fold import LogState, TopicState
 from bucketlog.metadata.partition_log import PartitionLog
 from bucketlog.metadata.topic_names import TopicNames
+from bucketlog.metadata.transactions import Transactions
+from bucketlog.metadata.unproven_gaps import UnprovenGaps
 from bucketlog.metadata.waiting import WaitingSegments
 
 
@@ -48,8 +53,16 @@ class View:
     def __init__(self) -> None:
         self._state = LogState(keep_producers=False)
         self._logs: dict[TopicIdPartition, PartitionLog] = {}
-        self.waiting = WaitingSegments()
+        self._empty_logs: WeakValueDictionary[TopicIdPartition, PartitionLog] = (
+            WeakValueDictionary()
+        )
+        """Logs of partitions without batches, as long as they are referenced: clients may ask for
+        many. A log moves to `_logs` with its first batch."""
+        self._waiting = WaitingSegments()
+        self._moved = 0
+        """Partitions whose first batch may have changed since the last update of `_waiting`."""
         self._names = TopicNames()
+        self.gaps = UnprovenGaps()
 
     def apply(self, index: SegmentIndex) -> ViewChange:
         """Fold one visible segment. Raises `InvalidDataError`."""
@@ -68,33 +81,62 @@ class View:
         touched = []
         size = 0
         for part in index.partitions:
-            if part.batches:
-                log = self._logs.get(part.partition) or self._new_log(part.partition)
+            if not part.batches:
+                self.gaps.prove(part.partition, part.hw_stamp)
+            else:
+                log = self._logs.get(part.partition) or self._first_log(part.partition)
+                self.gaps.note(part, max(log.high_watermark, log.batches_from))
                 for row in part.batches:
                     log.append(index.segment, row)
                     size += row.length
                 touched.append(part.partition)
         if touched:
-            self.waiting.append(WaitingSegment(index.segment, size, index.created_ms))
+            self._waiting.append(WaitingSegment(index.segment, size, index.created_ms))
         return ViewChange(facts, touched)
 
     def logs(self) -> Mapping[TopicIdPartition, PartitionLog]:
         """Of partitions that have or had batches: not to be held over an await."""
         return self._logs
 
-    def _new_log(self, partition: TopicIdPartition) -> PartitionLog:
-        state = self._state.partitions[partition]
-        log = self._logs[partition] = PartitionLog(state.tier)
-        log.begin_at(state.batches_from)
+    def _first_log(self, partition: TopicIdPartition) -> PartitionLog:
+        """The log of a partition that gets its first batch."""
+        log = self._logs[partition] = self._empty_log(partition)
+        del self._empty_logs[partition]
+        return log
+
+    def _empty_log(self, partition: TopicIdPartition) -> PartitionLog:
+        log = self._empty_logs.get(partition)
+        if log is None:
+            state = self._state.partitions[partition]
+            log = self._empty_logs[partition] = PartitionLog(
+                partition, state.tier, state.transactions
+            )
+            log.begin_at(state.batches_from)
         return log
 
     def _begin(self, named: Iterable[SwapPayload | LogStartPayload]) -> None:
         """An entry about these partitions was folded."""
         for partition in map(partition_of, named):
-            log = self._logs.get(partition)
+            log = self._logs.get(partition) or self._empty_logs.get(partition)
             if log is not None:
                 log.begin_at(self._state.partitions[partition].batches_from)
-        self.waiting.forget_before(
+                self.gaps.prove(partition, log.batches_from)
+                self._moved += 1
+        if self._moved >= len(self._logs):
+            self._forget_waiting()
+
+    @property
+    def waiting(self) -> WaitingSegments:
+        """Segments with batches that are in no tier yet. Do not keep it across an await."""
+        if self._moved:
+            self._forget_waiting()
+        return self._waiting
+
+    def _forget_waiting(self) -> None:
+        """Reads all partitions: a single entry, for which a client sends 50 bytes, must not cause
+        this."""
+        self._moved = 0
+        self._waiting.forget_before(
             {segments[0] for log in self._logs.values() if (segments := log.batches.segments)}
         )
 
@@ -109,9 +151,9 @@ class View:
             for partition in checkpoint.partitions:
                 state = fresh._state.partitions[partition]
                 fresh._logs[partition] = PartitionLog.of_checkpoint(
-                    checkpoint, partition, state.tier, state.batches_from
+                    checkpoint, partition, state.tier, state.batches_from, state.transactions
                 )
-            fresh.waiting = WaitingSegments.of_checkpoint(checkpoint)
+            fresh._waiting = WaitingSegments.of_checkpoint(checkpoint)
         for index in segments:
             fresh.apply(index)
         return fresh
@@ -122,25 +164,45 @@ class View:
         is then."""
         for partition, held in self._logs.items():
             found = fresh.log(partition)
-            if found is not None and found.high_watermark < held.high_watermark:
-                raise InvalidDataError(
-                    f"{partition} was shown up to offset {held.high_watermark}, and now ends at "
-                    f"{found.high_watermark}",
-                    remedy="objects are missing in the bucket: restore them",
-                )
-        for partition in self._logs.keys() & fresh._logs.keys():
-            held = self._logs[partition]
-            held.become(fresh._logs[partition])
-            fresh._logs[partition] = held
-        self._state, self._logs, self.waiting = fresh._state, fresh._logs, fresh.waiting
-        self._names = fresh._names
+            if found is None:
+                continue
+            for name, before, now in (
+                ("", held.high_watermark, found.high_watermark),
+                (
+                    " to consumers of read_committed",
+                    held.last_stable_offset,
+                    found.last_stable_offset,
+                ),
+            ):
+                if now < before:
+                    raise InvalidDataError(
+                        f"{partition} was shown{name} up to offset {before}, and now ends at {now}",
+                        remedy="objects are missing in the bucket: restore them",
+                    )
+        for partition, held in [*self._logs.items(), *self._empty_logs.items()]:
+            found = fresh.log(partition)
+            if found is not None:
+                held.become(found)
+                logs = fresh._logs if partition in fresh._logs else fresh._empty_logs
+                logs[partition] = held
+        self._state, self._logs, self._waiting = fresh._state, fresh._logs, fresh.waiting
+        self._moved = 0
+        self._names, self.gaps = fresh._names, fresh.gaps
+        self._empty_logs = fresh._empty_logs
 
     def _forget(self, topic_id: TopicId) -> None:
+        self.gaps.forget(topic_id)
         for partition in [key for key in self._logs if key.topic_id == topic_id]:
             del self._logs[partition]
+        for partition in [key for key in self._empty_logs if key.topic_id == topic_id]:
+            self._empty_logs.pop(partition, None)
 
     def topics(self) -> list[TopicState]:
         return list(self._state.topics.values())
+
+    @property
+    def topic_count(self) -> int:
+        return len(self._state.topics)
 
     @property
     def partition_count(self) -> int:
@@ -167,22 +229,41 @@ class View:
         topic = self._state.topics.get(partition.topic_id)
         if topic is None or not 0 <= partition.partition < topic.partitions:
             return None
-        return self._logs.get(partition) or self._new_log(partition)
+        return self._logs.get(partition) or self._empty_log(partition)
 
     def log_start(self, partition: TopicIdPartition) -> int:
         return self._state.partitions[partition].log_start
 
     def has_offsets(self, group: str) -> bool:
-        return bool(self._state.groups.get(group))
+        """Whether the group has committed or pending offsets."""
+        return bool(self._state.groups.get(group)) or self._state.transactions.is_pending(group)
 
     def group_count(self) -> int:
-        """The number of groups with committed offsets."""
-        return len(self._state.groups)
+        """The number of groups with committed or pending offsets."""
+        return len(self._state.groups) + len(self._pending_only())
+
+    def _pending_only(self) -> list[str]:
+        pending = self._state.transactions.pending_groups()
+        return [group for group in pending if group not in self._state.groups]
+
+    @property
+    def offset_weight(self) -> int:
+        """The weight of all committed and pending offsets (`committed_offset.offset_weight`)."""
+        return self._state.offsets.weight
 
     def groups(self) -> list[str]:
-        """The groups that have committed offsets."""
-        return list(self._state.groups)
+        """The groups that have committed or pending offsets."""
+        return [*self._state.groups, *self._pending_only()]
 
     def offsets(self, group: str) -> Mapping[TopicIdPartition, CommittedOffset]:
         """A group's committed offsets as they are now: not to be held over an await."""
         return self._state.groups.get(group, {})
+
+    @property
+    def transactions(self) -> Transactions:
+        """Transactional ids and pending offsets: not to be held over an await."""
+        return self._state.transactions
+
+    def pending_offsets(self, group: str) -> set[TopicIdPartition]:
+        """The partitions for which a transaction that has not ended has offsets of the group."""
+        return set(self._state.transactions.held(group))

@@ -15,8 +15,12 @@ from bucketlog.metadata.facts import (
     LogStartsMoved,
     OffsetsCommitted,
     OffsetsForgotten,
+    ProducerInitialised,
     TiersSwapped,
     TiersSwept,
+    TransactionalIdsForgotten,
+    TransactionEnded,
+    TransactionOffsets,
     decode_fact,
     partition_of,
     topic_id_of,
@@ -37,7 +41,7 @@ class ViewComparison:
         self._state = restored(checkpoint, keep_producers=False)
         self._logs = {
             partition: PartitionLog.of_checkpoint(
-                checkpoint, partition, state.tier, state.batches_from
+                checkpoint, partition, state.tier, state.batches_from, state.transactions
             )
             for partition, state in self._state.partitions.items()
         }
@@ -47,6 +51,12 @@ class ViewComparison:
         self._partitions: list[TopicIdPartition] = []
         self._tiers: set[TopicIdPartition] = set()
         """Whose tier or log start differs."""
+        self._transactions: set[TopicIdPartition] = set()
+        """Partitions whose open or aborted transactions differ."""
+        self._ids: set[str] = set()
+        """Transactional ids whose owner differs."""
+        self._pending: set[tuple[str, str]] = set()
+        """Transactional ids and groups whose pending offsets differ."""
         self._beyond: dict[SegmentId, TopicIdPartition] = {}
 
     def steps(self) -> Iterator[None]:
@@ -64,6 +74,18 @@ class ViewComparison:
             if differing:
                 self._groups[group] = differing
             yield
+        yield from self._compare_ids()
+
+    def _compare_ids(self) -> Iterator[None]:
+        ours, theirs = self._view.transactions, self._state.transactions
+        for each in ours.ids.keys() | theirs.ids.keys():
+            if ours.ids.get(each) != theirs.ids.get(each):
+                self._ids.add(each)
+            shown, expected = ours.pending.get(each, {}), theirs.pending.get(each, {})
+            for group in shown.keys() | expected.keys():
+                if shown.get(group) != expected.get(group):
+                    self._pending.add((each, group))
+            yield
 
     def _compare_partition(self, partition: TopicIdPartition) -> Iterator[None]:
         shown = self._view.log(partition)
@@ -77,6 +99,8 @@ class ViewComparison:
             self._tiers.add(partition)
         if shown.high_watermark < expected.high_watermark:
             self._partitions.append(partition)
+        if shown.transactions != expected.transactions:
+            self._transactions.add(partition)
         for is_same in shown.compared_with(expected):
             if not is_same:
                 self._partitions.append(partition)
@@ -92,15 +116,26 @@ class ViewComparison:
         topics: set[TopicId] = set()
         groups: set[str] = set()
         tiers: set[TopicIdPartition] = set()
+        ids: set[str] = set()
+        written: set[TopicIdPartition] = set()
+        pending = self._state.transactions.pending
         segments: set[SegmentId] = set()
         for index in after:
             segments.add(index.segment)
+            written.update(part.partition for part in index.partitions if part.batches)
             for fact in map(decode_fact, index.facts):
                 if isinstance(fact, OffsetsCommitted | OffsetsForgotten):
                     groups.add(fact.group)
                 elif isinstance(fact, TiersSwapped | LogStartsMoved):
                     named = fact.swaps if isinstance(fact, TiersSwapped) else fact.partitions
                     tiers.update(map(partition_of, named))
+                elif isinstance(fact, TransactionalIdsForgotten):
+                    ids.update(fact.ids)
+                elif isinstance(fact, ProducerInitialised | TransactionEnded | TransactionOffsets):
+                    ids.add(fact.id)
+                    groups.update(pending.get(fact.id, ()))
+                    if isinstance(fact, TransactionOffsets):
+                        groups.add(fact.group)
                 elif fact is not None and not isinstance(fact, TiersSwept):
                     topics.add(topic_id_of(fact))
         found = [f"topic {topic_id.hex()}" for topic_id in sorted(self._topics - topics)]
@@ -120,6 +155,17 @@ class ViewComparison:
             f"committed offsets of group {group!r}"
             for group, rows in self._groups.items()
             if group not in groups and any(row.topic_id not in topics for row in rows)
+        ]
+        found += [
+            f"transactions of partition {partition.partition} of topic {partition.topic_id.hex()}"
+            for partition in sorted(self._transactions - tiers - written)
+            if partition.topic_id not in topics
+        ]
+        found += [f"the owner of transactional id {each!r}" for each in sorted(self._ids - ids)]
+        found += [
+            f"pending offsets of group {group!r} in transactions of {each!r}"
+            for each, group in sorted(self._pending)
+            if each not in ids and group not in groups and not topics
         ]
         more = len(found) - SHOWN_MAX
         return found[:SHOWN_MAX] + ([f"{more} more"] if more > 0 else [])

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.private_files import make_folder
 
 OLDEST, NEWEST = 17, 23
 _MISSING_MODULE = "--add-modules=jdk.incubator.vector"
@@ -100,8 +101,8 @@ def _write_script(path: Path, text: str) -> None:
     """Whole or not at all: another process may be about to run it."""
     if path.exists() and path.read_text() == text:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(text)
-    os.chmod(file.name, stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
+    os.chmod(file.name, stat.S_IRWXU)
     os.replace(file.name, path)

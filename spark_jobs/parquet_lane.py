@@ -86,7 +86,8 @@ def write_parquet(
     with replacing(where, job, overwrite=overwrite) as replacement:
         written = _run(spark, plan, where, job, names, settings)
         partitions = replacement.verify(written, plan.partitions, plan.records)
-    return report_of(target, written, partitions, clock() - started)
+    took_s = clock() - started
+    return report_of(target, written, partitions, took_s, withheld_records=plan.withheld_records)
 
 
 def _cores(spark: "SparkSession") -> int:

@@ -105,6 +105,7 @@ def _through_spark(
         file_bytes=None,
         seconds=round(time.monotonic() - start, 3),
         partitions=partitions,
+        withheld_records=plan.withheld_records,
     )
 
 

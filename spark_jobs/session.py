@@ -48,6 +48,8 @@ def local_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.catalogImplementation": "in-memory",
+        # like `python -P`: workers import nothing from the folder in which the job was started
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
         **(config or {}),
     }
     builder = SparkSession.builder.master(f"local[{cores}]").appName(name)

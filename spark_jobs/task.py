@@ -45,7 +45,6 @@ def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterato
             pieces,
             names,
             max_decompressed_bytes=options.max_decompressed_bytes,
-            isolation=options.isolation,
             fail_on_unreadable=options.fail_on_unreadable,
         )
         yield from report_reading(bucket, options.url, batches)

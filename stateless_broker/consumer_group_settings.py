@@ -45,6 +45,12 @@ class ConsumerGroupSettings(BaseSettings):
     group_bytes_max: Positive = Field(
         16 * MIB, description="Limit of a group's members; their assignments have the same limit."
     )
+    coordinated_groups_bytes_max: Positive = Field(
+        256 * MIB,
+        description="Limit of the memory of all groups that a broker coordinates: members, "
+        "assignments and subscribed topics. At the limit, requests that need more memory are "
+        "refused (COORDINATOR_NOT_AVAILABLE).",
+    )
     groups_max: Positive = Field(
         100_000,
         description="Limit of consumer groups in the cluster. At the limit, a new group is refused "
@@ -52,6 +58,11 @@ class ConsumerGroupSettings(BaseSettings):
     )
     group_id_bytes_max: Positive = Field(
         1_024, description="Limit of each id, name and address of a group or its members."
+    )
+    group_subscribed_topics_max: Positive = Field(
+        100_000,
+        description="Limit of topics in the subscriptions of a group's members, counted for each "
+        "member. A group with more counts as subscribed to all topics: its offsets do not expire.",
     )
     offset_commit_ack: OffsetCommitAck = Field(
         OffsetCommitAck.LOG,
@@ -63,6 +74,11 @@ class ConsumerGroupSettings(BaseSettings):
         500_000,
         description="Limit of partition offsets in unfinished commits. Each 128 bytes of metadata "
         "count as one more offset.",
+    )
+    offsets_max: Positive = Field(
+        2_000_000,
+        description="Limit of committed offsets in the cluster. Each 128 bytes of metadata count "
+        "as one more offset. At the limit, a commit that adds offsets gets POLICY_VIOLATION.",
     )
     offset_metadata_bytes_max: NotNegative = Field(4_096, description="offset.metadata.max.bytes")
     offsets_retention_minutes: Positive = Field(10_080, description="offsets.retention.minutes")

@@ -47,6 +47,7 @@ class BrokerPart(StrEnum):
     COMPACTION = "compaction", Lifetime.DUTY
     DELETION = "deletion", Lifetime.DUTY
     PRODUCERS = "producers", Lifetime.DUTY
+    RENEWAL = "renewal", Lifetime.DUTY
     RETENTION = "retention", Lifetime.DUTY
 
 
@@ -59,6 +60,8 @@ class Health:
         self.epoch = 0
         """The one that this broker is in, or was in last."""
         self.epochs_ended = 0
+        self.runs_valkey: Callable[[], bool] = lambda: False
+        """Whether this broker runs the sequencer's Valkey; for the metrics."""
         self._between_epochs: str | None = None
         self._degraded: dict[BrokerPart, str] = {}
         self._on_stop: list[Callable[[], None]] = []
@@ -102,6 +105,19 @@ class Health:
     @property
     def degraded(self) -> frozenset[BrokerPart]:
         return frozenset(self._degraded)
+
+    @property
+    def is_between_epochs(self) -> bool:
+        """Whether the only reason why this broker cannot write is that it joins the next epoch.
+        Usually, all brokers join it at the same time."""
+        is_broken = BrokerPart.BUCKET in self._degraded or BrokerPart.WRITER in self._degraded
+        return self._between_epochs is not None and self.stopped is None and not is_broken
+
+    @property
+    def cannot_write(self) -> str | None:
+        """Why this broker cannot write to the log now; None: writing works."""
+        broken = self._degraded.get(BrokerPart.BUCKET) or self._degraded.get(BrokerPart.WRITER)
+        return self.stopped or self._between_epochs or broken
 
     @property
     def ready(self) -> bool:

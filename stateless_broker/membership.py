@@ -1,13 +1,16 @@
-"""Who the cluster is, as its brokers and their clients are told: members, leaders, the controller.
+"""The cluster as brokers and clients see it: members, leaders, the controller.
 
-Invariants: roles are hints. Any broker accepts any partition, so that members who see different
-sets of brokers disagree about efficiency and about nothing else. Clients are sent to brokers that
-serve alone: one that is still reading the log, or is leaving, is a member without a role.
+Invariants: roles are hints. Any broker accepts any partition, so members that see different sets of
+brokers disagree about efficiency only. Clients are sent only to brokers that serve. A broker that
+is still reading the log, or is leaving, is a member without a role. So is a broker that cannot
+write, as long as another broker serves.
 """
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from bucketlog.log_format.errors import ClusterInUseError, SequencerError
@@ -15,6 +18,7 @@ from bucketlog.log_format.model import WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import BrokerAddress, LiveBroker, NodeIdConflict
 from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.lifeline import Lifeline
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +49,20 @@ def _weight(node_id: int, what: bytes) -> bytes:
     return blake2b(what, digest_size=8, salt=node_id.to_bytes(8, "big")).digest()
 
 
+@dataclass(frozen=True, slots=True)
+class MembershipTimeouts:
+    """A broker without a heartbeat for `role_ms` loses its roles; after `session_ms`, it counts as
+    dead. So does a broker whose lifeline has ended, if it sends no heartbeat for
+    `lifeline_grace_ms` (0: lifelines do not count). A broker that cannot write for `withdrawal_ms`
+    (between two epochs: for `session_ms`) withdraws: it gives its roles to the others, which close
+    its chain. It takes roles again when writing has worked for `session_ms`."""
+
+    session_ms: int
+    role_ms: int
+    withdrawal_ms: int
+    lifeline_grace_ms: int = 0
+
+
 class Membership:
     """`me` is known once `join` has returned."""
 
@@ -56,8 +74,7 @@ class Membership:
         incarnation: str,
         node_id: int | None,
         address: BrokerAddress,
-        session_timeout_ms: int,
-        role_timeout_ms: int,
+        timeouts: MembershipTimeouts,
         health: Health,
     ) -> None:
         self.cluster_id = cluster_id
@@ -67,13 +84,23 @@ class Membership:
         self._sequencer = sequencer
         self._wanted_node_id = node_id
         self._address = address
-        self._session_timeout_ms = session_timeout_ms
-        self._role_timeout_ms = role_timeout_ms
+        self._timeouts = timeouts
         self._health = health
         self._me: LiveBroker | None = None
         self._serves = False
+        self.is_withdrawn = False
+        """Whether this broker cannot write, and others know this and serve its clients."""
         self.has_handed_over = False
-        """The others know that clients are theirs: what is asked here is answered with that."""
+        """Whether the others have taken over this broker's clients, because it has withdrawn or is
+        leaving. Answers to requests then say that other brokers lead."""
+        self._has_left = False
+        self._is_sealed_off = False
+        """Whether this broker does not reach the sequencer, but others have sealed its chain."""
+        self._withdrawn: str | None = None
+        """Why this broker has given its roles to the others; None: it keeps them."""
+        self._given_up_writer: WriterId | None = None
+        self._differs_since: float | None = None
+        """Since when `_withdrawn` and the broker's health disagree (event loop's time)."""
         self._members: tuple[LiveBroker, ...] = ()
         self._leaders: dict[tuple[bytes, int, str], LiveBroker] = {}
         self._coordinators: dict[str, LiveBroker] = {}
@@ -81,6 +108,13 @@ class Membership:
         self._clock = (0, 0.0)
         """The sequencer's time of day (ms) when the event loop's was that."""
         self._on_change: list[Callable[[], None]] = []
+        self._hurry = asyncio.Event()
+        """Set if a heartbeat must be sent at once."""
+        self._look_again_ms: float = math.inf
+        self.lifeline = Lifeline(
+            lambda heard, is_missed: sequencer.hold_lifeline(incarnation, heard, is_missed),
+            self._hurry.set,
+        )
 
     @property
     def me(self) -> LiveBroker:
@@ -98,11 +132,38 @@ class Membership:
     @property
     def serving(self) -> tuple[LiveBroker, ...]:
         """Those to whom clients are sent; whoever is asked for them serves."""
-        return tuple(member for member in self._members if member.serves) or (self.me,)
+        gone = self._me if self._is_sealed_off else None
+        serving = tuple(one for one in self._members if one.serves and one != gone)
+        return serving or (self.me,)
 
     @property
     def controller(self) -> LiveBroker:
         return by_preference(self.serving, b"controller")[0]
+
+    def note_left(self) -> None:
+        """Note that the others have heard that this broker leaves."""
+        self._has_left = True
+        self._note_roles()
+
+    def note_sealed_off(self, silent_since: float) -> None:
+        """Note that others have sealed this broker's chain, and that no heartbeat of the broker
+        has been answered since `silent_since` (event loop's time). The others have its roles until
+        a heartbeat is answered."""
+        if self._heard_at <= silent_since and not self._is_sealed_off:
+            self._seal_off(True)
+
+    def _seal_off(self, is_so: bool) -> None:
+        self._is_sealed_off = is_so
+        self._leaders.clear()
+        self._coordinators.clear()
+        self._note_roles()
+        self._notify()
+
+    def _note_roles(self) -> None:
+        others_serve = any(one.serves for one in self._members if one != self._me)
+        has_no_role = self._is_sealed_off or (self._withdrawn is not None and not self.me.serves)
+        self.is_withdrawn = has_no_role and others_serve
+        self.has_handed_over = self._has_left or self.is_withdrawn
 
     def leader(self, topic_id: bytes, partition: int, zone: str = "") -> LiveBroker:
         """A broker that serves, in the client's zone if one is there."""
@@ -126,10 +187,15 @@ class Membership:
         return found
 
     @property
+    def heard_at(self) -> float:
+        """The time at which the last answered heartbeat was sent (event loop's time)."""
+        return self._heard_at
+
+    @property
     def is_session_live(self) -> bool:
         """Whether the others leave this broker its roles: it was heard lately."""
         silent_s = asyncio.get_running_loop().time() - self._heard_at
-        return silent_s < self._role_timeout_ms / 1000
+        return silent_s < self._timeouts.role_ms / 1000
 
     def now_ms(self) -> int:
         """The cluster's time of day: the sequencer's, as of the last heartbeat, and what has passed
@@ -162,7 +228,7 @@ class Membership:
         `SequencerUnavailableError`.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._session_timeout_ms / 1000 + JOIN_PAUSE_S
+        deadline = loop.time() + self._timeouts.session_ms / 1000 + JOIN_PAUSE_S
         waiting = False
         while (taken := await self.heartbeat()) is not None:
             if loop.time() > deadline:
@@ -192,7 +258,8 @@ class Membership:
     async def run(self, interval_ms: int) -> None:
         """Say that this broker lives, for ever; also to a server that is a replica for a while."""
         while True:
-            await asyncio.sleep(interval_ms / 1000)
+            await self._until_due(interval_ms)
+            self._withdraw_or_return()
             try:
                 taken = await self.heartbeat()
             except SequencerError as error:
@@ -208,6 +275,48 @@ class Membership:
                     self._notify()
                 continue
             self._health.recover(BrokerPart.HEARTBEAT)
+
+    async def _until_due(self, interval_ms: int) -> None:
+        """Wait until the next heartbeat is due: earlier if another broker's lifeline is missing,
+        and at once if members may have changed."""
+        wait_ms, self._look_again_ms = min(interval_ms, self._look_again_ms), math.inf
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                await self._hurry.wait()
+        except TimeoutError:
+            pass
+        self._hurry.clear()
+
+    def _withdraw_or_return(self) -> None:
+        """One broker always keeps its roles, because clients need a broker to ask."""
+        now, reason = asyncio.get_running_loop().time(), self._health.cannot_write
+        if (reason is None) is (self._withdrawn is None):
+            self._differs_since = None
+            if self._withdrawn is not None and self._is_first_of_none_that_serves():
+                logger.warning("no broker can write: this one takes its roles back")
+                self._withdrawn, self._given_up_writer = None, None
+            return
+        if self._differs_since is None:
+            self._differs_since = now
+        lasts_ms = (now - self._differs_since) * 1000
+        if reason is None:
+            if lasts_ms >= self._timeouts.session_ms:
+                logger.info("this broker can write again, and takes roles again")
+                self._withdrawn, self._given_up_writer = None, None
+            return
+        others = any(member.serves for member in self._members if member != self._me)
+        patience_ms = self._timeouts.withdrawal_ms
+        if self._health.is_between_epochs:  # usually, the others cannot write either
+            patience_ms = max(patience_ms, self._timeouts.session_ms)
+        if lasts_ms >= patience_ms and others and self._serves:
+            logger.warning("this broker gives its roles to the others: %s", reason)
+            self._withdrawn, self._given_up_writer = reason, self.writer
+
+    def _is_first_of_none_that_serves(self) -> bool:
+        """Whether no broker serves, and this one has the lowest id: two may have withdrawn at the
+        same time, each because the other served."""
+        serves = any(member.serves for member in self._members)
+        return not serves and self.me.node_id == min(one.node_id for one in self._members)
 
     async def heartbeat(self) -> NodeIdConflict | None:
         """Join or stay. A node id that was given is asked for again, in case Redis was wiped, as
@@ -227,16 +336,22 @@ class Membership:
             node_id=node_id,
             address=self._address,
             writer=self.writer,
-            session_timeout_ms=self._session_timeout_ms,
-            role_timeout_ms=self._role_timeout_ms,
-            serves=self._serves,
+            session_timeout_ms=self._timeouts.session_ms,
+            role_timeout_ms=self._timeouts.role_ms,
+            serves=self._serves and self._withdrawn is None,
+            gives_up_writer=self.writer is not None and self.writer == self._given_up_writer,
+            lifeline_grace_ms=self._timeouts.lifeline_grace_ms,
         )
         if isinstance(answer, NodeIdConflict):
             return answer
         if not self.is_session_live:  # others may have had its roles meanwhile
             self._notify()
         self._heard_at = asked_at
+        self._look_again_ms = math.inf if answer.look_again_ms is None else answer.look_again_ms
+        self.lifeline.note_heartbeat(asked_at, is_seen=answer.has_lifeline)
         self._clock = answer.now_ms, asyncio.get_running_loop().time()
+        if self._is_sealed_off:
+            self._seal_off(False)
         if answer.members != self._members:
             names = ", ".join(str(member.node_id) for member in answer.members)
             logger.info("the cluster's brokers are %s", names)
@@ -244,6 +359,7 @@ class Membership:
             self._leaders.clear()
             self._coordinators.clear()
             self._me = next(m for m in answer.members if m.node_id == answer.node_id)
+            self._note_roles()
             self._notify()
         return None
 

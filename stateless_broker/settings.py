@@ -5,12 +5,14 @@ is one.
 """
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES
+from bucketlog.log_format.model import TOPIC_PARTITIONS_MAX
 from bucketlog.log_format.wire.frames import ITEMS_MAX
 from bucketlog.metadata.topic_configs import (
     MAX_MESSAGE_BYTES,
@@ -21,6 +23,8 @@ from bucketlog.metadata.topic_configs import (
     TIMESTAMP_BEFORE_MAX_MS,
 )
 from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.stateless_broker.cluster_settings import ClusterSettings
+from bucketlog.stateless_broker.connection_settings import ConnectionSettings
 from bucketlog.stateless_broker.consumer_group_settings import ConsumerGroupSettings
 from bucketlog.stateless_broker.setting_types import (
     MIB,
@@ -32,6 +36,7 @@ from bucketlog.stateless_broker.setting_types import (
     Positive,
     Quantile,
 )
+from bucketlog.stateless_broker.upkeep_settings import UpkeepSettings
 
 TOPIC_DEFAULTS = {
     MAX_MESSAGE_BYTES: "message_max_bytes",
@@ -44,6 +49,10 @@ TOPIC_DEFAULTS = {
 """Settings that are brokers' defaults of topic configs."""
 
 
+SEAL_MS = 500
+"""The time that brokers need to seal the chain of a broker whose session has ended."""
+
+
 class RecordValidation(StrEnum):
     """Which checks a produced batch passes before it is acknowledged."""
 
@@ -51,15 +60,27 @@ class RecordValidation(StrEnum):
     HEADER = "header"
 
 
-class BrokerSettings(ConsumerGroupSettings):
+class BrokerSettings(ClusterSettings, ConnectionSettings, ConsumerGroupSettings, UpkeepSettings):
     model_config = SettingsConfigDict(env_prefix="BUCKETLOG_", frozen=True)
 
     bucket_url: str = Field(description="Where the log lives: s3://bucket/prefix or file:///dir.")
-    redis_url: str = Field(
+    redis_url: str | None = Field(
+        None,
         description="The sequencer: redis://, rediss://, unix://, redis+sentinel:// or "
-        "redis+cluster:// URL (docs/redis.md)."
+        "redis+cluster:// URL (docs/redis.md). Default: a broker runs a Valkey.",
     )
     shard: NotNegative = Field(0, description="The shard of the cluster this broker serves.")
+
+    state_key_file: Path | None = Field(
+        None,
+        description="File with the keys that sign checkpoints, floors and manifests: one key per "
+        "line, in hexadecimal (docs/operations.md#signed-state). Default: nothing is signed.",
+    )
+    state_unsigned_accepted: bool = Field(
+        False,
+        description="With a key file: whether to act on unsigned checkpoints, floors and "
+        "manifests, too. Use it while a cluster begins to sign.",
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: Port = Field(9092, description="Port to listen on; 0 for any free one.")
@@ -77,6 +98,15 @@ class BrokerSettings(ConsumerGroupSettings):
         description="At most one flush in so long; 0: group commit. Default: 250 on S3, else 0.",
     )
     flush_bytes: Positive = Field(8 * MIB, description="A flush starts early when so much waits.")
+    flush_batches_max: Positive = Field(
+        2_000,
+        description="Limit of batches in a flush. A flush starts early when this many wait.",
+    )
+    flush_stamps_max: Positive = Field(
+        5_000,
+        description="Limit of partitions that get only a fresh high watermark in a flush "
+        "(stamp_interval_ms).",
+    )
     puts_in_flight: Positive = Field(2, description="Segment objects written at once.")
     produce_buffer_bytes: Positive = Field(
         256 * MIB, description="Frames held in memory; past it, sockets are not read."
@@ -95,6 +125,11 @@ class BrokerSettings(ConsumerGroupSettings):
         10, description="At most so many of a hundred PUTs are sent twice."
     )
     put_retry_ms: Positive = Field(2000, description="The longest pause before a PUT is retried.")
+    put_stalled_ms: Positive = Field(
+        2000,
+        description="A PUT that takes longer than this, and longer than four times the usual time, "
+        "means that this broker cannot write.",
+    )
     put_give_up_ms: Positive = Field(
         10_000, description="A PUT that takes longer: the writer is sealed, a new one goes on."
     )
@@ -166,29 +201,6 @@ class BrokerSettings(ConsumerGroupSettings):
     other_requests_in_flight: Positive = Field(
         64, description="Requests at once on one connection of any API but Produce."
     )
-    connections_max: Positive = Field(
-        10_000,
-        description="max.connections. At the limit, a new connection replaces an idle connection "
-        "of the address with the most connections.",
-    )
-    connections_per_address_max: Positive = Field(5_000, description="max.connections.per.ip")
-    connections_per_address_per_s_max: Positive = Field(
-        1_000,
-        description="New connections per second from one address; twice this number in a burst.",
-    )
-    connections_idle_ms_max: Positive = Field(
-        600_000,
-        description="connections.max.idle.ms",
-    )
-    connections_keepalive_ms: Positive = Field(
-        60_000, description="Time without a byte before TCP keepalive probes the client."
-    )
-    listen_backlog_size: Positive = Field(1_024, description="socket.listen.backlog.size")
-    closing_lines_per_minute: Positive = Field(
-        60,
-        description="Log lines per minute about connections that the broker closed, for example "
-        "after bad requests. Further connections are counted.",
-    )
     response_buffer_bytes: Positive = Field(
         64 * 1024, description="Unsent response bytes at which a connection is not read any more."
     )
@@ -203,14 +215,27 @@ class BrokerSettings(ConsumerGroupSettings):
     response_stalled_ms_max: Positive = Field(
         30_000, description="A client that takes no byte of a response for this time is closed."
     )
+    response_slow_ms_max: Positive = Field(
+        10_000,
+        description="While other responses wait for memory, a connection is closed if its client "
+        "would need longer than this for its response at its present rate.",
+    )
 
     metadata_cache_bytes_max: NotNegative = Field(
         16 * MIB, description="Cache of encoded topics for Metadata responses."
     )
     num_partitions: Positive = Field(1, description="num.partitions")
-    partitions_max: Positive = Field(10_000, description="The most partitions that a topic has.")
+    partitions_max: Annotated[int, Field(gt=0, le=TOPIC_PARTITIONS_MAX)] = Field(
+        10_000, description="The most partitions that a topic has."
+    )
     cluster_partitions_max: Positive = Field(
         50_000, description="The most partitions that all topics have together."
+    )
+    partition_changes_per_s: NotNegative = Field(
+        5_000,
+        description="controller_mutation_rate, for all clients of a broker together: limit of the "
+        "partitions created and deleted per second. A burst may use the quota of 11 seconds. Above "
+        "the limit, a client gets THROTTLING_QUOTA_EXCEEDED; an older client waits. 0: no limit.",
     )
     message_max_bytes: Annotated[int, Field(ge=0, le=2**31 - 1)] = Field(
         1_048_588, description="message.max.bytes: for topics without max.message.bytes."
@@ -241,8 +266,8 @@ class BrokerSettings(ConsumerGroupSettings):
     )
     producer_id_expiration_ms: Positive = Field(
         86_400_000,
-        description="producer.id.expiration.ms: Redis forgets a producer of a partition after this "
-        "time without a write to the partition.",
+        description="producer.id.expiration.ms: after this time without a write to a partition, "
+        "Redis and checkpoints forget the producer for that partition.",
     )
     producers_max: Positive = Field(
         1_000_000,
@@ -278,66 +303,16 @@ class BrokerSettings(ConsumerGroupSettings):
     drain_timeout_ms: NotNegative = Field(
         20_000, description="A broker that stops has so long to write what it has taken."
     )
-    heartbeat_interval_ms: Positive = Field(500, description="How often the broker says it lives.")
-    role_timeout_ms: Positive | None = Field(
-        None,
-        description="After so long without, others lead its partitions and its groups. Default: "
-        "half of session_timeout_ms.",
-    )
-    session_timeout_ms: Positive = Field(
-        3000, description="After so long without, it is dead: others close its chain."
-    )
-    claim_wait_ms: NotNegative = Field(
-        30_000, description="How long a live broker's claim of an epoch is waited for."
-    )
     view_wait_ms_max: NotNegative = Field(
         2000, description="How long an offset beyond this broker's view waits for the view."
     )
     stream_segments_max: Positive = Field(
         5000, description="Visible segments kept in Redis for the brokers' views."
     )
-    checkpoint_interval_ms: NotNegative = Field(
-        60_000, description="A checkpoint is written so often, if there is news; 0: never."
-    )
-    checkpoint_segments: Positive = Field(
-        10_000, description="And early when so many segments have become visible."
-    )
-    deletion_safety_age_ms: NotNegative = Field(
-        86_400_000,
-        description="What two checkpoints cover, and no batch stands in, is deleted so much later; "
-        "0: never. The same for all brokers of a cluster.",
-    )
-    deletion_keys_per_s: Positive = Field(
-        1000, description="Objects of the log deleted in a second, at most."
-    )
-    compaction_check_interval_ms: NotNegative = Field(
-        10_000, description="How often a broker looks what is to be compacted; 0: never."
-    )
-    compaction_interval_ms: NotNegative = Field(
-        3_600_000, description="Log segments are split by partition when the oldest is so old."
-    )
-    compaction_window_bytes: Positive = Field(
-        256 * MIB, description="And earlier when so much waits; so much is held in memory for it."
-    )
-    compaction_age_ms_min: NotNegative = Field(
-        60_000, description="Younger log segments are left to those who read the log's end."
-    )
-    compaction_bytes_per_s: Positive = Field(
-        64 * MIB, description="What compaction reads in a second, at most."
-    )
-    compaction_requests_in_flight: Positive = Field(
-        4, description="Requests of compaction at once."
-    )
-    partition_segment_bytes: Positive = Field(
-        128 * MIB, description="What partition segments grow to; up to one and a half of it."
-    )
-    tier_rows_max: Positive = Field(
-        64,
-        description="Rows of full partition segments that brokers and checkpoints hold of a "
-        "partition; older ones go into a manifest.",
-    )
-    log_cleaner_dedupe_buffer_bytes: Annotated[int, Field(ge=1024)] = Field(
-        128 * MIB, description="log.cleaner.dedupe.buffer.size: 24 bytes a key of compacted topics."
+    stream_bytes_max: Positive = Field(
+        128 * MIB,
+        description="Limit of the footers of visible segments in Redis; the newest footer always "
+        "stays. Brokers that have fallen behind read from the bucket.",
     )
     footer_reads_in_flight: Positive = Field(32, description="Footers read at once at start-up.")
     known_batches_max: NotNegative = Field(
@@ -355,6 +330,10 @@ class BrokerSettings(ConsumerGroupSettings):
             raise ValueError("validation_bytes_max must be at least batch_decompressed_bytes_max")
         if self.put_give_up_ms >= self.reservation_limit_ms:
             raise ValueError("reservation_limit_ms must be more than put_give_up_ms")
+        if self.sequencer_timeout_ms and self.sequencer_timeout_ms < self.session_timeout_ms:
+            raise ValueError("sequencer_timeout_ms must be 0 or at least session_timeout_ms")
+        if self.sequencer_timeout_ms == 0 and self.redis_url is None:
+            raise ValueError("without redis_url, sequencer_timeout_ms must not be 0")
         return self
 
     @property
@@ -366,6 +345,13 @@ class BrokerSettings(ConsumerGroupSettings):
     @property
     def role_timeout_effective_ms(self) -> int:
         return self.role_timeout_ms or self.session_timeout_ms // 2
+
+    @property
+    def sequencer_timeout_effective_ms(self) -> int:
+        """0: brokers wait for the configured Redis."""
+        if self.sequencer_timeout_ms is not None:
+            return self.sequencer_timeout_ms
+        return self.session_timeout_ms + SEAL_MS
 
     @property
     def flush_interval_effective_ms(self) -> int:

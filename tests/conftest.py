@@ -57,6 +57,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: min((rank.get(at, 99) for at in item.path.parents), default=99))
 
 
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    """The umask of this process, and of processes that it starts, removes no bits."""
+    umask = os.umask(0)
+    try:
+        yield
+    finally:
+        os.umask(umask)
+
+
 def version_of_process(pid: int) -> str:
     """What the program that runs as `pid` says of its version."""
     program = psutil.Process(pid).exe()
@@ -68,8 +78,12 @@ def version_of_process(pid: int) -> str:
 def broker(
     tmp_path_factory: pytest.TempPathFactory, components: "Components"
 ) -> Iterator[EmbeddedCluster]:
-    """A broker process, a Valkey process and a `file://` bucket, shared: use fresh topic names."""
-    with EmbeddedCluster(tmp_path_factory.mktemp("cluster")) as cluster:
+    """A broker process, a Valkey process and a `file://` bucket, shared: use fresh topic names.
+
+    Tests write records of 2023: retention would delete them.
+    """
+    settings = {"log_retention_check_interval_ms": "0"}
+    with EmbeddedCluster(tmp_path_factory.mktemp("cluster"), settings=settings) as cluster:
         components.took_part("Valkey", version_of_process(cluster.pids["valkey"]))
         components.took_part("bucketlog broker", f"file:// bucket, Python {sys.version.split()[0]}")
         yield cluster

@@ -16,7 +16,9 @@ from crc32c import crc32c
 
 from bucketlog.log_format.batch import Codec
 from bucketlog.log_format.checkpoint import (
+    CHECKPOINT_VERSION,
     COLUMN_TYPES,
+    TRANSACTIONS_VERSION,
     BatchColumns,
     Checkpoint,
     CoveredPartition,
@@ -28,8 +30,13 @@ from bucketlog.log_format.model import Buffer, Ticket, TopicId, TopicIdPartition
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import ObjectInfo
 
-FORMAT_VERSION = 2
+VERSIONS_READ = (2, CHECKPOINT_VERSION, TRANSACTIONS_VERSION)
 MAGIC = b"bktlogcp"
+CHECKPOINT_BYTES_MAX = 512 * 1024 * 1024
+"""Default limit of a checkpoint's bytes, stored and uncompressed: over 7 million batches."""
+READABLE_RATIO = 32
+"""Readers without a setting accept a body above the default limit if it has at most this many times
+its stored bytes. Checkpoints of real logs are well below this ratio."""
 
 _HEADER = struct.Struct(">8sHHQQqQQ4xI")
 _CRC = struct.Struct(">I")
@@ -39,15 +46,35 @@ _PARTITION = struct.Struct(">IIqQ")
 _WIDTHS = {"q": 8, "I": 4, "i": 4, "h": 2}
 _ROW_BYTES = sum(_WIDTHS[kind] for kind in COLUMN_TYPES)
 HEADER_BYTES = _HEADER.size + _CRC.size
+_NUMBER_MAX = 2**62
+"""Larger counts and tickets would soon exceed the 64 bits of the next checkpoint."""
 
 
-def newest_first(listed: Iterable[ObjectInfo]) -> list[str]:
-    """The checkpoints' keys. Raises `InvalidDataError` for a key that is none."""
-    found = [info.key for info in listed]
-    return sorted(found, key=keys.parse_checkpoint, reverse=True)
+def newest_first(listed: Iterable[ObjectInfo]) -> list[ObjectInfo]:
+    """The checkpoints, newest first. Raises `InvalidDataError` for a key of another kind."""
+    return sorted(listed, key=lambda info: keys.parse_checkpoint(info.key), reverse=True)
 
 
-def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
+def check_stored_bytes(info: ObjectInfo, bytes_max: int | None = None) -> None:
+    """Refuse to fetch a checkpoint above `bytes_max` (default: `CHECKPOINT_BYTES_MAX`). Raises
+    `CorruptObjectError`."""
+    if info.size_bytes > (CHECKPOINT_BYTES_MAX if bytes_max is None else bytes_max):
+        raise _too_large(info.key, f"it has {info.size_bytes} bytes", bytes_max)
+
+
+def _too_large(key: str, reason: str, bytes_max: int | None) -> CorruptObjectError:
+    if bytes_max is None:
+        limit = f"{CHECKPOINT_BYTES_MAX} (uncompressed: or {READABLE_RATIO} times the stored bytes)"
+        remedy = "delete it if no broker wrote it"
+    else:
+        limit = str(bytes_max)
+        remedy = "delete it if no broker wrote it, else raise BUCKETLOG_CHECKPOINT_BYTES_MAX"
+    return CorruptObjectError(key, 0, f"{reason}, more than the limit of {limit}", remedy=remedy)
+
+
+def encode_checkpoint(checkpoint: Checkpoint, *, bytes_max: int = CHECKPOINT_BYTES_MAX) -> bytes:
+    """Raises `InvalidDataError` for more than `bytes_max` uncompressed bytes, because readers would
+    refuse the checkpoint."""
     topics = sorted({partition.topic_id for partition in checkpoint.partitions})
     rows = {topic_id: row for row, topic_id in enumerate(topics)}
     listed = sorted(checkpoint.partitions.items())
@@ -76,11 +103,19 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
         joined = b"".join(each[at].tobytes() for each in columns)
         pieces += [joined[place :: _WIDTHS[kind]] for place in _planes(kind)]
     pieces.append(checkpoint.state)
+    size_bytes = sum(map(len, pieces))
+    if size_bytes > bytes_max:
+        raise InvalidDataError(
+            f"the checkpoint of {tuple(checkpoint.ticket)} has {size_bytes} bytes, more than the "
+            f"limit of {bytes_max}",
+            remedy="check that compaction runs, which takes batches out of checkpoints, or raise "
+            "BUCKETLOG_CHECKPOINT_BYTES_MAX for all brokers",
+        )
     body = b"".join(pieces)
     stored = compress(Codec.ZSTD, body)
     header = _HEADER.pack(
         MAGIC,
-        FORMAT_VERSION,
+        checkpoint.version,
         0,
         checkpoint.ticket.epoch,
         checkpoint.ticket.number,
@@ -98,8 +133,11 @@ def _planes(kind: str) -> Iterable[int]:
     return reversed(places) if sys.byteorder == "little" else places
 
 
-def decode_checkpoint(key: str, data: Buffer) -> Checkpoint:
-    """Raises `CorruptObjectError`, and `InvalidDataError` for a version that is not known."""
+def decode_checkpoint(key: str, data: Buffer, *, bytes_max: int | None = None) -> Checkpoint:
+    """`bytes_max` limits the uncompressed bytes. The default is `CHECKPOINT_BYTES_MAX` or
+    `READABLE_RATIO` times the stored bytes, whichever is more. The result takes up to about 20
+    times as much memory as the uncompressed bytes, for batches 3 times. Raises
+    `CorruptObjectError`, and `InvalidDataError` for an unknown version."""
     view = memoryview(data)
     if len(view) < HEADER_BYTES:
         raise CorruptObjectError(key, 0, f"{len(view)} bytes are no checkpoint")
@@ -109,16 +147,21 @@ def decode_checkpoint(key: str, data: Buffer) -> Checkpoint:
     (header_crc,) = _CRC.unpack_from(view, _HEADER.size)
     if magic != MAGIC or header_crc != crc32c(view[: _HEADER.size]):
         raise CorruptObjectError(key, 0, "its header does not hold")
-    if version != FORMAT_VERSION or flags or any(view[_HEADER.size - 8 : _HEADER.size - 4]):
+    if version not in VERSIONS_READ or flags or any(view[_HEADER.size - 8 : _HEADER.size - 4]):
         raise InvalidDataError(
-            f"{key!r} is a checkpoint of version {version}, and {FORMAT_VERSION} is read here",
-            remedy="another version of bucketlog wrote it: use that one",
+            f"{key!r} is a checkpoint of version {version}; this release reads versions 2 to 4",
+            remedy="use the release of bucketlog that wrote it, or a later one",
         )
     if keys.checkpoint(Ticket(epoch, number)) != key:
         raise CorruptObjectError(key, 0, f"it says that it is that of {epoch}/{number}")
     stored = view[HEADER_BYTES:]
     if crc != crc32c(stored):
         raise CorruptObjectError(key, HEADER_BYTES, "its checksum does not hold")
+    if max(number, segments) > _NUMBER_MAX:
+        raise CorruptObjectError(key, 0, "a number in its header is impossible")
+    readable = max(CHECKPOINT_BYTES_MAX, READABLE_RATIO * len(stored))
+    if length > (readable if bytes_max is None else bytes_max):
+        raise _too_large(key, f"its body has {length} bytes", bytes_max)
     try:
         body = decompress(Codec.ZSTD, stored, max_bytes=length)
     except InvalidDataError as error:
@@ -127,7 +170,9 @@ def decode_checkpoint(key: str, data: Buffer) -> Checkpoint:
         raise CorruptObjectError(key, HEADER_BYTES, f"{len(body)} bytes, not {length}")
     reader = _Reader(key, memoryview(body))
     writers, partitions, state = _decode_body(reader)
-    return Checkpoint(Ticket(epoch, number), created_ms, segments, writers, partitions, state)
+    return Checkpoint(
+        Ticket(epoch, number), created_ms, segments, writers, partitions, state, version
+    )
 
 
 class _Reader:
@@ -163,6 +208,8 @@ def _decode_body(
         CoveredWriter(WriterId(writer.hex()), epoch, end, bool(closed))
         for writer, epoch, end, closed in _WRITER.iter_unpack(reader.bytes(_WRITER.size * writers))
     )
+    if any(max(row.epoch, row.end) > _NUMBER_MAX for row in listed):
+        raise reader.wrong("a number of a writer is impossible")
     topic_ids = reader.bytes(16 * topics)
     rows = list(reader.rows(_PARTITION, partitions))
     if sum(row[3] for row in rows) != batches or any(row[0] >= topics for row in rows):
@@ -170,17 +217,21 @@ def _decode_body(
     columns = _decode_columns(reader, batches)
     if max(columns[-3], default=-1) >= writers:
         raise reader.wrong("a batch names a writer that is not listed")
+    if any(min(column, default=0) < 0 for column in (columns[0], columns[1], *columns[-2:])):
+        raise reader.wrong("an offset, position, seq or ticket is negative")
     found: dict[TopicIdPartition, CoveredPartition] = {}
-    start = 0
+    start, none = 0, BatchColumns()
     for topic, number, high_watermark, count in rows:
         partition = TopicIdPartition(
             TopicId(bytes(topic_ids[16 * topic : 16 * topic + 16])), number
         )
-        mine = tuple(column[start : start + count] for column in columns)
+        mine = none
+        if count:
+            mine = BatchColumns(tuple(column[start : start + count] for column in columns))
         start += count
         if partition in found:
             raise reader.wrong("a partition stands in it twice")
-        found[partition] = CoveredPartition(high_watermark, BatchColumns(mine))
+        found[partition] = CoveredPartition(high_watermark, mine)
     body_state = bytes(reader.bytes(state))
     reader.end()
     return listed, found, body_state

@@ -17,7 +17,7 @@ from bucketlog.log_format.model import Ticket, WriterId
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import ObjectInfo
 from bucketlog.tiered_storage.chains import read_chain
-from bucketlog.tiered_storage.floors import Floor
+from bucketlog.tiered_storage.floors import Floor, is_among
 from bucketlog.tiered_storage.segment import is_seal
 
 
@@ -85,12 +85,12 @@ def plan_chain(
     if epoch > floor.ticket.epoch:
         return ChainPlan([], [], [], over=False)
     if epoch < floor.ticket.epoch:
-        gone = {seq: info for seq, info in by_seq.items() if seq not in kept}
+        gone = {seq: info for seq, info in by_seq.items() if not is_among(kept, seq)}
         seals = [info.key for info in gone.values() if is_seal(info.size_bytes)]
         dead = [info.key for info in gone.values() if not is_seal(info.size_bytes)]
         return ChainPlan(seals, [], dead, over=len(gone) == len(by_seq) and not kept)
     end = floor.positions.get(writer, 0)
-    dead = [info.key for seq, info in by_seq.items() if seq < end and seq not in kept]
+    dead = [info.key for seq, info in by_seq.items() if seq < end and not is_among(kept, seq)]
     chain = read_chain(writer, [info for seq, info in by_seq.items() if seq >= end], end)
     old = chain.sealed and by_seq[chain.end].modified_ms <= sealed_before_ms
     return ChainPlan([], [info.key for info in chain.void] if old else [], dead, over=False)

@@ -8,6 +8,7 @@ all the batches that he found are still there. No clock is needed to tell, and n
 are differences between times of one store.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -15,10 +16,23 @@ from typing import TypeAlias
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bucketlog.log_format.checkpoint import Checkpoint
-from bucketlog.log_format.errors import CorruptObjectError, StaleCheckpointError
+from bucketlog.log_format.errors import (
+    CorruptObjectError,
+    InvalidDataError,
+    StaleCheckpointError,
+)
 from bucketlog.log_format.model import Buffer, Ticket, WriterId
 from bucketlog.tiered_storage import keys
-from bucketlog.tiered_storage.bucket import ObjectInfo
+from bucketlog.tiered_storage.bucket import ObjectInfo, Span
+
+FLOOR_BYTES_MAX = 4 * 1024 * 1024
+"""Limit of a floor's bytes: about 200,000 ranges. Parsing takes up to 40 times as much memory."""
+FLOOR_SPAN = Span(0, FLOOR_BYTES_MAX + 1)
+"""The part of a floor to read: all of the floor, or enough to refuse it."""
+_OBJECTS = 3
+_RANGE_JSON_BYTES_MIN = 5
+_WRITER_JSON_BYTES_MIN = 36
+_SEQ_MAX = 2**63
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Seqs from the first to before the second, ascending."""
@@ -51,8 +65,18 @@ class Floor:
             {writer: _ranges(seqs) for writer, seqs in readable.items() if seqs},
         )
 
-    def readable_of(self, writer: WriterId) -> set[int]:
-        return {seq for start, end in self.readable.get(writer, ()) for seq in range(start, end)}
+    def readable_of(self, writer: WriterId) -> Ranges:
+        return self.readable.get(writer, ())
+
+
+def is_among(ranges: Ranges, seq: int) -> bool:
+    at = bisect_right(ranges, seq, key=lambda each: each[0]) - 1
+    return at >= 0 and seq < ranges[at][1]
+
+
+def below(ranges: Ranges, end: int) -> Ranges:
+    """The parts of the ranges below `end`."""
+    return tuple((start, min(stop, end)) for start, stop in ranges if start < end)
 
 
 def _ranges(seqs: Iterable[int]) -> Ranges:
@@ -73,17 +97,55 @@ class _Content(BaseModel):
 
 
 def encode_floor(floor: Floor) -> bytes:
+    """Raises `InvalidDataError` for a floor that is too large."""
     content = _Content(positions=dict(floor.positions), readable=dict(floor.readable))
-    return content.model_dump_json().encode()
+    data = content.model_dump_json().encode()
+    if len(data) > FLOOR_BYTES_MAX:
+        raise InvalidDataError(
+            f"the floor of {tuple(floor.ticket)} has {len(data)} bytes, more than the limit of "
+            f"{FLOOR_BYTES_MAX}",
+            remedy="check that compaction runs, which leaves fewer log segments with batches",
+        )
+    return data
 
 
 def decode_floor(key: str, data: Buffer) -> Floor:
     """Raises `CorruptObjectError`, `InvalidDataError`."""
+    text = bytes(memoryview(data)[: FLOOR_SPAN.length])
+    if len(text) > FLOOR_BYTES_MAX:
+        raise CorruptObjectError(
+            key,
+            0,
+            f"it has more bytes than the limit of {FLOOR_BYTES_MAX}",
+            remedy="no broker wrote it: delete it; brokers will write another one",
+        )
+    brackets, commas = text.count(b"["), text.count(b",")
+    if (
+        text.count(b"{") > _OBJECTS
+        or _RANGE_JSON_BYTES_MIN * brackets > len(text)
+        or commas > 1 + 2 * brackets + len(text) // _WRITER_JSON_BYTES_MIN
+    ):
+        raise CorruptObjectError(key, 0, "it is not a floor: its JSON has too many values")
     try:
-        content = _Content.model_validate_json(bytes(data))
+        content = _Content.model_validate_json(text)
     except ValidationError as error:
-        raise CorruptObjectError(key, 0, f"it is no floor: {error.errors()[0]['msg']}") from error
+        raise CorruptObjectError(
+            key, 0, f"it is not a floor: {error.errors()[0]['msg']}"
+        ) from error
+    if min(content.positions.values(), default=0) < 0 or not all(
+        map(_are_ascending, content.readable.values())
+    ):
+        raise CorruptObjectError(key, 0, "it is not a floor: impossible positions or ranges")
     return Floor(keys.parse_floor(key), content.positions, content.readable)
+
+
+def _are_ascending(ranges: Ranges) -> bool:
+    end = -1
+    for start, stop in ranges:
+        if not end < start < stop < _SEQ_MAX:
+            return False
+        end = stop
+    return True
 
 
 def highest_floor(listed: Iterable[ObjectInfo]) -> Ticket | None:

@@ -3,6 +3,7 @@
 Invariant: of several brokers that find none, one writes it and all go on with that one.
 """
 
+import hashlib
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,12 +15,13 @@ from bucketlog.log_format.errors import (
     ObjectNotFoundError,
 )
 from bucketlog.tiered_storage import keys
-from bucketlog.tiered_storage.bucket import Bucket, SyncBucket
+from bucketlog.tiered_storage.bucket import Bucket, SyncBucket, listed
 from bucketlog.tiered_storage.segment import body_crc32c
 
 FORMAT_VERSION = 1
 """Of everything under the prefix: keys, segments, checkpoints."""
 
+MARK_CHARS = 32
 _RESTORE = "restore it from a copy, or give the cluster a bucket or prefix of its own"
 
 
@@ -72,6 +74,14 @@ def _parsed(data: bytes) -> ClusterIdentity:
         f"the bucket has format version {version}, this is bucketlog for {FORMAT_VERSION}",
         remedy="use the bucketlog that wrote it, or a newer one",
     )
+
+
+async def bucket_mark(bucket: Bucket, url: str) -> str:
+    """A value that differs between a bucket and its copies: a digest of the URL and of the store's
+    time of `cluster.json`. Call it after `ensure_cluster`. Raises the bucket's errors."""
+    times = [info.modified_ms for info in await listed(bucket, keys.CLUSTER)]
+    text = f"{url.rstrip('/')} {times}"
+    return hashlib.sha256(text.encode()).hexdigest()[:MARK_CHARS]
 
 
 async def ensure_cluster(

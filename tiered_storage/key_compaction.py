@@ -1,17 +1,16 @@
 """Key compaction of one partition (`cleanup.policy=compact`): batches in, cleaned batches out.
 
-A round has three steps: `TransactionScan` over the dirty part (only where there may be
-transactions); `DirtyPart` over the same bytes, which fills the offset map and says where the round
-ends; `Cleaner` over the clean part and what was dirty up to there. Each is fed pieces of the
-partition's batches in order, cut anywhere; there is no clock and no bucket. What the cleaner gave
-counts only after `finish`. The next round starts where this one ended.
+A round has two steps: `DirtyPart` over the dirty part, which fills the offset map and says where
+the round ends; `Cleaner` over the clean part and what was dirty up to there. Each is fed pieces of
+the partition's batches in order, cut anywhere; there is no clock and no bucket. What the cleaner
+gave counts only after `finish`. The next round starts where this one ended.
 
 Invariants:
 - Offsets keep their numbers, and records that stay their bytes; a batch in which all stay is copied
   byte for byte. From the round's end on nothing changes.
 - Below the end a record goes if a later one of its key stands below the end as well, if it has no
-  key, if its transaction was aborted, or if it is a tombstone past its delete horizon. Else it
-  stays.
+  key, or if it is a tombstone past its delete horizon. Else it stays. Tiers hold committed
+  transactions only, and no markers (docs/format/tier.md).
 - A batch's delete horizon is set in the round that first cleans all of it: `delete_retention_ms`
   from now. Whoever read a value that was still there has that long to meet its tombstone. A horizon
   in the dirty part is no cleaner's and does not count.
@@ -23,30 +22,24 @@ Kafka keeps an empty batch for each live producer, whose last sequence it holds;
 that. The last batch of a round stays, empty if need be: who reads up to the end of the log (Connect
 and Streams do, when they start) must see its position get there, and only a batch moves it.
 
-Sources: Kafka's Cleaner (buildOffsetMap, cleanInto, shouldRetainRecord), MemoryRecords.filterTo,
-CleanedTransactionMetadata; KIP-534 (delete horizon), KIP-98 (markers).
+Sources: Kafka's Cleaner (buildOffsetMap, cleanInto, shouldRetainRecord), MemoryRecords.filterTo;
+KIP-534 (delete horizon).
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bucketlog.log_format.batch import HEADER_LENGTH, BatchHeader
+from bucketlog.log_format.batch import BatchHeader
 from bucketlog.log_format.batch_stream import BatchStream, check_crc
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.rewriting import (
-    copy_records,
     delete_horizon,
     empty_batch,
     rewritten_batch,
     timestamp_shift,
 )
 from bucketlog.tiered_storage.offset_map import CleaningVerdicts, OffsetMap, OpenBatch, open_batch
-from bucketlog.tiered_storage.transaction_outcomes import (
-    MarkerRetention,
-    TransactionOutcomes,
-    marker_kind,
-)
 
 GROUP_BYTES = 4 * 1024 * 1024
 """How many bytes of records, decompressed, are worked on at once."""
@@ -58,22 +51,22 @@ class DirtyPart:
     """The first pass: puts the keys of the dirty part into `offsets`, which must be empty.
 
     `start` is where the last round ended. Batches that begin before it may be fed; what is below it
-    is not looked at. The round ends before `outcomes.stable_end`, which is at most the first offset
-    that may not be cleaned yet, between batches wherever it can.
+    is not looked at. The round ends before `limit`, the first offset that may not be cleaned yet,
+    between batches wherever it can.
     """
 
     def __init__(
         self,
         offsets: OffsetMap,
-        outcomes: TransactionOutcomes,
         start: int,
+        limit: int,
         *,
         group_bytes: int = GROUP_BYTES,
     ) -> None:
         assert not offsets.entries, "a map serves one round"
         self._offsets = offsets
-        self._outcomes = outcomes
         self._start = start
+        self._limit = limit
         self._end = start
         self._group_bytes_max = group_bytes
         self._ended = False
@@ -90,12 +83,10 @@ class DirtyPart:
         for batch, header in self._stream.feed(piece):
             if header.next_offset <= self._start:
                 continue
-            if header.next_offset > self._outcomes.stable_end:
+            if header.next_offset > self._limit:
                 self._ended = True
                 break
-            if header.is_control or self._outcomes.is_aborted(header):
-                check_crc(batch, header)
-            elif not self._open(batch, header):
+            if not self._open(batch, header):
                 break
             self._end = header.next_offset
         return not self._ended
@@ -131,8 +122,8 @@ class DirtyPart:
 
 @dataclass(slots=True)
 class CleaningStats:
-    """What went in and what came out. `keyless_records` and `aborted_records` were dropped as such;
-    `tombstones` are those that came out of batches that were looked into."""
+    """What went in and what came out. `keyless_records` were dropped as such; `tombstones` are
+    those that came out of batches that were looked into."""
 
     batches_read: int = 0
     bytes_read: int = 0
@@ -141,7 +132,6 @@ class CleaningStats:
     bytes_kept: int = 0
     records_kept: int = 0
     keyless_records: int = 0
-    aborted_records: int = 0
     tombstones: int = 0
 
 
@@ -166,18 +156,15 @@ class Cleaner:
     def __init__(
         self,
         offsets: OffsetMap,
-        outcomes: TransactionOutcomes,
         cleaning: CleaningRound,
         *,
         group_bytes: int = GROUP_BYTES,
     ) -> None:
         self.stats = CleaningStats()
         self._offsets = offsets
-        self._outcomes = outcomes
         self._round = cleaning
         self._group_bytes_max = group_bytes
         self._horizon = min(cleaning.now_ms + cleaning.delete_retention_ms, _LATEST_MS)
-        self._markers = MarkerRetention()
         self._stream = BatchStream()
         self._pending: list[Buffer | OpenBatch] = []
         """In order: batches as they go out, and batches to be judged."""
@@ -212,31 +199,14 @@ class Cleaner:
         return self._judge()
 
     def _take(self, batch: memoryview, header: BatchHeader) -> Buffer | OpenBatch | None:
-        if header.base_offset < self._round.end and header.next_offset > self._round.log_start:
-            if header.is_control:
-                return self._take_control(batch, header)
-            self._markers.on_batch(header)
-            if not self._outcomes.is_aborted(header):
-                return open_batch(batch, header)
-            self.stats.aborted_records += header.record_count
+        is_in_round = self._round.log_start < header.next_offset
+        is_in_round = is_in_round and header.base_offset < self._round.end
+        if is_in_round:
+            return open_batch(batch, header)
         check_crc(batch, header)
         if header.base_offset >= self._round.end:
             return self._kept(batch, header.record_count)
         return self._dropped(header)
-
-    def _take_control(self, batch: memoryview, header: BatchHeader) -> Buffer | None:
-        kind = marker_kind(batch, header)
-        horizon = self._horizon_of(header)
-        if not self._markers.is_idle(header, kind):
-            return self._kept(batch, header.record_count)
-        if kind is None or (horizon is not None and horizon <= self._round.now_ms):
-            return self._dropped(header)
-        keep = [True] * header.record_count
-        shift = None if horizon is not None else timestamp_shift(header, self._horizon)
-        records = shift is not None and copy_records(bytes(batch[HEADER_LENGTH:]), keep, shift)
-        if not records:
-            return self._kept(batch, header.record_count)
-        return self._rewritten(header, records, header.record_count, header.max_timestamp, True)
 
     def _horizon_of(self, header: BatchHeader) -> int | None:
         """As an earlier round has set it."""

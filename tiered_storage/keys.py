@@ -38,6 +38,12 @@ def number(value: int) -> str:
 
 
 def epoch_claim(epoch: int) -> str:
+    """Raises `InvalidDataError` for an epoch that no reader would accept."""
+    if epoch > EPOCH_MAX:
+        raise InvalidDataError(
+            f"there is no epoch after {EPOCH_MAX}",
+            remedy=f"delete the claims under {EPOCHS!r} that no broker wrote",
+        )
     return f"{EPOCHS}{number(epoch)}"
 
 

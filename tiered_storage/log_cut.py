@@ -52,7 +52,7 @@ none, because its segments are in no checkpoint and deleted. Why that is right:
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,8 +95,8 @@ class ReadablePartition:
     """Records from `log_start` on: first those in the tier's `rows`, then those of `batches`, which
     stand in log segments, both in offset order; the first of either may begin below the log start.
 
-    `end_offset` is the end of the last batch, 0 where there was none; `withheld` counts batches
-    that are committed behind a gap that may still be filled.
+    `end_offset` is the end of the last batch, or 0 if there was none. `withheld` counts committed
+    batches behind a gap that may still be filled, and `withheld_records` counts their records.
     """
 
     partition: TopicIdPartition
@@ -105,6 +105,7 @@ class ReadablePartition:
     batches: tuple[StoredBatch, ...]
     end_offset: int
     withheld: int
+    withheld_records: int
 
 
 def wanted_footers(chains: Mapping[WriterId, Chain]) -> list[SegmentId]:
@@ -211,7 +212,7 @@ class _ReadableBatches(NamedTuple):
 
     batches: list[StoredBatch]
     end: int
-    withheld: int
+    withheld: list[StoredBatch]
 
 
 _NO_TIER = PartitionTier(0, 0, ())
@@ -239,7 +240,8 @@ def _joined(
     tail: _ReadableBatches | None,
 ) -> ReadablePartition:
     batches = list(checkpoint.batches(partition)) if checkpoint is not None else []
-    end, withheld = _high_watermark(checkpoint, partition), 0
+    end = _high_watermark(checkpoint, partition)
+    withheld: list[StoredBatch] = []
     if tail is not None:
         batches += tail.batches
         end, withheld = tail.end, tail.withheld
@@ -250,7 +252,13 @@ def _joined(
             f"{tuple(batches[0].segment)}"
         )
     return ReadablePartition(
-        partition, tier.log_start, tier.rows, tuple(batches), max(end, tier.end), withheld
+        partition,
+        tier.log_start,
+        tier.rows,
+        tuple(batches),
+        max(end, tier.end),
+        len(withheld),
+        sum(batch.row.record_count for batch in withheld),
     )
 
 
@@ -281,16 +289,6 @@ def _walk_tails(
     }
 
 
-def stalled_partitions(
-    segments: Sequence[SegmentIndex], checkpoint: Checkpoint | None = None
-) -> list[TopicIdPartition]:
-    """Where readers of the bucket alone would stop before the end although nothing is in flight:
-    behind a void reservation that no stamp reaches past. `segments` are all committed ones after
-    `checkpoint`."""
-    log = LogSnapshot(checkpoint, None, tuple(segments), _highest_stamps(segments))
-    return [partition for partition, part in _walk_tails(log, {}).items() if part.withheld]
-
-
 def _walk(
     partition: TopicIdPartition, batches: list[StoredBatch], end: int, stamp: int
 ) -> _ReadableBatches:
@@ -307,4 +305,4 @@ def _walk(
             break
         end = batch.row.next_offset
         count += 1
-    return _ReadableBatches(batches[:count], end, len(batches) - count)
+    return _ReadableBatches(batches[:count], end, batches[count:])

@@ -8,7 +8,6 @@ when they are fetched does not matter. A checkpoint that is damaged is passed ov
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 from bucketlog.log_format.checkpoint import Checkpoint
@@ -20,8 +19,9 @@ from bucketlog.log_format.errors import (
 )
 from bucketlog.log_format.model import SegmentId, SegmentIndex, WriterId
 from bucketlog.tiered_storage import keys
-from bucketlog.tiered_storage.bucket import Suffix, SyncBucket
-from bucketlog.tiered_storage.checkpoint import decode_checkpoint, newest_first
+from bucketlog.tiered_storage.bucket import ObjectInfo, Suffix, SyncBucket
+from bucketlog.tiered_storage.checkpoint import check_stored_bytes, decode_checkpoint, newest_first
+from bucketlog.tiered_storage.concurrent_requests import request_each
 from bucketlog.tiered_storage.floors import check_not_below
 from bucketlog.tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footers
 from bucketlog.tiered_storage.segment import decode_footer
@@ -98,7 +98,7 @@ class LogReader:
     def _read_checkpoint(self) -> Checkpoint | None:
         listed = newest_first(self._bucket.list(keys.CHECKPOINTS))
         known = self._checkpoint
-        if known is not None and listed[:1] == [keys.checkpoint(known.ticket)]:
+        if known is not None and listed and listed[0].key == keys.checkpoint(known.ticket):
             return known
         self._checkpoint = next(_sound_checkpoints(self._bucket, listed), None)
         return self._checkpoint
@@ -127,12 +127,13 @@ def read_checkpoints(bucket: SyncBucket, count: int) -> list[Checkpoint]:
     return list(islice(_sound_checkpoints(bucket, listed), count))
 
 
-def _sound_checkpoints(bucket: SyncBucket, listed: Iterable[str]) -> Iterator[Checkpoint]:
-    for key in listed:
+def _sound_checkpoints(bucket: SyncBucket, listed: Iterable[ObjectInfo]) -> Iterator[Checkpoint]:
+    for info in listed:
         try:
-            yield decode_checkpoint(key, bucket.get(key).data)
+            check_stored_bytes(info)
+            yield decode_checkpoint(info.key, bucket.get(info.key).data)
         except ObjectNotFoundError:
-            logger.info("%s was replaced by a newer one", key)
+            logger.info("%s was replaced by a newer one", info.key)
         except CorruptObjectError as error:
             logger.error("%s; the one before it is read", error)
 
@@ -149,14 +150,12 @@ def read_tails(
         return whole_log(list(bucket.list(keys.LOG)), bucket.list(keys.WRITERS))
     registered = bucket.list(keys.WRITERS, start_after=registered_after(checkpoint))
     starts = tail_starts(checkpoint, registered)
-    if not starts:
-        return {}
-    with ThreadPoolExecutor(min(requests_in_flight, len(starts))) as pool:
-        tails = pool.map(
-            lambda start: start.read(bucket.list(start.prefix, start_after=start.start_after)),
-            starts,
-        )
-        return {start.writer: tail for start, tail in zip(starts, tails, strict=True)}
+    tails = request_each(
+        lambda start: start.read(bucket.list(start.prefix, start_after=start.start_after)),
+        starts,
+        requests_in_flight=requests_in_flight,
+    )
+    return {start.writer: tail for start, tail in zip(starts, tails, strict=True)}
 
 
 def read_footers(
@@ -167,10 +166,11 @@ def read_footers(
     guess_bytes: int = FOOTER_GUESS_BYTES,
 ) -> list[SegmentIndex]:
     """The footers of existing segments, in the order asked for. Raises `CorruptObjectError`."""
-    if not segments:
-        return []
-    with ThreadPoolExecutor(min(requests_in_flight, len(segments))) as pool:
-        return list(pool.map(lambda segment: _read_footer(bucket, segment, guess_bytes), segments))
+    return request_each(
+        lambda segment: _read_footer(bucket, segment, guess_bytes),
+        segments,
+        requests_in_flight=requests_in_flight,
+    )
 
 
 def _read_footer(bucket: SyncBucket, segment: SegmentId, guess_bytes: int) -> SegmentIndex:

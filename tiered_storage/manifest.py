@@ -17,10 +17,17 @@ from bucketlog.log_format.compression import compress, decompress
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import MAX_OFFSET, Buffer, TierObject, TierRow, TopicIdPartition
 from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.bucket import Span
 
 FORMAT_VERSION = 1
 MAGIC = b"bktlogmf"
 JSON_BYTES_MAX = 4 * 1024 * 1024
+MANIFEST_BYTES_MAX = JSON_BYTES_MAX + 64 * 1024
+"""Limit of a manifest's stored bytes: zstd adds little to data that it cannot compress."""
+MANIFEST_SPAN = Span(0, MANIFEST_BYTES_MAX + 1)
+"""The part of a manifest to read: all of the manifest, or enough to refuse it."""
+_ROW_JSON_BYTES_MIN = 40
+_ROW_COMMAS_MAX = 8
 
 _HEADER = struct.Struct(">8sHHII")
 _CRC = struct.Struct(">I")
@@ -75,6 +82,11 @@ def encode_manifest(
     return FinishedManifest(TierObject(partition, row.start, name, True), row, data)
 
 
+def read_bytes(manifest: TierRow) -> int:
+    """Bytes to read of the row's manifest: all of the manifest, or enough to refuse it."""
+    return min(manifest.size_bytes, MANIFEST_SPAN.length)
+
+
 def decode_manifest(there: TierObject, data: Buffer) -> list[TierRow]:
     """Raises `CorruptObjectError`, and `InvalidDataError` for a version that is not known."""
     key = keys.tier_object(there)
@@ -90,19 +102,38 @@ def decode_manifest(there: TierObject, data: Buffer) -> list[TierRow]:
             f"{key!r} is a manifest of version {version}",
             remedy="a newer bucketlog wrote it: upgrade this one",
         )
-    if length > JSON_BYTES_MAX:
-        raise CorruptObjectError(key, 0, f"{length} bytes are too many for a manifest")
+    for size_bytes, most in ((length, JSON_BYTES_MAX), (len(view), MANIFEST_BYTES_MAX)):
+        if size_bytes > most:
+            raise CorruptObjectError(
+                key,
+                0,
+                f"{size_bytes} bytes are too many for a manifest: the limit is {most}",
+                remedy="no broker wrote it: restore the object from a copy of the bucket",
+            )
     stored = view[HEADER_BYTES:]
     if crc != crc32c(stored):
         raise CorruptObjectError(key, HEADER_BYTES, "its checksum does not hold")
     try:
         text = bytes(decompress(Codec.ZSTD, stored, max_bytes=length))
+        _check_shape(text)
         content = json.loads(text)
     except (InvalidDataError, ValueError, RecursionError) as error:
         raise CorruptObjectError(key, HEADER_BYTES, f"it cannot be read: {error}") from error
     if len(text) != length:
         raise CorruptObjectError(key, HEADER_BYTES, f"{len(text)} bytes, not {length}")
     return _decode_rows(key, there, content)
+
+
+def _check_shape(text: bytes) -> None:
+    """Bound the memory of parsing: accept one object with one list of flat rows. Raises
+    `InvalidDataError`."""
+    rows, commas = text.count(b"["), text.count(b",")
+    if (
+        text.count(b"{") > 1
+        or _ROW_JSON_BYTES_MIN * (rows - 1) > len(text)
+        or commas > _ROW_COMMAS_MAX * (rows + 1)
+    ):
+        raise InvalidDataError("its JSON has too many values for a manifest")
 
 
 def _decode_rows(key: str, there: TierObject, content: Any) -> list[TierRow]:

@@ -19,6 +19,7 @@ from crc32c import crc32c
 from bucketlog.log_format.batch import LEADER_EPOCH, BatchHeader, crc_holds, read_header
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import (
+    MAX_OFFSET,
     BatchIndex,
     Buffer,
     FactEntry,
@@ -46,6 +47,8 @@ _TRAILER = struct.Struct(">II8s")
 _SEAL = struct.Struct(">8sHHQQ16sq8xI")
 
 TRAILER_LENGTH = _TRAILER.size
+_NUMBER_MAX = 2**62
+"""The limit of tickets and seqs: checkpoints have 63 bits for them."""
 MIN_SEGMENT_LENGTH = len(HEADER) + _FOOTER_HEAD.size + TRAILER_LENGTH
 
 
@@ -199,6 +202,8 @@ def _decode_body(key: str, body: memoryview, start: int) -> SegmentIndex:
         raise CorruptObjectError(
             key, start, f"footer version {version}", remedy="upgrade bucketlog to read it"
         )
+    if max(epoch, ticket, low_ticket, seq) > _NUMBER_MAX:
+        raise CorruptObjectError(key, start, "an epoch, ticket or seq is impossible")
     partitions_at = _FOOTER_HEAD.size + 16 * topic_count
     batches_at = partitions_at + _PARTITION.size * partition_count
     control_at = batches_at + _BATCH.size * batch_count
@@ -243,6 +248,10 @@ def _decode_partitions(
         for batch in islice(batches, count):
             if batch.position != position or position + batch.length > end:
                 raise CorruptObjectError(key, position, "batches do not stand one after another")
+            if batch.base_offset < 0 or batch.next_offset > MAX_OFFSET + 1:
+                raise CorruptObjectError(
+                    key, position, f"offsets from {batch.base_offset} end past {MAX_OFFSET}"
+                )
             position += batch.length
             mine.append(batch)
         if len(mine) != count:

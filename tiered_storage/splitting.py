@@ -2,14 +2,16 @@
 
 Invariants: a batch is checked against its row in the footer before it is copied, and what a plan
 counted is what was found, batch by batch and byte by byte: damage is never passed on, and nothing
-is left out in silence. Batches are copied out of a log segment's bytes, since one object would
-else be held in memory for each small batch in it; memory is bounded by the plan's window.
+is left out in silence. Only markers and batches of aborted transactions are left out; the last
+batch of a partition's part stays, emptied, since a consumer's position must get there. Batches are
+copied out of a log segment's bytes, since one object would else be held in memory for each small
+batch in it; memory is bounded by the plan's window.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from bucketlog.log_format.batch import CONTROL
+from bucketlog.log_format.batch import CONTROL, read_header
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import (
     BatchIndex,
@@ -19,6 +21,8 @@ from bucketlog.log_format.model import (
     TierRow,
     TopicIdPartition,
 )
+from bucketlog.log_format.rewriting import left_out_batch
+from bucketlog.log_format.transactions import AbortedBatches
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.partition_segment import (
     HEADER,
@@ -112,6 +116,7 @@ class _Part:
     ) -> None:
         self._partition = partition
         self._wanted = wanted
+        self._aborted = AbortedBatches(wanted.aborted)
         self._new_name = new_name
         self._target = segment_bytes_target
         self._written_ms = written_ms
@@ -128,17 +133,29 @@ class _Part:
         """`rows` stand side by side in `data`."""
         start = rows[0].position
         for row in rows:
-            if self._writer.batch_bytes >= self._target:
-                self._copy(data[start : row.position])
-                start = row.position
-                self._close(row.base_offset)
-            records = 0 if row.attributes & CONTROL else row.record_count
-            self._writer.describe(
-                row.base_offset, row.next_offset, row.length, records, row.max_timestamp
-            )
             self._batches += 1
             self._bytes += row.length
+            is_left_out = bool(row.attributes & CONTROL) or row in self._aborted
+            if is_left_out or self._writer.batch_bytes >= self._target:
+                self._copy(data[start : row.position])
+                start = row.position
+            if is_left_out:
+                start += row.length
+                if row.next_offset == self._wanted.end:
+                    self._append_empty(data, row)
+                continue
+            if self._writer.batch_bytes >= self._target:
+                self._close(row.base_offset)
+            self._describe(row, row.length, row.record_count)
         self._copy(data[start : rows[-1].position + rows[-1].length])
+
+    def _append_empty(self, data: memoryview, row: BatchIndex) -> None:
+        batch = left_out_batch(read_header(data, row.position))
+        self._describe(row, len(batch), 0)
+        self._copy(memoryview(batch))
+
+    def _describe(self, row: BatchIndex, length: int, records: int) -> None:
+        self._writer.describe(row.base_offset, row.next_offset, length, records, row.max_timestamp)
 
     def _copy(self, run: memoryview) -> None:
         if len(run):

@@ -43,27 +43,49 @@ class TailStart(NamedTuple):
         return Tail(self.epoch, read_chain(self.writer, listed, self.seq))
 
 
+def registered_epochs(registrations: Iterable[ObjectInfo]) -> dict[WriterId, int]:
+    """Each writer's epoch. A broker registers each of its writers once. A second registration would
+    make brokers leave the chain unsealed, or delete it. So it raises `InvalidDataError`."""
+    epochs: dict[WriterId, int] = {}
+    for info in registrations:
+        epoch, writer = keys.parse_writer_registration(info.key)
+        if epochs.setdefault(writer, epoch) != epoch:
+            raise _registered_twice(writer, epochs[writer], epoch)
+    return epochs
+
+
+def _registered_twice(writer: WriterId, *epochs: int) -> InvalidDataError:
+    first, second = (keys.writer_registration(epoch, writer) for epoch in sorted(epochs))
+    return InvalidDataError(
+        f"{first!r} and {second!r} register one writer in two epochs",
+        remedy="delete the one that no broker wrote: `bucketlog segment inspect` shows the epoch "
+        "of the writer's segments",
+    )
+
+
 def registered_after(checkpoint: Checkpoint) -> str:
     """Writers of earlier epochs are closed: their registrations stand before this key."""
     return f"{keys.WRITERS}{keys.number(checkpoint.ticket.epoch)}"
 
 
 def tail_starts(checkpoint: Checkpoint, registrations: Iterable[ObjectInfo]) -> list[TailStart]:
-    """Where the tails of those registered begin; closed chains have none."""
+    """Where the tails of those registered begin; closed chains have none. Raises
+    `InvalidDataError`."""
     covered = {row.writer: row for row in checkpoint.writers}
     starts = []
-    for info in registrations:
-        epoch, writer = keys.parse_writer_registration(info.key)
+    for writer, epoch in registered_epochs(registrations).items():
         row = covered.get(writer)
+        if row is not None and row.epoch != epoch:
+            raise _registered_twice(writer, row.epoch, epoch)
         if epoch >= checkpoint.ticket.epoch and not (row is not None and row.closed):
             starts.append(TailStart(writer, epoch, row.end if row is not None else 0))
     return starts
 
 
 def all_starts(registrations: Iterable[ObjectInfo]) -> list[TailStart]:
-    """Of all that ever registered, where nothing is covered."""
-    found = (keys.parse_writer_registration(info.key) for info in registrations)
-    return [TailStart(writer, epoch, 0) for epoch, writer in found]
+    """Of all that ever registered, where nothing is covered. Raises `InvalidDataError`."""
+    found = registered_epochs(registrations)
+    return [TailStart(writer, epoch, 0) for writer, epoch in found.items()]
 
 
 def whole_log(
@@ -71,10 +93,7 @@ def whole_log(
 ) -> dict[WriterId, Tail]:
     """All chains from their beginnings. Raises `InvalidDataError`."""
     chains = read_chains(listed)
-    epochs = {
-        writer: epoch
-        for epoch, writer in (keys.parse_writer_registration(info.key) for info in registrations)
-    }
+    epochs = registered_epochs(registrations)
     for writer in chains:
         if writer not in epochs:
             raise InvalidDataError(

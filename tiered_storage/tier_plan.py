@@ -2,9 +2,9 @@
 
 Invariants: a window is a prefix of the log segments that still hold batches of their own, in an
 order in which those of a partition come one after another, so that each partition's part of it
-begins at the end of its tier; a merge replaces neighbours; a manifest replaces the oldest rows.
-Nothing here touches a batch: columns are bisected and sliced. Source:
-docs/decisions/0008-old-segments.md.
+begins at the end of its tier; it ends at or before the last stable offset. A merge replaces
+neighbours; a manifest replaces the oldest rows. Nothing here touches a batch: columns are bisected
+and sliced. Source: docs/decisions/0008-old-segments.md.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,6 +14,7 @@ from itertools import dropwhile, islice
 from typing import NamedTuple, Protocol
 
 from bucketlog.log_format.model import SegmentId, TierRow, TopicIdPartition, WaitingSegment
+from bucketlog.log_format.transactions import AbortedTransaction, PartitionTransactions
 
 MIB = 1024 * 1024
 _TRIMMED_PART = 8
@@ -63,6 +64,12 @@ class LogBatches(Protocol):
     def batches_from(self) -> int: ...
 
     @property
+    def last_stable_offset(self) -> int: ...
+
+    @property
+    def transactions(self) -> PartitionTransactions: ...
+
+    @property
     def next_offsets(self) -> Sequence[int]: ...
 
     @property
@@ -75,13 +82,15 @@ class LogBatches(Protocol):
 class PartitionRange(NamedTuple):
     """A partition's part of a window: offsets from `start`, the end of its tier, and before `end`.
     Whoever reads the window finds so many batches and bytes that end above `batches_from`: else
-    something is missing. Below it, batches stand in the tier or are gone."""
+    something is missing. Below it, batches are in the tier or are gone. The counts include batches
+    of `aborted` transactions and markers, which the split leaves out."""
 
     start: int
     batches_from: int
     end: int
     batches: int
     batch_bytes: int
+    aborted: tuple[AbortedTransaction, ...] = ()
 
 
 class SplitPlan(NamedTuple):
@@ -101,11 +110,17 @@ def plan_split(
     """`waiting` are all log segments that have batches in `logs`, each after those before it of the
     same partitions; such that have none may be among them, and are not read.
 
-    None where nothing is due. A window is due when it is full, or else after the interval: large
-    windows give large objects, and each costs a PUT a partition, however little it holds. Costs as
-    much as the window has batches, however many wait behind it.
+    A partition with an open transaction waits at its last stable offset, without holding up the
+    others. Returns None if nothing is due. A window is due when it is full, or else after the
+    interval: large windows give large objects, and each costs a PUT a partition, however little it
+    holds. Costs as much as the window has batches, however many wait behind it.
     """
-    oldest = {log.segments[0] for log in logs.values() if len(log.segments)}
+    stable = {
+        partition: (log, count)
+        for partition, log in logs.items()
+        if (count := bisect_right(log.next_offsets, log.last_stable_offset))
+    }
+    oldest = {log.segments[0] for log, _ in stable.values()}
     from_oldest = dropwhile(lambda each: each.segment not in oldest, waiting)
     chosen, full = _window(from_oldest, settings, now_ms)
     if not chosen or not (full or now_ms - chosen[0].created_ms >= settings.interval_ms):
@@ -113,16 +128,19 @@ def plan_split(
     window = {each.segment for each in chosen}
     used: set[SegmentId] = set()
     ranges = {}
-    for partition, log in logs.items():
+    for partition, (log, most) in stable.items():
         count = bisect_left(log.segments, True, key=lambda segment: segment not in window)
+        count = min(count, most)
         if count:
             used.update(islice(log.segments, count))
+            end = log.next_offsets[count - 1]
             ranges[partition] = PartitionRange(
                 log.tier.end,
                 log.batches_from,
-                log.next_offsets[count - 1],
+                end,
                 count,
                 sum(islice(log.lengths, count)),
+                tuple(log.transactions.aborted_in(log.batches_from, end)),
             )
     return SplitPlan(tuple(each for each in chosen if each.segment in used), ranges)
 

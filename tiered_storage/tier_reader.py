@@ -7,7 +7,6 @@ which what left a tier is deleted (`tiered_storage.log_cut`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from bucketlog.log_format.batch import LEADER_EPOCH, crc_holds, read_header
@@ -15,7 +14,8 @@ from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError, Ob
 from bucketlog.log_format.model import BatchIndex, Buffer, TierObject, TierRow, TopicIdPartition
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Span, SyncBucket
-from bucketlog.tiered_storage.manifest import decode_manifest
+from bucketlog.tiered_storage.concurrent_requests import request_each
+from bucketlog.tiered_storage.manifest import decode_manifest, read_bytes
 from bucketlog.tiered_storage.partition_segment import (
     HEADER,
     PartitionSegmentIndex,
@@ -67,11 +67,11 @@ def read_rows(
     """The rows of partition segments alone: each manifest's own in its place, one GET each."""
     wanted = [(partition, row) for partition, rows in tiers.items() for row in rows if row.manifest]
     listed: dict[TierObject, Sequence[TierRow]] = {}
-    if wanted:
-        with ThreadPoolExecutor(min(requests_in_flight, len(wanted))) as pool:
-            found = pool.map(lambda one: _read_manifest(bucket, *one), wanted)
-            for (partition, row), rows in zip(wanted, found, strict=True):
-                listed[TierObject.of(partition, row)] = rows
+    found = request_each(
+        lambda one: _read_manifest(bucket, *one), wanted, requests_in_flight=requests_in_flight
+    )
+    for (partition, row), rows in zip(wanted, found, strict=True):
+        listed[TierObject.of(partition, row)] = rows
     return {
         partition: tuple(
             each for row in rows for each in listed.get(TierObject.of(partition, row), (row,))
@@ -83,7 +83,7 @@ def read_rows(
 def _read_manifest(bucket: SyncBucket, partition: TopicIdPartition, row: TierRow) -> list[TierRow]:
     there = TierObject.of(partition, row)
     key = keys.tier_object(there)
-    rows = decode_manifest(there, get_part(bucket, key, Span(0, row.size_bytes)))
+    rows = decode_manifest(there, get_part(bucket, key, Span(0, read_bytes(row))))
     if rows[-1].end > row.end:
         raise CorruptObjectError(key, 0, f"it lists offsets up to {rows[-1].end}, not {row.end}")
     return rows
@@ -97,11 +97,10 @@ def read_indexes(
 ) -> dict[TierObject, PartitionSegmentIndex]:
     """Indexes of partition segments, one GET each. Raises as `decode_index`."""
     asked = list(wanted)
-    if not asked:
-        return {}
-    with ThreadPoolExecutor(min(requests_in_flight, len(asked))) as pool:
-        found = pool.map(lambda one: _read_index(bucket, *one), asked)
-        return {TierObject.of(*one): index for one, index in zip(asked, found, strict=True)}
+    found = request_each(
+        lambda one: _read_index(bucket, *one), asked, requests_in_flight=requests_in_flight
+    )
+    return {TierObject.of(*one): index for one, index in zip(asked, found, strict=True)}
 
 
 def _read_index(

@@ -21,8 +21,13 @@ from bucketlog.log_format.model import (
     WallClock,
 )
 from bucketlog.tiered_storage import keys
-from bucketlog.tiered_storage.bucket import Bucket
-from bucketlog.tiered_storage.manifest import decode_manifest, encode_manifest
+from bucketlog.tiered_storage.bucket import Bucket, Span
+from bucketlog.tiered_storage.manifest import (
+    MANIFEST_SPAN,
+    decode_manifest,
+    encode_manifest,
+    read_bytes,
+)
 from bucketlog.tiered_storage.partition_segment import PartitionSegmentWriter
 from bucketlog.tiered_storage.segment import body_crc32c
 from bucketlog.tiered_storage.splitting import Split, SplitPartition, StoredSegment, join_segments
@@ -142,10 +147,8 @@ class TierWriter:
 
     async def read_manifest(self, partition: TopicIdPartition, row: TierRow) -> list[TierRow]:
         there = TierObject.of(partition, row)
-        async with aclosing(self._read([(keys.tier_object(there), row.size_bytes)])) as objects:
-            async for data in objects:
-                return decode_manifest(there, data)
-        raise AssertionError("one object was asked for")
+        await self._spend(read_bytes(row))
+        return decode_manifest(there, await self._get(keys.tier_object(there), MANIFEST_SPAN))
 
     async def _create_manifest(
         self, partition: TopicIdPartition, rows: Sequence[TierRow]
@@ -174,9 +177,9 @@ class TierWriter:
                 task.cancel()
             await asyncio.gather(*ahead, return_exceptions=True)
 
-    async def _get(self, key: str) -> Buffer:
+    async def _get(self, key: str, span: Span | None = None) -> Buffer:
         try:
-            return (await self._bucket.get(key)).data
+            return (await self._bucket.get(key, span)).data
         except ObjectNotFoundError as error:
             raise CorruptObjectError(
                 key, 0, "it is gone", remedy="the job was planned on what has changed: plan again"

@@ -17,6 +17,7 @@ from bucketlog.terminal import (
     counted,
     note,
     print_rows,
+    say,
 )
 
 if TYPE_CHECKING:
@@ -120,5 +121,5 @@ def _print(steps: "list[TopicPlanStep]", output: Output) -> None:
         told = ", ".join(map(str, step.changes))
         remark = f"({step.remark})" if step.remark and told else step.remark
         rest = " ".join(filter(None, (told, remark)))
-        print(f"{step.action.sign} {step.topic:<{width}}  {rest}".rstrip())
+        say(f"{step.action.sign} {step.topic:<{width}}  {rest}".rstrip())
     sys.stdout.flush()

@@ -1,6 +1,5 @@
 """`bucketlog bench`: load on a cluster, and what it measured."""
 
-import json
 import os
 import sys
 import time
@@ -16,7 +15,7 @@ from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
 from bucketlog.cli.signals import StopRequest, stop_asked
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.log_format.errors import ConfigurationError, LogError
-from bucketlog.terminal import EXIT_FAILED, EXIT_OK, Output, note, print_rows
+from bucketlog.terminal import EXIT_FAILED, EXIT_OK, Output, note, print_rows, say, say_json
 
 if TYPE_CHECKING:
     from random import Random
@@ -294,7 +293,7 @@ def _raise(bench: _Bench, asked: StopRequest) -> None:
 
 def _print(summary: "Summary", output: Output) -> None:
     if output is not Output.TABLE:
-        print(json.dumps(summary.as_json(), indent=2 if output is Output.JSON else None))
+        say_json(summary.as_json(), indent=2 if output is Output.JSON else None)
         return
     totals = {
         "records": summary.records,
@@ -309,7 +308,7 @@ def _print(summary: "Summary", output: Output) -> None:
         latencies["sent late"] = summary.late
     if latencies:
         rows = [_latency_row(name, found) for name, found in latencies.items()]
-        print()
+        say()
         print_rows(rows, tuple(rows[0]), Output.TABLE)
 
 

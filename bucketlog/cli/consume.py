@@ -14,6 +14,7 @@ from bucketlog.cli.signals import sigterm_interrupts, stops
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.client.lines import to_json_line
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.printable import printable_lines
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -85,14 +86,13 @@ def consume(
 ) -> None:
     """Print records, a line each, as tail -f does: what comes from now on, until it is stopped.
 
+    On a terminal, control characters are escaped; a pipe or a file gets the bytes unchanged.
+
     --from start prints what is there first; -n and --until-end stop by themselves."""
     where = _where(topic, start, group, partition, until_end=until_end)
     from bucketlog.client.log import connect
 
-    if output is RecordOutput.JSONL:
-        show: Callable[[Record[bytes, bytes]], bytes] = _json
-    else:
-        show = _raw(key_separator)
+    show = _json if output is RecordOutput.JSONL else _raw_here(key_separator)
     until: Literal["end"] | None = "end" if until_end else None
     shown = _shown(topic, registry_url)
     with (
@@ -208,6 +208,15 @@ def _stdout_events() -> set[str]:
 
 def _json(record: "Record[bytes, bytes]") -> bytes:
     return to_json_line(record).encode() + b"\n"
+
+
+def _raw_here(key_separator: str | None) -> "Callable[[Record[bytes, bytes]], bytes]":
+    """On a terminal, control characters (except line feeds and tabs) and bytes that are not UTF-8
+    are escaped. Elsewhere the bytes are unchanged."""
+    show = _raw(key_separator)
+    if not sys.stdout.isatty():
+        return show
+    return lambda record: printable_lines(show(record).decode(errors="backslashreplace")).encode()
 
 
 def _raw(key_separator: str | None) -> "Callable[[Record[bytes, bytes]], bytes]":

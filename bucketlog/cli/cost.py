@@ -1,6 +1,5 @@
 """`bucketlog cost`: what a log has cost, by topic and day, and what Kafka would."""
 
-import json
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bucketlog.cli.options import BucketUrl, OutputFormat
-from bucketlog.terminal import Output, counted, print_rows
+from bucketlog.terminal import Output, counted, print_rows, say, say_json
 
 if TYPE_CHECKING:
     from bucketlog.cost.assumptions import Assumptions
@@ -65,7 +64,7 @@ def cost(
     if output is Output.TABLE:
         _print(rows, usage, rates, given)
     else:
-        print(json.dumps(_whole(rows, usage, rates, given)))
+        say_json(_whole(rows, usage, rates, given))
 
 
 def _shown(rows: "list[PricedDay]") -> list[dict[str, Any]]:
@@ -118,22 +117,22 @@ def _print(rows: "list[PricedDay]", usage: "Usage", rates: "Rates", given: "Assu
         for row in _shown(rows)
     ]
     print_rows(shown, ROW_COLUMNS, Output.TABLE)
-    print()
+    say()
     print_rows(_parts(rows), PART_COLUMNS, Output.TABLE)
-    print()
+    say()
     if usage.complete_from is not None:
-        print(f"incomplete before {usage.complete_from}: what was deleted is not seen any more")
+        say(f"incomplete before {usage.complete_from}: what was deleted is not seen any more")
     else:
-        print("complete: nothing of the log was deleted")
+        say("complete: nothing of the log was deleted")
     held = sum(size for size, _ in usage.held.values())
     objects = sum(count for _, count in usage.held.values())
-    print(f"the bucket holds {counted(held, 'byte')} in {counted(objects, 'object')} now")
-    print(
+    say(f"the bucket holds {counted(held, 'byte')} in {counted(objects, 'object')} now")
+    say(
         f"writes are counted; reads are {'measured' if rates.measured else 'assumed'}: "
         f"{rates.gets_per_put:.3g} GETs a PUT, {rates.read_bytes_per_byte:.3g} bytes read a byte "
         f"written, fan-out {rates.fan_out:.3g}"
     )
-    print(f"prices in USD, {REGION}, {PRICES_OF}; GB are 2^30 bytes\n")
+    say(f"prices in USD, {REGION}, {PRICES_OF}; GB are 2^30 bytes", "")
     fields = type(given).model_fields
     print_rows(
         (

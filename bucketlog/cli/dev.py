@@ -1,6 +1,7 @@
 """`bucketlog dev` (a whole cluster here)."""
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from bucketlog.cli.profiles import shown
 from bucketlog.cli.signals import sigterm_interrupts
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.terminal import counted, note
+from bucketlog.terminal import counted, note, say
 
 if TYPE_CHECKING:
     from bucketlog.embedded.cluster import ClusterStartError, EmbeddedCluster
@@ -196,8 +197,7 @@ def _introduce(cluster: "EmbeddedCluster") -> None:
         for member in cluster.members
     ]
     lines = "\n".join(members)
-    print(
-        f"""bucketlog is ready at {address}
+    text = f"""bucketlog is ready at {address}
 
   kcat     echo hello | kcat -b {address} -t hello -P && kcat -b {address} -t hello -C -e
   python   import bucketlog; log = bucketlog.connect("{address}")
@@ -205,9 +205,8 @@ def _introduce(cluster: "EmbeddedCluster") -> None:
 
 {lines}
 {", ".join([*places, f"log in {cluster.log_path}"])}
-Ctrl-C stops {"it" if len(members) == 1 else "all"}.""",
-        flush=True,
-    )
+Ctrl-C stops {"it" if len(members) == 1 else "all"}."""
+    _say(text)
 
 
 def _seed(cluster: "EmbeddedCluster", records: int) -> None:
@@ -215,12 +214,15 @@ def _seed(cluster: "EmbeddedCluster", records: int) -> None:
 
     seeded = seed_flights(cluster.bootstrap, records, lambda: cluster.check(_report_exit))
     state = "loaded" if seeded.is_new else "there already, left as they are"
-    print(
-        f"""
+    text = f"""
 topic {seeded.topic}: {counted(seeded.records, "record")} {state}
 
   command  bucketlog consume {seeded.topic} --from start -n 3 -b {cluster.bootstrap}
   python   from bucketlog.demo.flights import flights_topic
-           for flight in log.consumer(flights_topic(), start="earliest", until="end"): ...""",
-        flush=True,
-    )
+           for flight in log.consumer(flights_topic(), start="earliest", until="end"): ..."""
+    _say(text)
+
+
+def _say(text: str) -> None:
+    say(*text.split("\n"))
+    sys.stdout.flush()

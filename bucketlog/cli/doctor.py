@@ -1,6 +1,5 @@
 """`bucketlog doctor`: digests of a bucket or a cluster, and what differs between two."""
 
-import json
 import re
 from contextlib import closing
 from dataclasses import asdict
@@ -10,7 +9,16 @@ import typer
 
 from bucketlog.cli.options import OutputFormat
 from bucketlog.log_format.errors import BucketlogError
-from bucketlog.terminal import EXIT_FAILED, EXIT_OK, Output, counted, note, print_rows
+from bucketlog.terminal import (
+    EXIT_FAILED,
+    EXIT_OK,
+    Output,
+    counted,
+    note,
+    print_rows,
+    say,
+    say_json,
+)
 
 if TYPE_CHECKING:
     from bucketlog.inspect.doctor.digest import LogDigest
@@ -38,11 +46,11 @@ def doctor(
     theirs = _digest(other, is_compared=True)
     found = list(differences(ours, theirs))
     if output is not Output.TABLE:
-        print(json.dumps({"differences": found, "digests": [ours.digest, theirs.digest]}))
+        say_json({"differences": found, "digests": [ours.digest, theirs.digest]})
     else:
         for line in found:
-            print(f"DIFFERS {line}")
-        print(f"{counted(len(found), 'difference')}: {_summary(ours)}")
+            say(f"DIFFERS {line}")
+        say(f"{counted(len(found), 'difference')}: {_summary(ours)}")
     return EXIT_FAILED if found else EXIT_OK
 
 
@@ -96,13 +104,13 @@ def _print(digest: "LogDigest", output: Output) -> None:
     configs = {name: dict(topic.configs) for name, topic in sorted(digest.topics.items())}
     if output is not Output.TABLE:
         whole = {"cluster_id": digest.cluster_id, "digest": digest.digest, "configs": configs}
-        print(json.dumps({**whole, "partitions": partitions, "groups": groups}))
+        say_json({**whole, "partitions": partitions, "groups": groups})
         return
     print_rows(partitions, PARTITION_COLUMNS, output)
     for name, pairs in configs.items():
         for config, value in sorted(pairs.items()):
-            print(f"{name}: {config}={value}")
+            say(f"{name}: {config}={value}")
     if groups:
-        print()
+        say()
         print_rows(groups, GROUP_COLUMNS, output)
-    print(f"\ncluster {digest.cluster_id}: {_summary(digest)}")
+    say("", f"cluster {digest.cluster_id}: {_summary(digest)}")

@@ -9,7 +9,7 @@ import typer
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat, position
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.log_format.errors import ConfigurationError, LogError
-from bucketlog.terminal import Output, confirm, counted, note, print_rows
+from bucketlog.terminal import Output, confirm, counted, note, print_rows, say
 
 if TYPE_CHECKING:
     from bucketlog.client.groups import GroupDetails, MemberInfo
@@ -69,16 +69,16 @@ def describe(
         print_rows([whole], (), Output.JSONL)
         return
     kind = f", {details.assignor}" if details.assignor else ""
-    print(
+    say(
         f"{details.group}: {details.state}{kind}, {counted(len(members), 'member')}, "
         f"lag {'-' if details.lag is None else f'{details.lag:,}'}, "
         f"coordinator {details.coordinator}"
     )
     if positions:
-        print()
+        say()
         print_rows(positions, POSITION_COLUMNS, output)
     if members:
-        print()
+        say()
         shown = [{**row, "partitions": _in_short(row["partitions"])} for row in members]
         print_rows(shown, MEMBER_COLUMNS, output)
 

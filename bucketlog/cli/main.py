@@ -1,5 +1,6 @@
 """The entry point: the commands, and one place where errors become a line and an exit code."""
 
+import logging
 import os
 import sys
 from typing import Annotated, cast
@@ -27,6 +28,7 @@ from bucketlog.cli.spark import app as spark_app
 from bucketlog.cli.topic import app as topic_app
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import explained
+from bucketlog.log_format.printable import printable_lines
 from bucketlog.terminal import (
     EXIT_BROKEN_PIPE,
     EXIT_CODES,
@@ -35,6 +37,8 @@ from bucketlog.terminal import (
     EXIT_OK,
     EXIT_TERMINATED,
     EXIT_USAGE,
+    note,
+    say,
 )
 
 app = typer.Typer(
@@ -72,7 +76,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from bucketlog import __version__
 
-        print(__version__)
+        say(__version__)
         raise typer.Exit(EXIT_OK)
 
 
@@ -109,6 +113,11 @@ _ClickError: type[Exception]
 _UsageError, _ClickError = typer.BadParameter.__mro__[1:3]
 
 
+class _WarningLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable_lines(super().format(record))
+
+
 def run() -> None:
     """Run the command line and exit."""
     if COMPLETE in os.environ:  # the shell asks for completions
@@ -116,6 +125,8 @@ def run() -> None:
 
         completion_init()
         app(prog_name="bucketlog")
+    if logging.lastResort is not None:  # prints warnings of the SDK
+        logging.lastResort.setFormatter(_WarningLines())
     sys.exit(main(sys.argv[1:]))
 
 
@@ -157,7 +168,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, _ClickError):
         message = cast(typer.BadParameter, error).format_message()
         if message.startswith("Usage:"):  # a group without a command: its help
-            print(message, file=sys.stderr)
+            note(*message.split("\n"))
             return EXIT_USAGE
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "bucketlog"
@@ -170,7 +181,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, BucketlogError):
         _print_error(str(error))
         for remark in getattr(error, "__notes__", ()):
-            print(remark, file=sys.stderr)
+            note(*remark.split("\n"))
         return EXIT_USAGE if isinstance(error, ConfigurationError) else EXIT_FAILED
     name = getattr(error, "filename", None)
     _print_error(f"{name}: {getattr(error, 'strerror', error)}" if name else str(error))
@@ -190,4 +201,4 @@ def _variable_at_fault(error: Exception) -> str | None:
 
 
 def _print_error(message: str) -> None:
-    print(f"bucketlog: {message}", file=sys.stderr)
+    note(f"bucketlog: {message}")

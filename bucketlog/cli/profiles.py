@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.private_files import make_file, make_folder
 
 CHOICE = "BUCKETLOG_PROFILE"
 PREFIX = "BUCKETLOG_"
@@ -211,12 +212,10 @@ def edited(text: str, profile: str | None, key: str, value: str) -> str | None:
 def _replace(path: Path, text: str) -> None:
     """Whole or not at all; for its owner alone, for it may hold secrets."""
     path = path.resolve()  # a link stays one
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(
-            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w"
-        ) as file:
+        with open(make_file(temporary, os.O_WRONLY | os.O_EXCL), "w") as file:
             file.write(text)
         temporary.replace(path)
     except OSError:

@@ -1,6 +1,5 @@
 """`bucketlog replay`: a topic straight from the bucket, as lines, as files, into a topic."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, BucketUrl
 from bucketlog.cli.signals import sigterm_interrupts
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import check_installed
-from bucketlog.terminal import amounts, counted, note
+from bucketlog.terminal import amounts, counted, note, say_json
 
 if TYPE_CHECKING:
     from bucketlog.log_reader.parquet_target import ReplayReport
@@ -146,7 +145,7 @@ def replay(
             chosen = _choose(engine, made.plan.stored_bytes, local_bytes_max)
             run = _on_spark if chosen is Engine.SPARK else _locally
             report = run(made, to, settings, overwrite)
-            print(json.dumps({"engine": chosen.value, **asdict(report)}))
+            say_json({"engine": chosen.value, **asdict(report)})
 
 
 def _check(

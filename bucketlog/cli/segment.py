@@ -1,6 +1,5 @@
 """`bucketlog segment`: look into a bucket without a broker: ls, inspect, verify, gc."""
 
-import json
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
@@ -19,6 +18,8 @@ from bucketlog.terminal import (
     note,
     print_rows,
     progress,
+    say,
+    say_json,
 )
 
 if TYPE_CHECKING:
@@ -121,13 +122,13 @@ def inspect(
             for row in part.batches
         ]
     if output is not Output.TABLE:
-        print(json.dumps({**shown, "rows": rows}))
+        say_json({**shown, "rows": rows})
         return
     for name, value in shown.items():
         for text in value if isinstance(value, list) else [value]:
-            print(f"{name.replace('_', ' '):<16}{text}")
+            say(f"{name.replace('_', ' '):<16}{text}")
     if rows:
-        print()
+        say()
         print_rows(rows, tuple(rows[0]), output)
 
 
@@ -151,11 +152,11 @@ def _print_report(report: "VerifyReport", output: Output) -> None:
     from dataclasses import asdict
 
     if output is not Output.TABLE:
-        print(json.dumps(asdict(report)))
+        say_json(asdict(report))
         return
     for damage in report.damage:
-        print(f"DAMAGED {damage.key} at byte {damage.position}: {damage.reason}")
-    print(
+        say(f"DAMAGED {damage.key} at byte {damage.position}: {damage.reason}")
+    say(
         f"{counted(report.segments, 'segment')}, {counted(report.seals, 'seal')} and "
         f"{counted(report.checkpoints, 'checkpoint')}, "
         f"{counted(report.partition_segments, 'partition segment')}, "
@@ -164,7 +165,7 @@ def _print_report(report: "VerifyReport", output: Output) -> None:
         f"{counted(report.records, 'record')} of {counted(report.partitions, 'partition')}; "
         f"{report.unfinished} unfinished, {report.void} void, {report.unreferenced} unreferenced"
     )
-    print(f"{len(report.damage)} damaged" if report.damage else "all sound")
+    say(f"{len(report.damage)} damaged" if report.damage else "all sound")
 
 
 @app.command("gc")

@@ -7,7 +7,7 @@ import typer
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.terminal import Output, confirm, counted, note, print_rows
+from bucketlog.terminal import Output, confirm, counted, note, print_rows, say
 
 app = typer.Typer(
     help="Create, list, describe and delete topics.", no_args_is_help=True, rich_markup_mode=None
@@ -87,7 +87,7 @@ def describe(
             for key, value in sorted(details.configs.items())
         ]
         if configs:
-            print()
+            say()
             print_rows(configs, ("config", "value", "set"), output)
         return
     whole = {"topic": details.name, "partitions": rows, "configs": details.configs}

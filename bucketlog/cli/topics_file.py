@@ -15,6 +15,8 @@ from bucketlog.client.retention import retention_ms
 from bucketlog.log_format.errors import ConfigurationError
 
 FILE_BYTES_MAX = 4 * 1024 * 1024
+NESTED_MAX = 100
+"""Limit of the depth of nested lists and dicts."""
 RETENTION = "retention.ms"
 _NULL_TAG = "tag:yaml.org,2002:null"
 _REMEDY = "docs/cli.md shows what the file may hold"
@@ -67,17 +69,24 @@ class _Document:
         self._source = source
         self.lines: dict[tuple[str | int, ...], int] = {}
         try:
+            depth = 0
             for event in yaml.parse(text, Loader=yaml.SafeLoader):
                 if isinstance(event, yaml.AliasEvent):
                     raise self.error(_line(event.start_mark), "aliases (*name) are not taken")
+                if isinstance(event, yaml.CollectionStartEvent):
+                    depth += 1
+                elif isinstance(event, yaml.CollectionEndEvent):
+                    depth -= 1
+                if depth > NESTED_MAX:
+                    raise self.error(
+                        _line(event.start_mark), f"nested more than {NESTED_MAX} levels deep"
+                    )
             node = yaml.compose(text, Loader=yaml.SafeLoader)
             self.data = None if node is None else self._value(node, ())
         except yaml.YAMLError as error:
             said = getattr(error, "problem", None) or str(error).splitlines()[0]
             line = _line(getattr(error, "problem_mark", None))
             raise self.error(line, f"no YAML: {said}") from error
-        except RecursionError:
-            raise self.error(1, "nested too deeply") from None
 
     def _value(self, node: yaml.Node, path: tuple[str | int, ...]) -> Any:
         self.lines.setdefault(path, _line(node.start_mark))

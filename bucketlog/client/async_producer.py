@@ -179,7 +179,7 @@ class AsyncProducer:
                 await self._reports.until_empty()
         except TimeoutError:
             left = len(self)
-            message = f"{left} records are not delivered within {timeout_s} s"
+            message = f"up to {left} records were not delivered within {timeout_s} s"
             raise TimeoutError(message) from None
         self._outbox.raise_failures()
 

@@ -51,7 +51,8 @@ ADVICE: dict[str, Advice] = {
     "GROUP_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this group"),
     "GROUP_ID_NOT_FOUND": Advice(False, "see `bucketlog group list` for the groups there are"),
     "GROUP_MAX_SIZE_REACHED": Advice(
-        False, "the group is full: run fewer members, or raise group_members_max at the brokers"
+        False,
+        "the group is full: run fewer members, or raise BUCKETLOG_GROUP_MEMBERS_MAX at the brokers",
     ),
     "GROUP_SUBSCRIBED_TO_TOPIC": Advice(False, "stop the members that read this topic first"),
     "ILLEGAL_GENERATION": Advice(
@@ -63,16 +64,20 @@ ADVICE: dict[str, Advice] = {
     "INVALID_COMMIT_OFFSET_SIZE": Advice(False, "commit fewer partitions at once"),
     "INVALID_CONFIG": Advice(False, "correct the topic's configs"),
     "INVALID_GROUP_ID": Advice(False, "choose another name for the group"),
-    "INVALID_PARTITIONS": Advice(False, "ask for at least one partition, never for fewer"),
+    "INVALID_PARTITIONS": Advice(
+        False, "ask for more partitions than there are, and at most BUCKETLOG_PARTITIONS_MAX"
+    ),
     "INVALID_PRODUCER_EPOCH": Advice(False, "another producer took over: open a new one"),
+    "INVALID_PRODUCER_ID_MAPPING": Advice(
+        False, "the cluster has not assigned this producer's id: open a new producer"
+    ),
     "INVALID_RECORD": Advice(False, "the record breaks a rule of the topic: correct it"),
     "INVALID_REPLICATION_FACTOR": Advice(
         False, "leave the replication factor at 1: the bucket replicates"
     ),
     "INVALID_REQUEST": Advice(False, "the broker and this client disagree: compare their versions"),
     "INVALID_SESSION_TIMEOUT": Advice(
-        False,
-        "choose a session_timeout_s within the brokers' group_session_timeout_ms_min and _max",
+        False, "keep session_timeout_s within BUCKETLOG_GROUP_SESSION_TIMEOUT_MS_MIN and _MAX"
     ),
     "INVALID_TIMESTAMP": Advice(False, "correct the record's timestamp"),
     "INVALID_TOPIC_EXCEPTION": Advice(False, "choose another name"),
@@ -88,13 +93,19 @@ ADVICE: dict[str, Advice] = {
     "NOT_COORDINATOR": Advice(True, _WAIT),
     "NOT_ENOUGH_REPLICAS": Advice(True, _WAIT),
     "NOT_LEADER_OR_FOLLOWER": Advice(True, _WAIT),
-    "OFFSET_METADATA_TOO_LARGE": Advice(False, "commit with shorter metadata"),
+    "OFFSET_METADATA_TOO_LARGE": Advice(
+        False,
+        "commit shorter metadata, or raise BUCKETLOG_OFFSET_METADATA_BYTES_MAX at the brokers",
+    ),
     "OFFSET_NOT_AVAILABLE": Advice(True, _WAIT),
     "OFFSET_OUT_OF_RANGE": Advice(
         False, "start from the earliest or the latest record, or from an offset between them"
     ),
     "OUT_OF_ORDER_SEQUENCE_NUMBER": Advice(False, "an earlier batch was lost: open a new producer"),
-    "POLICY_VIOLATION": Advice(False, "ask the cluster's operator which policy forbids it"),
+    "POLICY_VIOLATION": Advice(
+        False,
+        "raise BUCKETLOG_CLUSTER_PARTITIONS_MAX, BUCKETLOG_GROUPS_MAX or BUCKETLOG_OFFSETS_MAX",
+    ),
     "PRODUCER_FENCED": Advice(False, "another producer took over: open a new one"),
     "REBALANCE_IN_PROGRESS": Advice(True, "the group is rebalancing: poll, then commit again"),
     "RECORD_LIST_TOO_LARGE": Advice(False, "send smaller batches (batch.size)"),

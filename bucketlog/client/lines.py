@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.printable import printable_json
 
 if TYPE_CHECKING:
     from bucketlog.client.topic import Record
@@ -95,7 +96,7 @@ def to_json_line(record: "Record[bytes, bytes]") -> str:
     _put(row, "key", record.key)
     _put(row, "value", None if record.is_tombstone else record.value)
     row["headers"] = [_header_item(name, value) for name, value in record.headers]
-    return _as_json(row)
+    return printable_json(_as_json(row))
 
 
 def _put(row: dict[str, Any], name: str, data: bytes | None) -> None:

@@ -127,7 +127,7 @@ class Producer:
             self._outbox.hasten(timeout_s)
         while left := self._outbox.flush(_POLL_S):
             if deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError(f"{left} records are not delivered within {timeout_s} s")
+                raise TimeoutError(f"up to {left} records were not delivered within {timeout_s} s")
         self._outbox.raise_failures()
 
     def poll(self, timeout_s: float = 0.0) -> int:

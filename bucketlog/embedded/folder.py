@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from bucketlog.log_format.errors import ClusterInUseError
+from bucketlog.log_format.private_files import make_file
 
 LOCK_WAIT_S = 5.0
 """How long a start waits for the processes of a holder that has died to end."""
@@ -20,7 +21,7 @@ def lock_folder(data_dir: Path) -> int:
     """The folder's lock, inheritable. Raises `ClusterInUseError`, which names the holder, and
     `OSError`."""
     path = data_dir / "lock"
-    lock_fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    lock_fd = make_file(path, os.O_RDWR)
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:
         try:

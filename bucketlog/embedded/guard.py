@@ -142,7 +142,7 @@ def main() -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     orders = json.loads(sys.stdin.buffer.readline())
     lock_fd, stop_timeout_s = orders["lock_fd"], orders["stop_timeout_s"]
-    log = os.open(orders["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    log = os.open(orders["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     folder = _socket_folder(lock_fd)
     environment = dict(orders["environment"])
     valkey: subprocess.Popen[bytes] | None = None

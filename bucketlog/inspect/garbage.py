@@ -18,10 +18,11 @@ from bucketlog.metadata.fold import LogState, fold
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import ObjectInfo, SyncBucket
 from bucketlog.tiered_storage.deletion import GarbageKind, plan_chain, plan_floors
-from bucketlog.tiered_storage.floors import Floor, decode_floor
+from bucketlog.tiered_storage.floors import FLOOR_SPAN, Floor, decode_floor
 from bucketlog.tiered_storage.identity import NoLogError
 from bucketlog.tiered_storage.log_cut_reading import read_checkpoints, read_log
-from bucketlog.tiered_storage.manifest import decode_manifest
+from bucketlog.tiered_storage.manifest import MANIFEST_SPAN, decode_manifest
+from bucketlog.tiered_storage.tails import registered_epochs
 from bucketlog.tiered_storage.tier_deletion import TierHoldings, plan_tiers
 
 EVER_MS = 2**63 - 1
@@ -129,7 +130,7 @@ def _holdings(
 
 
 def _rows_of(bucket: SyncBucket, there: TierObject) -> Sequence[TierRow]:
-    return decode_manifest(there, bucket.get(keys.tier_object(there)).data)
+    return decode_manifest(there, bucket.get(keys.tier_object(there), MANIFEST_SPAN).data)
 
 
 def _ripe_floor(
@@ -149,7 +150,7 @@ def _ripe_floor(
     if plan.use is None:
         return None
     key = keys.floor(plan.use)
-    return decode_floor(key, bucket.get(key).data)
+    return decode_floor(key, bucket.get(key, FLOOR_SPAN).data)
 
 
 def _superseded(
@@ -173,14 +174,13 @@ def _below_the_highest(floors: Iterable[ObjectInfo]) -> Iterator[tuple[GarbageKi
 def _in_chains(
     there: _BucketListing, floor: Floor, sealed_before_ms: int
 ) -> Iterator[tuple[GarbageKind, str]]:
-    for info in there.registrations:
-        epoch, writer = keys.parse_writer_registration(info.key)
+    for writer, epoch in registered_epochs(there.registrations).items():
         chain = there.chains.get(writer, ())
         plan = plan_chain(writer, epoch, chain, floor=floor, sealed_before_ms=sealed_before_ms)
         for kind, going in plan.by_kind():
             yield from ((kind, key) for key in going)
         if plan.over:
-            yield GarbageKind.REGISTRATIONS, info.key
+            yield GarbageKind.REGISTRATIONS, keys.writer_registration(epoch, writer)
 
 
 def _in_tiers(

@@ -3,10 +3,10 @@
 Checked: each object under `log/` (header, every batch's CRC and footer row, footer, trailer, seal),
 that it stands under its own key, that its writer is registered, that chains have no hole which a
 later object proves to be a loss (below a floor: that what a checkpoint has a batch in is there),
-that no two segments have one ticket, that no two batches of a partition share an offset, that the
-facts fold, and that each checkpoint says what the segments below its ticket come to; where all that
-holds, also the tiers that the facts come to (`verify_tier`). Damage never ends the check:
-all is listed.
+that no two segments have one ticket, that no two batches of a partition share an offset, that
+transaction markers agree with the facts of their segments, that the facts fold, and that each
+checkpoint says what the segments below its ticket come to; where all that holds, also the tiers
+that the facts come to (`verify_tier`). Damage never ends the check: all is listed.
 
 A log that is being written is checked as it stood when it was listed. An object past a hole that
 nothing proves to be a loss is a PUT in flight, or the end of a broker that crashed; the next
@@ -14,7 +14,7 @@ epoch seals there. It is counted, not reported.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from bucketlog.inspect.verify_covered import (
 )
 from bucketlog.inspect.verify_report import Damage, VerifyReport
 from bucketlog.inspect.verify_tier import LoggedBatch, check_tiers
+from bucketlog.inspect.verify_transactions import TransactionEnds, check_markers
 from bucketlog.log_format.batch import read_header
 from bucketlog.log_format.checkpoint import Checkpoint
 from bucketlog.log_format.errors import (
@@ -37,12 +38,13 @@ from bucketlog.log_format.errors import (
     ObjectNotFoundError,
 )
 from bucketlog.log_format.model import SegmentId, SegmentIndex, Ticket, TopicIdPartition, WriterId
+from bucketlog.log_reader.isolation import transactions_of
 from bucketlog.metadata.checkpoint import contradiction, restored
 from bucketlog.metadata.fold import LogState
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import ObjectInfo, SyncBucket
 from bucketlog.tiered_storage.chains import Chain, read_chains
-from bucketlog.tiered_storage.checkpoint import decode_checkpoint
+from bucketlog.tiered_storage.checkpoint import check_stored_bytes, decode_checkpoint
 from bucketlog.tiered_storage.floors import highest_floor
 from bucketlog.tiered_storage.identity import ClusterIdentity, NoLogError
 from bucketlog.tiered_storage.segment import MIN_SEGMENT_LENGTH, check_segment, decode_seal, is_seal
@@ -95,8 +97,12 @@ def verify_log(
     state = _check_order(committed, base, report)
     _check_checkpoints(bucket, checkpoints, chains, committed, base, report)
     if state is not None:
-        there = [*_below(base, indexes), *committed]
-        check_tiers(bucket, state, _logged(there, crcs), report, on_listed)
+        before = transactions_of(restored(base))
+        ends = TransactionEnds(before, committed)
+        logged: dict[TopicIdPartition, list[LoggedBatch]] = {}
+        _log(logged, _below(base, indexes), crcs, ends, is_after=False)
+        _log(logged, committed, crcs, ends, is_after=True)
+        check_tiers(bucket, state, logged, report, on_listed)
     report.damage.sort(key=lambda damage: (damage.key, damage.position))
     return report
 
@@ -126,11 +132,13 @@ def _list_log(bucket: SyncBucket, report: VerifyReport) -> list[ObjectInfo]:
 
 def _registered(bucket: SyncBucket, report: VerifyReport) -> dict[WriterId, int]:
     """Each writer's epoch."""
-    writers = {}
+    writers: dict[WriterId, int] = {}
     for info in bucket.list(keys.WRITERS):
         try:
             epoch, writer = keys.parse_writer_registration(info.key)
-            writers[writer] = epoch
+            if writers.setdefault(writer, epoch) != epoch:
+                first = keys.writer_registration(writers[writer], writer)
+                report.found(info.key, 0, f"{first!r} registers the same writer")
         except InvalidDataError as error:
             report.found(info.key, 0, error.message)
     return writers
@@ -156,6 +164,7 @@ def _check_object(bucket: SyncBucket, info: ObjectInfo) -> _VerifiedSegment | Da
             named = decode_seal(info.key, data).segment
         else:
             index = check_segment(info.key, data)
+            check_markers(info.key, index, data)
             rows = (row for part in index.partitions for row in part.batches)
             sound = _VerifiedSegment(
                 index, array("I", (read_header(data, row.position).crc for row in rows))
@@ -181,19 +190,28 @@ def _below(
     return sorted(covered, key=lambda index: index.ticket)
 
 
-def _logged(
-    ordered: Iterable[SegmentIndex], crcs: Mapping[SegmentId, "array[int]"]
-) -> dict[TopicIdPartition, list[LoggedBatch]]:
-    found: dict[TopicIdPartition, list[LoggedBatch]] = {}
+def _log(
+    found: dict[TopicIdPartition, list[LoggedBatch]],
+    ordered: Iterable[SegmentIndex],
+    crcs: Mapping[SegmentId, "array[int]"],
+    ends: TransactionEnds,
+    *,
+    is_after: bool,
+) -> None:
     for index in ordered:
         rows = ((part.partition, row) for part in index.partitions for row in part.batches)
         for (partition, row), crc in zip(rows, crcs[index.segment], strict=True):
             found.setdefault(partition, []).append(
                 LoggedBatch(
-                    row.base_offset, row.next_offset, row.length, crc, index.segment, row.position
+                    row.base_offset,
+                    row.next_offset,
+                    row.length,
+                    crc,
+                    index.segment,
+                    row.position,
+                    ends.in_tier(partition, row, is_after=is_after),
                 )
             )
-    return found
 
 
 def _check_holes(
@@ -215,15 +233,23 @@ def _check_holes(
         if any(is_seal(info.size_bytes) for info in chain.void) or any(
             index is not None and index.ticket < low for index in beyond
         ):
-            for seq in _missing(chain):
-                report.found(keys.segment(SegmentId(chain.writer, seq)), 0, _LOST)
+            for start, end in _holes(chain):
+                reason = f"{end - start} segments are missing from here"
+                reason = _LOST if end - start == 1 else reason
+                report.found(keys.segment(SegmentId(chain.writer, start)), 0, reason)
         else:
             report.unfinished += len(chain.void)
 
 
-def _missing(chain: Chain) -> list[int]:
-    there = {keys.parse_segment(info.key).seq for info in chain.void}
-    return [seq for seq in range(chain.end, max(there)) if seq not in there]
+def _holes(chain: Chain) -> Iterator[tuple[int, int]]:
+    """The missing seqs below the last object, as ranges: the number in a name may be of any
+    size."""
+    start = chain.end
+    for info in chain.void:
+        seq = keys.parse_segment(info.key).seq
+        if start < seq:
+            yield start, seq
+        start = seq + 1
 
 
 def _committed(
@@ -259,7 +285,7 @@ def _check_order(
             try:
                 state.apply(index)
             except InvalidDataError as error:
-                report.found(key, 0, error.message)
+                report.found(key, 0, str(error))
     report.topics = len(state.topics)
     report.partitions = len(ends)
     return state if not report.damage else None
@@ -297,6 +323,7 @@ def _check_checkpoints(
     for info in checkpoints:
         try:
             ticket = keys.parse_checkpoint(info.key)
+            check_stored_bytes(info)
             checkpoint = decode_checkpoint(info.key, bucket.get(info.key).data)
             report.checkpoints += 1
             report.size_bytes += info.size_bytes

@@ -11,7 +11,7 @@ from bucketlog.metadata.checkpoint import restored
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import ObjectInfo, SyncBucket
 from bucketlog.tiered_storage.chains import Chain, read_chain
-from bucketlog.tiered_storage.checkpoint import decode_checkpoint
+from bucketlog.tiered_storage.checkpoint import check_stored_bytes, decode_checkpoint
 
 
 def find_base(
@@ -21,6 +21,7 @@ def find_base(
     for info in checkpoints:
         try:
             if keys.parse_checkpoint(info.key) >= floor:
+                check_stored_bytes(info)
                 found = decode_checkpoint(info.key, bucket.get(info.key).data)
                 restored(found)
                 return found

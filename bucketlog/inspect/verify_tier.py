@@ -1,7 +1,7 @@
 """The part of `segment verify` that checks tiers: every object that the fold names is there, each
 of its bytes holds, it is what its row says, and where a log segment still has batches that stand in
-the tier now, they are the same. What nothing names is counted: the end of a job that did not count,
-or what is soon to be deleted.
+the tier now, they are the same, or left out as aborted. Objects that nothing names are counted:
+leftovers of a job that did not count, or objects that are soon to be deleted.
 """
 
 from bisect import bisect_left, bisect_right
@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from bucketlog.inspect.verify_report import Damage, VerifyReport
+from bucketlog.inspect.verify_transactions import InTier
 from bucketlog.log_format.batch import read_header
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
 from bucketlog.log_format.model import SegmentId, TierObject, TierRow, TopicIdPartition
 from bucketlog.metadata.fold import LogState, PartitionState
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import SyncBucket
-from bucketlog.tiered_storage.manifest import decode_manifest
+from bucketlog.tiered_storage.manifest import MANIFEST_SPAN, decode_manifest
 from bucketlog.tiered_storage.partition_segment import HEADER, check_partition_segment, walk_batches
 
 OBJECTS_IN_FLIGHT = 2
@@ -25,7 +26,8 @@ _MISSING = "it is missing, and its tier names it"
 
 
 class LoggedBatch(NamedTuple):
-    """A batch of a committed log segment; `crc` is that in its header."""
+    """A batch of a committed log segment; `crc` is from its header. `in_tier`: whether the tier has
+    the batch once its partition has been split up to it."""
 
     base_offset: int
     next_offset: int
@@ -33,12 +35,20 @@ class LoggedBatch(NamedTuple):
     crc: int
     segment: SegmentId
     position: int
+    in_tier: InTier = InTier.KEPT
+
+
+class _StoredBatch(NamedTuple):
+    next_offset: int
+    length: int
+    crc: int
+    records: int
 
 
 class _TierObjectCheck(NamedTuple):
     damage: Damage | None
-    batches: Mapping[int, tuple[int, int, int]] = {}
-    """By base offset: next offset, length and CRC."""
+    batches: Mapping[int, "_StoredBatch"] = {}
+    """By base offset."""
 
 
 def check_tiers(
@@ -84,7 +94,7 @@ def _listed(
     there = TierObject.of(partition, row)
     key = keys.tier_object(there)
     try:
-        rows = decode_manifest(there, bucket.get(key).data)
+        rows = decode_manifest(there, bucket.get(key, MANIFEST_SPAN).data)
     except ObjectNotFoundError:
         report.found(key, 0, _MISSING)
     except CorruptObjectError as error:
@@ -122,12 +132,11 @@ def _check_object(
     return _TierObjectCheck(
         None,
         {
-            placed.base_offset: (
-                placed.next_offset,
-                placed.length,
-                read_header(data, placed.position).crc,
+            placed.base_offset: _StoredBatch(
+                placed.next_offset, placed.length, header.crc, header.record_count
             )
             for placed in walk_batches(key, data[first : index.batches_end], first)
+            for header in (read_header(data, placed.position),)
         },
     )
 
@@ -157,18 +166,23 @@ def _in_row(row: TierRow, batches: Sequence[LoggedBatch]) -> Sequence[LoggedBatc
 
 def _compare(
     there: TierObject,
-    found: Mapping[int, tuple[int, int, int]],
+    found: Mapping[int, _StoredBatch],
     batches: Sequence[LoggedBatch],
     report: VerifyReport,
 ) -> None:
     for batch in batches:
-        if found.get(batch.base_offset) != (batch.next_offset, batch.length, batch.crc):
-            report.found(
-                keys.tier_object(there),
-                0,
-                f"the batch at offset {batch.base_offset} is not that of "
-                f"{keys.segment(batch.segment)!r}",
-            )
+        stored = found.get(batch.base_offset)
+        is_same = stored is not None and stored[:3] == (batch.next_offset, batch.length, batch.crc)
+        is_empty = stored is None or stored.records == 0
+        if batch.in_tier is InTier.LEFT_OUT and not is_empty:
+            reason = "is of an aborted transaction, or a marker: tiers leave both out"
+        elif not is_same and (batch.in_tier is InTier.KEPT or not is_empty):
+            reason = f"is not that of {keys.segment(batch.segment)!r}"
+        else:
+            continue
+        report.found(
+            keys.tier_object(there), 0, f"the batch at offset {batch.base_offset} {reason}"
+        )
 
 
 def _check_gaps(
@@ -177,7 +191,7 @@ def _check_gaps(
     """Every batch that left the log segments is in reach of an object."""
     reached = {batch.base_offset for row in rows for batch in _in_row(row, batches)}
     for batch in batches:
-        if batch.base_offset not in reached:
+        if batch.base_offset not in reached and batch.in_tier is InTier.KEPT:
             report.found(
                 keys.segment(batch.segment),
                 batch.position,

@@ -85,4 +85,5 @@ def write_locally(
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
         partitions = replacement.verify(written, plan.partitions, plan.records)
-    return report_of(target, written, partitions, time.monotonic() - started)
+    took_s = time.monotonic() - started
+    return report_of(target, written, partitions, took_s, withheld_records=plan.withheld_records)

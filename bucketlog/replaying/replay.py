@@ -163,9 +163,11 @@ class Replay(Generic[K, V]):
 
     @cached_property
     def plan(self) -> "ReplayPlan":
-        """What is to be read, as it was at the first use: `records` (None where a batch is cut),
-        `stored_bytes`, `ranges` of offsets. Raises `ConfigurationError` where the log, the topic or
-        an offset is not there, `CorruptObjectError`, and the bucket's errors."""
+        """What is to be read, as it was at the first use: `records` (None if a batch is cut),
+        `stored_bytes`, `ranges` of offsets, and `withheld_records`: committed records that are
+        left out, because a broker may still be writing offsets below them. Logs a warning about
+        these. Raises `ConfigurationError` if the log, the topic or an offset does not exist,
+        `CorruptObjectError`, and the bucket's errors."""
         from bucketlog.log_reader.replay_plan import plan_replay
 
         return plan_replay(self._parsed, cores=lambda: self._threads)
@@ -295,7 +297,6 @@ class Replay(Generic[K, V]):
                     task,
                     columns,
                     max_decompressed_bytes=plan.options.max_decompressed_bytes,
-                    isolation=plan.options.isolation,
                     fail_on_unreadable=plan.options.fail_on_unreadable,
                 )
 

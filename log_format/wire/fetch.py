@@ -4,10 +4,13 @@ Source: Kafka's FetchRequest.json and FetchResponse.json. Sessions (KIP-227) are
 sessionless: the response's session id is 0, and a client then sends full requests.
 """
 
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bucketlog.log_format.model import Buffer, TopicId
+from bucketlog.log_format.transactions import AbortedTransaction
 from bucketlog.log_format.wire.frames import ITEMS_MAX, FrameReader, FrameWriter
 
 MIN_VERSION = 4
@@ -21,6 +24,8 @@ _RACK_FROM = 11
 _FETCHED_EPOCH_FROM = 12
 _REPLICA_STATE_FROM = 15
 
+_NULL = -1
+"""The length of an array that is null."""
 _TOPIC_BYTES_MIN = 2
 _PARTITION_BYTES_MIN = 16
 
@@ -36,6 +41,63 @@ class FetchPartition(NamedTuple):
     max_bytes: int
 
 
+class FetchPartitions:
+    """The partitions of a request in columns, 28 bytes for each partition: many requests with many
+    partitions may be in memory at once."""
+
+    __slots__ = ("_leader_epochs", "_max_bytes", "_numbers", "_offsets", "_topics")
+
+    def __init__(self, partitions: Iterable[FetchPartition] = ()) -> None:
+        self._topics: list[tuple[str, TopicId | None]] = []
+        self._numbers = array("i")
+        self._leader_epochs = array("i")
+        self._offsets = array("q")
+        self._max_bytes = array("i")
+        topic: tuple[str, TopicId | None] = "", None
+        for each in partitions:
+            if each[:2] != topic:
+                topic = each.topic, each.topic_id
+            self.add(topic, *each[2:])
+
+    def add(
+        self,
+        topic: tuple[str, TopicId | None],
+        number: int,
+        leader_epoch: int,
+        fetch_offset: int,
+        max_bytes: int,
+    ) -> None:
+        self._topics.append(topic)
+        self._numbers.append(number)
+        self._leader_epochs.append(leader_epoch)
+        self._offsets.append(fetch_offset)
+        self._max_bytes.append(max_bytes)
+
+    def each_once(self) -> "FetchPartitions":
+        """Each partition once, at its first place, with its last values, as in Kafka."""
+        rows = {key: row for row, key in enumerate(zip(self._topics, self._numbers, strict=True))}
+        if len(rows) == len(self):
+            return self
+        kept = FetchPartitions()
+        for (topic, number), row in rows.items():
+            values = self._leader_epochs[row], self._offsets[row], self._max_bytes[row]
+            kept.add(topic, number, *values)
+        return kept
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, row: int) -> FetchPartition:
+        topic, topic_id = self._topics[row]
+        columns = self._numbers, self._leader_epochs, self._offsets, self._max_bytes
+        return FetchPartition(topic, topic_id, *(column[row] for column in columns))
+
+    def __iter__(self) -> Iterator[FetchPartition]:
+        columns = self._numbers, self._leader_epochs, self._offsets, self._max_bytes
+        for (topic, topic_id), *values in zip(self._topics, *columns, strict=True):
+            yield FetchPartition(topic, topic_id, *values)
+
+
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
     max_wait_ms: int
@@ -44,11 +106,13 @@ class FetchRequest:
     isolation_level: int
     session_id: int
     session_epoch: int
-    partitions: list[FetchPartition]
+    partitions: FetchPartitions
+    """Each once."""
 
 
 class FetchPartitionData(NamedTuple):
-    """`records` are views; -1 stands for unknown offsets."""
+    """`records` are views; an unknown offset is -1. `aborted` is None for consumers of
+    `read_uncommitted`; its transactions are in the order of their first offsets."""
 
     topic: str
     topic_id: TopicId | None
@@ -58,6 +122,7 @@ class FetchPartitionData(NamedTuple):
     last_stable_offset: int
     log_start_offset: int
     records: list[Buffer]
+    aborted: Sequence[AbortedTransaction] | None = None
 
 
 def read_request(
@@ -74,7 +139,7 @@ def read_request(
     session_id, session_epoch = 0, -1
     if version >= _SESSIONS_FROM:
         session_id, session_epoch = reader.int32(), reader.int32()
-    partitions: list[FetchPartition] = []
+    partitions = FetchPartitions()
     for _ in range(reader.array_length(_TOPIC_BYTES_MIN)):
         _read_topic(reader, version, partitions)
     if version >= _SESSIONS_FROM:
@@ -84,16 +149,19 @@ def read_request(
     reader.tags()
     reader.finish()
     return FetchRequest(
-        max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, partitions
+        max_wait_ms,
+        min_bytes,
+        max_bytes,
+        isolation_level,
+        session_id,
+        session_epoch,
+        partitions.each_once(),
     )
 
 
-def _read_topic(reader: FrameReader, version: int, into: list[FetchPartition]) -> None:
-    topic, topic_id = "", None
-    if version >= TOPIC_IDS_FROM:
-        topic_id = TopicId(reader.uuid())
-    else:
-        topic = reader.string()
+def _read_topic(reader: FrameReader, version: int, into: FetchPartitions) -> None:
+    topic: tuple[str, TopicId | None]
+    topic = ("", TopicId(reader.uuid())) if version >= TOPIC_IDS_FROM else (reader.string(), None)
     for _ in range(reader.array_length(_PARTITION_BYTES_MIN)):
         partition = reader.int32()
         leader_epoch = reader.int32() if version >= _LEADER_EPOCH_FROM else -1
@@ -104,9 +172,7 @@ def _read_topic(reader: FrameReader, version: int, into: list[FetchPartition]) -
             reader.int64()
         max_bytes = reader.int32()
         reader.tags()
-        into.append(
-            FetchPartition(topic, topic_id, partition, leader_epoch, fetch_offset, max_bytes)
-        )
+        into.add(topic, partition, leader_epoch, fetch_offset, max_bytes)
     reader.tags()
 
 
@@ -162,7 +228,14 @@ def _write_partition(writer: FrameWriter, version: int, result: FetchPartitionDa
     writer.int64(result.last_stable_offset)
     if version >= _LOG_START_FROM:
         writer.int64(result.log_start_offset)
-    writer.array_length(0)
+    if result.aborted is None:
+        writer.array_length(_NULL)
+    else:
+        writer.array_length(len(result.aborted))
+        for producer_id, first_offset, _ in result.aborted:
+            writer.int64(producer_id)
+            writer.int64(first_offset)
+            writer.tags()
     if version >= _RACK_FROM:
         writer.int32(-1)
     writer.bytes_length(sum(len(part) for part in result.records))

@@ -13,6 +13,7 @@ _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
 _UVARINT_BYTES_MAX = 5
+_SHORT_VARINTS = [bytes((value,)) for value in range(0x80)]
 _TAG_BYTES_MIN = 2
 
 
@@ -23,6 +24,15 @@ class MalformedRequestError(InvalidDataError):
 
 
 ITEMS_MAX = 100_000
+ERROR_MESSAGE_CHARS_MAX = 500
+
+
+def shortened_message(message: str) -> str:
+    """The error message, cut to `ERROR_MESSAGE_CHARS_MAX` characters. A message may quote text of a
+    request, and strings of versions without tagged fields have at most 32,767 bytes."""
+    if len(message) <= ERROR_MESSAGE_CHARS_MAX:
+        return message
+    return message[: ERROR_MESSAGE_CHARS_MAX - 1] + "…"
 
 
 class FrameReader:
@@ -52,21 +62,34 @@ class FrameReader:
         self.at = at + length
         return at
 
+    def unpack(self, layout: struct.Struct) -> tuple[int, ...]:
+        """Decode the numbers of `layout`. Raises `MalformedRequestError` if bytes are missing."""
+        try:
+            values = layout.unpack_from(self.data, self.at)
+        except struct.error:
+            self._advance(layout.size)
+            raise
+        self.at += layout.size
+        return values
+
     def int8(self) -> int:
         at = self._advance(1)
         value = self.data[at]
         return value - 256 if value > 127 else value
 
     def int16(self) -> int:
-        return int(_INT16.unpack_from(self.data, self._advance(2))[0])
+        return self.unpack(_INT16)[0]
 
     def int32(self) -> int:
-        return int(_INT32.unpack_from(self.data, self._advance(4))[0])
+        return self.unpack(_INT32)[0]
 
     def int64(self) -> int:
-        return int(_INT64.unpack_from(self.data, self._advance(8))[0])
+        return self.unpack(_INT64)[0]
 
     def uvarint(self) -> int:
+        if self.at < self.end and (byte := self.data[self.at]) < 0x80:
+            self.at += 1
+            return byte
         value = 0
         for index in range(_UVARINT_BYTES_MAX):
             byte = self.data[self._advance(1)]
@@ -125,6 +148,10 @@ class FrameReader:
         """Skip tagged fields; nothing in the frame where it is not flexible."""
         if not self.flexible:
             return
+        at = self.at
+        if at < self.end and not self.data[at]:
+            self.at = at + 1
+            return
         for _ in range(self.tag_count()):
             self.uvarint()
             self._advance(self.uvarint())
@@ -142,7 +169,8 @@ class FrameReader:
             raise MalformedRequestError(f"an array of {items} items does not fit the frame")
         if items > self.items_left:
             raise MalformedRequestError(
-                f"{items} items, but request_items_max leaves {self.items_left}: ask for less"
+                f"{items} items, of which {self.items_left} are left to this request: ask for less "
+                "(BUCKETLOG_REQUEST_ITEMS_MAX)"
             )
         self.items_left -= items
 
@@ -152,6 +180,8 @@ class FrameReader:
 
 
 def uvarint(value: int) -> bytes:
+    if value <= 0x7F:
+        return _SHORT_VARINTS[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -188,6 +218,9 @@ class FrameWriter:
         else:
             self.data += _INT16.pack(-1 if value is None else len(raw))
         self.data += raw
+
+    def error_message(self, message: str | None) -> None:
+        self.nullable_string(None if message is None else shortened_message(message))
 
     def array_length(self, length: int) -> None:
         if self.flexible:

@@ -3,11 +3,13 @@
 Source: Kafka's ProduceRequest.json and ProduceResponse.json.
 """
 
+import struct
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bucketlog.log_format.batch import RefusedRecord
-from bucketlog.log_format.wire.frames import ITEMS_MAX, FrameReader, FrameWriter
+from bucketlog.log_format.wire.frames import FrameReader, FrameWriter
 
 MIN_VERSION = 3
 MAX_VERSION = 12
@@ -15,6 +17,10 @@ FLEXIBLE_FROM = 9
 _LOG_START_FROM = 5
 _RECORD_ERRORS_FROM = 8
 
+_ACKS_AND_TIMEOUT = struct.Struct(">hi")
+_RESULT = struct.Struct(">ihqq")
+_NO_RECORD_ERRORS = {True: b"\x01\0", False: b"\0\0\0\0\xff\xff"}
+"""An empty array and a null string; the key says whether the encoding is flexible."""
 _TOPIC_BYTES_MIN = 2
 _PARTITION_BYTES_MIN = 5
 
@@ -49,53 +55,110 @@ class PartitionResult(NamedTuple):
     """The records that caused the rejection of the batch, if known."""
 
 
-def read_request(
-    frame: memoryview, at: int, version: int, *, items_max: int = ITEMS_MAX
-) -> ProduceRequest:
-    """Decode the body that begins at `at`. Raises `MalformedRequestError`."""
-    reader = FrameReader(frame, at, flexible=version >= FLEXIBLE_FROM, items_max=items_max)
-    transactional_id = reader.nullable_string()
-    acks = reader.int16()
-    timeout_ms = reader.int32()
-    partitions = []
-    for _ in range(reader.array_length(_TOPIC_BYTES_MIN)):
-        topic = reader.string()
-        for _ in range(reader.array_length(_PARTITION_BYTES_MIN)):
-            index = reader.int32()
-            partitions.append(ProducePartitionData(topic, index, reader.nullable_bytes()))
-            reader.tags()
+class RequestReader:
+    """Decodes the body of a request, from the position of `reader`, in one or several calls of
+    `read`.
+
+    If a request names a partition twice, only the last records count, as in Kafka (KafkaApis
+    collects the partitions of a request in a map). Raises `MalformedRequestError`.
+    """
+
+    def __init__(self, reader: FrameReader) -> None:
+        self._reader = reader
+        self._transactional_id = reader.nullable_string()
+        self._acks, self._timeout_ms = reader.unpack(_ACKS_AND_TIMEOUT)
+        self._topics_left = reader.array_length(_TOPIC_BYTES_MIN)
+        self._topic: str | None = None
+        self._partitions_left = 0
+        self._partitions: dict[tuple[str, int], ProducePartitionData] = {}
+
+    def read(self, items: int) -> bool:
+        """Decode about `items` more topics and partitions. Returns whether all are decoded. Raises
+        `MalformedRequestError`."""
+        reader = self._reader
+        left = items
+        while self._topic is not None or self._topics_left:
+            if self._topic is None:
+                self._topics_left -= 1
+                self._topic = reader.string()
+                self._partitions_left = reader.array_length(_PARTITION_BYTES_MIN)
+            topic, count = self._topic, min(self._partitions_left, left)
+            for _ in range(count):
+                index = reader.int32()
+                part = ProducePartitionData(topic, index, reader.nullable_bytes())
+                self._partitions[topic, index] = part
+                reader.tags()
+            self._partitions_left -= count
+            left -= count + 1
+            if not self._partitions_left:
+                reader.tags()
+                self._topic = None
+            if left <= 0 and (self._topic is not None or self._topics_left):
+                return False
         reader.tags()
-    reader.tags()
-    reader.finish()
-    return ProduceRequest(transactional_id, acks, timeout_ms, partitions)
+        reader.finish()
+        return True
+
+    def request(self) -> ProduceRequest:
+        """The request, after `read` has returned True."""
+        partitions = list(self._partitions.values())
+        return ProduceRequest(self._transactional_id, self._acks, self._timeout_ms, partitions)
 
 
-def write_response(version: int, results: list[PartitionResult]) -> bytearray:
+def read_request(reader: FrameReader) -> ProduceRequest:
+    """Decode the body, from the position of `reader`. Raises `MalformedRequestError`."""
+    request = RequestReader(reader)
+    request.read(reader.items_left + 1)
+    return request.request()
+
+
+def write_response(version: int, results: Iterable[PartitionResult]) -> bytearray:
     """Encode the body; `results` of one topic stand together."""
     writer = FrameWriter(flexible=version >= FLEXIBLE_FROM)
+    for _ in response_steps(writer, version, results):
+        pass
+    return writer.data
+
+
+def response_steps(
+    writer: FrameWriter, version: int, results: Iterable[PartitionResult]
+) -> Iterator[int]:
+    """Encode the body in steps. Each step yields the number of its partitions."""
     by_topic: dict[str, list[PartitionResult]] = {}
     for result in results:
         by_topic.setdefault(result.topic, []).append(result)
+        yield 1
     writer.array_length(len(by_topic))
     for topic, partitions in by_topic.items():
         writer.nullable_string(topic)
         writer.array_length(len(partitions))
         for result in partitions:
-            writer.int32(result.partition)
-            writer.int16(result.error_code)
-            writer.int64(result.base_offset)
-            writer.int64(result.log_append_time_ms)
-            if version >= _LOG_START_FROM:
-                writer.int64(result.log_start_offset)
-            if version >= _RECORD_ERRORS_FROM:
-                writer.array_length(len(result.refused_records))
-                for refused in result.refused_records:
-                    writer.int32(refused.at)
-                    writer.nullable_string(refused.reason)
-                    writer.tags()
-                writer.nullable_string(result.error_message)
-            writer.tags()
+            _write_partition(writer, version, result)
+            yield 1
         writer.tags()
     writer.int32(0)
     writer.tags()
-    return writer.data
+
+
+def _write_partition(writer: FrameWriter, version: int, result: PartitionResult) -> None:
+    writer.pack(
+        _RESULT,
+        result.partition,
+        result.error_code,
+        result.base_offset,
+        result.log_append_time_ms,
+    )
+    if version >= _LOG_START_FROM:
+        writer.int64(result.log_start_offset)
+    if version < _RECORD_ERRORS_FROM:
+        pass
+    elif result.error_message is None and not result.refused_records:
+        writer.data += _NO_RECORD_ERRORS[writer.flexible]
+    else:
+        writer.array_length(len(result.refused_records))
+        for refused in result.refused_records:
+            writer.int32(refused.at)
+            writer.error_message(refused.reason)
+            writer.tags()
+        writer.error_message(result.error_message)
+    writer.tags()

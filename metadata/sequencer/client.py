@@ -13,13 +13,12 @@ import ormsgpack
 from redis.asyncio import Redis
 
 from bucketlog.log_format.errors import (
-    ConfigurationError,
     SequencerError,
     SequencerLostError,
-    SequencerUnavailableError,
 )
-from bucketlog.log_format.model import SegmentId, Ticket, TopicId, WallClock, WriterId
+from bucketlog.log_format.model import SegmentId, Ticket, WallClock, WriterId
 from bucketlog.metadata.sequencer.group_verbs import GroupVerbs
+from bucketlog.metadata.sequencer.producer_rows import TOO_MANY_PRODUCERS, ProducerRows
 from bucketlog.metadata.sequencer.redis_keys import STAGED
 from bucketlog.metadata.sequencer.redis_server import LOST_REMEDY, ServerClock
 from bucketlog.metadata.sequencer.requests import (
@@ -39,44 +38,51 @@ from bucketlog.metadata.sequencer.requests import (
     PublishResult,
     PublishStatus,
     Reservation,
-    ServerIdentity,
     VisibleSegment,
     WantedFact,
     WantedPartition,
     pack_request,
+    producer_id,
 )
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
 from bucketlog.metadata.sequencer.staging import staged_records
 
 STAGE_CHUNK = 2000
-MASTER = "master"
 
 
 class Sequencer(GroupVerbs):
-    """One shard's sequencer on one Redis. `stream_segments_max` bounds the entries of the stream,
-    `producers_max` the rows of producers, one for each producer and partition.
+    """One shard's sequencer on one Redis, which may be replaced by another one (`use`).
 
-    Scripts are given the time, by Redis' own clock; `now_ms` is a clock instead of it, for tests.
+    `stream_segments_max` bounds the entries of the stream, and `stream_bytes_max` the bytes of
+    their footers (the newest entry always stays).
+    `producers_max` bounds the rows of producers, one for each producer and partition.
+
+    Scripts get the time of Redis' own clock as an argument; `now_ms` replaces that clock in tests.
     """
 
     def __init__(
         self,
-        redis: Redis,
+        redis: Redis | None,
         *,
         cluster_id: str,
         shard: int = 0,
         stream_segments_max: int = 5000,
+        stream_bytes_max: int = 128 << 20,
         producers_max: int = 1_000_000,
         now_ms: WallClock | None = None,
     ) -> None:
         super().__init__(redis, cluster_id=cluster_id, shard=shard)
-        self._stream_segments_max = stream_segments_max
-        self._producers_max = producers_max
+        self._stream_limits = stream_segments_max, stream_bytes_max
+        self.producer_rows = ProducerRows(producers_max)
         self._now_ms = now_ms
-        self._server_clock = ServerClock(lambda: self._guard(redis.time()))
+        self._server_clock = ServerClock(lambda: self._guard(self._redis.time()))
         self._last_ticket: Ticket | None = None
         self._asked: dict[WriterId, tuple[str, Ticket | None]] = {}
         """By writer: its last request to reserve, and the last ticket known when it was made."""
+
+    def use(self, redis: Redis) -> None:
+        super().use(redis)
+        self._server_clock.forget()
 
     async def _asked_ms(self) -> int:
         """The time, as it is at the server now: before ages are compared, or begin."""
@@ -84,31 +90,6 @@ class Sequencer(GroupVerbs):
 
     async def _clock_ms(self) -> int:
         return await self._server_clock.now_ms() if self._now_ms is None else self._now_ms()
-
-    async def check_server(self) -> ServerIdentity:
-        """Identity, after refusing a server that may evict (`ConfigurationError`), and one that is
-        no primary now (`SequencerUnavailableError`)."""
-        memory = cast(dict[str, Any], await self._guard(self._redis.info("memory")))
-        policy = memory.get("maxmemory_policy")
-        if policy != "noeviction":
-            raise ConfigurationError(
-                f"Redis runs with maxmemory-policy {policy}: it may evict the log's state",
-                remedy="set maxmemory-policy noeviction",
-            )
-        identity = await self.identity()
-        if identity.role != MASTER:
-            self._leave_server()
-            raise SequencerUnavailableError(
-                f"Redis is a {identity.role}, not the primary", remedy="the primary is looked for"
-            )
-        return identity
-
-    async def identity(self) -> ServerIdentity:
-        server = cast(dict[str, Any], await self._guard(self._redis.info("server")))
-        replication = cast(dict[str, Any], await self._guard(self._redis.info("replication")))
-        return ServerIdentity(
-            str(server["run_id"]), str(replication["master_replid"]), str(replication["role"])
-        )
 
     async def heartbeat(
         self,
@@ -120,9 +101,13 @@ class Sequencer(GroupVerbs):
         session_timeout_ms: int,
         role_timeout_ms: int,
         serves: bool,
+        gives_up_writer: bool = False,
+        lifeline_grace_ms: int = 0,
     ) -> LiveBrokers | NodeIdConflict:
-        """Join or stay, and say that `writer` lives. Without a node id the lowest free one is given
-        (one's own is kept). Works while no epoch is active."""
+        """Join or stay, and report that `writer` lives, or that others should close its chain
+        (`gives_up_writer`). Without a node id, a new broker gets the lowest free one, and a known
+        broker keeps its own. Other brokers whose lifeline is missing for `lifeline_grace_ms`
+        are dead (0: never). Works while no epoch is active."""
         now_ms = await self._asked_ms()
         status, *rest = await self._run(
             SequencerVerb.HEARTBEAT,
@@ -134,10 +119,12 @@ class Sequencer(GroupVerbs):
             session_timeout_ms,
             int(serves),
             role_timeout_ms,
+            int(gives_up_writer),
+            lifeline_grace_ms,
         )
         if status == "taken":
             return NodeIdConflict(*rest)
-        own, members, now_ms = rest
+        own, members, now_ms, has_lifeline, look_again_ms = rest
         return LiveBrokers(
             own,
             tuple(
@@ -145,6 +132,8 @@ class Sequencer(GroupVerbs):
                 for node, broker, serves, host, port, zone in members
             ),
             now_ms,
+            has_lifeline,
+            look_again_ms if look_again_ms >= 0 else None,
         )
 
     async def leave(self, node_id: int, incarnation: str) -> None:
@@ -225,7 +214,7 @@ class Sequencer(GroupVerbs):
         status, *rest = await self._run(SequencerVerb.PRODUCER_IDS, epoch, count)
         if status != "ok":
             self._raise_lost(status, rest)
-        return epoch << 40 | int(rest[0])
+        return producer_id(epoch, int(rest[0]))
 
     async def reserve(
         self,
@@ -239,7 +228,7 @@ class Sequencer(GroupVerbs):
         """Reserve offsets for a writer's next segment; repeatable with the same request id.
 
         Raises `WriterFencedError` where the writer was sealed."""
-        packed = pack_request(partitions, facts)
+        packed = pack_request(partitions, facts, epoch=epoch)
         before = self._known_before(segment.writer, request_id)
         now_ms = await self._clock_ms()
         status, *rest = await self._run(
@@ -250,11 +239,13 @@ class Sequencer(GroupVerbs):
             request_id,
             now_ms,
             packed,
-            self._producers_max,
+            self.producer_rows.limit,
         )
         if status not in ("ok", "none"):
             self._raise_lost(status, rest)
         number, low_ticket, stamps, batches, statuses = rest
+        if any(word == TOO_MANY_PRODUCERS for part in batches for word, _ in part):
+            self.producer_rows.note_refusals(batches, now_ms)
         ticket = None
         if status == "ok":
             ticket = Ticket(epoch, number)
@@ -295,7 +286,7 @@ class Sequencer(GroupVerbs):
             segment.seq,
             footer,
             object_size_bytes,
-            self._stream_segments_max,
+            *self._stream_limits,
         )
         if status == PublishStatus.VOID:
             return PublishResult(PublishStatus.VOID, rest[0])
@@ -307,31 +298,30 @@ class Sequencer(GroupVerbs):
         """A seal stands at the segment's key: its reservation and the later ones become void.
         REFUSED unless it is the writer's first pending one, or its next. May be repeated."""
         status, *rest = await self._run(
-            SequencerVerb.FENCE, epoch, segment.writer, segment.seq, self._stream_segments_max
+            SequencerVerb.FENCE, epoch, segment.writer, segment.seq, *self._stream_limits
         )
         if status == FenceStatus.REFUSED:
-            return FenceResult(FenceStatus.REFUSED, rest[0], [])
-        if len(rest) != 2:
+            return FenceResult(FenceStatus.REFUSED, rest[0])
+        if status != FenceStatus.FENCED:
             self._raise_lost(status, rest)
-        fields = [field.split(":") for field in rest[1]]
-        stamps_wanted = [(TopicId(bytes.fromhex(topic)), int(number)) for topic, number in fields]
-        return FenceResult(FenceStatus.FENCED, rest[0], sorted(stamps_wanted))
+        return FenceResult(FenceStatus.FENCED, rest[0])
 
     async def forget_producers(
         self, epoch: int, cursor: str, *, count: int, idle_ms: int
-    ) -> tuple[str, int]:
+    ) -> tuple[str, int, int]:
         """Check about `count` rows of producers, and expire those idle for `idle_ms`.
 
-        `cursor` is "0" at first. Returns the next cursor ("0" once all rows were checked) and the
-        number of expired rows, one for each producer and partition. May be repeated."""
+        `cursor` is "0" at first. Returns the next cursor ("0" once all rows were checked), the
+        number of expired rows and the number of rows that stay. There is one row for each producer
+        and partition. May be repeated."""
         now_ms = await self._asked_ms()
         status, *rest = await self._run(
             SequencerVerb.FORGET_PRODUCERS, epoch, cursor, count, now_ms, idle_ms
         )
         if status != "ok":
             self._raise_lost(status, rest)
-        next_cursor, forgotten = rest
-        return next_cursor, forgotten
+        next_cursor, forgotten, kept = rest
+        return next_cursor, forgotten, kept
 
     async def overdue(self, epoch: int, *, silent_ms: int, pending_ms: int) -> list[OverdueWriter]:
         """Unfenced writers without a heartbeat for more than `silent_ms`, or with a reservation
@@ -340,9 +330,10 @@ class Sequencer(GroupVerbs):
         status, *rest = await self._run(SequencerVerb.OVERDUE, epoch, now_ms, silent_ms, pending_ms)
         if status != "ok":
             self._raise_lost(status, rest)
+        writers, self.producer_rows.known = rest
         return [
             OverdueWriter(WriterId(writer), seq, OverdueReason(reason))
-            for writer, seq, reason in rest[0]
+            for writer, seq, reason in writers
         ]
 
     async def read_visible(
@@ -368,9 +359,6 @@ class Sequencer(GroupVerbs):
         if seen.epoch == epoch:
             self._last_ticket = max(seen, self._last_ticket or seen)
         return visible
-
-    async def close(self) -> None:
-        await self._redis.aclose()
 
 
 def _visible(stream_id: bytes, fields: dict[bytes, bytes]) -> VisibleSegment:

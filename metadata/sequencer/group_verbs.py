@@ -7,8 +7,12 @@ commits nothing any more. All is gone with the epoch: members join anew then.
 
 import ormsgpack
 
-from bucketlog.log_format.errors import SequencerError, TooManyGroupsError
-from bucketlog.metadata.sequencer.redis_server import ScriptRunner
+from bucketlog.log_format.errors import (
+    SequencerError,
+    SequencerLostError,
+    TooManyGroupsError,
+)
+from bucketlog.metadata.sequencer.redis_server import LOST_REMEDY, ScriptRunner
 from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
 
@@ -33,6 +37,10 @@ class GroupVerbs(ScriptRunner):
         if status != "ok":
             self._raise_lost(status, rest)
         term, revision, open_tickets, snapshot = rest
+        if not isinstance(snapshot, bytes | None):
+            raise SequencerLostError(
+                f"the snapshot of group {group!r} is damaged", remedy=LOST_REMEDY
+            )
         return GroupTakeover(term, revision, snapshot, frozenset(open_tickets))
 
     async def store_group(

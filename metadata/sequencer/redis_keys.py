@@ -20,7 +20,7 @@ KEYS: tuple[RedisKey, ...] = (
     RedisKey("topics", "hash", "topic name -> versions [ticket, topic id, partitions, deleted]"),
     RedisKey("partitions", "hash", "topic id:partition -> next, visible_end, log_start, open"),
     RedisKey("producers", "hash", "producer id:topic id:partition -> open and last five batches"),
-    RedisKey("writers", "hash", "writer -> first pending, next, open, fenced, voided, heartbeat"),
+    RedisKey("writers", "hash", "writer -> first pending, next, open, fenced, heartbeat"),
     RedisKey("reservations", "hash", "ticket -> what was reserved; dropped once visible or void"),
     RedisKey("holders", "hash", "ticket -> p (pending) or d (decided), then the writer"),
     RedisKey("blocked", "hash", "ticket -> in how many open lists it is not the first"),

@@ -40,6 +40,7 @@ from bucketlog.log_format.errors import (
 )
 from bucketlog.metadata.sequencer.redis_keys import KEYS, key_prefix
 from bucketlog.metadata.sequencer.redis_primary import Address, Locator
+from bucketlog.metadata.sequencer.requests import ServerIdentity
 from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
 
 T = TypeVar("T")
@@ -59,8 +60,15 @@ NOT_THE_PRIMARY = (
 )
 """Answers of a server that does not have the shard's keys, or not for itself: it has done nothing,
 and another one will. (One that loads its data is out of reach for redis-py.)"""
+MASTER = "master"
 CLOSED_TRANSPORT = "the handler is closed"
 """How uvloop says that a connection was lost before it was written to: nothing was sent."""
+FRACTIONS = (b"\xca", b"\xcb", b"\xcf")
+"""The first bytes of floats, and of unsigned numbers of 64 bits, in msgpack. Other values may also
+contain these bytes."""
+LIFELINE_LOOK_S = 1.0
+HEARD_PAUSE_S = 0.02
+"""The shortest time between two announcements that a broker acts on."""
 LOST_REMEDY = "brokers begin a new epoch from the bucket by themselves"
 
 
@@ -76,6 +84,7 @@ class PrimaryPool(BlockingConnectionPool):
         """Incremented each time that a server is abandoned."""
         self._terms: WeakKeyDictionary[AbstractConnection, int] = WeakKeyDictionary()
         self._looking: asyncio.Task[Address] | None = None
+        self._is_closed = False
 
     def serve(self, key: str) -> None:
         """Connect to the primary of `key` from now on."""
@@ -93,15 +102,30 @@ class PrimaryPool(BlockingConnectionPool):
                 primary = await self._look()
                 cast(Connection, connection).host, cast(Connection, connection).port = primary
             self._terms[connection] = self._term
+        self._check_open()
         await super().ensure_connection(connection)
+        if self._is_closed:
+            await connection.disconnect(nowait=True)
+        self._check_open()
+
+    def _check_open(self) -> None:
+        """Raise if the pool is closed: nobody would close a connection that is opened now."""
+        if self._is_closed:
+            raise RedisConnectionError("the client is closed")
 
     async def _look(self) -> Address:
         """Find the primary; concurrent callers share one lookup."""
+        self._check_open()
         if self._looking is None:
             assert self._locator is not None
             self._looking = asyncio.ensure_future(self._locator.locate(self._key))
             self._looking.add_done_callback(self._looked)
-        found = await asyncio.shield(self._looking)
+        try:
+            found = await asyncio.shield(self._looking)
+        except asyncio.CancelledError:
+            if not cast(Any, asyncio.current_task()).cancelling():  # `aclose` cancelled the lookup
+                self._check_open()
+            raise
         if found != self._primary:
             logger.info("the sequencer's Redis is %s", found)
             self._primary = found
@@ -123,6 +147,7 @@ class PrimaryPool(BlockingConnectionPool):
                 continue
 
     async def aclose(self) -> None:
+        self._is_closed = True
         if self._looking is not None:
             self._looking.cancel()
         await super().aclose()
@@ -151,6 +176,10 @@ class ServerClock:
         self._told: tuple[float, float] | None = None
         """The server's time in milliseconds, and the loop's time of the answer."""
 
+    def forget(self) -> None:
+        """Note that from now on another server answers."""
+        self._told = None
+
     async def asked_ms(self) -> int:
         """The server's time, from the server. Raises the errors of `ask`."""
         seconds, micros = await self._ask()
@@ -169,19 +198,69 @@ class ServerClock:
 class ScriptRunner:
     """Runs verbs over the keys of one shard."""
 
-    def __init__(self, redis: Redis, *, cluster_id: str, shard: int) -> None:
-        self._redis = redis
+    def __init__(self, redis: Redis | None, *, cluster_id: str, shard: int) -> None:
+        self._shard_of = cluster_id, shard
+        self._client: Redis | None = None
+        self._pool: PrimaryPool | None = None
         self._prefix = key_prefix(cluster_id, shard)
-        pool = getattr(redis, "connection_pool", None)
-        self._pool = pool if isinstance(pool, PrimaryPool) else None
-        if self._pool is not None:
-            self._pool.serve(self._prefix)
+        if redis is not None:
+            self._connect(redis)
         self._keys = [self._prefix + key.name for key in KEYS]
         self._is_start_complete = False
         self._shas = {
             verb: hashlib.sha1(script_text(verb).encode(), usedforsecurity=False).hexdigest()
             for verb in SequencerVerb
         }
+
+    @property
+    def _redis(self) -> Redis:
+        if self._client is None:
+            raise SequencerUnavailableError("no Redis is chosen yet", remedy="the call is repeated")
+        return self._client
+
+    def _connect(self, redis: Redis) -> None:
+        pool = getattr(redis, "connection_pool", None)
+        self._client, self._pool = redis, pool if isinstance(pool, PrimaryPool) else None
+        if self._pool is not None:
+            self._pool.serve(self._prefix)
+
+    def use(self, redis: Redis) -> None:
+        """Send all further calls to this server. The caller closes the client of the former one."""
+        self._connect(redis)
+
+    def beside(self, redis: Redis) -> "ScriptRunner":
+        """A runner over the same keys on another server."""
+        cluster_id, shard = self._shard_of
+        return ScriptRunner(redis, cluster_id=cluster_id, shard=shard)
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def check_server(self) -> ServerIdentity:
+        """Identity, after refusing a server that may evict (`ConfigurationError`), and one that is
+        no primary now (`SequencerUnavailableError`)."""
+        memory = cast(dict[str, Any], await self._guard(self._redis.info("memory")))
+        policy = memory.get("maxmemory_policy")
+        if policy != "noeviction":
+            raise ConfigurationError(
+                f"Redis runs with maxmemory-policy {policy}: it may evict the log's state",
+                remedy="set maxmemory-policy noeviction",
+            )
+        identity = await self.identity()
+        if identity.role != MASTER:
+            self._leave_server()
+            raise SequencerUnavailableError(
+                f"Redis is a {identity.role}, not the primary", remedy="the primary is looked for"
+            )
+        return identity
+
+    async def identity(self) -> ServerIdentity:
+        server = cast(dict[str, Any], await self._guard(self._redis.info("server")))
+        replication = cast(dict[str, Any], await self._guard(self._redis.info("replication")))
+        return ServerIdentity(
+            str(server["run_id"]), str(replication["master_replid"]), str(replication["role"])
+        )
 
     def note_start_complete(self) -> None:
         """Login and permissions were good for all that a start needs. What is refused from now on
@@ -197,6 +276,36 @@ class ScriptRunner:
         always the same."""
         if self._pool is not None:
             await self._pool.follow(interval_ms)
+
+    async def hold_lifeline(
+        self, incarnation: str, heard: Callable[[], None], is_missed: Callable[[], bool]
+    ) -> None:
+        """Subscribe to the channel of this broker, which ends with the broker's process, and to
+        the announcements of all brokers. `heard` is called after the subscription begins, and when
+        members may have changed. Returns once `is_missed` says that the server does not see the
+        subscription.
+
+        Raises `SequencerError` if the connection ends, or the server refuses the subscription."""
+        channel = self._prefix + "brokers"
+        await self._guard(self._follow((f"{channel}:{incarnation}", channel), heard, is_missed))
+
+    async def _follow(
+        self, channels: Sequence[str], heard: Callable[[], None], is_missed: Callable[[], bool]
+    ) -> None:
+        pool = cast(Any, self._redis).connection_pool
+        connection = await pool.get_connection()
+        try:
+            await connection.send_command("SUBSCRIBE", *channels)
+            while not is_missed():
+                answer = await connection.read_response(
+                    timeout=LIFELINE_LOOK_S, disconnect_on_error=False
+                )
+                if answer is not None:  # whatever its text: only the heartbeat's answer counts
+                    heard()
+                    await asyncio.sleep(HEARD_PAUSE_S)
+        finally:
+            await connection.disconnect(nowait=True)
+            await pool.release(connection)
 
     def _leave_server(self) -> None:
         if self._pool is not None:
@@ -269,9 +378,23 @@ class ScriptRunner:
                 )
             )
         try:
-            return ormsgpack.unpackb(raw)
-        except ormsgpack.MsgpackDecodeError as error:
+            answer = ormsgpack.unpackb(raw)
+            if any(mark in raw for mark in FRACTIONS):
+                _check_whole(answer)
+        except ValueError as error:
             raise SequencerLostError(
                 f"a script returned an invalid answer, its keys are damaged: {error}",
                 remedy=LOST_REMEDY,
             ) from error
+        return answer
+
+
+def _check_whole(answer: Any) -> None:
+    """Raise `ValueError` if a number in a script's answer is no integer of 64 bits."""
+    if isinstance(answer, list):
+        for each in answer:
+            _check_whole(each)
+    elif isinstance(answer, dict):
+        _check_whole([*answer.values()])
+    elif isinstance(answer, float) or (isinstance(answer, int) and answer >= 2**63):
+        raise ValueError(f"{answer} is not a whole number of 64 bits")

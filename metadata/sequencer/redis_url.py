@@ -18,6 +18,7 @@ from redis.asyncio.connection import AbstractConnection, Connection, parse_url
 from redis.exceptions import RedisError
 
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.metadata.sequencer.endpoint import Endpoint
 from bucketlog.metadata.sequencer.redis_primary import (
     Address,
     ClusterLocator,
@@ -25,6 +26,7 @@ from bucketlog.metadata.sequencer.redis_primary import (
     SentinelLocator,
 )
 from bucketlog.metadata.sequencer.redis_server import PrimaryPool
+from bucketlog.metadata.sequencer.valkey_process import USER
 
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
 REMEDY = (
@@ -56,6 +58,27 @@ def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Re
             f"Redis URL {_without_password(url)!r} is not understood: {error}", remedy=REMEDY
         ) from error
     return Redis.from_pool(pool)
+
+
+def connect_endpoint(
+    endpoint: Endpoint, *, timeout_ms: int, connect_timeout_ms: int, max_connections: int = 16
+) -> Redis:
+    """A client of a Valkey that a broker started. It does not use the configured URL."""
+    return Redis.from_pool(
+        PrimaryPool(
+            max_connections=max_connections,
+            timeout=timeout_ms / 1000,
+            host=endpoint.host,
+            port=endpoint.port,
+            username=USER,
+            password=endpoint.password,
+            socket_timeout=timeout_ms / 1000,
+            socket_connect_timeout=connect_timeout_ms / 1000,
+            decode_responses=False,
+            protocol=2,
+            driver_info=None,
+        )
+    )
 
 
 def _parse_locator(url: str, ours: dict[str, Any]) -> tuple[dict[str, Any], Locator | None]:

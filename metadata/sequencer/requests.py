@@ -13,7 +13,8 @@ from bucketlog.metadata.fold import LogState
 
 class BatchStatus(StrEnum):
     """OK and DUPLICATE carry the base offset. OPEN: a duplicate of a batch whose outcome is not
-    known yet; WAIT: built on another writer's pending one. Both are asked again."""
+    known yet. WAIT: the batch follows a pending batch of another writer. The broker reserves OPEN
+    and WAIT batches again. UNASSIGNED_PRODUCER: no sequencer has assigned the producer id yet."""
 
     OK = "ok"
     DUPLICATE = "duplicate"
@@ -21,6 +22,7 @@ class BatchStatus(StrEnum):
     WAIT = "wait"
     OUT_OF_ORDER = "out_of_order"
     UNKNOWN_PRODUCER = "unknown_producer"
+    UNASSIGNED_PRODUCER = "unassigned_producer"
     FENCED = "fenced"
     UNKNOWN_TOPIC = "unknown_topic"
     OFFSET_LIMIT = "offset_limit"
@@ -58,13 +60,11 @@ class FenceStatus(StrEnum):
 
 
 class FenceResult(NamedTuple):
-    """`first`: where the writer is fenced; of a refusal the writer's first pending seq, or its next
-    where none is pending. `stamps_wanted`: partitions of the voided reservations that still exist
-    (topic id, partition), sorted; readers of the bucket alone need fresh stamps of them."""
+    """`first` is the seq at which the writer is fenced. In a refusal, it is the writer's first
+    pending seq, or the writer's next seq if none is pending."""
 
     status: FenceStatus
     first: int
-    stamps_wanted: list[tuple[TopicId, int]]
 
 
 class OverdueReason(StrEnum):
@@ -135,8 +135,19 @@ WantedFact: TypeAlias = WantedTopicChange | WantedGroupEntry | WantedTierEntry
 
 
 class BatchAnswer(NamedTuple):
+    """`number` is the base offset of an OK, DUPLICATE or OPEN batch. For an OUT_OF_ORDER or
+    UNKNOWN_PRODUCER batch, it is the expected first sequence; for all others -1."""
+
     status: BatchStatus
-    base_offset: int
+    number: int
+
+    @property
+    def base_offset(self) -> int:
+        return self.number
+
+    @property
+    def expected_sequence(self) -> int:
+        return self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +200,17 @@ class LiveBroker(NamedTuple):
 
 
 class LiveBrokers(NamedTuple):
-    """Who lives, by node id; `node_id` is one's own. `now_ms` is the sequencer's time of day."""
+    """The live brokers, by node id; `node_id` is the asking broker's. `now_ms` is the sequencer's
+    time of day.
+
+    `has_lifeline`: the server sees the lifeline of the asking broker. `look_again_ms`: another
+    broker's lifeline is missing, and a heartbeat after this time may find that broker dead."""
 
     node_id: int
     members: tuple[LiveBroker, ...]
     now_ms: int
+    has_lifeline: bool = False
+    look_again_ms: int | None = None
 
 
 class NodeIdConflict(NamedTuple):
@@ -237,13 +254,40 @@ class Activation:
     state: LogState
 
 
-def pack_request(partitions: Sequence[WantedPartition], control: Sequence[WantedFact]) -> bytes:
+PRODUCER_COUNTER_BITS = 40
+_OF_EARLIER_EPOCH = -1
+_OF_LATER_EPOCH = 1 << PRODUCER_COUNTER_BITS
+
+
+def producer_id(epoch: int, counter: int) -> int:
+    """The id of producer number `counter` of `epoch`; unique for ever."""
+    return epoch << PRODUCER_COUNTER_BITS | counter
+
+
+def producer_counter(given: int, epoch: int) -> int:
+    """The counter of the producer id `given`: -1 for an id of an epoch before `epoch`, and greater
+    than any counter for an id of a later epoch."""
+    of_epoch, counter = given >> PRODUCER_COUNTER_BITS, given & (_OF_LATER_EPOCH - 1)
+    if of_epoch == epoch:
+        return counter
+    return _OF_LATER_EPOCH if of_epoch > epoch else _OF_EARLIER_EPOCH
+
+
+def pack_request(
+    partitions: Sequence[WantedPartition], control: Sequence[WantedFact], *, epoch: int
+) -> bytes:
     """The packed request of `lua/reserve.lua`."""
     rows: dict[tuple[str, bytes], int] = {}
     parts = []
     for part in partitions:
         row = rows.setdefault((part.topic_name, part.topic_id), len(rows))
-        parts.append((row, part.partition, part.batches))
+        batches = [
+            (*batch, producer_counter(int(batch.producer_id), epoch))
+            if batch.producer_id
+            else batch
+            for batch in part.batches
+        ]
+        parts.append((row, part.partition, batches))
     entries: list[tuple[str | int, ...]] = []
     for entry in control:
         if isinstance(entry, WantedTopicChange):

@@ -100,7 +100,6 @@ def has_records(reading: Mapping[str, str]) -> bool:
                     pieces,
                     ["offset"],
                     max_decompressed_bytes=options.max_decompressed_bytes,
-                    isolation=options.isolation,
                     fail_on_unreadable=options.fail_on_unreadable,
                 )
             ) as batches:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from uuid import UUID
 
 from bucketlog.log_format.model import WallClock
@@ -10,6 +11,8 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
+from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
+from bucketlog.stateless_broker.epochs.servers import Servers
 from bucketlog.stateless_broker.fetch.feed import Watchers
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation
@@ -35,11 +38,16 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class ClusterParts:
-    """The sequencer, this broker's membership, and the way into the next epoch."""
+    """The sequencer with its servers, this broker's membership, the reader of an epoch's signs in
+    the bucket, and the starter of the next epoch. `random` spreads the actions of several
+    brokers."""
 
     sequencer: Sequencer
+    servers: Servers
     membership: Membership
+    signs: EpochSignReader
     starter: EpochStarter
+    random: Random
 
 
 @dataclass(frozen=True, slots=True)

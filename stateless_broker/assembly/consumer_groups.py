@@ -13,6 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinator import GroupCoordinator
 from bucketlog.consumers.group_limit import GroupLimit
+from bucketlog.consumers.group_memory import GroupMemory
 from bucketlog.consumers.group_settings import GroupSettings
 from bucketlog.consumers.group_store import BoundedStore
 from bucketlog.consumers.offsets import GroupOffsets, OffsetSettings
@@ -68,6 +69,7 @@ class ConsumerGroups:
         self.catch_up_for_certain = SharedCatchUp(catch_up_for_certain, spawn)
         """As `catch_up`; False also where a later epoch may be active, of which this broker's Redis
         does not know: what was visible there is not shown here."""
+        self.memory = GroupMemory(settings.coordinated_groups_bytes_max, _monotonic_ms)
         self.coordinator = GroupCoordinator(
             epoch=end.epoch,
             incarnation=membership.incarnation,
@@ -75,6 +77,7 @@ class ConsumerGroups:
             owns=self._owns,
             has_offsets=view.has_offsets,
             settings=group_settings(settings),
+            memory=self.memory,
             new_uuid=lambda: str(broker.new_uuid()),
             now_ms=_monotonic_ms,
             wall_ms=membership.now_ms,
@@ -128,6 +131,7 @@ def group_settings(settings: BrokerSettings) -> GroupSettings:
         member_metadata_bytes_max=settings.group_member_metadata_bytes_max,
         group_bytes_max=settings.group_bytes_max,
         id_bytes_max=settings.group_id_bytes_max,
+        subscribed_topics_max=settings.group_subscribed_topics_max,
     )
 
 
@@ -151,5 +155,6 @@ def _offset_settings(settings: BrokerSettings) -> OffsetSettings:
         check_interval_ms=settings.offsets_retention_check_interval_ms,
         commit_timeout_ms=settings.offset_commit_timeout_ms,
         rows_in_flight=settings.offset_rows_in_flight,
+        offsets_max=settings.offsets_max,
         ack_when_reserved=settings.offset_commit_ack is OffsetCommitAck.REDIS,
     )

@@ -1,7 +1,7 @@
 """Composes the duties of a broker within one epoch: the work that it does for the whole cluster,
 when it is its turn."""
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
@@ -13,6 +13,7 @@ from bucketlog.stateless_broker.duties.key_cleaning import CleaningLimits, KeyCl
 from bucketlog.stateless_broker.duties.manifests import Manifests
 from bucketlog.stateless_broker.duties.pace import Pace
 from bucketlog.stateless_broker.duties.producer_expiry import ProducerExpiry
+from bucketlog.stateless_broker.duties.renewal import EpochRenewal
 from bucketlog.stateless_broker.duties.retention import Retention
 from bucketlog.stateless_broker.duties.rounds import DutyContext
 from bucketlog.stateless_broker.duties.sweeping import TierSweeper
@@ -26,34 +27,31 @@ MANIFESTS_KEPT_MAX = 1_000
 
 
 class Duties:
-    def __init__(self, broker: BrokerParts, *, epoch: int, feed: ViewFeed) -> None:
+    """`renew_epoch` ends the epoch, for the given reason, so that this broker claims the next."""
+
+    def __init__(
+        self,
+        broker: BrokerParts,
+        *,
+        epoch: int,
+        feed: ViewFeed,
+        renew_epoch: Callable[[str], None],
+    ) -> None:
         self._settings = settings = broker.settings
         bucket, committed = broker.storage.bucket, broker.storage.committed
         membership, intake = broker.cluster.membership, broker.log.intake
         manifests = Manifests(bucket, kept_max=MANIFESTS_KEPT_MAX)
-        current = CurrentView(
-            view=broker.log.view,
-            catch_up=feed.catch_up,
-            newest_ticket=lambda: feed.newest_ticket,
-            visible=lambda: feed.visible,
-        )
-        context = DutyContext(
-            place_in_line=membership.place_in_line,
-            health=broker.supervision.health,
-            counts=broker.upkeep,
-            now_ms=broker.now_ms,
-            new_uuid=broker.new_uuid,
-            topic_defaults=settings.topic_defaults,
-        )
+        current = _make_current_view(broker, feed)
+        context = _make_context(broker)
+        clocks = broker.now_ms, membership.now_ms
         self.checkpointer = Checkpointer(
             epoch=epoch,
             bucket=bucket,
             committed=committed,
             current=current,
             context=context,
-            settings=CheckpointSettings(
-                interval_ms=settings.checkpoint_interval_ms, segments=settings.checkpoint_segments
-            ),
+            settings=_checkpoint_settings(settings),
+            clocks=clocks,
         )
         self.deleter = Deleter(
             bucket=bucket,
@@ -71,13 +69,21 @@ class Duties:
             committer=intake,
             context=context,
             interval_ms=settings.log_retention_check_interval_ms,
-            clocks=(broker.now_ms, membership.now_ms),
+            clocks=clocks,
         )
         self.producer_expiry = ProducerExpiry(
             epoch=epoch,
             sequencer=broker.cluster.sequencer,
             context=context,
             idle_ms=settings.producer_id_expiration_ms,
+        )
+        self.renewal = EpochRenewal(
+            epoch=epoch,
+            bucket=bucket,
+            context=context,
+            live_brokers=lambda: len(membership.members),
+            renew=renew_epoch,
+            closed_writers_max=settings.epoch_closed_writers_max,
         )
         pace = Pace(bytes_per_s=settings.compaction_bytes_per_s)
         self.compactor = Compactor(
@@ -104,8 +110,42 @@ class Duties:
                 BrokerPart.PRODUCERS,
                 self.producer_expiry.run(self._settings.producer_id_expiration_check_interval_ms),
             )
+        if self._settings.epoch_renewal_check_interval_ms:
+            yield (
+                BrokerPart.RENEWAL,
+                self.renewal.run(self._settings.epoch_renewal_check_interval_ms),
+            )
         if self._settings.compaction_check_interval_ms:
             yield BrokerPart.COMPACTION, self.compactor.run()
+
+
+def _checkpoint_settings(settings: BrokerSettings) -> CheckpointSettings:
+    return CheckpointSettings(
+        interval_ms=settings.checkpoint_interval_ms,
+        segments=settings.checkpoint_segments,
+        producer_idle_ms=settings.producer_id_expiration_ms,
+        bytes_max=settings.checkpoint_bytes_max,
+    )
+
+
+def _make_current_view(broker: BrokerParts, feed: ViewFeed) -> CurrentView:
+    return CurrentView(
+        view=broker.log.view,
+        catch_up=feed.catch_up,
+        newest_ticket=lambda: feed.newest_ticket,
+        visible=lambda: feed.visible,
+    )
+
+
+def _make_context(broker: BrokerParts) -> DutyContext:
+    return DutyContext(
+        place_in_line=broker.cluster.membership.place_in_line,
+        health=broker.supervision.health,
+        counts=broker.upkeep,
+        now_ms=broker.now_ms,
+        new_uuid=broker.new_uuid,
+        topic_defaults=broker.settings.topic_defaults,
+    )
 
 
 def _make_cleaning(broker: BrokerParts, manifests: Manifests, pace: Pace) -> KeyCleaner:

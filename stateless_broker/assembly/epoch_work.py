@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from bucketlog.log_format.errors import BucketError, SequencerError, SequencerUnavailableError
+from bucketlog.log_format.errors import BucketError
 from bucketlog.log_format.model import WriterId
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
@@ -18,12 +18,14 @@ from bucketlog.stateless_broker.epochs.claim_watch import FRESH_PARTS, ClaimWatc
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.epochs.joining import JoinedEpoch, read_visible_log
 from bucketlog.stateless_broker.epochs.sealing import OverdueLimits, OverdueWatch, Sealer
+from bucketlog.stateless_broker.epochs.server_choice import Mandate, Wish
+from bucketlog.stateless_broker.epochs.server_watch import ServerWatch, WatchedEpoch
 from bucketlog.stateless_broker.fetch.feed import FedParts, ViewFeed
 from bucketlog.stateless_broker.health import BrokerPart, Lifetime
 from bucketlog.stateless_broker.produce.commit import CommitSettings, Committer, Writers
-from bucketlog.stateless_broker.produce.commit_steps import CommitSteps, UntilAnswered
+from bucketlog.stateless_broker.produce.commit_steps import CommitSteps, PutPace, UntilAnswered
+from bucketlog.stateless_broker.produce.fresh_stamps import FreshStamps
 from bucketlog.tiered_storage import keys
-from bucketlog.tiered_storage.log_cut import stalled_partitions
 
 BLOCK_MS = 1000
 """How long a call to Redis may wait for news at most; less than it may take."""
@@ -83,7 +85,11 @@ class EpochWork:
             committer=self.committer,
             epoch_began_ms=joined.began_ms,
         )
-        self.duties = Duties(broker, epoch=epoch, feed=self._feed)
+        self.duties = Duties(broker, epoch=epoch, feed=self._feed, renew_epoch=self._renew)
+
+    def _renew(self, reason: str) -> None:
+        self._broker.cluster.servers.give_mandate(Mandate(self.epoch, Wish.RENEW))
+        self.end.end(reason)
 
     def _make_committer(self) -> Committer:
         broker, settings = self._broker, self._broker.settings
@@ -103,15 +109,43 @@ class EpochWork:
                 claims=self._claims,
                 until_answered=until_answered,
                 put_give_up_ms=settings.put_give_up_ms,
+                pace=PutPace(settings.put_stalled_ms),
             ),
             topic_name=broker.log.view.topic_name,
             supervision=self._supervision,
             settings=CommitSettings(
                 flush_interval_ms=settings.flush_interval_effective_ms,
                 flush_bytes=settings.flush_bytes,
+                flush_batches_max=settings.flush_batches_max,
+                flush_stamps_max=settings.flush_stamps_max,
                 puts_in_flight=settings.puts_in_flight,
             ),
             now_ms=broker.now_ms,
+        )
+
+    def _make_server_watch(self) -> ServerWatch:
+        broker = self._broker
+        cluster = broker.cluster
+        return ServerWatch(
+            WatchedEpoch(self.end, self._is_next_claimed, lambda: self.committer.writer),
+            sequencer=cluster.sequencer,
+            servers=cluster.servers,
+            signs=cluster.signs,
+            membership=cluster.membership,
+            health=self._health,
+            interval_ms=broker.settings.heartbeat_interval_ms,
+            random=cluster.random,
+        )
+
+    def _make_fresh_stamps(self) -> FreshStamps:
+        broker = self._broker
+        return FreshStamps(
+            end=self.end,
+            gaps=lambda: broker.log.view.gaps.ends,
+            in_flight=self.committer.stamps_in_flight,
+            request=broker.log.intake.request_stamps,
+            place_in_line=broker.cluster.membership.place_in_line,
+            round_ms=broker.settings.stamp_interval_ms,
         )
 
     async def _register_writer(self) -> WriterId:
@@ -128,23 +162,26 @@ class EpochWork:
             sealer=self._sealer,
             place_in_line=cluster.membership.place_in_line,
             is_own=lambda writer: writer == committer.writer,
-            request_stamps=committer.request_stamps,
             limits=OverdueLimits(
                 silent_ms=settings.session_timeout_ms,
                 pending_ms=settings.reservation_limit_ms,
                 round_ms=max(1, settings.heartbeat_interval_ms // 2),
             ),
         )
-        spawn(self._watch_state(), "the state's watch")
+        servers = self._make_server_watch()
+        spawn(servers.run(), "the watch over the sequencer's server")
+        if settings.seal_look_ms:
+            spawn(servers.watch_for_seal(settings.seal_look_ms), "the watch for a seal of others")
+        if settings.claim_look_ms:
+            spawn(self._watch_claims(settings.claim_look_ms), "the watch for later claims")
         spawn(self._feed.run(), "the view's feed")
         spawn(committer.run(), "the commit path")
+        self.end.on_end(cluster.membership.on_change(overdue.look_now))
         spawn(overdue.run(spawn), "the watch over other writers")
+        spawn(self._make_fresh_stamps().run(), "fresh stamps")
         self.groups.start(spawn)
         for duty, work in self.duties.wanted():
             self._spawn_duty(work, duty)
-        if self._joined.claimed_here:
-            log = self._joined.log
-            committer.request_stamps(stalled_partitions(log.segments, log.checkpoint))
 
     def _spawn_duty(self, work: Coroutine[Any, Any, None], duty: BrokerPart) -> None:
         """The broker works on without it."""
@@ -157,19 +194,21 @@ class EpochWork:
         await self._supervision.supervisor.cancel_all()
         self._health.recover_all(Lifetime.EPOCH)
 
-    async def _watch_state(self) -> None:
-        """An idle broker, too, finds out that the sequencer lost its state."""
-        broker = self._broker
+    async def _watch_claims(self, interval_ms: int) -> None:
+        """Lets an idle broker find out that others have begun a later epoch on another Redis."""
         while self.end.reason is None:
-            await asyncio.sleep(broker.settings.heartbeat_interval_ms / 1000)
-            try:
-                await broker.cluster.sequencer.check_state(self.epoch)
-            except SequencerUnavailableError as error:
-                self._health.degrade(BrokerPart.SEQUENCER, str(error))
-            except SequencerError as error:
-                self.end.end(str(error))
-            else:
-                self._health.recover(BrokerPart.SEQUENCER)
+            await asyncio.sleep(interval_ms / 1000)
+            if await self._is_next_claimed():
+                self.end.end(f"epoch {self.epoch + 1} is claimed")
+
+    async def _is_next_claimed(self) -> bool:
+        """False if the bucket does not answer: the parts that need the bucket report the error."""
+        try:
+            return (
+                await self._broker.storage.bucket.head(keys.epoch_claim(self.epoch + 1)) is not None
+            )
+        except BucketError:
+            return False
 
     async def _is_newest(self) -> bool:
         """Whether this epoch was the newest a moment ago: claims follow one another."""

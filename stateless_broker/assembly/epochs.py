@@ -52,6 +52,11 @@ class Epochs:
     def view(self) -> View:
         return self._broker.log.view
 
+    @property
+    def group_bytes(self) -> int | None:
+        """The memory of the groups that this broker coordinates; None before the first epoch."""
+        return None if self._work is None else self._work.groups.memory.used_bytes
+
     async def begin(self) -> int:
         """Join the first one. Raises `BucketlogError`."""
         joined = await self._joiner.join()

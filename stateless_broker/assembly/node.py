@@ -28,16 +28,18 @@ from bucketlog.stateless_broker.assembly.broker_parts import (
     Storage,
 )
 from bucketlog.stateless_broker.assembly.epochs import Epochs
+from bucketlog.stateless_broker.assembly.joining_parts import make_joiner, make_servers
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
-from bucketlog.stateless_broker.epochs.joining import Joiner
+from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
 from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
+from bucketlog.stateless_broker.epochs.servers import EmbeddedRedis, Servers
 from bucketlog.stateless_broker.fetch.feed import Watchers
 from bucketlog.stateless_broker.fetch.reading import RangeReader, ReadCounts
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation, ValidationLimits
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.produce.intake import Intake
@@ -46,7 +48,7 @@ from bucketlog.stateless_broker.supervision import Supervision, Supervisor
 from bucketlog.tiered_storage.bucket import Bucket
 from bucketlog.tiered_storage.counting import CountingBucket
 from bucketlog.tiered_storage.hedging import HedgePolicy, HedgeSettings, HedgingBucket
-from bucketlog.tiered_storage.identity import ensure_cluster
+from bucketlog.tiered_storage.identity import bucket_mark, ensure_cluster
 from bucketlog.tiered_storage.probe import probe
 from bucketlog.tiered_storage.retry import RetryBucket
 from bucketlog.tiered_storage.retry_steps import bucket_backoff
@@ -65,16 +67,18 @@ START_RETRY = bucket_backoff(500)
 class NodeEnvironment:
     """Clock, randomness, bucket and Redis. `history` is another way to the same bucket, if there is
     one, by which old segments are read. `monotonic` is in seconds, and runs with the event loop's
-    time; `sequencer_now_ms` is a clock instead of Redis' own."""
+    time; `sequencer_now_ms` is a clock instead of Redis' own. `connect_redis` is None without a
+    configured Redis; then `embedded` starts one."""
 
     bucket: CountingBucket
-    connect_redis: Callable[[], Redis]
+    connect_redis: Callable[[], Redis] | None
     now_ms: WallClock
     monotonic: Callable[[], float]
     new_uuid: Callable[[], UUID]
     random: Random
     sequencer_now_ms: WallClock | None = None
     history: Bucket | None = None
+    embedded: EmbeddedRedis | None = None
 
 
 class Node:
@@ -110,17 +114,28 @@ class Node:
         self._bucket = self._retried(surroundings.bucket, READ_RETRY)
         history = surroundings.history
         self._history = self._retried(history, READ_RETRY) if history is not None else None
-        self._sequencer: Sequencer | None = None
+        connect = surroundings.connect_redis
+        self._redis = connect() if connect is not None else None
+        self._bucket_mark = ""
+        self.servers: Servers | None = None
+        """The servers that the sequencer may use; None before `begin`."""
         self._membership: Membership | None = None
         self._epochs: Epochs | None = None
         self._parts: BrokerParts | None = None
         self.heartbeat: asyncio.Task[None] | None = None
         """Tells the cluster that this broker lives; None before it has joined."""
+        self.lifeline: asyncio.Task[None] | None = None
+        """Ends with this broker, so that the others notice; None if lifelines are off."""
 
     @property
     def membership(self) -> Membership:
         assert self._membership is not None, "not begun yet"
         return self._membership
+
+    @property
+    def view(self) -> View | None:
+        """None before `begin`."""
+        return None if self._parts is None else self._parts.log.view
 
     @property
     def parts(self) -> BrokerParts:
@@ -138,18 +153,30 @@ class Node:
         settings = self._settings
         deadline = asyncio.get_running_loop().time() + settings.start_timeout_ms / 1000
         cluster_id = await self._reach(BrokerPart.BUCKET, deadline, self._cluster_id)
-        self._sequencer = sequencer = self._make_sequencer(cluster_id)
-        self._supervision.spawn(
-            sequencer.follow_primary(settings.redis_lookup_interval_ms), "the way to the primary"
+        sequencer = self._make_sequencer(cluster_id)
+        self.servers = servers = make_servers(
+            settings,
+            sequencer,
+            self._bucket_mark,
+            configured=self._redis,
+            embedded=self._surroundings.embedded,
         )
-        await self._reach(BrokerPart.REDIS, deadline, sequencer.check_server)
         self._membership = membership = self._make_membership(sequencer, cluster_id, port)
+        self._parts = self._make_parts(sequencer, servers, membership)
+        self._health.runs_valkey = lambda: servers.runs_server
+        joiner = make_joiner(self._parts)
+        self._epochs = Epochs(self._parts, joiner, self.dispatcher)
+        self._supervision.spawn(
+            servers.follow_primary(settings.redis_lookup_interval_ms), "the way to the primary"
+        )
+        await self._reach(BrokerPart.REDIS, deadline, joiner.select_server)
+        await self._reach(BrokerPart.REDIS, deadline, sequencer.check_server)
         await self._reach(BrokerPart.REDIS, deadline, membership.join)
         self.heartbeat = self._supervision.spawn(
             membership.run(settings.heartbeat_interval_ms), "the heartbeat"
         )
-        self._parts = self._make_parts(sequencer, membership)
-        self._epochs = self._make_epochs(self._parts)
+        if settings.lifeline_grace_ms:
+            self.lifeline = self._supervision.spawn(membership.lifeline.run(), "the lifeline")
         epoch = await self._reach(BrokerPart.JOINING, deadline, self._epochs.begin)
         sequencer.note_start_complete()
         return epoch
@@ -171,6 +198,8 @@ class Node:
         identity = await ensure_cluster(
             bucket, new_cluster_id=surroundings.new_uuid(), now_ms=surroundings.now_ms()
         )
+        if surroundings.embedded is not None:
+            self._bucket_mark = await bucket_mark(bucket, self._settings.bucket_url)
         return str(identity.cluster_id)
 
     async def _reach(
@@ -206,7 +235,7 @@ class Node:
         left_s = settings.drain_timeout_ms / 2000  # half of it is for what was taken
         heard_s = min(settings.heartbeat_interval_ms / 1000, left_s)
         await asyncio.sleep(heard_s)  # until they have heard
-        membership.has_handed_over = True
+        membership.note_left()
         self._epochs.leave()
         await asyncio.sleep(min(settings.handover_ms / 1000, left_s - heard_s))
 
@@ -236,19 +265,20 @@ class Node:
         await self._supervision.supervisor.cancel_all()
         if self._parts is not None:
             await self._parts.validation.close()
-        if self._sequencer is not None:
-            await self._leave_cluster(Membership.leave)
-            await self._sequencer.close()
+        await self._leave_cluster(Membership.leave)
+        if self.servers is not None:
+            await self.servers.close()
         await self._bucket.close()
         if self._history is not None:
             await self._history.close()
 
     def _make_sequencer(self, cluster_id: str) -> Sequencer:
         return Sequencer(
-            self._surroundings.connect_redis(),
+            self._redis,
             cluster_id=cluster_id,
             shard=self._settings.shard,
             stream_segments_max=self._settings.stream_segments_max,
+            stream_bytes_max=self._settings.stream_bytes_max,
             producers_max=self._settings.producers_max,
             now_ms=self._surroundings.sequencer_now_ms,
         )
@@ -265,17 +295,24 @@ class Node:
                 settings.advertised_port or port,
                 settings.zone,
             ),
-            session_timeout_ms=settings.session_timeout_ms,
-            role_timeout_ms=settings.role_timeout_effective_ms,
+            timeouts=MembershipTimeouts(
+                settings.session_timeout_ms,
+                settings.role_timeout_effective_ms,
+                settings.withdrawal_ms,
+                settings.lifeline_grace_ms,
+            ),
             health=self._health,
         )
 
-    def _make_parts(self, sequencer: Sequencer, membership: Membership) -> BrokerParts:
+    def _make_parts(
+        self, sequencer: Sequencer, servers: Servers, membership: Membership
+    ) -> BrokerParts:
         settings, surroundings, bucket = self._settings, self._surroundings, self._bucket
         committed = CommittedLog(
             bucket,
             footer_reads_in_flight=settings.footer_reads_in_flight,
             known=KnownSegments(batches_max=settings.known_batches_max),
+            checkpoint_bytes_max=settings.checkpoint_bytes_max,
         )
         starter = EpochStarter(
             bucket=bucket,
@@ -284,6 +321,8 @@ class Node:
             incarnation=membership.incarnation,
             now_ms=surroundings.now_ms,
             new_id=lambda: surroundings.new_uuid().hex,
+            endpoint=lambda: servers.endpoint,
+            bucket_mark=self._bucket_mark,
         )
         return BrokerParts(
             settings=settings,
@@ -295,11 +334,22 @@ class Node:
                     bucket, self._health, settings, history=self._history, counts=self._reads
                 ),
             ),
-            cluster=ClusterParts(sequencer, membership, starter),
+            cluster=ClusterParts(
+                sequencer=sequencer,
+                servers=servers,
+                membership=membership,
+                signs=EpochSignReader(bucket, committed),
+                starter=starter,
+                random=surroundings.random,
+            ),
             log=ServedLog(
                 view=View(),
                 watchers=Watchers(),
-                intake=Intake(self._health, flush_bytes=settings.flush_bytes),
+                intake=Intake(
+                    self._health,
+                    flush_bytes=settings.flush_bytes,
+                    flush_batches_max=settings.flush_batches_max,
+                ),
             ),
             validation=BatchValidation(
                 ValidationLimits(
@@ -315,18 +365,6 @@ class Node:
             new_uuid=surroundings.new_uuid,
             upkeep=self._upkeep,
         )
-
-    def _make_epochs(self, parts: BrokerParts) -> Epochs:
-        cluster = parts.cluster
-        joiner = Joiner(
-            sequencer=cluster.sequencer,
-            committed=parts.storage.committed,
-            starter=cluster.starter,
-            membership=cluster.membership,
-            claim_wait_ms=self._settings.claim_wait_ms,
-            now_ms=parts.now_ms,
-        )
-        return Epochs(parts, joiner, self.dispatcher)
 
     def _hedged(self) -> CountingBucket | HedgingBucket:
         """What segments are written to: slow PUTs are sent twice, where the settings want it."""

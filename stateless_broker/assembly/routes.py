@@ -1,5 +1,6 @@
 """Which handler serves which API, at which versions."""
 
+import asyncio
 from typing import Any
 
 from bucketlog.log_format.wire.messages.alter_configs import ALTER_CONFIGS
@@ -38,6 +39,8 @@ from bucketlog.stateless_broker.handlers.groups import GroupsHandler
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
 from bucketlog.stateless_broker.handlers.metadata import MetadataHandler
 from bucketlog.stateless_broker.handlers.offsets import OffsetsHandler
+from bucketlog.stateless_broker.handlers.open_produce import SlicedWork
+from bucketlog.stateless_broker.handlers.partition_quota import PartitionQuota
 from bucketlog.stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.handlers.topics import TopicsHandler
@@ -48,7 +51,7 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> Routes:
     """The handlers of the epoch that ends with `end`."""
     settings, view, intake = broker.settings, broker.log.view, broker.log.intake
-    reader, catch_up = broker.storage.reader, groups.catch_up
+    reader, catch_up = broker.storage.reader, groups.catch_up_for_certain
     membership, supervisor = broker.cluster.membership, broker.supervision.supervisor
     tier_objects = TierObjects(reader, bytes_max=settings.tier_index_bytes_max)
     changes = TopicChanges(
@@ -58,6 +61,7 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
         partitions_default=settings.num_partitions,
         partitions_max=settings.partitions_max,
         cluster_partitions_max=settings.cluster_partitions_max,
+        quota=PartitionQuota(settings.partition_changes_per_s, _loop_s),
     )
     metadata = MetadataHandler(
         view=view,
@@ -107,7 +111,7 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
             Api(INCREMENTAL_ALTER_CONFIGS, configs.incremental_alter_configs),
             *_group_apis(broker, groups),
         ],
-        produce=_produce_handler(broker),
+        produce=_produce_handler(broker, end),
         fetch=_fetch_handler(broker, groups, tier_objects),
     )
 
@@ -124,22 +128,30 @@ def _configs_handler(broker: BrokerParts, changes: TopicChanges) -> ConfigsHandl
     )
 
 
-def _produce_handler(broker: BrokerParts) -> ProduceHandler:
-    settings, intake = broker.settings, broker.log.intake
-    return ProduceHandler(
+def _produce_handler(broker: BrokerParts, end: EpochEnd) -> ProduceHandler:
+    settings, supervisor = broker.settings, broker.supervision.supervisor
+    handler = ProduceHandler(
         view=broker.log.view,
         validation=broker.validation,
-        commit=intake.add,
-        given_up=intake.given_up,
+        intake=broker.log.intake,
         membership=broker.cluster.membership,
         limits=ProduceLimits(
             settings.batch_decompressed_bytes_max,
             settings.produce_timeout_ms_max,
-            settings.request_items_max,
         ),
         topic_defaults=settings.topic_defaults,
         now_ms=broker.now_ms,
+        sliced=SlicedWork(
+            broker.turns,
+            lambda work, answer: supervisor.spawn(
+                work,
+                "a large Produce",
+                on_failure=lambda error: answer.close(f"Produce failed: {error!r}"),
+            ),
+        ),
     )
+    end.on_end(broker.cluster.membership.on_change(handler.roles_moved))
+    return handler
 
 
 def _fetch_handler(
@@ -170,11 +182,14 @@ def _fetch_handler(
 
 def _group_apis(broker: BrokerParts, consumer_groups: ConsumerGroups) -> list[Api[Any, Any]]:
     coordinator, kept = consumer_groups.coordinator, consumer_groups.offsets
-    groups = GroupsHandler(coordinator=coordinator, offsets=kept, view=broker.log.view)
+    groups = GroupsHandler(
+        coordinator=coordinator, offsets=kept, view=broker.log.view, turns=broker.turns
+    )
     offsets = OffsetsHandler(
         offsets=kept,
         view=broker.log.view,
         metadata_bytes_max=broker.settings.offset_metadata_bytes_max,
+        turns=broker.turns,
     )
     return [
         Api(OFFSET_COMMIT, offsets.commit),
@@ -206,3 +221,7 @@ def _broker_configs(settings: BrokerSettings, node_id: int) -> dict[str, str]:
         "num.partitions": str(settings.num_partitions),
         "socket.request.max.bytes": str(settings.request_bytes_max),
     }
+
+
+def _loop_s() -> float:
+    return asyncio.get_running_loop().time()

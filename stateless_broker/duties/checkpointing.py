@@ -8,13 +8,14 @@ nothing: the chains are all there.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bucketlog.log_format.checkpoint import Checkpoint
 from bucketlog.log_format.errors import BucketError, CorruptObjectError, InvalidDataError
-from bucketlog.log_format.model import SegmentIndex, Ticket, WriterId
+from bucketlog.log_format.model import SegmentIndex, Ticket, WallClock, WriterId
 from bucketlog.metadata.checkpoint import extended
+from bucketlog.metadata.producers import IdleLimit
 from bucketlog.metadata.view_comparison import ViewComparison
 from bucketlog.stateless_broker.duties.current_view import CurrentView
 from bucketlog.stateless_broker.duties.rounds import CATCH_UP_MS, DutyContext
@@ -38,10 +39,14 @@ ROUNDS_A_PLACE = 5
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSettings:
-    """A checkpoint is due after `interval_ms` or `segments`, whichever comes first."""
+    """A checkpoint is due after `interval_ms` or `segments`, whichever comes first. Producers that
+    have not written for `producer_idle_ms` are left out. A checkpoint of more than `bytes_max`
+    uncompressed bytes is not written."""
 
     interval_ms: int
     segments: int
+    producer_idle_ms: int
+    bytes_max: int
 
 
 class CheckpointTurns:
@@ -69,7 +74,9 @@ class Checkpointer:
         current: CurrentView,
         context: DutyContext,
         settings: CheckpointSettings,
+        clocks: Sequence[WallClock],
     ) -> None:
+        """The earliest of `clocks` decides which producers are idle."""
         self._epoch = epoch
         self._bucket = bucket
         self._committed = committed
@@ -81,6 +88,7 @@ class Checkpointer:
         self._counts = context.counts
         self._now_ms = context.now_ms
         self._settings = settings
+        self._clocks = clocks
         self._turns = CheckpointTurns()
 
     async def run(self) -> None:
@@ -134,11 +142,17 @@ class Checkpointer:
         if not prefix.segments or not await self._catch_up(CATCH_UP_MS):
             return None
         made = await asyncio.to_thread(
-            extended, base, prefix.segments, low, prefix.writers, created_ms=self._now_ms()
+            extended,
+            base,
+            prefix.segments,
+            low,
+            prefix.writers,
+            created_ms=self._now_ms(),
+            idle=IdleLimit(min(now() for now in self._clocks), self._settings.producer_idle_ms),
         )
         if not await self._matches_view(made, indexes):
             return None
-        data = await asyncio.to_thread(encode_checkpoint, made)
+        data = await asyncio.to_thread(encode_checkpoint, made, bytes_max=self._settings.bytes_max)
         key = keys.checkpoint(low)
         if await self._bucket.create(key, [data], crc32c=body_crc32c([data])):
             took_ms = round((asyncio.get_running_loop().time() - began) * 1000)
@@ -172,7 +186,7 @@ class Checkpointer:
         """Two sound ones are there now: the base, which was read, and the one made on it. What
         others have written since stays."""
         there = await listed(self._bucket, keys.CHECKPOINTS)
-        old = [key for key in newest_first(there) if keys.parse_checkpoint(key) < base]
+        old = [i.key for i in newest_first(there) if keys.parse_checkpoint(i.key) < base]
         if old:
             await self._bucket.delete(old)
             self._counts.count_deleted(GarbageKind.CHECKPOINTS, len(old))

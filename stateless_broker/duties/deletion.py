@@ -22,8 +22,16 @@ from bucketlog.stateless_broker.health import BrokerPart
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Bucket, listed
 from bucketlog.tiered_storage.deletion import GarbageKind, plan_chain, plan_floors
-from bucketlog.tiered_storage.floors import Floor, decode_floor, encode_floor
+from bucketlog.tiered_storage.floors import (
+    FLOOR_SPAN,
+    Floor,
+    Ranges,
+    below,
+    decode_floor,
+    encode_floor,
+)
 from bucketlog.tiered_storage.segment import body_crc32c
+from bucketlog.tiered_storage.tails import registered_epochs
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +57,7 @@ class _ListedChain(NamedTuple):
     while it still is, that part is not listed again."""
 
     end: int | None
-    readable: set[int]
+    readable: Ranges
 
 
 class Deleter:
@@ -106,22 +114,24 @@ class Deleter:
         if plan.use is None:
             return 0
         key = keys.floor(plan.use)
-        floor = decode_floor(key, (await self._bucket.get(key)).data)
+        floor = decode_floor(key, (await self._bucket.get(key, FLOOR_SPAN)).data)
         self._round.clear()
         try:
             await self._delete(GarbageKind.FLOORS, plan.drop)
             sealed_before_ms = written.modified_ms - self._settings.safety_age_ms
-            for info in await listed(self._bucket, keys.WRITERS):
-                if keys.parse_writer_registration(info.key)[0] <= floor.ticket.epoch:
-                    await self._thin_out(info.key, floor, sealed_before_ms)
+            registered = registered_epochs(await listed(self._bucket, keys.WRITERS))
+            for writer, epoch in registered.items():
+                if epoch <= floor.ticket.epoch:
+                    await self._thin_out(writer, epoch, floor, sealed_before_ms)
             await self._sweeper.sweep(floor.ticket, older, newer, self._delete)
         finally:
             for kind, count in self._round.items():
                 logger.info("deleted below %s: %d %s", key, count, kind)
         return self._round.total()
 
-    async def _thin_out(self, registration: str, floor: Floor, sealed_before_ms: int) -> None:
-        epoch, writer = keys.parse_writer_registration(registration)
+    async def _thin_out(
+        self, writer: WriterId, epoch: int, floor: Floor, sealed_before_ms: int
+    ) -> None:
         kept = floor.readable_of(writer)
         end = floor.positions.get(writer, 0) if epoch == floor.ticket.epoch else None
         start = self._begin_at(writer, kept, end)
@@ -141,18 +151,19 @@ class Deleter:
         for kind, going in plan.by_kind():
             await self._delete(kind, going)
         if plan.over:
+            registration = keys.writer_registration(epoch, writer)
             await self._delete(GarbageKind.REGISTRATIONS, [registration])
-        below = kept if end is None else {seq for seq in kept if seq < end}
-        self._done[writer] = _ListedChain(end, below)
+        listed_part = kept if end is None else below(kept, end)
+        self._done[writer] = _ListedChain(end, listed_part)
 
-    def _begin_at(self, writer: WriterId, kept: set[int], end: int | None) -> int | None:
+    def _begin_at(self, writer: WriterId, kept: Ranges, end: int | None) -> int | None:
         """Where to list the chain from; None: nothing of it can have become deletable."""
         done = self._done.get(writer)
         if done is None or (end is None and done.end is not None):
             return 0
         if done.end is None:
             return None if kept == done.readable else 0
-        return done.end if {seq for seq in kept if seq < done.end} == done.readable else 0
+        return done.end if below(kept, done.end) == done.readable else 0
 
     async def _delete(self, kind: GarbageKind, wanted: Sequence[str]) -> None:
         rate = self._settings.keys_per_s

@@ -1,9 +1,8 @@
 """Key compaction of a partition's tier: a part of the duty of compaction.
 
-What goes and what stays is decided in `tiered_storage.key_compaction`. The rows are read up to
-three times: for transactions, for keys, and to be written again. Invariant: what comes out replaces
-all rows from the first on up to the round's end, and a partition whose batches are damaged stays as
-it was.
+`tiered_storage.key_compaction` decides which records stay. The rows are read up to twice: for their
+keys, and to be written again. Invariant: the rows that are written replace all rows from the first
+one up to the round's end, and a partition whose batches are damaged stays as it was.
 """
 
 import asyncio
@@ -33,7 +32,6 @@ from bucketlog.tiered_storage.key_compaction import Cleaner, CleaningRound, Dirt
 from bucketlog.tiered_storage.offset_map import SECRET_BYTES, offset_map
 from bucketlog.tiered_storage.partition_segment import HEADER, PartitionSegmentWriter
 from bucketlog.tiered_storage.tier_writing import TierChange, TierWriter
-from bucketlog.tiered_storage.transaction_outcomes import TransactionOutcomes, TransactionScan
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +88,7 @@ class KeyCleaner:
             named,
             cleaned_to=log.tier.cleaned_to,
             log_start=log_start,
-            last_stable_offset=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
             rules=rules,
             now_ms=now_ms,
         )
@@ -98,8 +96,7 @@ class KeyCleaner:
             return None
         rows = await self._segments(partition, [row for row in named if row.start < part.end])
         offsets = offset_map(self._limits.map_bytes_max, self._random_bytes(SECRET_BYTES))
-        outcomes = await self._outcomes(partition, rows, part.start, part.end)
-        dirty = DirtyPart(offsets, outcomes, part.start)
+        dirty = DirtyPart(offsets, part.start, part.end)
         async for piece in self._pieces(partition, rows, part.start):
             if not await asyncio.to_thread(dirty.feed, piece):
                 break
@@ -111,7 +108,7 @@ class KeyCleaner:
             self._topic_defaults.effective(topic.configs, DELETE_RETENTION_MS)
         )
         cleaning = CleaningRound(part.start, end, now_ms, delete_retention_ms, log_start)
-        cleaner = Cleaner(offsets, outcomes, cleaning)
+        cleaner = Cleaner(offsets, cleaning)
         rows = [row for row in rows if row.start < replaced[-1].end]
         added = await self._rewritten(partition, rows, cleaner, writer)
         stats = cleaner.stats
@@ -154,14 +151,6 @@ class KeyCleaner:
             there = TierObject.of(partition, row)
             found.extend(await self._manifests.listed(there) if row.manifest else (row,))
         return found
-
-    async def _outcomes(
-        self, partition: TopicIdPartition, rows: Sequence[TierRow], start: int, end: int
-    ) -> TransactionOutcomes:
-        scan = TransactionScan(start, end)
-        async for piece in self._pieces(partition, rows, start):
-            await asyncio.to_thread(scan.feed, piece)
-        return scan.finish()
 
     async def _pieces(
         self, partition: TopicIdPartition, rows: Sequence[TierRow], start: int

@@ -4,7 +4,7 @@ from bucketlog.log_format.lru import LruCache
 from bucketlog.log_format.model import TierObject, TierRow
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Bucket
-from bucketlog.tiered_storage.manifest import decode_manifest
+from bucketlog.tiered_storage.manifest import MANIFEST_SPAN, decode_manifest
 
 
 class Manifests:
@@ -18,7 +18,7 @@ class Manifests:
         """Raises `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
         rows = self._kept.find(there)
         if rows is None:
-            body = await self._bucket.get(keys.tier_object(there))
+            body = await self._bucket.get(keys.tier_object(there), MANIFEST_SPAN)
             rows = tuple(decode_manifest(there, body.data))
             self._kept.keep(there, rows)
         return rows

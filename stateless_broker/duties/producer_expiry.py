@@ -1,7 +1,9 @@
 """The duty that expires idle producers in the sequencer (Kafka: `producer.id.expiration.ms`).
 
-Without this duty, every producer id that ever wrote stays in Redis until the epoch ends. An expired
-producer starts again with sequence 0, or gets UNKNOWN_PRODUCER_ID, as in Kafka.
+Without this duty, every producer id that ever wrote stays in Redis until the epoch ends.
+Checkpoints forget idle producers, too (`metadata.producers`): the next epoch does not load them.
+An expired producer that continues its sequence gets UNKNOWN_PRODUCER_ID; Kafka accepts any
+sequence then (docs/compatibility.md).
 """
 
 import asyncio
@@ -23,7 +25,7 @@ BEGIN = "0"
 class ProducerStore(Protocol):
     async def forget_producers(
         self, epoch: int, cursor: str, *, count: int, idle_ms: int
-    ) -> tuple[str, int]: ...
+    ) -> tuple[str, int, int]: ...
 
 
 class ProducerExpiry:
@@ -45,7 +47,7 @@ class ProducerExpiry:
         """Check all producers once. Returns the number of expired rows. Raises `SequencerError`."""
         cursor, total = BEGIN, 0
         while True:
-            cursor, forgotten = await self._sequencer.forget_producers(
+            cursor, forgotten, _ = await self._sequencer.forget_producers(
                 self._epoch, cursor, count=ROWS_A_CALL, idle_ms=self._idle_ms
             )
             total += forgotten

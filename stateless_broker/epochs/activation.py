@@ -12,8 +12,9 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from bucketlog.log_format.checkpoint import Checkpoint
 from bucketlog.log_format.errors import BucketlogError, ClusterInUseError, SequencerLostError
@@ -21,28 +22,35 @@ from bucketlog.log_format.model import SegmentId, SegmentIndex, WallClock, Write
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.endpoint import Endpoint, decode_endpoint, encode_endpoint
 from bucketlog.metadata.sequencer.requests import Activation, ServerIdentity
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.epochs.sealing import segment_or_seal
 from bucketlog.tiered_storage import keys
-from bucketlog.tiered_storage.bucket import Bucket, listed
+from bucketlog.tiered_storage.bucket import Bucket, Span, listed
 from bucketlog.tiered_storage.chains import Chain
 
 logger = logging.getLogger(__name__)
 
 SEALS_IN_FLIGHT = 32
+CLAIM_BYTES_MAX = 4096
+"""About ten times the size of a claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """The highest claimed epoch, 0 for none: the incarnation of the broker that claimed it, the
-    server it was claimed for ('' where that is not known) and when, by the claimant's clock."""
+    server it was claimed for ('' where that is not known) and when, by the claimant's clock.
+    `endpoint` is where the server is reached, if a broker has started it."""
 
     epoch: int
     claimed_by: str
     run_id: str = ""
     master_replid: str = ""
     claimed_ms: int = 0
+    endpoint: Endpoint | None = None
+    bucket: str = ""
+    """The mark of the bucket in which the claim was made (`bucket_mark`)."""
 
     def is_for(self, identity: ServerIdentity) -> bool:
         return (self.run_id, self.master_replid) == (identity.run_id, identity.master_replid)
@@ -55,7 +63,9 @@ class _ClaimContent(BaseModel):
     incarnation: str = ""
     run_id: str = ""
     master_replid: str = ""
-    claimed_ms: int = 0
+    claimed_ms: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    bucket: str = ""
+    valkey: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +91,19 @@ class EpochStarter:
         incarnation: str,
         now_ms: WallClock,
         new_id: Callable[[], str],
+        endpoint: Callable[[], Endpoint | None] = lambda: None,
+        bucket_mark: str = "",
     ) -> None:
+        """`endpoint` is where the sequencer's server is reached, if a broker has started it;
+        `bucket_mark` distinguishes the bucket from its copies."""
         self._bucket = bucket
         self._committed = committed
         self._sequencer = sequencer
         self._incarnation = incarnation
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._new_id = new_id
+        self._endpoint = endpoint
+        self._bucket_mark = bucket_mark
         self._seals = asyncio.Semaphore(SEALS_IN_FLIGHT)
 
     async def highest_claim(self) -> Claim:
@@ -95,14 +111,25 @@ class EpochStarter:
         if not epoch:
             return Claim(0, "")
         key = keys.epoch_claim(epoch)
-        body = await self._bucket.get(key)
+        body = await self._bucket.get(key, Span(0, CLAIM_BYTES_MAX))
         try:
             content = _ClaimContent.model_validate_json(bytes(body.data))
         except ValidationError as error:
-            logger.error("%s is no claim (%s): it is passed over", key, error.errors()[0]["msg"])
+            logger.error("%s is no claim (%s): it is passed over", key, error.errors()[0]["type"])
             return Claim(epoch, "")
+        endpoint = None
+        if content.valkey is not None:
+            endpoint = decode_endpoint(content.valkey)
+            if endpoint is None:
+                logger.warning("%s names no server that this version can follow", key)
         return Claim(
-            epoch, content.incarnation, content.run_id, content.master_replid, content.claimed_ms
+            epoch,
+            content.incarnation,
+            content.run_id,
+            content.master_replid,
+            content.claimed_ms,
+            endpoint,
+            content.bucket,
         )
 
     async def start(self, epoch: int) -> SealedLog | None:
@@ -137,7 +164,11 @@ class EpochStarter:
         writer = WriterId(self._new_id())
         created = await self._bucket.create(
             keys.writer_registration(epoch, writer),
-            [json.dumps({"registered_ms": self._now_ms()}).encode()],
+            [
+                json.dumps(
+                    {"registered_ms": self.now_ms(), "incarnation": self._incarnation}
+                ).encode()
+            ],
         )
         if not created:
             raise BucketlogError(f"writer {writer} is registered already")
@@ -158,16 +189,17 @@ class EpochStarter:
         )
 
     async def _claim(self, epoch: int, identity: ServerIdentity, nonce: str) -> bool:
-        content = json.dumps(
-            {
-                "run_id": identity.run_id,
-                "master_replid": identity.master_replid,
-                "nonce": nonce,
-                "incarnation": self._incarnation,
-                "claimed_ms": self._now_ms(),
-            }
-        ).encode()
-        return await self._bucket.create(keys.epoch_claim(epoch), [content])
+        content: dict[str, object] = {
+            "run_id": identity.run_id,
+            "master_replid": identity.master_replid,
+            "nonce": nonce,
+            "incarnation": self._incarnation,
+            "claimed_ms": self.now_ms(),
+        }
+        endpoint = self._endpoint()
+        if endpoint is not None:
+            content |= {"bucket": self._bucket_mark, "valkey": encode_endpoint(endpoint)}
+        return await self._bucket.create(keys.epoch_claim(epoch), [json.dumps(content).encode()])
 
     async def _sealed_log(self, epoch: int) -> SealedLog:
         """Seal every writer of earlier epochs. Checkpoints are listed again then: chains before a
@@ -199,7 +231,7 @@ class EpochStarter:
                     self._bucket,
                     SegmentId(chain.writer, end),
                     epoch=epoch,
-                    now_ms=self._now_ms(),
+                    now_ms=self.now_ms(),
                 )
             if there is None:
                 break

@@ -19,7 +19,12 @@ from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Bucket, ObjectInfo, Suffix, listed
 from bucketlog.tiered_storage.chains import Chain
-from bucketlog.tiered_storage.checkpoint import decode_checkpoint, newest_first
+from bucketlog.tiered_storage.checkpoint import (
+    CHECKPOINT_BYTES_MAX,
+    check_stored_bytes,
+    decode_checkpoint,
+    newest_first,
+)
 from bucketlog.tiered_storage.floors import check_not_below
 from bucketlog.tiered_storage.segment import decode_footer
 from bucketlog.tiered_storage.tails import (
@@ -45,12 +50,18 @@ class CheckpointTails(NamedTuple):
 
 
 class CommittedLog:
-    """`footer_reads_in_flight` bounds the reads and listings of all calls together; `known` is
-    what needs no read."""
+    """`footer_reads_in_flight` bounds the reads and listings of all calls together. Segments in
+    `known` are not read. A checkpoint above `checkpoint_bytes_max` is refused as damaged."""
 
     def __init__(
-        self, bucket: Bucket, *, footer_reads_in_flight: int, known: KnownSegments | None = None
+        self,
+        bucket: Bucket,
+        *,
+        footer_reads_in_flight: int,
+        known: KnownSegments | None = None,
+        checkpoint_bytes_max: int = CHECKPOINT_BYTES_MAX,
     ) -> None:
+        self._checkpoint_bytes_max = checkpoint_bytes_max
         self.known = KnownSegments(batches_max=0) if known is None else known
         self._bucket = bucket
         self._reads = asyncio.Semaphore(footer_reads_in_flight)
@@ -66,13 +77,20 @@ class CommittedLog:
     ) -> list[Checkpoint]:
         """As `checkpoint`: up to `count` sound ones, the newest first."""
         found: list[Checkpoint] = []
-        for key in newest_first(await self._list(keys.CHECKPOINTS)):
+        bytes_max = self._checkpoint_bytes_max
+        for info in newest_first(await self._list(keys.CHECKPOINTS)):
+            key = info.key
             try:
                 if unless is not None and key == keys.checkpoint(unless.ticket):
                     found.append(unless)
                 else:
+                    check_stored_bytes(info, bytes_max)
                     body = await self._bucket.get(key)
-                    found.append(await asyncio.to_thread(decode_checkpoint, key, body.data))
+                    found.append(
+                        await asyncio.to_thread(
+                            decode_checkpoint, key, body.data, bytes_max=bytes_max
+                        )
+                    )
             except ObjectNotFoundError:
                 logger.info("%s was replaced by a newer one", key)
             except CorruptObjectError as error:

@@ -1,8 +1,9 @@
 """Joining the cluster: the epoch that is active, or the next one where none is.
 
-Invariants: a broker is a member, and says that it lives, before it claims; so that who finds a
-claim can tell whether to wait for its claimant. What the view begins with is exactly what was
-visible at one moment of the sequencer.
+Invariants: before a broker claims, it is a member with a heartbeat, so that others that find the
+claim know whether to wait for the claimant. A broker takes an epoch from another server only if
+`foreign_epochs` allows it. The view begins with exactly what was visible at one moment of the
+sequencer.
 """
 
 import asyncio
@@ -15,19 +16,24 @@ from bucketlog.log_format.errors import (
     ClusterInUseError,
     CorruptObjectError,
     SequencerLostError,
+    SequencerUnavailableError,
     StaleCheckpointError,
 )
-from bucketlog.log_format.model import SegmentId, SegmentIndex, Ticket, WallClock, WriterId
+from bucketlog.log_format.model import SegmentId, SegmentIndex, Ticket, WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.requests import ServerIdentity
 from bucketlog.stateless_broker.epochs.activation import Claim, EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog, decode_published_index
+from bucketlog.stateless_broker.epochs.foreign_epochs import ForeignEpochs
 from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
+from bucketlog.stateless_broker.epochs.servers import Servers
+from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership
 
 logger = logging.getLogger(__name__)
 
 BACKOFF = Backoff(first_pause_ms=200, longest_pause_ms=5000)
-CLAIM_POLLS = Backoff(first_pause_ms=20, longest_pause_ms=200)
+CLAIM_POLLS = Backoff(first_pause_ms=20, longest_pause_ms=500)
 TRIES = 10
 STREAM_WAIT_MS = 1
 """What is wanted of the stream is there already."""
@@ -47,6 +53,26 @@ class VisibleLog:
         return (self.checkpoint is not None and self.checkpoint.covers(segment)) or any(
             index.segment == segment for index in self.segments
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The highest claim, and the epoch that is active on this broker's server, 0 for none."""
+
+    server: ServerIdentity
+    claim: Claim
+    active_here: int
+    above: int
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the claimed epoch can be joined."""
+        return self.active_here == self.claim.epoch > self.above
+
+    @property
+    def lost_here(self) -> bool:
+        """Whether the claimed epoch was active here and no longer is."""
+        return self.claim.epoch <= max(self.active_here, self.above)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +140,7 @@ async def _read_published_indexes(
 
 
 class Joiner:
-    """`now_ms` is the time of day, as claims have it."""
+    """`health` shows why `join` waits."""
 
     def __init__(
         self,
@@ -123,22 +149,30 @@ class Joiner:
         committed: CommittedLog,
         starter: EpochStarter,
         membership: Membership,
+        foreign: ForeignEpochs,
+        servers: Servers,
+        health: Health,
         claim_wait_ms: int,
-        now_ms: WallClock,
     ) -> None:
         self._sequencer = sequencer
         self._committed = committed
         self._starter = starter
         self._membership = membership
+        self._foreign = foreign
+        self._servers = servers
+        self._health = health
         self._claim_wait_ms = claim_wait_ms
-        self._now_ms = now_ms
         self._tried = 0
         """The active epoch that was to be joined: where it is lost then, a higher one is needed."""
+        self._selected_for = 0
+        """The newest claimed epoch when the server was chosen."""
+        self._checkpoint: Checkpoint | None = None
+        """The newest checkpoint that was read while this broker waited."""
 
     async def join(self, above: int = 0) -> JoinedEpoch:
         """An epoch higher than `above`. The membership has joined and keeps up its heartbeat.
 
-        Raises `BucketlogError`.
+        Raises `BucketlogError`; `SequencerUnavailableError` if the epoch is on another Redis.
         """
         last: Exception | None = None
         pauses_s = BACKOFF.pauses_s()
@@ -153,6 +187,7 @@ class Joiner:
                 await asyncio.sleep(next(pauses_s))
                 continue
             if joined is not None:
+                await self._servers.settle()
                 return joined
         raise ClusterInUseError(
             f"no epoch stayed active in {TRIES} tries: {last}",
@@ -160,26 +195,26 @@ class Joiner:
         )
 
     async def _try(self, above: int) -> JoinedEpoch | None:
-        await self._membership.heartbeat()  # a wiped Redis does not know who lives
-        claim = await self._starter.highest_claim()
-        epoch = await self._sequencer.active_epoch()
-        if epoch is not None and epoch == claim.epoch and epoch > above:
-            self._tried = epoch
-            writer = await self._register_writer(epoch)
-            log = await read_visible_log(
-                epoch, sequencer=self._sequencer, committed=self._committed
-            )
-            return JoinedEpoch(epoch, writer, log, claimed_here=False, began_ms=claim.claimed_ms)
-        is_open = claim.epoch > max(epoch or 0, above)
-        if is_open and await self._activated_by_its_claimant(claim, after_another=above > 0):
-            return None
-        started = max(claim.epoch, epoch or 0, above) + 1
+        """None if another broker has claimed the epoch that this broker wanted."""
+        turn = await self._await_turn(above)
+        if turn.is_active:
+            self._tried = turn.claim.epoch
+            return await self._follow(turn.claim)
+        started = max(turn.claim.epoch, turn.active_here, above) + 1
         sealed = await self._starter.start(started)
         if sealed is None:
             return None
+        self._foreign.note_claim(turn.claim.epoch)
         writer = await self._register_writer(started)
         log = VisibleLog(0, sealed.checkpoint, sealed.segments)
-        return JoinedEpoch(started, writer, log, claimed_here=True, began_ms=self._now_ms())
+        return JoinedEpoch(started, writer, log, claimed_here=True, began_ms=self._starter.now_ms())
+
+    async def _follow(self, claim: Claim) -> JoinedEpoch:
+        writer = await self._register_writer(claim.epoch)
+        log = await read_visible_log(
+            claim.epoch, sequencer=self._sequencer, committed=self._committed
+        )
+        return JoinedEpoch(claim.epoch, writer, log, claimed_here=False, began_ms=claim.claimed_ms)
 
     async def _register_writer(self, epoch: int) -> WriterId:
         """It has a heartbeat from now on, however long the view takes."""
@@ -187,26 +222,79 @@ class Joiner:
         self._membership.writer = writer
         return writer
 
-    async def _activated_by_its_claimant(self, claim: Claim, *, after_another: bool) -> bool:
-        """Wait for a live broker that has claimed to activate, here or a later epoch. False: go on
-        without it."""
-        deadline = asyncio.get_running_loop().time() + self._claim_wait_ms / 1000
-        polls_s = CLAIM_POLLS.pauses_s()
-        while asyncio.get_running_loop().time() < deadline:
-            await self._membership.heartbeat()
-            if (await self._sequencer.active_epoch() or 0) >= claim.epoch:
-                return True
-            if claim.claimed_by == self._membership.incarnation:
-                return False
-            lives = self._membership.lives(claim.claimed_by)
-            if not lives and not (after_another and await self._is_recent_claim_elsewhere(claim)):
-                return False
-            await asyncio.sleep(next(polls_s))
-        return False
+    async def _await_turn(self, above: int) -> _Turn:
+        """Wait until an epoch is active here, or the next one may be claimed. Raises
+        `SequencerUnavailableError` if neither happens within `claim_wait_ms`."""
+        loop, pauses_s = asyncio.get_running_loop(), CLAIM_POLLS.pauses_s()
+        began, waited_for = loop.time(), 0
+        while True:
+            try:
+                await self.select_server(above)
+                server = await self._sequencer.identity()
+                await self._membership.heartbeat()  # a wiped Redis does not know who lives
+            except SequencerUnavailableError as error:
+                late_s = loop.time() - began - self._claim_wait_ms / 1000
+                if late_s >= 0 or not self._servers.may_switch:
+                    raise
+                self._health.degrade(BrokerPart.JOINING, str(error))
+                await asyncio.sleep(next(pauses_s))
+                continue
+            # An epoch is claimed before it is active: asked in this order, no claim is missed.
+            active_here = await self._sequencer.active_epoch() or 0
+            claim = await self._starter.highest_claim()
+            if self._servers.may_switch and claim.epoch != self._selected_for:
+                continue
+            turn = _Turn(server, claim, active_here, above)
+            if turn.is_active:
+                return turn
+            if claim.epoch != waited_for:
+                began, waited_for = loop.time(), claim.epoch
+            is_late = loop.time() - began >= self._claim_wait_ms / 1000
+            reason = await self._reason_to_wait(turn, is_late=is_late)
+            if reason is None and await self._sequencer.identity() == server:
+                return turn
+            if reason is None:  # the answers of two servers together prove nothing
+                continue
+            self._health.degrade(BrokerPart.JOINING, reason)
+            if is_late:
+                raise SequencerUnavailableError(reason)
+            await self._keep_up()
+            await asyncio.sleep(next(pauses_s))
 
-    async def _is_recent_claim_elsewhere(self, claim: Claim) -> bool:
-        """Claimed a moment ago for another server: its claimant is not seen to live here, and may
-        well have been right to go there."""
-        if self._now_ms() - claim.claimed_ms >= self._claim_wait_ms:
-            return False
-        return not claim.is_for(await self._sequencer.identity())
+    async def _keep_up(self) -> None:
+        """Read what others commit while this broker waits. Otherwise joining would take the longer,
+        the longer the wait was. Raises the bucket's errors."""
+        committed = self._committed
+        self._checkpoint = await committed.checkpoint(unless=self._checkpoint)
+        recalled = await committed.recall(self._checkpoint)
+        await committed.remembered(recalled, (tail.chain for tail in recalled.tails.values()))
+
+    async def select_server(self, left: int = 0) -> None:
+        """Choose the server for the epoch after the newest claim. `left` is the last epoch of this
+        broker, 0 for none. Raises `SequencerUnavailableError` if the broker has to wait."""
+        if not self._servers.may_switch:
+            return
+        claim = await self._starter.highest_claim()
+
+        async def judge(is_gone: bool) -> str | None:
+            if not claim.claimed_by:
+                return None
+            return await self._foreign.reason_to_wait(claim, left, is_gone=is_gone, is_alone=True)
+
+        await self._servers.select(claim, judge)
+        self._selected_for = claim.epoch
+
+    async def _reason_to_wait(self, turn: _Turn, *, is_late: bool) -> str | None:
+        """None if the next epoch may be claimed."""
+        claim = turn.claim
+        if not claim.claimed_by:
+            return None  # the first epoch, or a claim without a claimant
+        if self._servers.has_mandate(claim.epoch):
+            return None
+        if not claim.is_for(turn.server):
+            is_gone = self._servers.is_claimed_gone
+            return await self._foreign.reason_to_wait(claim, turn.above, is_gone=is_gone)
+        is_own = claim.claimed_by == self._membership.incarnation
+        if turn.lost_here or is_late or is_own or not self._membership.lives(claim.claimed_by):
+            return None
+        return f"epoch {claim.epoch} is claimed by another broker and not active yet"

@@ -20,7 +20,7 @@ from bucketlog.log_format.errors import (
     SequencerUnavailableError,
     StaleCheckpointError,
 )
-from bucketlog.log_format.model import SegmentId, TopicIdPartition, WallClock, WriterId
+from bucketlog.log_format.model import SegmentId, WallClock, WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import (
     FenceStatus,
@@ -41,14 +41,6 @@ logger = logging.getLogger(__name__)
 BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=2000)
 SLOW_SHARE = 2
 """An answer that takes one part of so many of a session is as late as heartbeats then are."""
-
-
-@dataclass(frozen=True, slots=True)
-class SealedChain:
-    """The first seq that is void, and the partitions whose readers now wait for a fresh stamp."""
-
-    fenced_seq: int
-    stamps_wanted: Sequence[TopicIdPartition]
 
 
 async def segment_or_seal(
@@ -91,15 +83,16 @@ class Sealer:
         self._health = health
         self._now_ms = now_ms
 
-    async def close(self, first: SegmentId) -> SealedChain:
+    async def close(self, first: SegmentId) -> int:
         """Decide the chain from `first`, the first undecided segment as far as is known, on.
 
-        Tries until it is done. Raises `SequencerLostError`, `CorruptObjectError`.
+        Tries until it is done. Returns the first seq that is void. Raises `SequencerLostError`,
+        `CorruptObjectError`.
         """
         pauses_s = BACKOFF.pauses_s()
         while True:
             try:
-                closed = await self._close(first)
+                fenced_seq = await self._close(first)
             except BucketlogError as error:
                 if not error.retriable and not isinstance(error, BucketError):
                     raise
@@ -107,9 +100,9 @@ class Sealer:
                 await asyncio.sleep(next(pauses_s))
             else:
                 self._health.recover(BrokerPart.SEALING)
-                return closed
+                return fenced_seq
 
-    async def _close(self, first: SegmentId) -> SealedChain:
+    async def _close(self, first: SegmentId) -> int:
         writer, seq = first
         while True:
             segment = SegmentId(writer, seq)
@@ -120,8 +113,7 @@ class Sealer:
                 fence = await self._sequencer.fence(self._epoch, segment)
                 if fence.status is FenceStatus.FENCED:
                     logger.warning("writer %s is sealed at segment %d", writer, seq)
-                    wanted = [TopicIdPartition(*name) for name in fence.stamps_wanted]
-                    return SealedChain(seq, wanted)
+                    return seq
                 if fence.first <= seq:  # a seal, and yet the sequencer waits for what is before it
                     raise CorruptObjectError(
                         keys.segment(SegmentId(writer, fence.first)), 0, "it was passed over"
@@ -137,7 +129,7 @@ class Sealer:
                 object_size_bytes=there.size_bytes,
             )
             if published.status is PublishStatus.VOID:
-                return SealedChain(published.fenced_seq, [])
+                return published.fenced_seq
             seq += 1
 
 
@@ -168,7 +160,6 @@ class OverdueWatch:
         sealer: Sealer,
         place_in_line: Callable[[WriterId], int],
         is_own: Callable[[WriterId], bool],
-        request_stamps: Callable[[Sequence[TopicIdPartition]], None],
         limits: OverdueLimits,
     ) -> None:
         self._end = end
@@ -177,18 +168,30 @@ class OverdueWatch:
         self._sealer = sealer
         self._place_in_line = place_in_line
         self._is_own = is_own
-        self._request_stamps = request_stamps
         self._silent_ms = limits.silent_ms
         self._pending_ms = limits.pending_ms
         self._round_ms = limits.round_ms
         self._rounds: dict[WriterId, int] = {}
         self._closing: set[WriterId] = set()
+        self._is_due = asyncio.Event()
+
+    def look_now(self) -> None:
+        """Members have changed: the next round begins at once."""
+        self._is_due.set()
+
+    async def _until_due(self) -> None:
+        try:
+            async with asyncio.timeout(self._round_ms / 1000):
+                await self._is_due.wait()
+        except TimeoutError:
+            pass
+        self._is_due.clear()
 
     async def run(self, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
         loop = asyncio.get_running_loop()
         back_at = float("-inf")
         while self._end.reason is None:
-            await asyncio.sleep(self._round_ms / 1000)
+            await self._until_due()
             asked_at = loop.time()
             try:
                 overdue = await self._sequencer.overdue(
@@ -224,10 +227,8 @@ class OverdueWatch:
     async def _close(self, overdue: OverdueWriter) -> None:
         logger.warning("writer %s is %s: its chain is closed", overdue.writer, overdue.reason)
         try:
-            closed = await self._sealer.close(SegmentId(overdue.writer, overdue.seq))
+            await self._sealer.close(SegmentId(overdue.writer, overdue.seq))
         except SequencerError as error:
             self._end.end(str(error))
-            return
         finally:
             self._closing.discard(overdue.writer)
-        self._request_stamps(closed.stamps_wanted)

@@ -33,28 +33,64 @@ logger = logging.getLogger(__name__)
 PAUSE_S = 0.2
 
 
-class Watchers:
-    """Who waits for which partitions to grow. One event serves many partitions."""
+class Watch:
+    """Wakes one waiting request when its partitions grow, and says which rows have grown since the
+    last call. A row is the position of a partition in the request."""
+
+    __slots__ = ("_grown", "_rows")
 
     def __init__(self) -> None:
-        self._by_partition: dict[TopicIdPartition, set[asyncio.Event]] = {}
+        self._grown = asyncio.Event()
+        self._rows: set[int] = set()
 
-    def add(self, partitions: Iterable[TopicIdPartition], event: asyncio.Event) -> None:
-        for partition in partitions:
-            self._by_partition.setdefault(partition, set()).add(event)
+    def wake(self, row: int) -> None:
+        self._rows.add(row)
+        self._grown.set()
 
-    def remove(self, partitions: Iterable[TopicIdPartition], event: asyncio.Event) -> None:
-        for partition in partitions:
-            events = self._by_partition.get(partition)
-            if events is not None:
-                events.discard(event)
-                if not events:
+    async def grown_rows(self) -> set[int]:
+        """Wait until a partition has grown. Returns the rows that have grown since the last
+        call."""
+        await self._grown.wait()
+        self._grown.clear()
+        rows, self._rows = self._rows, set()
+        return rows
+
+
+class Watchers:
+    """The requests that wait for partitions to grow. One watch serves many partitions."""
+
+    def __init__(self) -> None:
+        self._by_partition: dict[TopicIdPartition, dict[Watch, int]] = {}
+        """By partition and watch: the row of the partition in the waiting request."""
+        self._numbers: list[int] = []
+        """All watches share these integer objects as rows: separate objects would double the memory
+        of a waiting request."""
+
+    def add(self, partitions: Iterable[tuple[int, TopicIdPartition]], watch: Watch) -> None:
+        """Call `watch.wake` when one of `partitions` grows. Each partition comes with its row."""
+        numbers = self._numbers
+        for row, partition in partitions:
+            if row >= len(numbers):
+                numbers.extend(range(len(numbers), row + 1))
+            self._by_partition.setdefault(partition, {})[watch] = numbers[row]
+
+    def remove(self, partitions: Iterable[tuple[int, TopicIdPartition]], watch: Watch) -> None:
+        for _, partition in partitions:
+            watches = self._by_partition.get(partition)
+            if watches is not None:
+                watches.pop(watch, None)
+                if not watches:
                     del self._by_partition[partition]
 
     def notify(self, partitions: Iterable[TopicIdPartition]) -> None:
         for partition in partitions:
-            for event in self._by_partition.get(partition, ()):
-                event.set()
+            for watch, row in self._by_partition.get(partition, {}).items():
+                watch.wake(row)
+
+    @property
+    def watched(self) -> int:
+        """The number of partitions that requests wait for."""
+        return len(self._by_partition)
 
     def notify_all(self) -> None:
         self.notify(list(self._by_partition))

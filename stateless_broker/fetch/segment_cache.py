@@ -15,6 +15,9 @@ from bucketlog.log_format.model import Buffer, SegmentId, StoredObject
 from bucketlog.metadata.partition_log import StoredRange
 from bucketlog.stateless_broker.fetch.range_set import RangeSet
 
+WASTE_FACTOR_MAX = 2
+"""Recent segments take at most this many times their size in memory."""
+
 
 class _CachedObject(NamedTuple):
     """`size_bytes` is the object's; `parts` what is in memory of it, and where each begins."""
@@ -44,15 +47,15 @@ class SegmentCache:
     def became_visible(
         self, segment: SegmentId, size_bytes: int, parts: Sequence[Buffer] = ()
     ) -> None:
-        """It is the newest. `parts` are all of it, where this broker wrote it; they are kept as
-        they are, without a copy."""
+        """The segment is the newest. `parts` are all of its bytes if this broker wrote it."""
         if segment in self._recent:
             return
+        kept = _without_waste(parts)
         positions, at = [], 0
-        for part in parts:
+        for part in kept:
             positions.append(at)
             at += len(part)
-        self._recent[segment] = _CachedObject(size_bytes, positions, list(parts))
+        self._recent[segment] = _CachedObject(size_bytes, positions, kept)
         self.recent_bytes += size_bytes
         while self.recent_bytes > self._recent_bytes_max:
             _, oldest = self._recent.popitem(last=False)
@@ -92,6 +95,22 @@ class SegmentCache:
         assert data is not None  # places are those of what history keeps
         start = wanted.position - holder.position
         return [memoryview(data)[start : start + wanted.length]]
+
+
+def _without_waste(parts: Sequence[Buffer]) -> list[Buffer]:
+    """The parts. A piece of a request keeps the whole request in memory, so pieces are copied if
+    they are less than `1 / WASTE_FACTOR_MAX` of their request."""
+    used_bytes: dict[int, int] = {}
+    for part in parts:
+        if isinstance(part, memoryview):
+            used_bytes[id(part.obj)] = used_bytes.get(id(part.obj), 0) + part.nbytes
+    return [
+        bytes(part)
+        if isinstance(part, memoryview)
+        and memoryview(part.obj).nbytes > WASTE_FACTOR_MAX * used_bytes[id(part.obj)]
+        else part
+        for part in parts
+    ]
 
 
 def _cut(recent: _CachedObject, wanted: StoredRange) -> list[Buffer] | None:

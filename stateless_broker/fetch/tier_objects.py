@@ -13,7 +13,7 @@ from bucketlog.log_format.model import TierObject, TierRow, TopicIdPartition
 from bucketlog.metadata.partition_log import PartitionLog, StoredRange
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.tiered_storage.block_index import ROW_BYTES
-from bucketlog.tiered_storage.manifest import decode_manifest
+from bucketlog.tiered_storage.manifest import decode_manifest, read_bytes
 from bucketlog.tiered_storage.partition_segment import (
     HEADER,
     PartitionSegmentIndex,
@@ -75,7 +75,7 @@ class TierObjects:
         there = TierObject.of(partition, manifest)
         kept = self._kept.find(there)
         if not isinstance(kept, list):
-            data = await self._reader.read_aside(StoredRange(there, 0, manifest.size_bytes))
+            data = await self._reader.read_aside(StoredRange(there, 0, read_bytes(manifest)))
             kept = decode_manifest(there, data)
             self._kept.keep(there, kept, KEPT_BYTES + TIER_ROW_BYTES * len(kept))
         return kept

@@ -7,13 +7,15 @@ batches are settled, so the budget also bounds the batches that wait here.
 """
 
 import asyncio
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from bucketlog.log_format import batch as record_batch
 from bucketlog.log_format.batch import (
@@ -28,9 +30,23 @@ from bucketlog.log_format.batch import (
 from bucketlog.log_format.compression import decompressed_bytes_at_most
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.record_check import RecordRules, check_records
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.topic_configs import (
+    HEADER_ALONE,
+    LOG_APPEND_TIME,
+    MAX_MESSAGE_BYTES,
+    RECORD_VALIDATION,
+    TIMESTAMP_AFTER_MAX_MS,
+    TIMESTAMP_BEFORE_MAX_MS,
+    TIMESTAMP_TYPE,
+)
+from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.stateless_broker.network.turns import SLICE_UNITS
 from bucketlog.stateless_broker.produce.intake import PendingBatch
 from bucketlog.stateless_broker.supervision import Supervisor
 
+NICENESS = 10
+"""Of the validation threads, relative to the broker."""
 GROUP_BYTES = 1 << 20
 """Small requests of one connection are validated together, up to this size."""
 
@@ -49,8 +65,58 @@ class ValidationLimits:
     batch_records_max: int
 
 
-@dataclass(frozen=True, slots=True)
-class UncheckedBatch:
+class TopicRules:
+    """The rules of a topic's configs for its batches. Configs are read once, not for each batch."""
+
+    __slots__ = (
+        "_after_max_ms",
+        "_are_records_checked",
+        "_before_max_ms",
+        "_keys_required",
+        "_latest",
+        "_max_bytes",
+        "batch_bytes_max",
+        "has_append_time",
+        "topic",
+    )
+
+    def __init__(self, topic: TopicState, defaults: TopicDefaults, max_bytes: int) -> None:
+        """`max_bytes` bounds the decompressed records of a batch."""
+        configs = topic.configs
+        self.topic = topic
+        self.batch_bytes_max = int(defaults.effective(configs, MAX_MESSAGE_BYTES))
+        self.has_append_time = defaults.effective(configs, TIMESTAMP_TYPE) == LOG_APPEND_TIME
+        self._keys_required = defaults.has_policy(configs, "compact")
+        self._are_records_checked = (
+            self._keys_required or defaults.effective(configs, RECORD_VALIDATION) != HEADER_ALONE
+        )
+        self._before_max_ms = int(defaults.effective(configs, TIMESTAMP_BEFORE_MAX_MS))
+        self._after_max_ms = int(defaults.effective(configs, TIMESTAMP_AFTER_MAX_MS))
+        self._max_bytes = max_bytes
+        self._latest: tuple[int, RecordRules] | None = None
+
+    def records(self, now_ms: int) -> RecordRules | None:
+        """The rules for records at `now_ms`; None: check headers only. Records of compacted topics
+        are always checked, because key compaction must read them."""
+        if not self._are_records_checked:
+            return None
+        if self._latest is None or self._latest[0] != now_ms:
+            self._latest = (now_ms, self._records(now_ms))
+        return self._latest[1]
+
+    def _records(self, now_ms: int) -> RecordRules:
+        if self.has_append_time:
+            return RecordRules(self._keys_required, max_bytes=self._max_bytes)
+        return RecordRules.of(
+            keys_required=self._keys_required,
+            now_ms=now_ms,
+            before_max_ms=self._before_max_ms,
+            after_max_ms=self._after_max_ms,
+            max_bytes=self._max_bytes,
+        )
+
+
+class UncheckedBatch(NamedTuple):
     """`rules` are None if the topic requires a check of headers only (`record.validation`).
     `append_time_ms` is set for LogAppendTime."""
 
@@ -76,7 +142,7 @@ class BatchValidation:
     def __init__(self, limits: ValidationLimits, supervisor: Supervisor) -> None:
         self._limits = limits
         self._supervisor = supervisor
-        self._pool = ThreadPoolExecutor(limits.threads, "validation")
+        self._pool = ThreadPoolExecutor(limits.threads, "validation", _give_way)
         self._decompressed = _SharedBytes(limits.bytes_max)
         self._waiting: dict[object, deque[_Waiting]] = {}
         self._idle = asyncio.Event()
@@ -128,9 +194,14 @@ class BatchValidation:
                 group = _next_group(waiting)
                 batches = [batch for each in group for batch in each.batches]
                 verdicts = iter(await loop.run_in_executor(self._pool, self._verdicts, batches))
+                done = 0
                 while group:
                     each = group.popleft()
                     each.done([next(verdicts) for _ in each.batches])
+                    done += len(each.batches)
+                    if done >= SLICE_UNITS:  # requests of other connections are waiting
+                        done = 0
+                        await asyncio.sleep(0)
         finally:
             del self._waiting[source]
             for each in (*group, *waiting):  # after a defect, or when the broker stops
@@ -181,6 +252,15 @@ class BatchValidation:
         needed = decompressed_bytes_at_most(header.codec, payload, max_bytes=rules.max_bytes)
         with self._decompressed.lent(needed):
             return check_records(pending.data, header, rules, where)
+
+
+def _give_way() -> None:
+    """Lower the priority of the calling thread, so that long checks do not delay the event loop if
+    there are too few cores. Only on Linux does each thread have its own priority."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        niceness = os.getpriority(os.PRIO_PROCESS, thread)
+        os.setpriority(os.PRIO_PROCESS, thread, min(niceness + NICENESS, 19))
 
 
 def _next_group(waiting: deque[_Waiting]) -> deque[_Waiting]:

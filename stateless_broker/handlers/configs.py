@@ -46,6 +46,7 @@ SOURCE_DEFAULT = 5
 FEW_RESOURCES = 10
 RESOURCE_BYTES = 3_000
 """An estimate per resource; the actual size is counted once the response is encoded."""
+NAMES_IN_MESSAGE = 10
 UNITS_A_RESOURCE = 5
 UNITS_A_CONFIG = 5
 """Units of work: see `network.turns`."""
@@ -229,8 +230,13 @@ class ConfigsHandler:
             return TopicChangeResult(ErrorCode.unknown_topic_or_partition, text, None)
         twice = named_twice(each.name for each in resource.configs)
         if twice:
-            text = f"Error due to duplicate config keys: {', '.join(sorted(twice))}"
+            names = ", ".join(sorted(twice)[:NAMES_IN_MESSAGE])
+            text = f"Error due to duplicate config keys: {names}"
             return TopicChangeResult(ErrorCode.invalid_request, text, None)
+        if len(resource.configs) > len(TOPIC_CONFIGS):  # refuse early: do not check each of them
+            name = next(each.name for each in resource.configs if each.name not in TOPIC_CONFIGS)
+            text = f"Unknown topic config name: {name}"
+            return TopicChangeResult(ErrorCode.invalid_config, text, None)
         return await change(topic, resource, deadline)
 
 

@@ -30,7 +30,8 @@ INVALID_LOW_WATERMARK = -1
 
 
 class DeleteRecordsHandler:
-    """`catch_up` waits until the view shows all that is visible now."""
+    """`catch_up` waits until the view shows all records that are visible now. If it returns False,
+    the view may lack records or topics, and clients retry."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class DeleteRecordsHandler:
             for topic in message.topics
             for wanted in topic.partitions
         )
-        await self._catch_up()
+        is_current = await self._catch_up()
         starts: dict[TopicIdPartition, int] = {}
         answers: list[tuple[str, list[tuple[int, ErrorCode, TopicIdPartition | None]]]] = []
         for topic in message.topics:
@@ -63,6 +64,8 @@ class DeleteRecordsHandler:
                 error, partition, start = self._look_up(topic.name, wanted)
                 if asked[topic.name, wanted.partition_index] > 1:
                     error = ErrorCode.invalid_request
+                elif not is_current:
+                    error = ErrorCode.not_leader_or_follower
                 elif error is ErrorCode.none and partition is not None:
                     starts[partition] = start
                 rows.append((wanted.partition_index, error, partition))

@@ -41,6 +41,7 @@ from bucketlog.log_format.wire.messages.sync_group import SyncGroupRequest, Sync
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
 from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
+from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 CLASSIC = "Classic"
 REBALANCE_TIMEOUT_FROM = 1
@@ -51,13 +52,18 @@ PROTOCOL_IN_SYNC_FROM = 5
 MANY_LEAVE_FROM = 3
 NOT_FOUND_FROM = 6
 NO_OPERATIONS_KNOWN = -(2**31)
+DESCRIBE_UNITS = 3
+"""Units of work for each described group (`network.turns`)."""
 
 
 class GroupsHandler:
-    def __init__(self, *, coordinator: GroupCoordinator, offsets: GroupOffsets, view: View) -> None:
+    def __init__(
+        self, *, coordinator: GroupCoordinator, offsets: GroupOffsets, view: View, turns: Turns
+    ) -> None:
         self._coordinator = coordinator
         self._offsets = offsets
         self._view = view
+        self._turns = turns
 
     # Members ---------------------------------------------------------------------------------
 
@@ -159,14 +165,23 @@ class GroupsHandler:
         self, request: Request, message: DescribeGroupsRequest
     ) -> DescribeGroupsResponse:
         names = list(dict.fromkeys(message.groups))  # each once: an answer can be large
-        found = await each_in_turn(self._coordinator.describe, names)
         version = request.header.api_version
-        return {
-            "groups": [
-                _described(group_id, each, version)
-                for group_id, each in zip(names, found, strict=True)
-            ]
-        }
+        may_exist = await self._coordinator.finder()
+        if isinstance(may_exist, ErrorCode):
+            return {"groups": [_described(group_id, may_exist, version) for group_id in names]}
+        slices = Slices(self._turns)
+        rows: dict[str, DescribedGroup] = {}
+        wanted = []
+        for group_id in names:
+            rows[group_id] = _described(group_id, ErrorCode.group_id_not_found, version)
+            if may_exist(group_id):
+                wanted.append(group_id)
+            await slices.spend(DESCRIBE_UNITS)
+        for group_id, found in zip(
+            wanted, await each_in_turn(self._coordinator.describe, wanted), strict=True
+        ):
+            rows[group_id] = _described(group_id, found, version)
+        return {"groups": list(rows.values())}
 
     async def delete(self, request: Request, message: DeleteGroupsRequest) -> DeleteGroupsResponse:
         names = list(dict.fromkeys(message.groups_names))

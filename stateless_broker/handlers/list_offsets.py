@@ -1,6 +1,7 @@
 """ListOffsets: earliest, latest, by timestamp, the maximum timestamp.
 
-Source: Kafka's ListOffsetsRequest.json; KIP-79, KIP-734 (max timestamp), KIP-405 (local log start).
+Source: Kafka's ListOffsetsRequest.json; KIP-79, KIP-734 (max timestamp), KIP-405 (local log start);
+KIP-98 (isolation level: Partition.fetchOffsetForTimestamp).
 Invariant: a look-up by time opens small batches only, one after the other and beside the event
 loop; one is enough unless the log start stands in it. Where a batch is large or does not decode,
 its header answers: its base offset, which is at or before the record that is looked for. No answer
@@ -18,7 +19,9 @@ from bucketlog.log_format import batch as record_batch
 from bucketlog.log_format.batch import LEADER_EPOCH, BatchHeader
 from bucketlog.log_format.errors import BucketError, CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import NO_TIMESTAMP, Buffer, TopicIdPartition
+from bucketlog.log_format.record_check import first_since
 from bucketlog.log_format.records import decode_records
+from bucketlog.log_format.transactions import READ_COMMITTED
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -46,14 +49,24 @@ _SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8}
 LOOKUPS_AT_ONCE = 16
 """Of a request, those that read the bucket."""
 _LEADER_EPOCH_FROM = 4
+_NOT_AVAILABLE = ErrorCode.leader_not_available
+"""The error if the view may lack the newest records: all clients retry LEADER_NOT_AVAILABLE. Kafka
+answers OFFSET_NOT_AVAILABLE from version 5 on (KIP-207), which librdkafka passes to the
+application."""
 LOOKUP_RECORDS_MAX = 50_000
 LOOKUP_BYTES_MAX = 16 * 1024 * 1024
 """Of a batch that a look-up by time opens, decompressed."""
+SCATTERED_RECORDS_MAX = 2_000
+"""Limit for a batch that is decoded record by record in Python, in about 10 ms: a batch with gaps
+between its offsets (key compaction), or the batch in which the log starts."""
+OPENED_AT_ONCE = 2
+"""Limit of the batches that look-ups of all requests open at the same time."""
 
 
 class ListOffsetsHandler:
-    """`catch_up` waits until the view shows all that is visible now: the latest offset counts what
-    was acknowledged by any broker. Where the sequencer does not answer, the view alone does."""
+    """`catch_up` waits until the view shows all records that are visible now: the latest offset
+    includes records that any broker has acknowledged. If it returns False, the view may lack
+    records. Then requests that depend on the newest records get a retriable error."""
 
     def __init__(
         self,
@@ -69,6 +82,7 @@ class ListOffsetsHandler:
         self._tier = tier
         self._catch_up = catch_up
         self._turns = turns
+        self._opening = asyncio.Semaphore(OPENED_AT_ONCE)
 
     async def __call__(self, request: Request, message: ListOffsetsRequest) -> ListOffsetsResponse:
         asked = Counter(
@@ -76,11 +90,12 @@ class ListOffsetsHandler:
             for topic in message.topics
             for wanted in topic.partitions
         )
-        await self._catch_up()
+        is_current = await self._catch_up()
         rows: list[ListOffsetsPartitionResponse | None] = []
         lookups: list[tuple[int, str, ListOffsetsPartition]] = []
         """Lookups that read the bucket: row, topic and partition."""
         version = request.header.api_version
+        committed_only = message.isolation_level == READ_COMMITTED
 
         def steps() -> Iterator[int]:
             for topic in message.topics:
@@ -89,7 +104,9 @@ class ListOffsetsHandler:
                     if asked[topic.name, wanted.partition_index] > 1:
                         row = _row(wanted.partition_index, ErrorCode.invalid_request)
                     elif wanted.timestamp in AT_ONCE:
-                        row = self._at_once(topic.name, wanted, version)
+                        row = self._at_once(
+                            topic.name, wanted, version, is_current, committed_only=committed_only
+                        )
                     else:
                         lookups.append((len(rows), topic.name, wanted))
                     rows.append(row)
@@ -97,7 +114,9 @@ class ListOffsetsHandler:
 
         async def look_up(each: tuple[int, str, ListOffsetsPartition]) -> None:
             place, name, wanted = each
-            rows[place] = await self._answer(name, wanted, version)
+            rows[place] = await self._answer(
+                name, wanted, version, is_current, committed_only=committed_only
+            )
 
         await self._turns.work(steps())
         await each_in_turn(look_up, lookups, at_once=LOOKUPS_AT_ONCE)
@@ -110,14 +129,24 @@ class ListOffsetsHandler:
         }
 
     def _at_once(
-        self, name: str, wanted: ListOffsetsPartition, version: int
+        self,
+        name: str,
+        wanted: ListOffsetsPartition,
+        version: int,
+        is_current: bool,
+        *,
+        committed_only: bool,
     ) -> ListOffsetsPartitionResponse:
         """The earliest or the latest offset; the view has both."""
         partition, log, error = self._look_up(name, wanted, version)
         if error is not ErrorCode.none or partition is None or log is None:
             return _row(wanted.partition_index, error)
         is_latest = wanted.timestamp == LATEST
-        offset = log.high_watermark if is_latest else self._view.log_start(partition)
+        if is_latest and not is_current:
+            return _row(wanted.partition_index, _NOT_AVAILABLE)
+        offset = self._view.log_start(partition)
+        if is_latest:
+            offset = log.readable_end(committed_only=committed_only)
         return _row(wanted.partition_index, error, -1, offset)
 
     def _look_up(
@@ -136,7 +165,13 @@ class ListOffsetsHandler:
         return partition, log, error
 
     async def _answer(
-        self, name: str, wanted: ListOffsetsPartition, version: int
+        self,
+        name: str,
+        wanted: ListOffsetsPartition,
+        version: int,
+        is_current: bool,
+        *,
+        committed_only: bool,
     ) -> ListOffsetsPartitionResponse:
         partition, log, error = self._look_up(name, wanted, version)
         timestamp, offset = -1, -1
@@ -145,6 +180,11 @@ class ListOffsetsHandler:
                 timestamp, offset = await self._find(partition, log, wanted.timestamp)
             except (BucketError, CorruptObjectError, InvalidDataError) as reason:
                 error = kafka_code(reason, ApiFamily.READ)
+            else:
+                if offset >= log.readable_end(committed_only=committed_only):
+                    timestamp, offset = -1, -1
+                if not is_current and (offset < 0 or wanted.timestamp == MAX_TIMESTAMP):
+                    timestamp, offset, error = -1, -1, _NOT_AVAILABLE
         return _row(wanted.partition_index, error, timestamp, offset)
 
     async def _find(
@@ -168,7 +208,7 @@ class ListOffsetsHandler:
             if stored is None:
                 return -1, -1
             header, data = await self._batch(stored)
-            found = await _first_record(data, header, lambda at: at >= timestamp, log_start)
+            found = await self._first_record(data, header, timestamp, log_start)
             if found is not None:
                 return found
             offset = header.next_offset
@@ -188,35 +228,53 @@ class ListOffsetsHandler:
         if stored is None:
             return -1, -1
         header, data = await self._batch(stored)
-        found = await _first_record(data, header, lambda at: at >= highest, log_start)
+        found = await self._first_record(data, header, highest, log_start)
         return found or (header.max_timestamp, max(header.base_offset, log_start))
 
     async def _batch(self, stored: StoredRange) -> tuple[BatchHeader, Buffer]:
         data = b"".join(await self._reader.read([stored]))
         return record_batch.read_header(data), data
 
+    async def _first_record(
+        self, data: Buffer, header: BatchHeader, since_ms: int, log_start: int
+    ) -> tuple[int, int] | None:
+        """Timestamp and offset; None if only records below the log start match."""
+        is_dense = header.record_count == header.last_offset_delta + 1
+        is_whole = is_dense and header.base_offset >= log_start and since_ms >= 0
+        most = LOOKUP_RECORDS_MAX if is_whole else SCATTERED_RECORDS_MAX
+        if header.attributes & record_batch.LOG_APPEND_TIME or header.record_count > most:
+            return _by_header(header, log_start)
+        find = _first_in_whole if is_whole else _first_in_scattered
+        async with self._opening:
+            return await asyncio.to_thread(find, data, header, since_ms, log_start)
 
-async def _first_record(
-    data: Buffer, header: BatchHeader, accepts: Callable[[int], bool], log_start: int
+
+def _first_in_whole(
+    data: Buffer, header: BatchHeader, since_ms: int, log_start: int
 ) -> tuple[int, int] | None:
-    """Timestamp and offset; None where only records below the log start would do."""
-    if header.attributes & record_batch.LOG_APPEND_TIME or header.record_count > LOOKUP_RECORDS_MAX:
-        return header.max_timestamp, max(header.base_offset, log_start)
-    return await asyncio.to_thread(_first_in_batch, data, header, accepts, log_start)
+    try:
+        found = first_since(data, header, since_ms, max_bytes=LOOKUP_BYTES_MAX)
+    except InvalidDataError:
+        found = None
+    return found or _by_header(header, log_start)
 
 
-def _first_in_batch(
-    data: Buffer, header: BatchHeader, accepts: Callable[[int], bool], log_start: int
+def _first_in_scattered(
+    data: Buffer, header: BatchHeader, since_ms: int, log_start: int
 ) -> tuple[int, int] | None:
     try:
         records = decode_records(data, header, max_decompressed_bytes=LOOKUP_BYTES_MAX)
     except InvalidDataError:
         records = []
     for record in records:
-        if record.offset >= log_start and accepts(record.timestamp):
+        if record.offset >= log_start and record.timestamp >= since_ms:
             return record.timestamp, record.offset
     if records and header.base_offset < log_start:
         return None
+    return _by_header(header, log_start)
+
+
+def _by_header(header: BatchHeader, log_start: int) -> tuple[int, int]:
     return header.max_timestamp, max(header.base_offset, log_start)
 
 

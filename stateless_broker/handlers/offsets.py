@@ -9,14 +9,14 @@ a connection's requests one after another; here later ones do not wait for a com
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import TypeAlias
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.consumers.group_messages import CallerIdentity
+from bucketlog.consumers.group_messages import CallerIdentity, FetchedOffsets
 from bucketlog.consumers.offsets import GroupOffsets
 from bucketlog.log_format.model import TopicId, TopicIdPartition
 from bucketlog.log_format.wire.messages.offset_commit import (
@@ -24,6 +24,7 @@ from bucketlog.log_format.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
+    OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 from bucketlog.log_format.wire.messages.offset_delete import (
@@ -42,19 +43,21 @@ from bucketlog.log_format.wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from bucketlog.metadata.committed_offset import CommittedOffset
 from bucketlog.metadata.facts import OffsetRow
-from bucketlog.metadata.fold import CommittedOffset, TopicState
+from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.turns import Turns
 
 NOTHING_COMMITTED = -1
+UNITS_A_ROW = 2
 TOPIC_IDS_FROM = 10
 MANY_GROUPS_FROM = 8
 ONE_ERROR_FROM = 2
 GROUP_NOT_FOUND_FROM = 9
-Offsets = Mapping[TopicIdPartition, CommittedOffset]
 _Wanted: TypeAlias = OffsetFetchRequestTopic | OffsetFetchRequestTopics
 """Before and from version 8."""
 _Named: TypeAlias = str | UUID | None
@@ -62,7 +65,10 @@ _Named: TypeAlias = str | UUID | None
 
 
 class OffsetsHandler:
-    def __init__(self, *, offsets: GroupOffsets, view: View, metadata_bytes_max: int) -> None:
+    def __init__(
+        self, *, offsets: GroupOffsets, view: View, metadata_bytes_max: int, turns: Turns
+    ) -> None:
+        self._turns = turns
         self._offsets = offsets
         self._view = view
         self._metadata_bytes_max = metadata_bytes_max
@@ -80,31 +86,43 @@ class OffsetsHandler:
 
     async def commit(self, request: Request, message: OffsetCommitRequest) -> OffsetCommitResponse:
         version = request.header.api_version
-        rows: list[OffsetRow] = []
-        names = [_named(entry, version) for entry in message.topics]
-        errors = [
-            [self._check(named, each, rows) for each in entry.partitions]
-            for named, entry in zip(names, message.topics, strict=True)
-        ]
-        outcome = ErrorCode.none
-        if rows:
-            with self._under_way(request.connection):
-                outcome = await self._commit(message, rows, version)
-        topics: list[OffsetCommitResponseTopic] = [
-            {
-                "name": entry.name,
-                "topic_id": entry.topic_id,
-                "partitions": [
-                    {
-                        "partition_index": each.partition_index,
-                        "error_code": outcome if error is ErrorCode.none else error,
-                    }
-                    for each, error in zip(entry.partitions, found, strict=True)
-                ],
-            }
-            for entry, found in zip(message.topics, errors, strict=True)
-        ]
+        rows: dict[TopicIdPartition, OffsetRow] = {}
+        errors: list[list[ErrorCode]] = []
+        with self._under_way(request.connection):
+            await self._turns.work(self._check_all(message, version, rows, errors))
+            outcome = ErrorCode.none
+            if rows:
+                outcome = await self._commit(message, list(rows.values()), version)
+        topics: list[OffsetCommitResponseTopic] = []
+
+        def steps() -> Iterator[int]:
+            for entry, found in zip(message.topics, errors, strict=True):
+                partitions: list[OffsetCommitResponsePartition] = []
+                topics.append(
+                    {"name": entry.name, "topic_id": entry.topic_id, "partitions": partitions}
+                )
+                for each, error in zip(entry.partitions, found, strict=True):
+                    code = outcome if error is ErrorCode.none else error
+                    partitions.append({"partition_index": each.partition_index, "error_code": code})
+                    yield 1
+
+        await self._turns.work(steps())
         return {"topics": topics}
+
+    def _check_all(
+        self,
+        message: OffsetCommitRequest,
+        version: int,
+        rows: dict[TopicIdPartition, OffsetRow],
+        errors: list[list[ErrorCode]],
+    ) -> Iterator[int]:
+        """Fill `rows` and `errors`, step by step."""
+        for entry in message.topics:
+            named, found = _named(entry, version), list[ErrorCode]()
+            errors.append(found)
+            for each in entry.partitions:
+                found.append(self._check(named, each, rows))
+                yield UNITS_A_ROW
 
     @contextmanager
     def _under_way(self, connection: Connection) -> Iterator[None]:
@@ -120,9 +138,13 @@ class OffsetsHandler:
                 del self._committing[connection]
 
     def _check(
-        self, named: _Named, wanted: OffsetCommitRequestPartition, rows: list[OffsetRow]
+        self,
+        named: _Named,
+        wanted: OffsetCommitRequestPartition,
+        rows: dict[TopicIdPartition, OffsetRow],
     ) -> ErrorCode:
-        """Adds a row where the partition and the metadata are as they have to be."""
+        """Add a row if the partition and the metadata are valid. If a request names a partition
+        twice, only the last offset counts, as in Kafka."""
         topic, missing = self._topic(named)
         if topic is None:
             return missing
@@ -133,8 +155,8 @@ class OffsetsHandler:
             return ErrorCode.offset_metadata_too_large
         leader_epoch = wanted.committed_leader_epoch
         topic_id = UUID(bytes=topic.topic_id)
-        rows.append(
-            OffsetRow(topic_id, wanted.partition_index, wanted.committed_offset, leader_epoch, text)
+        rows[TopicIdPartition(topic.topic_id, wanted.partition_index)] = OffsetRow(
+            topic_id, wanted.partition_index, wanted.committed_offset, leader_epoch, text
         )
         return ErrorCode.none
 
@@ -199,29 +221,27 @@ class OffsetsHandler:
             topics = [self._of_topic(entry, version, found) for entry in wanted]
         return {"group_id": group_id, "error_code": ErrorCode.none, "topics": topics}
 
-    def _all(self, found: Offsets) -> list[OffsetFetchResponseTopics]:
+    def _all(self, found: FetchedOffsets) -> list[OffsetFetchResponseTopics]:
         by_topic: dict[TopicId, list[OffsetFetchResponsePartitions]] = {}
-        for (topic_id, number), row in sorted(found.items()):
-            by_topic.setdefault(topic_id, []).append(_fetched(number, row))
+        for partition, row in sorted(found.committed.items()):
+            rows = by_topic.setdefault(partition.topic_id, [])
+            rows.append(_stable(partition, row, found.pending))
         return [
             {"name": name, "topic_id": UUID(bytes=topic_id), "partitions": rows}
             for topic_id, rows in by_topic.items()
             if (name := self._view.topic_name(topic_id)) is not None
         ]
 
-    def _of_topic(self, entry: _Wanted, version: int, found: Offsets) -> OffsetFetchResponseTopics:
+    def _of_topic(
+        self, entry: _Wanted, version: int, found: FetchedOffsets
+    ) -> OffsetFetchResponseTopics:
         topic, missing = self._topic(_named(entry, version))
-        error = ErrorCode.none
-        if topic is None and missing is ErrorCode.unknown_topic_id:
-            error = missing
-        rows = [
-            _fetched(
-                number,
-                found.get(TopicIdPartition(topic.topic_id, number)) if topic is not None else None,
-                error,
-            )
-            for number in entry.partition_indexes
-        ]
+        if topic is None:
+            error = missing if missing is ErrorCode.unknown_topic_id else ErrorCode.none
+            rows = [_fetched(number, None, error) for number in entry.partition_indexes]
+        else:
+            here = (TopicIdPartition(topic.topic_id, each) for each in entry.partition_indexes)
+            rows = [_stable(each, found.committed.get(each), found.pending) for each in here]
         return {"name": entry.name, "topic_id": _topic_id(entry), "partitions": rows}
 
     # OffsetDelete ----------------------------------------------------------------------------
@@ -274,6 +294,16 @@ def _named(entry: OffsetCommitRequestTopic | _Wanted, version: int) -> _Named:
 
 def _topic_id(entry: OffsetCommitRequestTopic | _Wanted) -> UUID | None:
     return None if isinstance(entry, OffsetFetchRequestTopic) else entry.topic_id
+
+
+def _stable(
+    partition: TopicIdPartition, row: CommittedOffset | None, pending: Set[TopicIdPartition]
+) -> OffsetFetchResponsePartitions:
+    """As in Kafka's OffsetMetadataManager.fetchOffsets: only the error while a transaction with an
+    offset of the partition has not ended."""
+    if partition in pending:
+        return _fetched(partition.partition, None, ErrorCode.unstable_offset_commit)
+    return _fetched(partition.partition, row)
 
 
 def _fetched(

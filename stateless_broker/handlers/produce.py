@@ -1,12 +1,12 @@
 """Produce: slice and validate batches, pass them to the commit path, answer when all are settled.
 
 Invariant: a request's frame stays in the memory budget until the last of its batches is settled,
-answered or not. `BatchValidation` validates the content of batches. Source for the checks and their
-codes: Kafka's LogValidator, ReplicaManager, KafkaApis.handleProduceRequest.
+even if the request was answered before. Requests with many partitions are handled and answered in
+slices. `BatchValidation` validates the content of batches. Source for the checks and their codes:
+Kafka's LogValidator, ReplicaManager, KafkaApis.handleProduceRequest.
 """
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
@@ -20,139 +20,51 @@ from bucketlog.log_format.batch import (
     RefusedRecord,
 )
 from bucketlog.log_format.errors import InvalidDataError, UnknownTopicError
-from bucketlog.log_format.model import TopicIdPartition, WallClock
-from bucketlog.log_format.record_check import RecordRules
+from bucketlog.log_format.model import TopicId, TopicIdPartition, WallClock
 from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.log_format.wire.frames import FrameReader
 from bucketlog.metadata.fold import TopicState
-from bucketlog.metadata.topic_configs import (
-    HEADER_ALONE,
-    LOG_APPEND_TIME,
-    MAX_MESSAGE_BYTES,
-    RECORD_VALIDATION,
-    TIMESTAMP_AFTER_MAX_MS,
-    TIMESTAMP_BEFORE_MAX_MS,
-    TIMESTAMP_TYPE,
-)
+from bucketlog.metadata.topic_configs import MAX_MESSAGE_BYTES
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.batch_validation import (
     BatchValidation,
+    TopicRules,
     UncheckedBatch,
     Verdict,
 )
+from bucketlog.stateless_broker.handlers.open_produce import (
+    TIMED_OUT,
+    Deadlines,
+    OpenProduce,
+    SlicedWork,
+)
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import Request, response_header
+from bucketlog.stateless_broker.network.dispatch import RequestHeader
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
-from bucketlog.stateless_broker.produce.intake import BatchOutcome, PendingBatch
+from bucketlog.stateless_broker.network.turns import SLICE_UNITS
+from bucketlog.stateless_broker.produce.intake import BatchOutcome, Intake, PendingBatch
 
 ACKS_ALL = -1
 ACKS_ALLOWED = (ACKS_ALL, 0, 1)
 ZSTD_SINCE_VERSION = 7
 """KIP-110."""
+SLICE_PARTITIONS = SLICE_UNITS // 2
+"""Requests with more topics and partitions than this are handled in slices of about this size."""
+UNKNOWN_PARTITION = BatchOutcome(ErrorCode.unknown_topic_or_partition, -1)
+"""Without a message, as in Kafka: the client decides how long the topic name is."""
+_LED_BY_OTHERS = BatchOutcome(
+    ErrorCode.not_leader_or_follower, -1, "this broker is stopping or cannot write: use another one"
+)
+_TOPICS_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceLimits:
     batch_decompressed_bytes_max: int
     timeout_ms_max: int
-    request_items_max: int
-
-
-class OpenProduce:
-    """A produce request whose batches are not all settled yet."""
-
-    __slots__ = (
-        "_answer",
-        "_frame",
-        "_outcomes",
-        "_request",
-        "_timer",
-        "_times",
-        "_wanted",
-        "_wire",
-    )
-
-    def __init__(
-        self, request: Request, wire: produce.ProduceRequest, frame: Frame, answer: ResponseSlot
-    ) -> None:
-        self._request = request
-        self._wire = wire
-        self._frame = frame
-        self._answer: ResponseSlot | None = answer
-        self._outcomes: list[BatchOutcome | None] = [None] * len(wire.partitions)
-        self._times = [-1] * len(wire.partitions)
-        self._wanted = len(wire.partitions)
-        self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def answered(self) -> bool:
-        return self._answer is None
-
-    @property
-    def version(self) -> int:
-        return self._request.header.api_version
-
-    @property
-    def connection(self) -> Connection:
-        return self._request.connection
-
-    def start_timer(self, timeout_ms: int, given_up: Callable[[], None]) -> None:
-        """`given_up` is called once the request was answered because its time is over."""
-        if self._answer is not None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(timeout_ms / 1000, self._time_out, given_up)
-
-    def _time_out(self, given_up: Callable[[], None]) -> None:
-        self._respond()
-        given_up()
-
-    def note_append_time(self, row: int, now_ms: int) -> None:
-        self._times[row] = now_ms
-
-    def settle(self, row: int, outcome: BatchOutcome) -> None:
-        if self._outcomes[row] is not None:
-            return
-        self._outcomes[row] = outcome
-        self._wanted -= 1
-        if self._wanted == 0:
-            self._frame.release()
-            self._respond()
-
-    def _respond(self) -> None:
-        answer, self._answer = self._answer, None
-        if answer is None:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        timed_out = BatchOutcome(ErrorCode.request_timed_out, -1)
-        outcomes = [outcome or timed_out for outcome in self._outcomes]
-        answer.errors = [each.error for each in outcomes if each.error is not ErrorCode.none]
-        if self._wire.acks == 0:
-            if answer.errors:
-                answer.close("an error with acks=0, which has no answer to say so")
-            else:
-                answer.send([])
-            return
-        header = self._request.header
-        results = [
-            produce.PartitionResult(
-                part.topic,
-                part.partition,
-                outcome.error,
-                outcome.base_offset,
-                append_time if outcome.error is ErrorCode.none else -1,
-                0 if outcome.error is ErrorCode.none else -1,
-                outcome.message,
-                outcome.refused_records,
-            )
-            for part, outcome, append_time in zip(
-                self._wire.partitions, outcomes, self._times, strict=True
-            )
-        ]
-        body = produce.write_response(header.api_version, results)
-        answer.send([response_header(header), body])
 
 
 class ProduceHandler:
@@ -161,55 +73,108 @@ class ProduceHandler:
         *,
         view: View,
         validation: BatchValidation,
-        commit: Callable[[PendingBatch], None],
-        given_up: Callable[[], None],
+        intake: Intake,
         membership: Membership,
         limits: ProduceLimits,
         topic_defaults: TopicDefaults,
         now_ms: WallClock,
+        sliced: SlicedWork,
     ) -> None:
         self._view = view
         self._validation = validation
-        self._commit = commit
-        self._given_up = given_up
+        self._commit = intake.add
+        self._refused = intake.refused
+        self._deadlines = Deadlines(intake.given_up)
         self._membership = membership
         self._limits = limits
         self._topic_defaults = topic_defaults
         self._now_ms = now_ms
+        self._sliced = sliced
+        self._rules: dict[TopicId, TopicRules] = {}
 
     def __call__(
-        self, request: Request, frame: Frame, view: memoryview, at: int, answer: ResponseSlot
+        self,
+        header: RequestHeader,
+        connection: Connection,
+        frame: Frame,
+        reader: FrameReader,
+        answer: ResponseSlot,
     ) -> None:
         try:
-            wire = produce.read_request(
-                view,
-                at,
-                request.header.api_version,
-                items_max=self._limits.request_items_max,
-            )
+            body = produce.RequestReader(reader)
+            is_small = body.read(SLICE_PARTITIONS)
         except InvalidDataError:
             frame.release()
             raise
-        call = OpenProduce(request, wire, frame, answer)
+        if not is_small:
+            answer.hold_back_later_requests()
+            work = self._take_large(header, connection, frame, body, answer)
+            self._sliced.spawn(work, answer)
+            return
+        wire = body.request()
+        call = OpenProduce(header, wire, frame, answer, self._log_start, self._refused)
         if not wire.partitions:
             frame.release()
-            call.start_timer(0, self._given_up)
+            call.give_up(TIMED_OUT)
             return
+        rows = range(len(wire.partitions))
         refusal = self._refusal(wire)
         if refusal is not None:
-            for row in range(len(wire.partitions)):
+            for row in rows:
                 call.settle(row, refusal)
             return
         if wire.acks == 0:
             # The client sees no answer, but its later requests' answers must not wait for this one.
             answer.send([])
-        self._submit(call, wire)
-        timeout_ms = (
-            self._limits.timeout_ms_max
-        )  # the client's own bounds acks=all alone, as in Kafka
+        self._submit(call, connection, wire, rows)
+        self._start_timer(call, wire)
+
+    async def _take_large(
+        self,
+        header: RequestHeader,
+        connection: Connection,
+        frame: Frame,
+        body: produce.RequestReader,
+        answer: ResponseSlot,
+    ) -> None:
+        """Like `__call__`, in slices. Later requests of the connection wait for the response."""
+        turns = self._sliced.turns
+        try:
+            while not body.read(SLICE_PARTITIONS):
+                await turns.next()
+        except InvalidDataError as error:
+            frame.release()
+            answer.close(str(error))
+            return
+        wire = body.request()
+        call = OpenProduce(
+            header, wire, frame, answer, self._log_start, self._refused, self._sliced
+        )
+        count = len(wire.partitions)
+        refusal = self._refusal(wire)
+        for start in range(0, count, SLICE_PARTITIONS):
+            await turns.next()
+            rows = range(start, min(start + SLICE_PARTITIONS, count))
+            if refusal is None:
+                self._submit(call, connection, wire, rows)
+            else:
+                for row in rows:
+                    call.settle(row, refusal)
+        if wire.acks == 0 and refusal is None:
+            answer.send([])
+        self._start_timer(call, wire)
+
+    def _start_timer(self, call: OpenProduce, wire: produce.ProduceRequest) -> None:
+        """The timeout of the request applies to acks=all only, as in Kafka."""
+        timeout_ms = self._limits.timeout_ms_max
         if wire.acks == ACKS_ALL:
             timeout_ms = min(max(wire.timeout_ms, 0), timeout_ms)
-        call.start_timer(timeout_ms, self._given_up)
+        self._deadlines.add(call, timeout_ms)
+
+    def roles_moved(self) -> None:
+        """If this broker has withdrawn, answer all requests: clients retry at other brokers."""
+        if self._membership.is_withdrawn:
+            self._deadlines.give_up_all(_LED_BY_OTHERS)
 
     def _refusal(self, wire: produce.ProduceRequest) -> BatchOutcome | None:
         if wire.acks not in ACKS_ALLOWED:
@@ -221,21 +186,35 @@ class ProduceHandler:
                 "this version of bucketlog has no transactions yet",
             )
         if self._membership.has_handed_over:
-            return BatchOutcome(ErrorCode.not_leader_or_follower, -1, "this broker stops")
+            return _LED_BY_OTHERS
         return None
 
-    def _submit(self, call: OpenProduce, wire: produce.ProduceRequest) -> None:
+    def _log_start(self, topic_name: str, partition: int) -> int:
+        topic = self._view.topic(topic_name)
+        if topic is None or not 0 <= partition < topic.partitions:
+            return -1
+        return self._view.log_start(TopicIdPartition(topic.topic_id, partition))
+
+    def _submit(
+        self,
+        call: OpenProduce,
+        connection: Connection,
+        wire: produce.ProduceRequest,
+        rows: range,
+    ) -> None:
         """Validate the batches, then commit them. Batches that are not admitted are settled."""
         now_ms = self._now_ms()
         unchecked = []
-        for row, part in enumerate(wire.partitions):
+        for row in rows:
             try:
-                unchecked.append(self._admit(part, call, row, now_ms))
+                unchecked.append(self._admit(wire.partitions[row], call, row, now_ms))
+            except UnknownTopicError:
+                call.settle(row, UNKNOWN_PARTITION)
             except InvalidDataError as error:
                 call.settle(row, _refused(error))
         if unchecked:
             self._validation.submit(
-                call.connection,
+                connection,
                 unchecked,
                 lambda verdicts: self._commit_checked(unchecked, verdicts),
             )
@@ -262,7 +241,7 @@ class ProduceHandler:
         or the bytes are not exactly one batch within the topic's size limit."""
         topic = self._view.topic(part.topic)
         if topic is None or not 0 <= part.partition < topic.partitions:
-            raise UnknownTopicError(f"no partition {part.partition} of topic {part.topic!r}")
+            raise UnknownTopicError("the partition does not exist")
         data = part.records
         if data is None or not len(data):
             raise InvalidBatchError("no records")
@@ -271,40 +250,38 @@ class ProduceHandler:
             raise InvalidBatchError(
                 f"{len(data)} bytes of records are not exactly one batch of {header.size_bytes}"
             )
-        limit = int(self._topic_defaults.effective(topic.configs, MAX_MESSAGE_BYTES))
-        if len(data) > limit:
+        rules = self._rules_of(topic)
+        if len(data) > rules.batch_bytes_max:
             raise BatchTooLargeError(
-                f"a batch of {len(data)} bytes; {MAX_MESSAGE_BYTES} of {part.topic!r} is {limit}"
+                f"a batch of {len(data)} bytes is too large: {MAX_MESSAGE_BYTES} of {part.topic!r} "
+                f"is {rules.batch_bytes_max}"
             )
-        partition = TopicIdPartition(topic.topic_id, part.partition)
-        append_time_ms = None
-        if self._topic_defaults.effective(topic.configs, TIMESTAMP_TYPE) == LOG_APPEND_TIME:
-            append_time_ms = now_ms
+        if rules.has_append_time:
             call.note_append_time(row, now_ms)
         return UncheckedBatch(
-            PendingBatch(topic.name, partition, data, header, call, row),
-            self._rules(topic, now_ms, append_time_ms is not None),
+            PendingBatch(
+                topic.name,
+                TopicIdPartition(topic.topic_id, part.partition),
+                data,
+                header,
+                call,
+                row,
+            ),
+            rules.records(now_ms),
             call.version >= ZSTD_SINCE_VERSION,
-            append_time_ms,
+            now_ms if rules.has_append_time else None,
         )
 
-    def _rules(self, topic: TopicState, now_ms: int, has_append_time: bool) -> RecordRules | None:
-        """The topic's rules; None: check headers only. Records of compacted topics are always
-        checked, because key compaction must read them."""
-        defaults, configs = self._topic_defaults, topic.configs
-        keys_required = defaults.has_policy(configs, "compact")
-        if not keys_required and defaults.effective(configs, RECORD_VALIDATION) == HEADER_ALONE:
-            return None
-        max_bytes = self._limits.batch_decompressed_bytes_max
-        if has_append_time:
-            return RecordRules(keys_required, max_bytes=max_bytes)
-        return RecordRules.of(
-            keys_required=keys_required,
-            now_ms=now_ms,
-            before_max_ms=int(defaults.effective(configs, TIMESTAMP_BEFORE_MAX_MS)),
-            after_max_ms=int(defaults.effective(configs, TIMESTAMP_AFTER_MAX_MS)),
-            max_bytes=max_bytes,
-        )
+    def _rules_of(self, topic: TopicState) -> TopicRules:
+        rules = self._rules.get(topic.topic_id)
+        if rules is None or rules.topic is not topic:  # new topic or changed configs
+            if len(self._rules) >= _TOPICS_KEPT:
+                self._rules.clear()
+            rules = TopicRules(
+                topic, self._topic_defaults, self._limits.batch_decompressed_bytes_max
+            )
+            self._rules[topic.topic_id] = rules
+        return rules
 
 
 def _refused(error: InvalidDataError) -> BatchOutcome:

@@ -31,14 +31,18 @@ from bucketlog.metadata.topic_configs import (
     check_topic_name,
 )
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.handlers.partition_quota import PartitionQuota
 
 logger = logging.getLogger(__name__)
 
 
 class TopicChangeResult(NamedTuple):
+    """`throttle_s`: the client may retry the change after this time."""
+
     error: ErrorCode
     message: str | None
     topic: TopicState | None
+    throttle_s: float = 0
 
 
 class TopicFactCommitter(Protocol):
@@ -47,7 +51,11 @@ class TopicFactCommitter(Protocol):
 
 class TopicChanges:
     """`new_topic_id` gives fresh ids; `partitions_max` bounds a topic. A `deadline` is of the event
-    loop's clock: a change that is not visible by then goes on, but is not waited for."""
+    loop's clock: a change that is not visible by then goes on, but is not waited for.
+
+    A change above the quota is refused with THROTTLING_QUOTA_EXCEEDED if `is_strict`. Otherwise
+    the change waits for the quota, at most until the deadline, because the client does not know the
+    error (KIP-599)."""
 
     def __init__(
         self,
@@ -58,6 +66,7 @@ class TopicChanges:
         partitions_default: int,
         partitions_max: int,
         cluster_partitions_max: int,
+        quota: PartitionQuota,
     ) -> None:
         self._view = view
         self._committer = committer
@@ -65,6 +74,7 @@ class TopicChanges:
         self._partitions_default = partitions_default
         self._partitions_max = partitions_max
         self._cluster_partitions_max = cluster_partitions_max
+        self._quota = quota
         self._partitions_on_their_way = 0
 
     async def create(
@@ -76,6 +86,7 @@ class TopicChanges:
         configs: Mapping[str, str | None] | None = None,
         validate_only: bool = False,
         deadline: float | None = None,
+        is_strict: bool = False,
     ) -> TopicChangeResult:
         """`partitions` -1 takes the default (KIP-464)."""
         problem = self._problem(name, partitions, replication_factor)
@@ -95,6 +106,9 @@ class TopicChanges:
             return TopicChangeResult(ErrorCode.none, None, topic)
         wanted = WantedTopicChange("create", name, topic.topic_id, count)
         with self._on_their_way(count):
+            throttled = await self._throttled(count, deadline, is_strict)
+            if throttled is not None:
+                return throttled
             return await self._commit(fact, wanted, topic, deadline)
 
     def _problem(
@@ -118,7 +132,8 @@ class TopicChanges:
         if partitions != -1 and not 0 < partitions <= self._partitions_max:
             return TopicChangeResult(
                 ErrorCode.invalid_partitions,
-                f"{partitions} partitions; 1 to {self._partitions_max} are accepted",
+                f"{partitions} partitions; 1 to {self._partitions_max} are accepted "
+                "(BUCKETLOG_PARTITIONS_MAX)",
                 None,
             )
         if replication_factor == 0 or replication_factor < -1:
@@ -156,6 +171,7 @@ class TopicChanges:
         *,
         validate_only: bool = False,
         deadline: float | None = None,
+        is_strict: bool = False,
     ) -> TopicChangeResult:
         topic = self._view.topic(name)
         if topic is None:
@@ -164,7 +180,7 @@ class TopicChanges:
             return TopicChangeResult(
                 ErrorCode.invalid_partitions,
                 f"Topic {name} has {topic.partitions} partitions, {partitions} were asked for; "
-                f"at most {self._partitions_max} are accepted.",
+                f"at most {self._partitions_max} are accepted (BUCKETLOG_PARTITIONS_MAX).",
                 topic,
             )
         added = partitions - topic.partitions
@@ -178,6 +194,9 @@ class TopicChanges:
         )
         wanted = WantedTopicChange("grow", name, topic.topic_id, partitions)
         with self._on_their_way(added):
+            throttled = await self._throttled(added, deadline, is_strict)
+            if throttled is not None:
+                return throttled
             return await self._commit(fact, wanted, grown, deadline)
 
     async def configure(
@@ -209,12 +228,42 @@ class TopicChanges:
         return await self._commit(fact, wanted, replace(topic, configs=after), deadline)
 
     async def delete(
-        self, topic: TopicState, *, deadline: float | None = None
+        self, topic: TopicState, *, deadline: float | None = None, is_strict: bool = False
     ) -> TopicChangeResult:
+        throttled = await self._throttled(topic.partitions, deadline, is_strict)
+        if throttled is not None:
+            return throttled
         fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name)
         return await self._commit(
             fact, WantedTopicChange("delete", topic.name, topic.topic_id, 0), topic, deadline
         )
+
+    async def _throttled(
+        self, partitions: int, deadline: float | None, is_strict: bool
+    ) -> TopicChangeResult | None:
+        """Wait for the quota. Returns None when the quota has accepted a change of this number of
+        partitions, else the refusal."""
+        loop = asyncio.get_running_loop()
+        while (wait_s := self._quota.wait_s()) > 0:
+            if is_strict:
+                return TopicChangeResult(
+                    ErrorCode.throttling_quota_exceeded,
+                    "The throttling quota has been exceeded: this broker's clients create and "
+                    "delete partitions too fast (BUCKETLOG_PARTITION_CHANGES_PER_S).",
+                    None,
+                    wait_s,
+                )
+            if deadline is not None and loop.time() + wait_s > deadline:
+                return TopicChangeResult(
+                    ErrorCode.request_timed_out,
+                    f"The quota of partition changes is used up; retry in {wait_s:.0f} s "
+                    "(BUCKETLOG_PARTITION_CHANGES_PER_S).",
+                    None,
+                    wait_s,
+                )
+            await asyncio.sleep(wait_s)
+        self._quota.take(partitions)
+        return None
 
     async def _commit(
         self, fact: TopicFact, wanted: WantedTopicChange, topic: TopicState, deadline: float | None

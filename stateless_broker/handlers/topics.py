@@ -1,7 +1,7 @@
 """CreateTopics, DeleteTopics, CreatePartitions.
 
 Source: Kafka's messages of these names; KIP-464 (defaults), KIP-516 (topic ids), KIP-525 (configs
-in the answer of CreateTopics).
+in the answer of CreateTopics), KIP-599 (throttling).
 """
 
 import asyncio
@@ -40,6 +40,8 @@ from bucketlog.stateless_broker.network.dispatch import Request
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 DELETE_BY_ID_FROM = 6
+CREATE_STRICT_FROM, DELETE_STRICT_FROM, GROW_STRICT_FROM = 6, 5, 3
+"""Clients of these versions know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 UNITS_A_TOPIC = 10
 """Units of work: see `network.turns`."""
 
@@ -61,20 +63,22 @@ class TopicsHandler:
         self, request: Request, message: CreateTopicsRequest
     ) -> CreateTopicsResponse:
         deadline = _deadline(message.timeout)
+        is_strict = request.header.api_version >= CREATE_STRICT_FROM
         twice = named_twice(topic.name for topic in message.topics)
-        topics = []
+        topics, throttle_s = [], 0.0
         slices = Slices(self._turns)
         for wanted in _each_once(message.topics):
             if wanted.name in twice:
                 result = TopicChangeResult(ErrorCode.invalid_request, "Duplicate topic name.", None)
             else:
-                result = await self._create(wanted, message.validate_only, deadline)
+                result = await self._create(wanted, message.validate_only, deadline, is_strict)
+            throttle_s = max(throttle_s, result.throttle_s)
             topics.append(self._created(wanted.name, result))
             await slices.spend(UNITS_A_TOPIC)
-        return {"topics": topics}
+        return {"throttle_time": timedelta(seconds=throttle_s), "topics": topics}
 
     async def _create(
-        self, wanted: CreatableTopic, validate_only: bool, deadline: float
+        self, wanted: CreatableTopic, validate_only: bool, deadline: float, is_strict: bool
     ) -> TopicChangeResult:
         partitions, replicas = wanted.num_partitions, wanted.replication_factor
         if wanted.assignments:
@@ -100,6 +104,7 @@ class TopicsHandler:
             configs={entry.name: entry.value for entry in wanted.configs},
             validate_only=validate_only,
             deadline=deadline,
+            is_strict=is_strict,
         )
 
     def _created(self, name: str, result: TopicChangeResult) -> CreatableTopicResult:
@@ -135,8 +140,10 @@ class TopicsHandler:
         else:
             wanted = [(name, None) for name in message.topic_names]
         deadline = _deadline(message.timeout)
+        is_strict = request.header.api_version >= DELETE_STRICT_FROM
         twice = named_twice(wanted)
         responses: list[DeletableTopicResult] = []
+        throttle_s = 0.0
         slices = Slices(self._turns)
         for name, topic_id in dict.fromkeys(wanted):
             error = ErrorCode.unknown_topic_or_partition
@@ -154,7 +161,8 @@ class TopicsHandler:
             elif topic is None:
                 result = TopicChangeResult(error, "This server does not host this topic.", None)
             else:
-                result = await self._changes.delete(topic, deadline=deadline)
+                result = await self._changes.delete(topic, deadline=deadline, is_strict=is_strict)
+                throttle_s = max(throttle_s, result.throttle_s)
             await slices.spend(UNITS_A_TOPIC)
             responses.append(
                 {
@@ -164,14 +172,16 @@ class TopicsHandler:
                     "error_message": result.message,
                 }
             )
-        return {"responses": responses}
+        return {"throttle_time": timedelta(seconds=throttle_s), "responses": responses}
 
     async def create_partitions(
         self, request: Request, message: CreatePartitionsRequest
     ) -> CreatePartitionsResponse:
         deadline = _deadline(message.timeout)
+        is_strict = request.header.api_version >= GROW_STRICT_FROM
         twice = named_twice(topic.name for topic in message.topics)
         results: list[CreatePartitionsTopicResult] = []
+        throttle_s = 0.0
         slices = Slices(self._turns)
         for wanted in _each_once(message.topics):
             if wanted.name in twice:
@@ -182,7 +192,9 @@ class TopicsHandler:
                     wanted.count,
                     validate_only=message.validate_only,
                     deadline=deadline,
+                    is_strict=is_strict,
                 )
+                throttle_s = max(throttle_s, result.throttle_s)
             results.append(
                 {
                     "name": wanted.name,
@@ -191,7 +203,7 @@ class TopicsHandler:
                 }
             )
             await slices.spend(UNITS_A_TOPIC)
-        return {"results": results}
+        return {"throttle_time": timedelta(seconds=throttle_s), "results": results}
 
 
 def _each_once(topics: Iterable[_NamedTopic]) -> Iterable[_NamedTopic]:

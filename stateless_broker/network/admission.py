@@ -7,11 +7,20 @@ Source: Kafka's SocketServer.ConnectionQuotas and Selector.IdleExpiryManager.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-C = TypeVar("C", bound=Hashable)
+
+class Admitted(Protocol):
+    """An open connection. It updates `active_s`, the time of its last activity, itself."""
+
+    active_s: float
+
+    def __hash__(self) -> int: ...
+
+
+C = TypeVar("C", bound=Admitted)
 
 ADDRESSES_REMEMBERED = 100_000
 
@@ -47,12 +56,12 @@ class ConnectionRate:
 
 
 class Admission(Generic[C]):
-    """Open connections by address; within an address, in order of their last activity."""
+    """Open connections by address."""
 
     def __init__(self, limits: AdmissionLimits) -> None:
         self._limits = limits
         self._rate = ConnectionRate(limits.per_address_per_s)
-        self._open: dict[str, OrderedDict[C, float]] = {}
+        self._open: dict[str, dict[C, None]] = {}
         self.count = 0
 
     def __iter__(self) -> Iterator[C]:
@@ -79,22 +88,19 @@ class Admission(Generic[C]):
 
     def by_least_active(self) -> Iterator[C]:
         """Connections of the address with the most connections, least recently active first."""
-        yield from list(max(self._open.values(), key=len, default=()))
+        if self._open:
+            largest = max(self._open, key=lambda address: len(self._open[address]))
+            yield from sorted(self._open[largest], key=_active_s)
 
-    def add(self, connection: C, address: str, now_s: float) -> None:
-        self._open.setdefault(address, OrderedDict())[connection] = now_s
+    def add(self, connection: C, address: str) -> None:
+        self._open.setdefault(address, {})[connection] = None
         self.count += 1
-
-    def note_activity(self, connection: C, address: str, now_s: float) -> None:
-        own = self._open.get(address)
-        if own is not None and connection in own:
-            own[connection] = now_s
-            own.move_to_end(connection)
 
     def remove(self, connection: C, address: str) -> None:
         own = self._open.get(address)
-        if own is None or own.pop(connection, None) is None:
+        if own is None or connection not in own:
             return
+        del own[connection]
         self.count -= 1
         if not own:
             del self._open[address]
@@ -102,10 +108,13 @@ class Admission(Generic[C]):
     def idle(self, now_s: float) -> list[C]:
         """Connections without activity for `idle_ms`."""
         since_s = now_s - self._limits.idle_ms / 1000
-        found = []
-        for own in self._open.values():
-            for connection, active_s in own.items():
-                if active_s > since_s:
-                    break
-                found.append(connection)
-        return found
+        return [
+            connection
+            for own in self._open.values()
+            for connection in own
+            if connection.active_s <= since_s
+        ]
+
+
+def _active_s(connection: Admitted) -> float:
+    return connection.active_s

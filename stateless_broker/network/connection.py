@@ -5,10 +5,8 @@ does not read its answers is not read from.
 """
 
 import asyncio
-import fcntl
 import logging
 import struct
-import termios
 import time
 from collections import deque
 from collections.abc import Callable
@@ -23,12 +21,12 @@ from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES, Incoming
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.network.sending import queued_bytes
 
 logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct(">i")
 _API_KEY = struct.Struct(">h")
-_QUEUED = struct.Struct("i")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,8 @@ class ConnectionOwner(Protocol):
     def opened(self, connection: "Connection") -> str | None:
         """The reason to refuse the connection; None: the owner keeps it until `closed`."""
 
-    def active(self, connection: "Connection") -> None:
-        """A complete request was received, or a response was sent."""
-
     def sent(self, connection: "Connection") -> None:
-        """Responses were written to the connection."""
+        """Responses of the connection wait for earlier responses, or for the kernel."""
 
     def receiving(self, connection: "Connection", *, has_begun: bool) -> None:
         """A request is partly received (`has_begun`), or none is any more."""
@@ -109,7 +104,10 @@ class Connection(asyncio.BufferedProtocol):
         """Leases of responses that the kernel has not taken completely."""
         self._closing = False
         self._ended = False
+        self._flush_is_due = False
         self._waiting: set[asyncio.Task[None]] = set()
+        self.active_s = now_s()
+        """When the connection was opened, last received a complete request or sent a response."""
         self.peer = ""
         self.host = ""
         """The client's address without its port."""
@@ -136,6 +134,7 @@ class Connection(asyncio.BufferedProtocol):
         for answer in self._answers:
             answer.give_back()
         self._answers.clear()
+        self._held = None
         for task in self._waiting:
             task.cancel()
         self._owner.closed(self)
@@ -224,22 +223,40 @@ class Connection(asyncio.BufferedProtocol):
 
     def _handle(self, frame: Frame) -> None:
         (api_key,) = _API_KEY.unpack_from(frame.data)
-        answer = ResponseSlot(
-            self, api_key=api_key, request_bytes=frame.size_bytes, taken_s=self._now_s()
-        )
+        self.active_s = now_s = self._now_s()
+        answer = ResponseSlot(self, api_key=api_key, request_bytes=frame.size_bytes, taken_s=now_s)
         self._answers.append(answer)
         self._others += answer.is_not_produce
         self._note_begun(False)
-        self._owner.active(self)
         self._handler(self, frame, answer)
 
     # Answers ---------------------------------------------------------------------------------
 
-    def hold(self, answer: ResponseSlot) -> None:
+    def hold(self, answer: ResponseSlot | None) -> None:
         self._held = answer
+        if answer is None:
+            self._take_soon()
+
+    def queue_large_answer(self) -> None:
+        self._owner.sent(self)
 
     def flush_answers(self) -> None:
-        """Send all answers that are ready and not behind one that is not."""
+        """Send ready responses soon: responses that become ready together are written together."""
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._write_ready()
+        released = self._held is not None and self._held.parts is not None
+        if released:
+            self._held = None
+        if released or not self._reading:
+            self._take_frames()
+
+    def _write_ready(self) -> None:
+        """Write all ready responses, up to the first that is not ready."""
+        self._flush_is_due = False
         if self._transport is None:
             return
         out: list[Buffer] = []
@@ -258,16 +275,12 @@ class Connection(asyncio.BufferedProtocol):
             self._count(answer, now_s - answer.taken_s, length)
         if out and not self._ended:
             self._write(out, leases)
-            self._owner.active(self)
-            self._owner.sent(self)
+            self.active_s = now_s
+            if self.unsent_bytes:
+                self._owner.sent(self)
         else:
             for lease in leases:
                 lease.release()
-        released = self._held is not None and self._held.parts is not None
-        if released:
-            self._held = None
-        if released or not self._reading:
-            self._take_soon()
 
     def _write(self, out: list[Buffer], leases: list[AnswerLease]) -> None:
         """Leased responses are large. They are written to the kernel at once, and their memory is
@@ -299,10 +312,26 @@ class Connection(asyncio.BufferedProtocol):
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     @property
+    def held_bytes(self) -> int:
+        """Memory of responses that the kernel has not taken, or that wait for earlier ones."""
+        return sum(lease.held_bytes for lease in self._leases) + self._queued_answer_bytes()
+
+    @property
+    def due_bytes(self) -> int:
+        return self._written_bytes + self._queued_answer_bytes()
+
+    def _queued_answer_bytes(self) -> int:
+        return sum(
+            answer.lease.held_bytes
+            for answer in self._answers
+            if answer.lease is not None and answer.parts is not None
+        )
+
+    @property
     def taken_bytes(self) -> int:
         if self._transport is None:
             return self._written_bytes
-        return self._written_bytes - self.unsent_bytes - _queued_bytes(self._transport)
+        return self._written_bytes - self.unsent_bytes - queued_bytes(self._transport)
 
     def _count(self, answer: ResponseSlot, seconds: float, response_bytes: int) -> None:
         self._figures.answered(
@@ -328,6 +357,8 @@ class Connection(asyncio.BufferedProtocol):
             )
 
     def end(self, reason: str) -> None:
+        if self._flush_is_due:
+            self._write_ready()
         if self._transport is not None and not self._ended:
             self._ended = True
             self.incoming.wait_no_more()
@@ -353,20 +384,8 @@ class Connection(asyncio.BufferedProtocol):
         self._take_frames()
 
     def finish(self) -> None:
-        """Close once what is written is sent."""
+        """Close after sending the ready responses."""
         self._closing = True
+        self._write_ready()
         if self._transport is not None:
             self._transport.close()
-
-
-def _queued_bytes(transport: asyncio.BaseTransport) -> int:
-    """What this machine's kernel holds because the client's has not acknowledged it; 0 where it
-    does not say (macOS). It may be megabytes, and takes no more before a third of them is gone."""
-    connected = transport.get_extra_info("socket")
-    if connected is None:
-        return 0
-    try:
-        queued = fcntl.ioctl(connected.fileno(), termios.TIOCOUTQ, bytes(_QUEUED.size))
-    except (OSError, ValueError):  # it is closed already
-        return 0
-    return int(_QUEUED.unpack(queued)[0])

@@ -10,6 +10,7 @@ import logging
 import struct
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import inf
 from typing import Any, Generic, NamedTuple
 
@@ -42,9 +43,12 @@ from bucketlog.stateless_broker.supervision import Supervisor
 logger = logging.getLogger(__name__)
 
 COUNTED_ROWS = 100
-"""So many rows of an answer are looked at for errors."""
+"""Limit of the rows that are searched for errors in each level of a response."""
+ERROR_LEVELS = 3
 SHORT_ROWS = 500
 """A response with at most this many rows is encoded on the event loop."""
+INLINE_REQUEST_BYTES = 16 * 1024
+"""Larger requests other than Produce are decoded in a thread."""
 ADVERTISED_FROM = {ApiKey.PRODUCE: 0}
 """Where it is not the first version served: old librdkafka wants to see these (KAFKA-18659)."""
 _HEADER = struct.Struct(">hhi")
@@ -94,7 +98,8 @@ class Api(Generic[RequestT, ResponseT]):
         return self.messages.key
 
 
-ProduceHandler = Callable[[Request, Frame, memoryview, int, ResponseSlot], None]
+ProduceHandler = Callable[[RequestHeader, Connection, Frame, FrameReader, ResponseSlot], None]
+"""The reader is at the body. The handler releases the frame, even if it raises."""
 FetchHandler = Callable[[Request, fetch.FetchRequest], Awaitable[list[Buffer]]]
 
 
@@ -116,6 +121,8 @@ class Dispatcher:
     ) -> None:
         self.apis: Mapping[ApiKey, Api[Any, Any]] = {}
         self.versions: Mapping[int, tuple[ApiKey, Versions]] = {}
+        self._own_versions: dict[int, WrittenResponse] = {}
+        """The encoded responses to ApiVersions, by the version of the request."""
         self._produce_handler: ProduceHandler
         self._fetch_handler: FetchHandler
         self._supervisor = supervisor
@@ -123,6 +130,8 @@ class Dispatcher:
         self._request_items_max = request_items_max
         self._encoding = asyncio.Semaphore(1)
         """Only one thread encodes a long response at a time, because threads share a core."""
+        self._decoding = asyncio.Semaphore(1)
+        """Only one thread decodes a long request at a time, for the same reason."""
 
     def serve(self, routes: Routes) -> None:
         """Give requests to these handlers from now on."""
@@ -130,6 +139,7 @@ class Dispatcher:
         self.apis = {api.key: api for api in (own, *routes.apis)}
         served = {ApiKey.PRODUCE, ApiKey.FETCH, *self.apis}
         self.versions = {key: (key, SERVED_VERSIONS[key]) for key in sorted(served)}
+        self._own_versions.clear()
         self._produce_handler = routes.produce
         self._fetch_handler = routes.fetch
 
@@ -158,27 +168,60 @@ class Dispatcher:
         header = RequestHeader(key, version, correlation_id, client_id)
         answer.client_id, answer.correlation_id = client_id, correlation_id
         if key is ApiKey.PRODUCE:
-            request = Request(header, connection)
-            self._produce_handler(request, frame, view, reader.at, answer)
+            self._produce_handler(header, connection, frame, reader, answer)
             return
         request = Request(header, connection, AnswerLease(self._answers, connection.host))
-        limit = self._request_items_max
-        waits, is_given_up = False, True
+        if frame.size_bytes > INLINE_REQUEST_BYTES:
+            answer.hold_back_later_requests()
+            self._supervisor.spawn(
+                self._start_large(request, frame, view, reader.at, answer),
+                key.message_name,
+                on_failure=lambda error: answer.close(f"{key.message_name} failed: {error!r}"),
+            ).add_done_callback(lambda _: frame.release())  # if cancelled before it began
+            return
         try:
-            if key is ApiKey.FETCH:
-                answer.hold_back_later_requests()
-                wanted = fetch.read_request(view, reader.at, version, items_max=limit)
-                answer.may_wait_s = wanted.max_wait_ms / 1000
-                work = self._fetch(request, wanted, answer)
-            else:
-                api = self.apis[key]
-                message = read_message(api.messages, version, view, reader.at, items_max=limit)
-                if api.large_answers:
-                    answer.hold_back_later_requests()
-                waits, is_given_up = api.waits, api.waits or api.large_answers
-                work = self._serve(api, request, message, answer)
+            message = self._decoded(header, view, reader.at)
         finally:
             frame.release()
+        self._start(request, message, answer)
+
+    def _decoded(self, header: RequestHeader, view: memoryview, at: int) -> Any:
+        """Decode the body that begins at `at`. Raises `MalformedRequestError`."""
+        limit = self._request_items_max
+        if header.api_key is ApiKey.FETCH:
+            return fetch.read_request(view, at, header.api_version, items_max=limit)
+        messages = self.apis[header.api_key].messages
+        return read_message(messages, header.api_version, view, at, items_max=limit)
+
+    async def _start_large(
+        self, request: Request, frame: Frame, view: memoryview, at: int, answer: ResponseSlot
+    ) -> None:
+        """Decode in a thread, then `_start`. Later requests of the connection wait meanwhile."""
+        try:
+            async with self._decoding:
+                message = await asyncio.to_thread(self._decoded, request.header, view, at)
+        except MalformedRequestError as error:
+            answer.close(str(error))
+            return
+        finally:
+            frame.release()
+        answer.let_later_requests_in()
+        self._start(request, message, answer)
+
+    def _start(self, request: Request, message: Any, answer: ResponseSlot) -> None:
+        """Start to work on a decoded request."""
+        key = request.header.api_key
+        waits, is_given_up = False, True
+        if isinstance(message, fetch.FetchRequest):
+            answer.hold_back_later_requests()
+            answer.may_wait_s = max(message.max_wait_ms, 0) / 1000
+            work = self._fetch(request, message, answer)
+        else:
+            api = self.apis[key]
+            if api.large_answers:
+                answer.hold_back_later_requests()
+            waits, is_given_up = api.waits, api.waits or api.large_answers
+            work = self._serve(api, request, message, answer)
         task = self._supervisor.spawn(
             work,
             key.message_name,
@@ -187,7 +230,7 @@ class Dispatcher:
         if waits:
             answer.may_wait_s = inf
         if is_given_up:
-            connection.give_up_with_client(task)
+            request.connection.give_up_with_client(task)
 
     async def _serve(
         self,
@@ -256,10 +299,17 @@ class Dispatcher:
             for key, served in self.versions.values()
         ]
 
-    async def _api_versions(
-        self, request: Request, message: ApiVersionsRequest
-    ) -> ApiVersionsResponse:
-        return {"error_code": ErrorCode.none, "api_keys": self._versions()}
+    async def _api_versions(self, request: Request, message: ApiVersionsRequest) -> WrittenResponse:
+        version = request.header.api_version
+        written = self._own_versions.get(version)
+        if written is None:
+            response: ApiVersionsResponse = {
+                "error_code": ErrorCode.none,
+                "api_keys": self._versions(),
+            }
+            body = write_message(API_VERSIONS, version, response)
+            written = self._own_versions[version] = WrittenResponse(body, (ErrorCode.none,))
+        return written
 
     def _unsupported_version(self, correlation_id: int) -> list[Buffer]:
         own = [row for row in self._versions() if row["api_key"] == ApiKey.API_VERSIONS]
@@ -284,14 +334,20 @@ def _is_long(values: Mapping[str, object]) -> bool:
 
 
 def _error_codes(values: Mapping[str, object]) -> Iterator[ErrorCode]:
-    """Of the answer and of its rows (topics, groups, …), the first of them."""
-    if isinstance(code := values.get("error_code"), ErrorCode) and code:
-        yield code
+    """The errors of the response, of its rows (topics, groups, …), and of their rows
+    (partitions)."""
+    level = [values]
+    for _ in range(ERROR_LEVELS):
+        for row in level:
+            if isinstance(code := row.get("error_code"), ErrorCode) and code:
+                yield code
+        level = list(islice((each for row in level for each in _rows(row)), COUNTED_ROWS))
+
+
+def _rows(values: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
     for rows in values.values():
-        if isinstance(rows, list):
-            for row in rows[:COUNTED_ROWS]:
-                if isinstance(row, dict) and (code := row.get("error_code")):
-                    yield code
+        if isinstance(rows, list) and rows and isinstance(rows[0], dict):
+            yield from rows
 
 
 def response_header(header: RequestHeader, may_have_tags: bool = True) -> bytes:

@@ -50,7 +50,10 @@ class AnswerOrder(Protocol):
 
     def flush_answers(self) -> None: ...
 
-    def hold(self, answer: "ResponseSlot") -> None: ...
+    def queue_large_answer(self) -> None:
+        """Watch the connection: its client may not read the response."""
+
+    def hold(self, answer: "ResponseSlot | None") -> None: ...
 
     def end(self, reason: str) -> None: ...
 
@@ -98,6 +101,8 @@ class ResponseSlot:
         self.parts = parts
         if self._connection.is_gone:
             self.give_back()
+        elif self.lease is not None:
+            self._connection.queue_large_answer()
         self._connection.flush_answers()
 
     def give_back(self) -> None:
@@ -106,9 +111,14 @@ class ResponseSlot:
             self.lease.release()
 
     def hold_back_later_requests(self) -> None:
-        """Take no further request of this connection before this one is answered. Its response is
-        large, and a client must not have many of them built at once."""
+        """Take no further request of this connection before this one is answered. One reason is a
+        large response: a client must not make the broker build many at once. The other is a long
+        request: later requests must not overtake it while it is decoded."""
         self._connection.hold(self)
+
+    def let_later_requests_in(self) -> None:
+        """Undo `hold_back_later_requests`."""
+        self._connection.hold(None)
 
     def close(self, reason: str) -> None:
         """Close the connection without a response, as Kafka does for an invalid request."""

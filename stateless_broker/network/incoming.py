@@ -129,7 +129,10 @@ class Incoming:
         more = room - len(frame.data)
         if frame.is_taken:
             if not self._budget.take(more, address=self.address):
-                raise MalformedRequestError("its address has too many requests that have begun")
+                raise MalformedRequestError(
+                    "its address has too many requests that have begun "
+                    "(BUCKETLOG_PRODUCE_BUFFER_ADDRESS_PERCENT_MAX)"
+                )
         elif not self._granted(more, own_bytes=frame.size_bytes):
             return
         frame.grow(room)
@@ -150,10 +153,12 @@ class Incoming:
             if api_key != ApiKey.PRODUCE:
                 longest = self._other_request_bytes_max
         if not REQUEST_BYTES_MIN <= length <= longest:
-            raise MalformedRequestError(
-                f"a request of {length} bytes for api {api_key}; {REQUEST_BYTES_MIN} to {longest} "
-                "are accepted"
-            )
+            text = f"a request of {length} bytes for api {api_key}; {REQUEST_BYTES_MIN} to "
+            text += f"{longest} are accepted"
+            if length > longest:
+                other = "" if longest == self._request_bytes_max else "OTHER_"
+                text += f" (BUCKETLOG_{other}REQUEST_BYTES_MAX)"
+            raise MalformedRequestError(text)
         return length, api_key
 
     def count_left(self) -> None:
@@ -161,7 +166,10 @@ class Incoming:
         counted = len(self._left) if len(self._left) > UNCOUNTED_BYTES else 0
         more = counted - self._counted_bytes
         if more > 0 and not self._budget.take(more, address=self.address):
-            raise MalformedRequestError("its address has too many requests that wait for answers")
+            raise MalformedRequestError(
+                "its address has too many requests that wait for answers "
+                "(BUCKETLOG_PRODUCE_BUFFER_ADDRESS_PERCENT_MAX)"
+            )
         if more < 0:
             self._budget.release(-more, address=self.address, is_taken=True)
         self._counted_bytes = counted
@@ -173,11 +181,17 @@ class Incoming:
             self._budget.forget(self)
 
     def drop(self) -> None:
-        """The connection is closed: give all memory back."""
+        """The connection is closed: return all memory, and forget the connection, so that no
+        reference cycle remains."""
         self._budget.forget(self)
+        self._wake = _nothing
         self.is_waiting_for_room = False
         self._left = bytearray()
         self.count_left()
         if self._frame is not None:
             self._frame.release()
             self._frame = None
+
+
+def _nothing() -> None:
+    """Wakes nobody."""

@@ -55,12 +55,15 @@ def bound_socket(host: str, port: int, *, keepalive_ms: int) -> socket.socket:
 
 
 class Listener:
+    """`budget` is the memory of received frames, `answers` that of responses."""
+
     def __init__(
         self,
         *,
         settings: BrokerSettings,
         handler: RequestHandler,
         budget: MemoryBudget,
+        answers: MemoryBudget,
         figures: RequestFigures,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -90,7 +93,11 @@ class Listener:
             bytes_per_s_min=settings.request_bytes_per_s_min,
             window_ms=settings.request_slow_ms_max,
         )
-        self._sending = Sending(stalled_ms_max=settings.response_stalled_ms_max)
+        self._sending = Sending(
+            answers,
+            stalled_ms_max=settings.response_stalled_ms_max,
+            slow_ms_max=settings.response_slow_ms_max,
+        )
         self._lines = ClosingLines(per_minute=settings.closing_lines_per_minute, now_s=now_s)
         self._looking: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
@@ -110,8 +117,8 @@ class Listener:
         self.look()
 
     def look(self) -> None:
-        """Close connections that are idle, that send a request too slowly, or whose clients do not
-        read responses."""
+        """Close connections that are idle, or that send a request too slowly. Also close those
+        whose clients do not read responses, or read too slowly while other responses wait."""
         self._close_idle()
         self._receiving.look(self._now_s())
         self._sending.look(self._now_s())
@@ -124,7 +131,7 @@ class Listener:
                 limit_ms = self._settings.connections_idle_ms_max
                 connection.end(f"no request for {limit_ms} ms (BUCKETLOG_CONNECTIONS_IDLE_MS_MAX)")
             else:
-                self.active(connection)
+                connection.active_s = now_s
 
     def _connect(self) -> Connection:
         return Connection(
@@ -134,6 +141,7 @@ class Listener:
             receive_buffer=self._receive_buffer,
             figures=self._figures,
             owner=self,
+            now_s=self._now_s,
         )
 
     def opened(self, connection: Connection) -> str | None:
@@ -143,7 +151,7 @@ class Listener:
             refusal = f"{self._settings.connections_max} connections (BUCKETLOG_CONNECTIONS_MAX)"
         if refusal is not None:
             return refusal
-        self._connections.add(connection, connection.host, now_s)
+        self._connections.add(connection, connection.host)
         self._figures.connections = self._connections.count
         return None
 
@@ -157,9 +165,6 @@ class Listener:
                 return True
         return False
 
-    def active(self, connection: Connection) -> None:
-        self._connections.note_activity(connection, connection.host, self._now_s())
-
     def sent(self, connection: Connection) -> None:
         self._sending.watch(connection)
 
@@ -170,6 +175,7 @@ class Listener:
             self._receiving.end(connection)
 
     def ended(self, connection: Connection, reason: str) -> None:
+        self._figures.closed_because(reason)
         self._lines.closed(connection.peer, reason)
 
     def closed(self, connection: Connection) -> None:

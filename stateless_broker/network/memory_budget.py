@@ -61,6 +61,11 @@ class MemoryBudget:
 
         A waiter that will not ask again calls `forget`: all others stand behind it.
         """
+        if not self._waiting and not self._over_share:
+            held, granted = self.held_bytes + size_bytes, self._granted[address] + size_bytes
+            if held <= self._max_bytes and granted <= self._address_bytes_max:
+                self.held_bytes, self._granted[address] = held, granted
+                return True
         wish = _Wish(size_bytes, own_bytes, address, wake)
         before = next(iter(self._over_share.get(address, ())), waiter)
         if before is not waiter or not self._within_share(wish):
@@ -101,8 +106,10 @@ class MemoryBudget:
         account[address] -= size_bytes
         if not account[address]:
             del account[address]
-        self._wake_first()
-        self._wake_in_share(address)
+        if self._waiting:
+            self._wake_first()
+        if self._over_share:
+            self._wake_in_share(address)
 
     def forget(self, waiter: object) -> None:
         self._leave_line(waiter)

@@ -22,9 +22,11 @@ from kio.static.protocol import Entity
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.api_messages import ApiMessages, ResponseT
+from bucketlog.log_format.wire.frames import shortened_message
 
 Values = Mapping[str, Any]
 
+ERROR_MESSAGE = "error_message"
 _ZERO = datetime.timedelta(0)
 
 
@@ -51,6 +53,8 @@ class _Structure:
             value = values[name]
             if nested is not None and value is not None:
                 value = tuple([nested.build(item) for item in value])
+            elif name == ERROR_MESSAGE and value is not None:
+                value = shortened_message(value)
             given[name] = value
         return self.schema(**given)
 

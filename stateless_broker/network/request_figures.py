@@ -6,6 +6,7 @@ memory, a few additions a request, nothing per record.
 """
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,6 +15,11 @@ from kio.schema.errors import ErrorCode
 from bucketlog.tiered_storage.counting import DurationHistogram
 
 logger = logging.getLogger(__name__)
+
+OTHER = "other"
+"""The reason for connections that were not closed because of a limit, but of a bad request, for
+example."""
+_SETTING_AT_END = re.compile(r"\(BUCKETLOG_([A-Z_]{1,60})\)$")
 
 
 class ApiFigures:
@@ -26,7 +32,7 @@ class ApiFigures:
 
 
 class RequestFigures:
-    """`slow_request_ms`: what took longer is told in the log; 0: nothing is."""
+    """`slow_request_ms`: slower requests are logged; 0: none is."""
 
     def __init__(self, *, slow_request_ms: int) -> None:
         self.connections = 0
@@ -34,6 +40,8 @@ class RequestFigures:
         self.by_api: dict[int, ApiFigures] = {}
         self.errors: Counter[tuple[int, ErrorCode]] = Counter()
         """By API key and code, one for each partition that was answered with it."""
+        self.closed: Counter[str] = Counter()
+        """Connections that the broker closed, by the setting that caused it, or OTHER."""
         self._slow_s = slow_request_ms / 1000 if slow_request_ms else float("inf")
 
     def answered(
@@ -49,6 +57,14 @@ class RequestFigures:
     def failed(self, api_key: int, codes: Sequence[ErrorCode]) -> None:
         for code in codes:
             self.errors[api_key, code] += 1
+
+    def closed_by_limit(self, setting: str) -> None:
+        self.closed[setting] += 1
+
+    def closed_because(self, reason: str) -> None:
+        """`reason` ends with the name of the setting, in parentheses, if a limit is the reason."""
+        named = _SETTING_AT_END.search(reason)
+        self.closed[named[1].lower() if named else OTHER] += 1
 
     def is_slow(self, seconds: float) -> bool:
         return seconds > self._slow_s

@@ -10,12 +10,16 @@ import gc
 import os
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from uuid import uuid4
 
+from redis.asyncio import Redis
+
 from bucketlog.log_format import record_check
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.metadata.sequencer.producer_rows import ProducerRows
 from bucketlog.metadata.sequencer.redis_url import connect_redis
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
@@ -24,16 +28,45 @@ from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.listener import Listener, bound_socket
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
-from bucketlog.stateless_broker.process.allocator import Peaks, give_back_unused
+from bucketlog.stateless_broker.process.allocator import (
+    Peaks,
+    Unused,
+    free_bytes,
+    give_back_unused,
+)
+from bucketlog.stateless_broker.process.embedded_redis import ValkeyProcesses
+from bucketlog.stateless_broker.process.http_connections import HttpLimits
 from bucketlog.stateless_broker.process.http_endpoint import HttpEndpoint, application
-from bucketlog.stateless_broker.process.metrics import BrokerFigures
+from bucketlog.stateless_broker.process.metrics import (
+    BoundedState,
+    BrokerFigures,
+    FigureSources,
+    MemoryBudgets,
+    WorkCounts,
+)
+from bucketlog.stateless_broker.process.open_files import OpenFilesWatch
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.tiered_storage.backends.location import open_bucket, open_sync_bucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.counting import CountingBucket
+from bucketlog.tiered_storage.state_signature import NO_KEYS, StateKeys, read_key_file
 
 PEAK_LOOK_S = 5.0
 """The interval of checks whether a memory peak is over."""
+EXPORTED_LIMITS = (
+    "cluster_partitions_max",
+    "connections_max",
+    "coordinated_groups_bytes_max",
+    "groups_max",
+    "http_connections_max",
+    "offsets_max",
+    "produce_buffer_bytes",
+    "producers_max",
+    "response_memory_bytes_max",
+)
+"""Settings that /metrics shows, so that alerts can compare metrics with limits."""
+OPEN_FILES_LOOK_S = 1.0
+"""The interval of checks whether a file can be opened."""
 
 
 def wall_clock_ms() -> int:
@@ -72,8 +105,11 @@ class Broker:
         warm = asyncio.create_task(asyncio.to_thread(record_check.warm_up))
         self._listening = listening = _bind(settings)
         port = int(listening.getsockname()[1])
-        bucket = CountingBucket(await open_bucket(settings.bucket_url, shard=settings.shard))
-        history = _open_history(settings)
+        state_keys = _state_keys(settings)
+        bucket = CountingBucket(
+            await open_bucket(settings.bucket_url, shard=settings.shard, state_keys=state_keys)
+        )
+        history = _open_history(settings, state_keys)
         upkeep, reads = UpkeepCounts(), ReadCounts()
         requests = RequestFigures(slow_request_ms=settings.slow_request_ms)
         self._node = node = Node(
@@ -81,30 +117,33 @@ class Broker:
             NodeEnvironment(
                 bucket=bucket,
                 history=bucket.beside(history),
-                connect_redis=lambda: connect_redis(
-                    settings.redis_url, timeout_ms=settings.redis_timeout_ms
-                ),
+                connect_redis=_redis_connector(settings),
                 now_ms=wall_clock_ms,
                 monotonic=time.monotonic,
                 new_uuid=uuid4,
                 random=Random(),
+                embedded=ValkeyProcesses(settings),
             ),
             health=self._health,
             upkeep=upkeep,
             reads=reads,
         )
         figures = BrokerFigures(
-            bucket=bucket,
-            budget=self._budget,
-            answers=node.answers,
-            health=self._health,
-            upkeep=upkeep,
-            reads=reads,
-            requests=requests,
+            FigureSources(
+                bucket=bucket,
+                budgets=MemoryBudgets(frames=self._budget, answers=node.answers),
+                health=self._health,
+                work=WorkCounts(upkeep, reads),
+                requests=requests,
+                limits={name: getattr(settings, name) for name in EXPORTED_LIMITS},
+                state=BoundedState(
+                    view=lambda: node.view,
+                    producers=lambda: _producer_rows(node),
+                    group_bytes=lambda: node.epochs.group_bytes if self._health.started else None,
+                ),
+            )
         )
-        self._http = HttpEndpoint(
-            application(self._health, figures), host=settings.http_host, port=settings.http_port
-        )
+        self._http = self._make_http(figures, requests)
         self._http.start()
         epoch = await node.begin(port)
         await warm  # the first produce does not wait for a compiler
@@ -112,6 +151,7 @@ class Broker:
             settings=settings,
             handler=node.dispatcher.handle,
             budget=self._budget,
+            answers=node.answers,
             figures=requests,
         )
         try:
@@ -119,32 +159,44 @@ class Broker:
         except OSError as error:  # somebody was quicker
             raise _cannot_listen(settings, error) from error
         await node.serve()
-        self._spawn_trimming(node)
+        self._spawn_looks(node)
         gc.collect()
         gc.freeze()
         self._health.started = True
-        membership = node.membership
+        me, cluster_id = node.membership.me.node_id, node.membership.cluster_id
+        http_port = self._http.port
         return ReadyReport(
-            settings.host,
-            port,
-            settings.http_host,
-            self._http.port,
-            membership.me.node_id,
-            membership.cluster_id,
-            epoch,
+            settings.host, port, settings.http_host, http_port, me, cluster_id, epoch
         )
 
-    def _spawn_trimming(self, node: Node) -> None:
-        node.parts.supervision.supervisor.spawn(
-            self._trim_after_peaks(node), "returning memory", on_failure=lambda _: None
+    def _make_http(self, figures: BrokerFigures, requests: RequestFigures) -> HttpEndpoint:
+        settings = self._settings
+        return HttpEndpoint(
+            application(self._health, figures),
+            host=settings.http_host,
+            port=settings.http_port,
+            limits=HttpLimits(
+                settings.http_connections_max,
+                settings.http_request_ms_max,
+                settings.http_idle_ms_max,
+                settings.http_header_bytes_max,
+            ),
+            closed=requests.closed_by_limit,
         )
+
+    def _spawn_looks(self, node: Node) -> None:
+        spawn = node.parts.supervision.supervisor.spawn
+        spawn(self._trim_after_peaks(node), "returning memory", on_failure=lambda _: None)
+        spawn(_watch_open_files(), "checking open files", on_failure=lambda _: None)
 
     async def _trim_after_peaks(self, node: Node) -> None:
-        peaks = Peaks()
+        peaks, unused = Peaks(), Unused()
         while True:
             await asyncio.sleep(PEAK_LOOK_S)
             if peaks.is_over(self._budget.held_bytes + node.answers.held_bytes):
                 await asyncio.to_thread(give_back_unused)
+            elif unused.is_worth_returning(free_bytes()):
+                await asyncio.to_thread(give_back_unused, 0)
 
     async def stop(self) -> None:
         """Stop accepting, flush, answer, leave."""
@@ -166,10 +218,36 @@ class Broker:
             self._listening.close()
 
 
-def _open_history(settings: BrokerSettings) -> ThreadedBucket:
+def _redis_connector(settings: BrokerSettings) -> Callable[[], Redis] | None:
+    """None without a configured Redis."""
+    url, timeout_ms = settings.redis_url, settings.redis_timeout_ms
+    return (lambda: connect_redis(url, timeout_ms=timeout_ms)) if url is not None else None
+
+
+def _producer_rows(node: Node) -> ProducerRows | None:
+    """None while the broker looks for Redis."""
+    return None if node.view is None else node.parts.cluster.sequencer.producer_rows
+
+
+async def _watch_open_files() -> None:
+    watch = OpenFilesWatch(now_s=time.monotonic)
+    while True:
+        watch.look()
+        await asyncio.sleep(OPEN_FILES_LOOK_S)
+
+
+def _state_keys(settings: BrokerSettings) -> StateKeys:
+    if settings.state_key_file is None:
+        return NO_KEYS
+    return read_key_file(
+        settings.state_key_file, unsigned_accepted=settings.state_unsigned_accepted
+    )
+
+
+def _open_history(settings: BrokerSettings, state_keys: StateKeys) -> ThreadedBucket:
     """The same bucket, with requests of its own for old segments."""
     return ThreadedBucket(
-        open_sync_bucket(settings.bucket_url, shard=settings.shard),
+        open_sync_bucket(settings.bucket_url, shard=settings.shard, state_keys=state_keys),
         threads=settings.history_ranges_in_flight,
     )
 

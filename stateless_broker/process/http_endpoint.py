@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.process.http_connections import HttpConnections, HttpLimits
 from bucketlog.stateless_broker.process.metrics import BrokerFigures
 
 
@@ -48,7 +49,17 @@ class _Server(uvicorn.Server):
 
 
 class HttpEndpoint:
-    def __init__(self, app: Starlette, *, host: str, port: int) -> None:
+    """`closed` is called with the name of the setting that caused a connection to be closed."""
+
+    def __init__(
+        self,
+        app: Starlette,
+        *,
+        host: str,
+        port: int,
+        limits: HttpLimits,
+        closed: Callable[[str], None],
+    ) -> None:
         try:
             self._socket = socket.create_server((host, port))
         except OSError as error:
@@ -58,7 +69,15 @@ class HttpEndpoint:
             ) from error
         self.port = int(self._socket.getsockname()[1])
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
+            app,
+            http=HttpConnections(limits, closed).protocol,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_keep_alive=-(-limits.idle_ms // 1000) + 1,  # after the timer of HttpConnections
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=limits.header_bytes,
         )
         self._server = _Server(config)
         self._task: asyncio.Task[None] | None = None

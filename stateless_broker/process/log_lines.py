@@ -1,14 +1,37 @@
-"""A broker's log as lines of JSON, for those who collect logs: one object a line.
+"""A broker's log: lines of text for people, or lines of JSON for log collectors.
 
-`time` (RFC 3339, UTC), `level`, `logger`, `message`, `exception` where there is one, and what the
-line tells besides, such as `client_id` and `correlation_id` of a request.
+Invariant: text from clients (client ids, group ids) cannot begin a line or steer a terminal. All
+control characters are escaped, except line feeds and tabs of a traceback.
+
+A JSON object has `time` (RFC 3339, UTC), `level`, `logger`, `message`, and `exception` if there is
+one. It also has the line's own fields, such as `client_id` and `correlation_id` of a request.
 """
 
 import json
 import logging
 from datetime import UTC, datetime
+from types import TracebackType
+from typing import TypeAlias
+
+from bucketlog.log_format.printable import printable, printable_json, printable_lines
 
 _OWN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+_ExceptionInfo: TypeAlias = (
+    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+)
+
+
+class TextLines(logging.Formatter):
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        return printable(super().formatMessage(record))
+
+    def formatException(self, ei: _ExceptionInfo) -> str:  # noqa: N802 - logging's name
+        return printable_lines(super().formatException(ei))
 
 
 class JsonLines(logging.Formatter):
@@ -22,4 +45,4 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             row["exception"] = self.formatException(record.exc_info)
         row.update((name, value) for name, value in record.__dict__.items() if name not in _OWN)
-        return json.dumps(row, ensure_ascii=False, default=str)
+        return printable_json(json.dumps(row, ensure_ascii=False, default=str))

@@ -18,6 +18,10 @@ import uvloop
 from bucketlog.stateless_broker.process.allocator import keep_buffers_on_one_heap
 from bucketlog.stateless_broker.process.broker import Broker
 from bucketlog.stateless_broker.process.collector import collect_seldom
+from bucketlog.stateless_broker.process.open_files import (
+    raise_open_files_limit,
+    within_open_files,
+)
 from bucketlog.stateless_broker.process.start_up import exit_code, load_settings
 from bucketlog.stateless_broker.settings import BrokerSettings
 
@@ -62,6 +66,7 @@ def run() -> int:
 
     def serve_until_stopped() -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve(load_settings()))
+            settings = within_open_files(load_settings(), raise_open_files_limit())
+            runner.run(serve(settings))
 
     return exit_code(serve_until_stopped)

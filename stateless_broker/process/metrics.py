@@ -4,7 +4,8 @@ Read from the parts when somebody asks: nothing is counted twice, and the hot pa
 additions of integers only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
@@ -16,6 +17,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.sequencer.producer_rows import ProducerRows
+from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.fetch.reading import ReadCounts
 from bucketlog.stateless_broker.health import Health
@@ -24,25 +27,56 @@ from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.tiered_storage.counting import BucketCounts, CountingBucket
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryBudgets:
+    """The memory of received requests, and of responses that are not written yet."""
+
+    frames: MemoryBudget
+    answers: MemoryBudget
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCounts:
+    """Counts of the work of a broker's duties and reads."""
+
+    upkeep: UpkeepCounts
+    reads: ReadCounts
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedState:
+    """State with a limit. All functions return None until the broker has started. `group_bytes`
+    returns the memory of the groups that the broker coordinates."""
+
+    view: Callable[[], View | None]
+    producers: Callable[[], ProducerRows | None]
+    group_bytes: Callable[[], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSources:
+    """The parts of a broker that the metrics read. `limits` are by the name of the setting."""
+
+    bucket: CountingBucket
+    budgets: MemoryBudgets
+    health: Health
+    work: WorkCounts
+    requests: RequestFigures
+    limits: Mapping[str, int]
+    state: BoundedState
+
+
 class BrokerFigures(Collector):
-    def __init__(
-        self,
-        *,
-        bucket: CountingBucket,
-        budget: MemoryBudget,
-        answers: MemoryBudget,
-        health: Health,
-        upkeep: UpkeepCounts,
-        reads: ReadCounts,
-        requests: RequestFigures,
-    ) -> None:
-        self._bucket = bucket
-        self._upkeep = upkeep
-        self._reads = reads
-        self._budget = budget
-        self._answers = answers
-        self._health = health
-        self._requests = requests
+    def __init__(self, sources: FigureSources) -> None:
+        self._limits = sources.limits
+        self._bucket = sources.bucket
+        self._upkeep = sources.work.upkeep
+        self._reads = sources.work.reads
+        self._budget = sources.budgets.frames
+        self._answers = sources.budgets.answers
+        self._health = sources.health
+        self._requests = sources.requests
+        self._state = sources.state
 
     def collect(self) -> Iterator[Metric]:
         counts = self._bucket.snapshot()
@@ -67,6 +101,7 @@ class BrokerFigures(Collector):
         yield GaugeMetricFamily(
             "bucketlog_connections", "Client connections.", value=self._requests.connections
         )
+        yield _closed(self._requests)
         yield GaugeMetricFamily(
             "bucketlog_frame_bytes", "Received frames held.", value=self._budget.held_bytes
         )
@@ -83,12 +118,31 @@ class BrokerFigures(Collector):
             "Epochs that ended while this broker was in them.",
             value=self._health.epochs_ended,
         )
+        yield GaugeMetricFamily(
+            "bucketlog_sequencer_embedded",
+            "1 if this broker runs the sequencer's Valkey.",
+            value=int(self._health.runs_valkey()),
+        )
         degraded = GaugeMetricFamily(
             "bucketlog_degraded", "1 for each part of the broker that is.", labels=["part"]
         )
         for part in sorted(self._health.degraded):
             degraded.add_metric([part], 1)
         yield degraded
+        view = self._state.view()
+        if view is not None:
+            yield from _contents(view)
+        group_bytes = self._state.group_bytes()
+        if group_bytes is not None:
+            yield GaugeMetricFamily(
+                "bucketlog_coordinated_groups_bytes",
+                "Memory of the consumer groups that this broker coordinates.",
+                value=group_bytes,
+            )
+        yield _limits(self._limits)
+        producers = self._state.producers()
+        if producers is not None:
+            yield from _producers(producers)
         yield from _upkeep(self._upkeep)
         yield from _reads(self._reads)
         yield GaugeMetricFamily(
@@ -100,6 +154,41 @@ class BrokerFigures(Collector):
         registry.register(self)
         ProcessCollector(registry=registry)
         return generate_latest(registry)
+
+
+def _contents(view: View) -> Iterator[Metric]:
+    """The items that the cluster's limits bound, as this broker sees them."""
+    for name, text, value in (
+        ("topics", "Topics of the cluster.", view.topic_count),
+        ("partitions", "Partitions of all topics.", view.partition_count),
+        ("groups_with_offsets", "Groups with committed offsets.", view.group_count()),
+        (
+            "committed_offsets",
+            "Committed offsets of all groups. Each 128 bytes of metadata count as one more.",
+            view.offset_weight,
+        ),
+    ):
+        yield GaugeMetricFamily(f"bucketlog_{name}", text, value=value)
+
+
+def _producers(rows: ProducerRows) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "bucketlog_producers", "Idempotent producers in Redis, per partition.", value=rows.known
+    )
+    yield CounterMetricFamily(
+        "bucketlog_held_back_batches",
+        "Batches of new producers that were refused because of producers_max.",
+        value=rows.held_back,
+    )
+
+
+def _limits(limits: Mapping[str, int]) -> Metric:
+    family = GaugeMetricFamily(
+        "bucketlog_limit", "Limits of this broker, by setting.", labels=["setting"]
+    )
+    for setting, limit in limits.items():
+        family.add_metric([setting], limit)
+    return family
 
 
 def _requests(figures: RequestFigures) -> Iterator[Metric]:
@@ -118,12 +207,23 @@ def _requests(figures: RequestFigures) -> Iterator[Metric]:
     yield from (seconds, taken, given)
     errors = CounterMetricFamily(
         "bucketlog_request_errors",
-        "Error codes answered: of Produce by partition, of others by answer and its rows.",
+        "Error codes answered: of Produce by partition, of others also by topic and group.",
         labels=["api", "error"],
     )
     for (api_key, code), count in sorted(figures.errors.items()):
         errors.add_metric([ApiKey(api_key).message_name, code.name.upper()], count)
     yield errors
+
+
+def _closed(figures: RequestFigures) -> Metric:
+    family = CounterMetricFamily(
+        "bucketlog_connections_closed",
+        "Connections that the broker closed, by the setting that is the reason.",
+        labels=["reason"],
+    )
+    for reason, count in sorted(figures.closed.items()):
+        family.add_metric([reason], count)
+    return family
 
 
 def _bucket_requests(counts: BucketCounts) -> Metric:

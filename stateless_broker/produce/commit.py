@@ -11,7 +11,7 @@ goes into a new writer's chain, like new input. If the sequencer's state is lost
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bucketlog.log_format.errors import (
@@ -43,8 +43,8 @@ from bucketlog.stateless_broker.produce.intake import (
     PendingBatch,
     PendingFact,
     holds_against_producers,
-    refused,
 )
+from bucketlog.stateless_broker.produce.refusals import refused
 from bucketlog.stateless_broker.produce.unsettled import UnsettledWork
 from bucketlog.stateless_broker.supervision import Supervision
 
@@ -57,6 +57,8 @@ ASK_AGAIN_MS = 20
 class CommitSettings:
     flush_interval_ms: int
     flush_bytes: int
+    flush_batches_max: int
+    flush_stamps_max: int
     puts_in_flight: int
 
 
@@ -150,9 +152,13 @@ class Committer:
         self._end.check()
         return await self._intake.commit_fact(fact, wanted, when_reserved=when_reserved)
 
-    def request_stamps(self, partitions: Iterable[TopicIdPartition]) -> None:
-        if self._end.reason is None:
-            self._intake.request_stamps(partitions)
+    def stamps_in_flight(self) -> dict[TopicIdPartition, int]:
+        """The highest hw stamp of each partition in segments that are not visible yet."""
+        stamps: dict[TopicIdPartition, int] = {}
+        for assembled in self._awaited.values():
+            for part in assembled.index.partitions:
+                stamps[part.partition] = max(stamps.get(part.partition, 0), part.hw_stamp)
+        return stamps
 
     @property
     def writer(self) -> WriterId:
@@ -211,7 +217,11 @@ class Committer:
             await self._pace(last_flush)
             last_flush = loop.time()
             async with self._hand:
-                flush = Flush.of(self.buffer.take(self._settings.flush_bytes), self._topic_name)
+                settings = self._settings
+                taken = self.buffer.take(
+                    settings.flush_bytes, settings.flush_batches_max, settings.flush_stamps_max
+                )
+                flush = Flush.of(taken, self._topic_name)
                 begun = await self._flush(self._chain, flush)
             if not begun:
                 self._slots.release()
@@ -221,7 +231,7 @@ class Committer:
         """At most one flush an interval, unless a full one waits; none after an idle interval."""
         pause_s = last_flush + self._settings.flush_interval_ms / 1000
         pause_s -= asyncio.get_running_loop().time()
-        if pause_s <= 0 or self.buffer.waiting_bytes >= self._settings.flush_bytes:
+        if pause_s <= 0 or self._intake.is_full:
             return
         self._intake.full.clear()
         try:
@@ -274,7 +284,6 @@ class Committer:
     def _take_back(self, flush: Flush) -> None:
         batches = [batch for _, group in flush.groups for batch in group]
         self.buffer.put_back(batches, flush.facts)
-        self.buffer.add_stamps(partition for partition, group in flush.groups if not group)
         self._in_hand = None
 
     def _settle_refused(self, flush: Flush, reservation: Reservation, *, is_newest: bool) -> bool:
@@ -285,7 +294,8 @@ class Committer:
                 if answer.status in (BatchStatus.WAIT, BatchStatus.OPEN):
                     again.append(batch)
                 elif answer.status is not BatchStatus.OK:
-                    batch.settle(refused(answer, is_newest=is_newest))
+                    earlier = self._intake.refused
+                    batch.settle(refused(batch, answer, earlier, is_newest=is_newest))
         facts_again: list[PendingFact] = []
         for fact, status in zip(flush.facts, reservation.fact_statuses, strict=True):
             if status is FactStatus.WAIT:
@@ -338,17 +348,16 @@ class Committer:
 
     async def _succeed(self, chain: OwnChain) -> None:
         """Have the chain decided, take back what is void, go on with a new writer."""
-        closed = await self._sealer.close(SegmentId(chain.writer, chain.first_unpublished))
+        fenced_seq = await self._sealer.close(SegmentId(chain.writer, chain.first_unpublished))
         await chain.abandon()
         async with self._hand:  # what was being reserved came later, and must not get before these
-            void = self._take_void(chain.writer, closed.fenced_seq)
+            void = self._take_void(chain.writer, fenced_seq)
             self.buffer.put_back(
                 [batch.copy() for one in void for batch, _ in one.batches],
                 [fact for one in void for fact in one.facts],
             )
         writer = await self._steps.until_answered(self._register_writer, BrokerPart.BUCKET)
         self._chain = OwnChain(writer)
-        self.request_stamps(closed.stamps_wanted)
         self._chain_works.set()
         self._health.recover(BrokerPart.WRITER)
         logger.info("writer %s follows; %d segments were void", writer, len(void))

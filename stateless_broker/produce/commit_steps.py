@@ -20,6 +20,7 @@ from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.batch import stamp_base_offset
 from bucketlog.log_format.errors import (
     BucketError,
+    BucketlogError,
     SequencerLostError,
     SequencerUnavailableError,
 )
@@ -63,6 +64,8 @@ from bucketlog.tiered_storage.segment import (
 T = TypeVar("T")
 
 FIRST_PAUSE_MS = 20
+STALLED_TIMES = 4
+PUTS_AVERAGED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +197,26 @@ class UntilAnswered:
         self._silent: set[BrokerPart] = set()
         """Parts whose last call got no answer."""
 
-    async def __call__(self, call: Callable[[], Awaitable[T]], part: BrokerPart) -> T:
-        """Raises `SequencerLostError` once the epoch is over, and errors that a retry cannot
-        resolve."""
+    async def __call__(
+        self, call: Callable[[], Awaitable[T]], part: BrokerPart, *, stalled_s: float | None = None
+    ) -> T:
+        """Call until there is an answer, and return it. After `stalled_s` without an answer, the
+        part counts as degraded. Raises `SequencerLostError` once the epoch is over, and errors that
+        a retry cannot resolve."""
+        if stalled_s is None:
+            return await self._answer(call, part)
+        loop = asyncio.get_running_loop()
+        alarm = loop.call_later(stalled_s, self._note_stall, part, stalled_s)
+        try:
+            return await self._answer(call, part)
+        finally:
+            alarm.cancel()
+
+    def _note_stall(self, part: BrokerPart, stalled_s: float) -> None:
+        self._silent.add(part)
+        self._health.degrade(part, f"no answer for {stalled_s:.1f} s")
+
+    async def _answer(self, call: Callable[[], Awaitable[T]], part: BrokerPart) -> T:
         failures = 0
         while True:
             try:
@@ -207,11 +227,34 @@ class UntilAnswered:
                 self._end.check()
                 await asyncio.sleep(self._backoff.pause_s(failures))
                 failures += 1
+            except BucketlogError:  # an answer, too
+                self._note_answer(part)
+                raise
             else:
-                if part in self._silent:
-                    self._silent.remove(part)
-                    self._health.recover(part)
+                self._note_answer(part)
                 return answer
+
+    def _note_answer(self, part: BrokerPart) -> None:
+        if part in self._silent:
+            self._silent.remove(part)
+            self._health.recover(part)
+
+
+class PutPace:
+    """How long PUTs take, and when a PUT counts as stalled: after `stalled_ms` or `STALLED_TIMES`
+    the usual time, whichever is longer. So a store that is slow for all brokers moves no roles."""
+
+    def __init__(self, stalled_ms: int) -> None:
+        self._stalled_s = stalled_ms / 1000
+        self._usual_s = 0.0
+
+    @property
+    def stalled_s(self) -> float:
+        return max(self._stalled_s, STALLED_TIMES * self._usual_s)
+
+    def ended(self, seconds: float) -> None:
+        """Note that a PUT took `seconds`."""
+        self._usual_s += (seconds - self._usual_s) / PUTS_AVERAGED
 
 
 class CommitSteps:
@@ -226,6 +269,7 @@ class CommitSteps:
         claims: ClaimWatch,
         until_answered: UntilAnswered,
         put_give_up_ms: int,
+        pace: PutPace,
     ) -> None:
         self._epoch = epoch
         self._bucket = bucket
@@ -233,6 +277,7 @@ class CommitSteps:
         self._claims = claims
         self.until_answered = until_answered
         self._put_give_up_ms = put_give_up_ms
+        self._pace = pace
         self._reservations = 0
 
     async def reserve(self, flush: Flush, segment: SegmentId) -> Reservation:
@@ -253,12 +298,16 @@ class CommitSteps:
         `CorruptObjectError`."""
         key = keys.segment(assembled.index.segment)
         crc32c = body_crc32c(assembled.parts)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         try:
             async with asyncio.timeout(self._put_give_up_ms / 1000):
                 created = await self.until_answered(
                     lambda: self._bucket.create(key, assembled.parts, crc32c=crc32c),
                     BrokerPart.BUCKET,
+                    stalled_s=self._pace.stalled_s,
                 )
+                self._pace.ended(loop.time() - began)
                 if created:
                     return
                 body = await self.until_answered(lambda: self._bucket.get(key), BrokerPart.BUCKET)

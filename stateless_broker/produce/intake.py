@@ -13,6 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple, Protocol, Self
 
 from kio.schema.errors import ErrorCode
@@ -22,7 +23,6 @@ from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import FactEntry, TopicIdPartition
 from bucketlog.metadata.facts import Fact, encode_fact
 from bucketlog.metadata.sequencer.requests import (
-    BatchAnswer,
     BatchStatus,
     FactStatus,
     Reservation,
@@ -30,37 +30,14 @@ from bucketlog.metadata.sequencer.requests import (
     WantedGroupEntry,
 )
 from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.produce.refused_batches import ProducedTo, RefusedBatches
 
-REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
-    BatchStatus.OUT_OF_ORDER: (
-        ErrorCode.out_of_order_sequence_number,
-        "the batch's first sequence does not follow the producer's last one",
-    ),
-    BatchStatus.UNKNOWN_PRODUCER: (
-        ErrorCode.unknown_producer_id,
-        "this producer is unknown: start again with sequence 0",
-    ),
-    BatchStatus.FENCED: (
-        ErrorCode.invalid_producer_epoch,
-        "a newer epoch of this producer has written",
-    ),
-    BatchStatus.UNKNOWN_TOPIC: (
-        ErrorCode.unknown_topic_or_partition,
-        "the topic or partition does not exist any more",
-    ),
-    BatchStatus.OFFSET_LIMIT: (
-        ErrorCode.policy_violation,
-        "the partition has used up its offsets (2^53): create a new topic",
-    ),
-    # Clients of all versions retry this error, and nothing is written.
-    BatchStatus.TOO_MANY_PRODUCERS: (
-        ErrorCode.not_enough_replicas,
-        "the cluster has reached its limit of producers: raise BUCKETLOG_PRODUCERS_MAX, or wait "
-        "until idle producers expire",
-    ),
-}
-
-AGAINST_PRODUCERS = (BatchStatus.OUT_OF_ORDER, BatchStatus.UNKNOWN_PRODUCER, BatchStatus.FENCED)
+AGAINST_PRODUCERS = (
+    BatchStatus.OUT_OF_ORDER,
+    BatchStatus.UNKNOWN_PRODUCER,
+    BatchStatus.UNASSIGNED_PRODUCER,
+    BatchStatus.FENCED,
+)
 
 
 class BatchOutcome(NamedTuple):
@@ -80,19 +57,6 @@ class BatchOutcome(NamedTuple):
 def holds_against_producers(reservation: Reservation) -> bool:
     """Whether the sequencer reports an error of a producer."""
     return any(answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row)
-
-
-def refused(answer: BatchAnswer, *, is_newest: bool = True) -> BatchOutcome:
-    """The outcome of a batch whose answer is neither OK nor to be repeated. `is_newest`: no later
-    epoch was claimed at the time of the answer."""
-    if answer.status is BatchStatus.DUPLICATE:
-        return BatchOutcome(ErrorCode.none, answer.base_offset)
-    if answer.status in AGAINST_PRODUCERS and not is_newest:
-        return BatchOutcome.not_written(
-            "a later epoch is claimed: this broker does not know its batches"
-        )
-    error, message = REFUSALS[answer.status]
-    return BatchOutcome(error, -1, message)
 
 
 class ProduceCall(Protocol):
@@ -119,6 +83,11 @@ class PendingBatch:
 
     def settle(self, outcome: BatchOutcome) -> None:
         self.call.settle(self.row, outcome)
+
+    @property
+    def produced_to(self) -> ProducedTo:
+        header, number = self.header, self.partition.partition
+        return ProducedTo(self.topic_name, number, header.producer_id, header.producer_epoch)
 
     def copy(self) -> "PendingBatch":
         """The same batch in separate memory. A PUT may still be sending the frame's bytes, which
@@ -170,11 +139,11 @@ class PendingFact:
 
 
 class FlushInput(NamedTuple):
-    """The content of one flush; `stamps` are partitions whose readers wait for a new stamp."""
+    """The content of one flush; `stamps` are partitions that need a fresh stamp."""
 
     batches: list[PendingBatch]
     facts: list[PendingFact]
-    stamps: set[TopicIdPartition]
+    stamps: list[TopicIdPartition]
 
 
 class ProduceBuffer:
@@ -183,12 +152,16 @@ class ProduceBuffer:
     def __init__(self) -> None:
         self._batches: deque[PendingBatch] = deque()
         self._facts: deque[PendingFact] = deque()
-        self._stamps: set[TopicIdPartition] = set()
+        self._stamps: dict[TopicIdPartition, None] = {}
         self._wake = asyncio.Event()
         self.waiting_bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._batches or self._facts or self._stamps)
+
+    @property
+    def waiting_batches(self) -> int:
+        return len(self._batches)
 
     @property
     def waiting(self) -> int:
@@ -205,7 +178,7 @@ class ProduceBuffer:
         self._wake.set()
 
     def add_stamps(self, partitions: Iterable[TopicIdPartition]) -> None:
-        self._stamps.update(partitions)
+        self._stamps.update(dict.fromkeys(partitions))
         self._wake.set()
 
     def put_back(self, batches: list[PendingBatch], facts: list[PendingFact]) -> None:
@@ -215,13 +188,17 @@ class ProduceBuffer:
         self.waiting_bytes += sum(len(batch.data) for batch in batches)
         self._wake.set()
 
-    def take(self, max_bytes: int) -> FlushInput:
-        """The next flush: up to `max_bytes` of batches and `max_bytes` of facts, at least one of
-        each if present. Work that its client has given up is dropped: the client knows that it may
-        not be in the log."""
+    def take(self, max_bytes: int, max_batches: int, max_stamps: int) -> FlushInput:
+        """The next flush: at most `max_batches` batches of up to `max_bytes` together, facts of up
+        to `max_bytes`, at least one of each if present, and at most `max_stamps` stamps. Work of
+        answered requests is dropped: their clients know that the work may not be in the log."""
         batches: list[PendingBatch] = []
         taken = 0
-        while self._batches and (not batches or taken + len(self._batches[0].data) <= max_bytes):
+        while (
+            self._batches
+            and len(batches) < max_batches
+            and (not batches or taken + len(self._batches[0].data) <= max_bytes)
+        ):
             batch = self._batches.popleft()
             self.waiting_bytes -= len(batch.data)
             if batch.call.answered:
@@ -229,8 +206,10 @@ class ProduceBuffer:
                 continue
             taken += len(batch.data)
             batches.append(batch)
-        taken_now = FlushInput(batches, self._take_facts(max_bytes), self._stamps)
-        self._stamps = set()
+        stamps = list(islice(self._stamps, max_stamps))
+        for partition in stamps:
+            del self._stamps[partition]
+        taken_now = FlushInput(batches, self._take_facts(max_bytes), stamps)
         if not self:
             self._wake.clear()
         return taken_now
@@ -282,11 +261,13 @@ class ProduceBuffer:
 class Intake:
     """`full` is set when a flush is full before its time."""
 
-    def __init__(self, health: Health, *, flush_bytes: int) -> None:
+    def __init__(self, health: Health, *, flush_bytes: int, flush_batches_max: int) -> None:
         self.buffer = ProduceBuffer()
         self.full = asyncio.Event()
+        self.refused = RefusedBatches()
         self._health = health
         self._flush_bytes = flush_bytes
+        self._flush_batches_max = flush_batches_max
         self._dropping = False
         self._on_drop: Callable[[], None] = lambda: None
 
@@ -300,8 +281,17 @@ class Intake:
             batch.settle(BatchOutcome.not_written(self._health.stopped))
             return
         self.buffer.add(batch)
-        if self.buffer.waiting_bytes >= self._flush_bytes:
+        if self.is_full:
             self.full.set()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the waiting batches fill a flush."""
+        buffer = self.buffer
+        return (
+            buffer.waiting_bytes >= self._flush_bytes
+            or buffer.waiting_batches >= self._flush_batches_max
+        )
 
     def given_up(self) -> None:
         """A request has timed out: what of it was not taken yet is dropped, soon, in one pass for
@@ -336,11 +326,10 @@ class Intake:
             raise
 
     def request_stamps(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """Have the next segment carry fresh high watermarks of `partitions`: readers of the bucket
-        alone wait for them behind a void reservation."""
-        wanted = set(partitions)
-        if wanted and self._health.stopped is None:
-            self.buffer.add_stamps(wanted)
+        """Let the next segments carry fresh high watermarks of `partitions`. If a request is lost
+        with its segment, `FreshStamps` repeats it."""
+        if self._health.stopped is None:
+            self.buffer.add_stamps(partitions)
 
     def end_epoch(self, reason: str) -> None:
         """Facts of that epoch alone are never reserved in another one."""

@@ -77,7 +77,6 @@ class UnsettledWork:
         if self.in_hand is not None:
             facts += self.in_hand.facts
             batches += [batch for _, group in self.in_hand.groups for batch in group]
-            intake.request_stamps(name for name, group in self.in_hand.groups if not group)
         for fact in facts:
             if fact.is_of_one_epoch:
                 fact.fail(SequencerError("the epoch in which it was to be committed is over"))

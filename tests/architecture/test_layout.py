@@ -9,6 +9,7 @@ import grimp
 from tests.models.repository import ROOMS, ROOT, listed_files
 
 KINDS = {
+    "fuzz",
     *("architecture", "compat", "contract", "infra", "integration", "property", "spark", "unit"),
     *("models", "proofs", "rigs", "sample_project", "scenarios", "servers", "simulation"),
 }

@@ -11,6 +11,7 @@ from tests.models.repository import PRODUCT, ROOT
 
 TOPIC_CONFIG_ROOMS = ("consumers", "metadata", "stateless_broker")
 READS_A_CONFIG = re.compile(r"\.configs(\.get\(|\[)|TOPIC_CONFIGS\[")
+STARTS_PYTHON = re.compile(r'\b(sys\.executable|path),\s*"-[^PI]')
 ROOT_ERROR = "BucketlogError"
 TREE_LINE = re.compile(r"^([│├└─ ]*)(\w+Error)\b", re.MULTILINE)
 INDENT = 4
@@ -135,3 +136,18 @@ def test_benchmarks_and_tests_do_not_import_each_other() -> None:
     assert list(imports_across(tests, "benchmarks")) == []
     offender = {"x.py": "from tests.scenarios import crash"}
     assert len(list(imports_across(offender, "tests"))) == 1
+
+
+def children_that_import_from_here(files: Mapping[str, str]) -> Iterator[str]:
+    """Calls that start a Python process which imports modules from the current folder."""
+    for name, text in files.items():
+        for found in STARTS_PYTHON.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            yield f"{name}:{line}: give Python -P, or -I for the standard library alone"
+
+
+def test_child_processes_import_nothing_from_the_current_folder() -> None:
+    assert list(children_that_import_from_here(sources(*PRODUCT, "benchmarks", "localstack"))) == []
+    assert len(STARTS_PYTHON.findall('run([sys.executable, "-m", "x"])')) == 1
+    assert len(STARTS_PYTHON.findall('run([path, "-m", "x"])')) == 1
+    assert not STARTS_PYTHON.findall('run([sys.executable, "-P", "-m", "x"])')

@@ -59,3 +59,53 @@ def test_the_commit_hooks_are_what_make_lint_runs() -> None:
     commands = [line.strip().removeprefix("@").removesuffix(" .") for line in lint[1].splitlines()]
     entries = [hook["entry"].replace(".venv/bin", "$(BIN)") for hook in hooks]
     assert entries[: len(commands)] == commands
+
+
+LISTS = (
+    "constraints.txt",
+    "infra/container/requirements.txt",
+    "localstack/requirements.txt",
+    "scripts/build_tools.txt",
+    "scripts/supply_tools.txt",
+    "tests/infra/linters.txt",
+    "tests/infra/schemas.txt",
+)
+PINNED = re.compile(r"([\w.-]+)==(\S+)(?: ;[^\\]*)?((?: *\\\n +--hash=sha256:[0-9a-f]{64})+)\n")
+
+
+def unpinned(text: str) -> list[str]:
+    """The rest of a list without its comments and its packages with versions and hashes."""
+    return PINNED.sub("", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)).split("\n")[:-1]
+
+
+def versions(name: str) -> dict[str, str]:
+    return {found[1]: found[2] for found in PINNED.finditer((ROOT / name).read_text())}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_package_of_a_list_has_its_hashes(name: str) -> None:
+    assert unpinned((ROOT / name).read_text()) == []
+    assert versions(name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "six==1.17.0\n",
+        "six \\\n    --hash=sha256:00\n",
+        "six>=1\n",
+        "--index-url https://example\n",
+    ],
+)
+def test_a_package_without_hashes_is_found(line: str) -> None:
+    sound = f"# comment\nsix==1.17.0 ; x == 'y' \\\n    --hash=sha256:{'0' * 64}\n"
+    assert unpinned(sound) == []
+    assert unpinned(sound + line) != []
+
+
+def test_what_builds_and_runs_the_image_is_what_is_tested() -> None:
+    tested = versions("constraints.txt").items()
+    assert versions("infra/container/requirements.txt").items() <= tested
+    assert versions("scripts/build_tools.txt").items() <= tested
+    (builder,) = PROJECT["build-system"]["requires"]
+    assert builder == f"hatchling=={versions('constraints.txt')['hatchling']}"

@@ -11,7 +11,8 @@ from bucketlog.log_format.errors import (
     SequencerUnavailableError,
 )
 from bucketlog.log_format.model import Ticket, TopicIdPartition
-from bucketlog.metadata.fold import LogState, PartitionState, ProducedBatch, TopicState
+from bucketlog.metadata.fold import LogState, PartitionState, TopicState
+from bucketlog.metadata.producers import LogClock, ProducedBatch, ProducerTable
 from bucketlog.metadata.sequencer.redis_keys import KEYS, STAGED
 from bucketlog.metadata.sequencer.requests import (
     Activation,
@@ -23,7 +24,10 @@ from bucketlog.metadata.sequencer.requests import (
 )
 from tests.servers.sequencing import Sequencing, plain, produced
 
-META_FIELDS = ("epoch", "run_id", "replid", "ticket", "visible", "producer", "group_term")
+META_FIELDS = (
+    *("epoch", "run_id", "replid", "ticket", "visible", "producer", "group_term"),
+    *("stream_start", "stream_end"),
+)
 STATE_KEYS = [key.name for key in KEYS if key.name not in ("visible", "nonces", "brokers")]
 
 
@@ -259,7 +263,10 @@ def folded_state(fresh: Sequencing) -> tuple[LogState, TopicIdPartition]:
         state.partitions[TopicIdPartition(create.topic_id, number)] = PartitionState()
     partition = TopicIdPartition(create.topic_id, 0)
     state.partitions[partition] = PartitionState(
-        next_offset=16, producers={7: [ProducedBatch(2, 0, 3, 10), ProducedBatch(2, 4, 5, 14)]}
+        next_offset=16,
+        producers=ProducerTable(
+            {7: [ProducedBatch(2, 0, 3, 10, 100), ProducedBatch(2, 4, 5, 14, 300)]}
+        ),
     )
     return state, partition
 
@@ -291,9 +298,9 @@ async def test_what_was_folded_is_known(fresh: Sequencing) -> None:
         [
             BatchAnswer(BatchStatus.DUPLICATE, 10),
             BatchAnswer(BatchStatus.DUPLICATE, 14),
-            BatchAnswer(BatchStatus.OUT_OF_ORDER, -1),
+            BatchAnswer(BatchStatus.OUT_OF_ORDER, 6),
             BatchAnswer(BatchStatus.FENCED, -1),
-            BatchAnswer(BatchStatus.UNKNOWN_PRODUCER, -1),
+            BatchAnswer(BatchStatus.UNKNOWN_PRODUCER, 0),
             BatchAnswer(BatchStatus.OK, 16),
         ],
         [BatchAnswer(BatchStatus.OK, 0)],
@@ -303,6 +310,33 @@ async def test_what_was_folded_is_known(fresh: Sequencing) -> None:
     assert list(answer.hw_stamps) == [16, 0, -1]
     assert await fresh.publish(writer) is PublishStatus.VISIBLE
     assert [(entry.epoch, entry.number) for entry in await fresh.shown()] == [(2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("server_ms", "log_ms", "times"),
+    [
+        (1_000, 1_000, [100, 300]),
+        (1_000, 400, [700, 900]),  # an outage of 600 ms does not count
+        (400, 1_000, [100, 300]),
+        (200, 1_000, [100, 200]),  # a batch from the server's future has age 0
+    ],
+)
+async def test_producers_keep_their_age(
+    fresh: Sequencing, server_ms: int, log_ms: int, times: list[int]
+) -> None:
+    """The age counts by the earlier of the log's clock and the server's; the duty uses it."""
+    await fresh.activate(1)
+    state, _ = folded_state(fresh)
+    state.clock = LogClock(1, log_ms)
+    fresh.now_ms = server_ms
+    await fresh.activate(2, state)
+    (rows,) = (await fresh.records("producers")).values()
+    assert [row[5] for row in rows] == times
+    fresh.now_ms = times[-1] + 50
+    for idle_ms, expired in ((50, 0), (49, 1)):
+        found = await fresh.sequencer.forget_producers(2, "0", count=10, idle_ms=idle_ms)
+        assert found == ("0", expired, 1 - expired)
+    assert await fresh.records("producers") == {}
 
 
 async def test_an_activation_forgets_what_was_open(sequencing: Sequencing) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -12,8 +13,10 @@ import pytest
 
 from bucketlog.log_format.errors import BucketRefusedError, BucketUnavailableError
 from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.private_files import make_folder
 from bucketlog.tiered_storage.backends.file import FileBucket
 from bucketlog.tiered_storage.bucket import Span
+from tests.rigs.file_modes import exposed
 from tests.rigs.patience import PATIENCE_S
 
 Recorded = list[tuple[str, str]]
@@ -285,3 +288,56 @@ def os_can_bypass_page_cache(folder: Path) -> bool:
     except (OSError, AttributeError):
         return False
     return True
+
+
+def modes_of(root: Path) -> set[int]:
+    return {stat.S_IMODE(path.stat().st_mode) for path in [root, *root.rglob("*")]}
+
+
+def test_new_files_are_private(root: Path, no_umask: None) -> None:
+    bucket = FileBucket(root)
+    assert bucket.create("log/w/1", [b"one"])
+    bucket.close()
+    assert exposed(root.parent) == []
+    assert modes_of(root) == {0o700, 0o600}
+
+
+def test_a_group_may_read_below_a_folder_of_mode_0750(root: Path, no_umask: None) -> None:
+    make_folder(root)
+    root.chmod(0o750)
+    bucket = FileBucket(root)
+    assert bucket.create("log/w/1", [b"one"])
+    bucket.close()
+    assert modes_of(root) == {0o750, 0o640}
+
+
+def test_an_output_follows_the_umask(root: Path, no_umask: None) -> None:
+    os.umask(0o027)
+    bucket = FileBucket(root, is_output=True)
+    assert bucket.create("day=1/part-0.parquet", [b"one"])
+    bucket.close()
+    assert modes_of(root) == {0o750, 0o640}
+    root.chmod(0o777)
+    again = FileBucket(root, is_output=True)
+    assert again.create("day=1/part-1.parquet", [b"two"])
+    again.close()
+
+
+def test_a_folder_that_others_may_use(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A writer is refused, or warned once; readers check no modes."""
+    first = FileBucket(root)
+    assert first.create("log/w/1", [b"one"])
+    root.chmod(0o777)
+    bucket = FileBucket(root)
+    assert bucket.get("log/w/1").data == b"one"
+    with pytest.raises(BucketRefusedError, match=r"every user .* may write .*chmod o-w"):
+        bucket.create("log/w/2", [b"two"])
+    assert [info.key for info in bucket.list("")] == ["log/w/1"]
+    root.chmod(0o755)
+    assert bucket.create("log/w/2", [b"two"])
+    assert bucket.create("log/w/3", [b"three"])
+    (warning,) = caplog.messages
+    assert "may read" in warning
+    assert f"chmod -R go= {root}" in warning
+    bucket.close()
+    first.close()

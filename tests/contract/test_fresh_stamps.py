@@ -97,7 +97,7 @@ async def test_a_reader_stalls_at_a_void_reservation_until_a_fresh_stamp(log: Lo
     assert (later.partitions[0].hw_stamp, status) == (100, PublishStatus.DECIDED)
     assert log.read() == (100, 1)
     fence = await log.seal(void.segment)
-    assert fence == FenceResult(FenceStatus.FENCED, void.segment.seq, [log.partition])
+    assert fence == FenceResult(FenceStatus.FENCED, void.segment.seq)
     assert log.read() == (100, 1)
     fresh, _ = await log.reserve(a, 0)
     assert fresh.partitions == (PartitionIndex(log.partition, 120, ()),)

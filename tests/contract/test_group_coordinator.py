@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from bucketlog.consumers.group import Group
 from bucketlog.consumers.group_messages import (
     CONSUMER_PROTOCOL_TYPE,
     CallerIdentity,
@@ -14,8 +16,9 @@ from bucketlog.consumers.group_messages import (
     LeavingMember,
 )
 from bucketlog.consumers.group_store import GroupSummary
+from bucketlog.consumers.snapshot import snapshot
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
-from tests.models.groups import SESSION_MS
+from tests.models.groups import REBALANCE_MS, SESSION_MS, asks
 from tests.rigs.broker_rig import until
 from tests.rigs.coordinators import Seat, seats
 from tests.servers.sequencing import Sequencing
@@ -55,6 +58,122 @@ async def test_groups_beyond_the_limit_are_refused(
         # as after a new epoch, which knows groups by their offsets alone
         await sequencing.redis.hdel(sequencing.key("groups"), *await sequencing.records("groups"))
         assert await first.commit(1, ANYBODY, group="fourth") is ErrorCode.policy_violation
+
+
+async def test_members_beyond_the_memory_of_all_groups_are_refused(
+    sequencing: Sequencing, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Existing members stay, and the memory of groups that are resigned is free again."""
+    async with seats(sequencing, bytes_max=30_000) as (first, _):
+        members = await first.form("a")
+        large = asks("b", protocols=[("range", bytes(20_000))])
+        joining = asyncio.create_task(first.coordinator.join("h", large))
+        await until(lambda: first.memory.used_bytes > 20_000)
+        refused = await first.coordinator.join("i", large)
+        assert refused.error is ErrorCode.coordinator_not_available
+        grown = await first.coordinator.join("g", replace(large, member_id=members["a"].member_id))
+        assert grown.error is ErrorCode.coordinator_not_available
+        assert caplog.text.count("raise BUCKETLOG_COORDINATED_GROUPS_BYTES_MAX") == 1
+        assert await first.beat(members["a"]) is ErrorCode.none
+        assert (await first.sync(members["a"])).assignment == b"a"
+        first.pass_ms(REBALANCE_MS)
+        assert (await joining).error is ErrorCode.none
+        first.coordinator.resign_all()
+        assert first.memory.used_bytes == 0
+
+
+async def test_assignments_beyond_the_memory_of_all_groups_are_refused(
+    sequencing: Sequencing,
+) -> None:
+    """The leader may repeat its request once there is memory."""
+    async with seats(sequencing, bytes_max=30_000) as (first, _):
+        large = asks("b", protocols=[("range", bytes(15_000))])
+        joining = asyncio.create_task(first.coordinator.join("h", large))
+        await until(lambda: first.memory.used_bytes > 15_000)
+        first.pass_ms(1)
+        held = await joining
+        joining = first.joins("a")
+        await until(lambda: first.joined == 1)
+        first.pass_ms(1)
+        leader = CallerIdentity((await joining).member_id, 1)
+        wishes = ((leader.member_id, bytes(20_000)),)
+        refused = await first.sync(leader, wishes)
+        assert refused.error is ErrorCode.coordinator_not_available
+        stranger = await first.sync(CallerIdentity("stranger", 1), wishes)
+        assert stranger.error is ErrorCode.unknown_member_id
+        await first.coordinator.leave("h", [LeavingMember(held.member_id)])
+        assert (await first.sync(leader, wishes)).assignment == bytes(20_000)
+        # an assigned group ignores assignments
+        longer = ((leader.member_id, bytes(29_000)),)
+        assert (await first.sync(leader, longer)).assignment == bytes(20_000)
+
+
+async def test_a_request_that_is_wrong_is_refused_as_such_where_memory_is_full(
+    sequencing: Sequencing,
+) -> None:
+    async with seats(sequencing, bytes_max=3_000) as (first, _):
+        me = (await first.form("a"))["a"].member_id
+        large = [("range", bytes(20_000))]
+        for wrong, error in (
+            (asks("b", "", large), ErrorCode.coordinator_not_available),
+            (asks("b", "unknown", large), ErrorCode.unknown_member_id),
+            (asks("b", "", large, session_ms=1), ErrorCode.invalid_session_timeout),
+            (
+                asks("b", "", large, protocol_type="connect"),
+                ErrorCode.inconsistent_group_protocol,
+            ),
+            (asks("a", me, large, instance="i"), ErrorCode.unknown_member_id),
+        ):
+            assert (await first.coordinator.join("g", wrong)).error is error
+
+
+async def test_memory_is_free_again_when_sessions_end(sequencing: Sequencing) -> None:
+    async with seats(sequencing, bytes_max=30_000) as (first, _):
+        large = [("range", bytes(20_000))]
+        first_one = first.joins("a", protocols=large)
+        await until(lambda: first.joined == 1)
+        first.pass_ms(1)
+        assert (await first_one).error is ErrorCode.none
+        pending = await first.coordinator.join("p", asks("p", two_steps=True))
+        assert pending.error is ErrorCode.member_id_required
+        assert first.memory.used_bytes > 20_000
+        first.pass_ms(SESSION_MS)
+        first.pass_ms(REBALANCE_MS)
+        assert first.memory.used_bytes == 0
+
+
+async def test_a_deletion_whose_client_is_gone_leaves_no_dead_group(pair: Pair) -> None:
+    first, _ = pair
+    assert await first.commit(1, ANYBODY) is ErrorCode.none
+    pending = await first.joins("p", two_steps=True)
+    assert pending.error is ErrorCode.member_id_required
+    assert first.memory.used_bytes > 0
+    first.log.hold()
+    deleting = asyncio.create_task(first.offsets.delete_group("g"))
+    await until(lambda: first.log.reserved == 2)
+    deleting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await deleting
+    first.log.let_go()
+    await until(lambda: not first.tasks)
+    assert first.memory.used_bytes == 0
+    await first.form("a")
+
+
+async def test_a_snapshot_of_another_group_is_not_used(pair: Pair, sequencing: Sequencing) -> None:
+    first, second = pair
+    await first.form("a")
+    held = first.coordinator.find("g")
+    assert held is not None
+    other = Group("other", held.group.machine.settings, lambda: "")
+    revision = held.group.revision + 1
+    assert await sequencing.sequencer.store_group(
+        1, "g", held.term, revision, "Empty", "consumer", snapshot(other)
+    )
+    await second.form("b")
+    second.coordinator.resign_all()
+    assert second.memory.used_bytes == 0
+    assert second.coordinator.find("g") is None
 
 
 async def test_who_was_taken_over_tells_nobody_anything_any_more(pair: Pair) -> None:

@@ -167,6 +167,23 @@ async def test_much_metadata_counts_as_many_offsets(sequencing: Sequencing) -> N
         assert await first.commit(3, member) is ErrorCode.none
 
 
+async def test_committed_offsets_are_bounded_and_can_still_be_moved(
+    sequencing: Sequencing, caplog: pytest.LogCaptureFixture
+) -> None:
+    narrow = replace(OFFSETS, offsets_max=2)
+    async with seats(sequencing, offset_settings=narrow) as (first, second):
+        assert await first.commit(1, ANYBODY) is ErrorCode.none
+        assert await second.commit(1, ANYBODY, group="h") is ErrorCode.none
+        for seat, group, number in ((first, "g", 1), (second, "new", 0), (second, "h", 1)):
+            refused = await seat.commit(1, ANYBODY, number, group=group)
+            assert refused is ErrorCode.policy_violation
+        assert "BUCKETLOG_OFFSETS_MAX" in caplog.text
+        assert await first.commit(2, ANYBODY) is ErrorCode.none
+        row = OffsetRow(UUID(bytes=first.partition().topic_id), 0, 1, -1, "m" * 200)
+        assert await first.offsets.commit("g", ANYBODY, [row]) is ErrorCode.policy_violation
+        assert await first.committed() == {0: 2}
+
+
 async def test_offsets_are_deleted_where_nobody_subscribes(pair: Pair) -> None:
     first, _ = pair
     partitions = [first.partition(0), first.partition(1), first.partition(0, "u")]

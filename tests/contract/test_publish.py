@@ -2,10 +2,12 @@
 
 from itertools import permutations
 
+import ormsgpack
 import pytest
 
 from bucketlog.log_format.errors import SequencerLostError
 from bucketlog.log_format.model import SegmentId, WriterId
+from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import (
     BatchAnswer,
     BatchStatus,
@@ -114,6 +116,30 @@ async def test_the_stream_says_what_a_view_needs(sequencing: Sequencing) -> None
     assert await sequencing.shown(after=2) == []
 
 
+async def test_the_stream_is_bounded_in_bytes(sequencing: Sequencing) -> None:
+    """The limit of each call applies. The newest entry stays, however large it is."""
+    footers = "footer of 0", "footer of 1"
+    limited = [
+        Sequencer(
+            sequencing.redis,
+            cluster_id=sequencing.cluster_id,
+            stream_bytes_max=bytes_max,
+            now_ms=lambda: NOW_MS,
+        )
+        for bytes_max in (10_000, 3 * len(footers[0]), 1, 2 * len(footers[0]))
+    ]
+    kept = []
+    for sequencer in (limited[0],) * 3 + (limited[1],) * 3 + (limited[2],) + (limited[3],) * 3:
+        sequencing.sequencer = sequencer
+        await sequencing.ask(sequencing.b, {("t", 0): [plain()]})
+        assert await sequencing.publish(sequencing.b) is VISIBLE
+        numbers = [entry.number for entry in await sequencing.shown()]
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))
+        kept.append(numbers)
+    assert [len(numbers) for numbers in kept] == [2, 3, 4, 3, 3, 3, 1, 2, 2, 2]
+    assert [numbers[-1] for numbers in kept] == list(range(2, 12))
+
+
 async def test_nothing_is_left_of_what_is_visible(sequencing: Sequencing) -> None:
     for _ in range(3):
         await sequencing.ask(sequencing.a, {("t", 0): [plain()]})
@@ -216,6 +242,54 @@ async def test_a_topic_entry_touches_all_partitions(sequencing: Sequencing, verb
     assert await sequencing.publish(sequencing.a) is DECIDED
     assert await sequencing.publish(sequencing.b) is VISIBLE
     assert await sequencing.tickets_shown() == [0, 1, 2]
+
+
+async def test_a_deletion_writes_only_to_partitions_with_open_batches(
+    sequencing: Sequencing,
+) -> None:
+    topic_id = sequencing.topic_ids["t"].hex()
+    await sequencing.ask(sequencing.b, {("t", 1): [plain()]})
+    before = await sequencing.records("partitions")
+    await sequencing.control(sequencing.a, "delete", "t")
+    after = await sequencing.records("partitions")
+    assert [key for key in after if after[key] != before[key]] == [f"{topic_id}:1"]
+    await sequencing.void(sequencing.a, 1)
+    assert await sequencing.records("partitions") == before
+    await sequencing.control(sequencing.b, "delete", "t")
+    assert [await sequencing.publish(sequencing.b) for _ in range(2)] == [VISIBLE, VISIBLE]
+    assert await sequencing.records("partitions") == {}
+
+
+async def test_a_number_that_looks_like_an_empty_list_does_not_hide_a_batch(
+    sequencing: Sequencing,
+) -> None:
+    field = f"{sequencing.topic_ids['t'].hex()}:1"
+    await sequencing.ask(sequencing.b, {("t", 1): [plain()]})
+    record = (await sequencing.records("partitions"))[field]
+    looks_empty, seq = int.from_bytes(b"\xa4open\xa0"), 1
+    for record_of in (
+        {"next": looks_empty, **{key: record[key] for key in ("visible_end", "log_start", "open")}},
+        {**{key: record[key] for key in ("visible_end", "log_start", "open")}, "next": looks_empty},
+    ):
+        await sequencing.redis.hset(sequencing.key("partitions"), field, ormsgpack.packb(record_of))
+        answer = await sequencing.control(sequencing.a, "delete", "t")
+        assert list(answer.fact_statuses) == [FactStatus.OK]
+        assert (await sequencing.records("partitions"))[field]["open"].count(",") == 2
+        await sequencing.void(sequencing.a, seq)
+        seq, sequencing.a = 0, await sequencing.writer()
+
+
+async def test_an_open_deletion_does_not_touch_partitions_that_come_into_being(
+    sequencing: Sequencing,
+) -> None:
+    topic_id = sequencing.topic_ids["t"].hex()
+    await sequencing.control(sequencing.a, "grow", "t", 4)
+    await sequencing.control(sequencing.a, "delete", "t")
+    assert await sequencing.publish(sequencing.a) is VISIBLE
+    records = await sequencing.records("partitions")
+    assert records[f"{topic_id}:3"]["open"] == ""
+    assert await sequencing.publish(sequencing.a) is VISIBLE
+    assert await sequencing.records("partitions") == {}
 
 
 async def test_a_batch_depends_on_an_open_entry_of_its_topic(sequencing: Sequencing) -> None:

@@ -56,7 +56,7 @@ def test_what_is_copied_is_the_whole_package(tmp_path: Path) -> None:
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(ROOT / source, context / source, symlinks=True, ignore=ignored)
         else:
-            shutil.copy(ROOT / source, context / source)
+            shutil.copy(ROOT / source, context)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     done = subprocess.run(build, cwd=context, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

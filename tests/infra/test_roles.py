@@ -75,7 +75,12 @@ def access() -> list[str]:
     """The access string of the brokers' user, from what the module `metadata` gives it."""
     text = (MODULES / "metadata" / "main.tf").read_text()
     (commands,) = re.findall(r"commands = \[(.*?)\]", text, re.DOTALL)
-    return ["~bucketlog:*", "-@all", *(f"+{name}" for name in re.findall(r'"([^"]+)"', commands))]
+    return [
+        "~bucketlog:*",
+        "&bucketlog:*",
+        "-@all",
+        *(f"+{name}" for name in re.findall(r'"([^"]+)"', commands)),
+    ]
 
 
 def test_the_access_string_is_the_documented_one() -> None:

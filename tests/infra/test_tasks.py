@@ -50,7 +50,7 @@ def start_of_a_task() -> str:
 def test_a_task_advertises_its_address_and_is_the_broker_itself(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(
-        f'#!/bin/sh\n[ "$1" = -m ] && echo "$$ $BUCKETLOG_ADVERTISED_HOST $*" && exit\n'
+        f'#!/bin/sh\n[ "$2" = -m ] && echo "$$ $BUCKETLOG_ADVERTISED_HOST $*" && exit\n'
         f'exec {sys.executable} "$@"\n'
     )
     python.chmod(python.stat().st_mode | stat.S_IXUSR)
@@ -62,12 +62,12 @@ def test_a_task_advertises_its_address_and_is_the_broker_itself(tmp_path: Path) 
     pid, address, *command = said.split()
     assert int(pid) == process.pid, "signals would go to a shell"
     assert ipaddress.ip_address(address).version == 4
-    assert command == ["-m", "bucketlog.stateless_broker"]
+    assert command == ["-P", "-m", "bucketlog.stateless_broker"]
 
 
 def test_a_task_whose_address_is_not_known_does_not_start(tmp_path: Path) -> None:
     python = tmp_path / "python"
-    python.write_text('#!/bin/sh\n[ "$1" = -m ] && echo started\nexit 1\n')
+    python.write_text('#!/bin/sh\n[ "$2" = -m ] && echo started\nexit 1\n')
     python.chmod(python.stat().st_mode | stat.S_IXUSR)
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(

@@ -36,7 +36,7 @@ def refusal(broker: BrokerProcess) -> tuple[int, str]:
     ("settings", "words"),
     [
         ({"bucket_url": ""}, "BUCKETLOG_BUCKET_URL: Field required"),
-        ({"redis_url": ""}, "BUCKETLOG_REDIS_URL: Field required"),
+        ({"redis_url": "", "sequencer_timeout_ms": "0"}, "without redis_url, sequencer_timeout_ms"),
         ({"port": "65536"}, "BUCKETLOG_PORT: "),
         ({"flush_bytes": "0"}, "BUCKETLOG_FLUSH_BYTES: "),
         ({"bucket_url": "ftp://x"}, "unknown scheme 'ftp'"),

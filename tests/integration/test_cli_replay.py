@@ -28,7 +28,7 @@ def name() -> str:
 
 @pytest.fixture
 def source(log: Log, name: str) -> Topic[bytes, bytes]:
-    """300 records in 3 partitions: nulls, headers, timestamps, bytes that are no text."""
+    """300 records in 3 partitions: nulls, headers, timestamps, bytes that are not UTF-8."""
     topic = Topic(name)
     log.topics.create(topic, partitions=3)
     with log.producer() as producer:
@@ -77,6 +77,7 @@ def test_they_pipe_into_produce(
     copy = f"{source.name}-piped"
     log.topics.create(copy)
     lines = shell.ok("replay", broker.bucket_url, source.name, "-p", "1")
+    assert lines.count(b"\n") == 100
     shell.ok("produce", copy, "--jsonl", stdin=lines)
     assert records(log, copy)[0] == records(log, source.name)[1]
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import pexpect
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 from bucketlog.embedded.cluster import EmbeddedCluster
-from tests.rigs.patience import PATIENCE_S
+from bucketlog.log_format.printable import printable_lines
+from tests.rigs.patience import PATIENCE_S, eventually
 from tests.rigs.shell import COMMAND, Shell
 
 NOBODY = "127.0.0.1:1"
@@ -333,3 +335,51 @@ def test_bad_json_in_a_pipe(shell: Shell, name: str) -> None:
     assert done.stderr.count(b"\n") == 1
     assert b"stdin, line 1: no object with a 'value'; 0 records are acknowledged" in done.stderr
     assert records_of(shell, name) == 0
+
+
+TITLE = "\x1b]0;pwned\x07"
+"""An escape sequence that sets the title of a terminal."""
+SHOWN = r"\x1b]0;pwned\x07"
+
+
+def test_names_by_others_do_not_steer_the_terminal(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok(
+        "produce", name, "-K", "=", stdin=b"\xff%b=1\r2%b\n" % (TITLE.encode(), TITLE.encode())
+    )
+    group = f"{name}{TITLE}\x9b"
+    member = Consumer(
+        {
+            "bootstrap.servers": shell.environment["BUCKETLOG_BOOTSTRAP"],
+            "group.id": group,
+            "client.id": f"me{TITLE}",
+        }
+    )
+    try:
+        member.subscribe([name])
+        eventually(lambda: member.poll(0.1) is None and bool(member.assignment()), "it joins")
+        member.commit(offsets=[TopicPartition(name, 0, 1, metadata=TITLE)], asynchronous=False)
+        told = [
+            shown_by(shell, *arguments)
+            for arguments in (
+                ("group", "list"),
+                ("group", "describe", group),
+                ("group", "describe", group, "-o", "json"),
+                ("group", "delete", group, "--yes"),
+                ("consume", name, "-f", "start", "--until-end", "-K", "="),
+                ("topic", "describe", f"{name}{TITLE}"),
+            )
+        ]
+    finally:
+        member.close()
+    assert [printable_lines(shown) for shown in told] == told
+    assert all(SHOWN in shown for at, shown in enumerate(told) if at != 2)
+    assert "me" in told[1]
+    raw = shell.ok("consume", name, "-f", "start", "--until-end")
+    assert raw == f"1\r2{TITLE}\n".encode()
+
+
+def shown_by(shell: Shell, *arguments: str) -> str:
+    """The output on a terminal, with the line ends of a pipe."""
+    with terminal(shell, *arguments) as child:
+        return ended(child)[1].replace("\r\n", "\n")

@@ -116,7 +116,7 @@ async def test_another_segment_at_the_next_key_is_not_taken_for_ours(rig: Rig) -
     rig.plan = ScriptedFaults({BucketVerb.CREATE: [Fault(Effect.NONE)]})
     assert await produce(rig) == (ErrorCode.request_timed_out, -1)
     assert rig.health.stopped is not None
-    assert await end_of(rig) == 0
+    assert await fetched(rig) == b""
 
 
 # Time ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS
-from tests.models.frames import Corpus
+from tests.models.sample_requests import sample_request
 from tests.rigs.wire_client import WireClient, decode_response
 
 EXPECTED = {
@@ -55,7 +55,7 @@ EVERY_VERSION = [
 def test_every_version_of_every_api_is_answered(
     client: WireClient, make_topic: Callable[[], str], key: ApiKey, version: int
 ) -> None:
-    (request,) = Corpus({key: (version, version)}, make_topic()).requests
+    request = sample_request(key, version, make_topic())
     client.send_frame(request)
     frame = client.read_frame()
     assert frame is not None, "the connection was closed"

@@ -13,8 +13,8 @@ from redis import Redis as SyncRedis
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
-from tests.rigs.broker_rig import Rig, create_topic, end_of, produce, until
-from tests.rigs.patience import PATIENCE_S, let_pass_async
+from tests.rigs.broker_rig import Rig, create_topic, produce, until
+from tests.rigs.patience import PATIENCE_S, Deadline, let_pass_async
 from tests.rigs.several_brokers import fetch, stored
 from tests.rigs.takeover import Load
 from tests.servers.own_valkey import OwnValkey
@@ -22,10 +22,10 @@ from tests.servers.way import State, Way
 
 NONE = ErrorCode.none
 REDIS_TIMEOUT_MS = 500
-QUICK = {
+QUICK: dict[str, Any] = {
     "redis_timeout_ms": REDIS_TIMEOUT_MS,
     "heartbeat_interval_ms": 50,
-    "session_timeout_ms": 1000,
+    "session_timeout_ms": 3000,
     "view_wait_ms_max": 300,
 }
 """More than any answer takes here: some of the time limits above, one after the other."""
@@ -148,7 +148,6 @@ async def test_reading_goes_on_and_nothing_hangs(
     outage(way, valkey)
     for _ in range(2):  # while nobody knows yet, and when it is known
         assert await in_time(stored(a)) == [(0, b"kept")]
-        assert await in_time(end_of(a)) == 1
         row = await in_time(fetch(a, 1, max_wait=50))
         assert (row.error_code, row.high_watermark) == (NONE, 1)
         row = await in_time(fetch(a, 7))
@@ -165,7 +164,10 @@ async def test_reading_goes_on_and_nothing_hangs(
         assert found in {NONE, ErrorCode.coordinator_not_available}
         assert set(answers.values()) <= RETRIABLE_OF_GROUPS, answers
         await until(lambda: is_out_of_reach(a))
-    assert found is ErrorCode.coordinator_not_available
+    deadline = Deadline("a broker without a session names a coordinator")
+    while found is not ErrorCode.coordinator_not_available:
+        await deadline.pause_async()
+        found = (await in_time(asks_of_groups(a)))["find"]
     assert "writing" not in a.health.report(), "out of reach is not lost"
 
 
@@ -223,7 +225,7 @@ async def test_idempotent_load_across_a_full_redis(
             await load.more(20)
             redis.config_set("maxmemory", 1)
             await until(lambda: all("redis" in rig.health.report() for rig in pair))
-            await let_pass_async(3 * QUICK["session_timeout_ms"] / 1000)
+            await let_pass_async(1.5 * QUICK["session_timeout_ms"] / 1000)
             assert len(a.membership.serving) == len(b.membership.serving) == 2
             redis.config_set("maxmemory", 0)
             await load.more(30)

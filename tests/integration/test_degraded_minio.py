@@ -1,5 +1,5 @@
 """Broker processes on a real MinIO, or a disk, that goes away under librdkafka's load, alone and
-together with Redis: judged by the promises of `tests/models/history.py`."""
+together with Redis: judged by the promises of `tests/models/promises.py`."""
 
 import contextlib
 import os
@@ -16,7 +16,8 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from localstack.servers import RunningStore
-from tests.models.history import History, check
+from tests.models.history import History
+from tests.models.promises import check
 from tests.rigs.patience import PATIENCE_S, eventually, let_pass
 from tests.rigs.wire_client import WireClient, build_batch
 from tests.scenarios.load import Load, read_to_end

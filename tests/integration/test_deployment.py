@@ -14,6 +14,7 @@ from bucketlog.embedded.folder import is_alive
 from bucketlog.log_format.errors import ConfigurationError
 from localstack.keeper import FILE, Deployment, keep, keeper_of
 from localstack.up import DeploymentError, down, main, up
+from tests.rigs.file_modes import exposed
 from tests.rigs.patience import PATIENCE_S
 
 WORDS = Topic("words", value=str)
@@ -28,7 +29,8 @@ def write(found: Deployment, text: str) -> list[str]:
             return [record.value for record in consumer]
 
 
-def test_up_twice_down_twice_and_up_again(tmp_path: Path) -> None:
+def test_up_twice_down_twice_and_up_again(tmp_path: Path, no_umask: None) -> None:
+    tmp_path /= "data"
     first = up(FILE, tmp_path, 0)
     try:
         assert len(first.bootstrap.split(",")) == 2
@@ -36,6 +38,7 @@ def test_up_twice_down_twice_and_up_again(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="a deployment on file is up"):
             up("minio", tmp_path, 0)
         assert write(first, "one") == ["one"]
+        assert exposed(tmp_path) == []
     finally:
         assert down(tmp_path)
     assert [pid for pid in first.pids.values() if is_alive(pid)] == []

@@ -16,6 +16,8 @@ import bucketlog
 from bucketlog.embedded.cluster import ClusterStartError, EmbeddedCluster
 from bucketlog.embedded.ports import brokers_named
 from bucketlog.log_format.errors import ClusterInUseError, ConfigurationError
+from bucketlog.log_format.private_files import check_folder
+from tests.rigs.file_modes import exposed
 from tests.rigs.patience import PATIENCE_S, Deadline, eventually
 
 if TYPE_CHECKING:
@@ -96,18 +98,35 @@ class Holder:
         self.pids = pids
 
 
-def test_start_stop_and_restart_keep_records(tmp_path: Path, components: "Components") -> None:
+def test_start_stop_and_restart_keep_records(
+    tmp_path: Path, components: "Components", no_umask: None
+) -> None:
+    folder = tmp_path / "new" / "data"
     begun = time.perf_counter()
-    with EmbeddedCluster(tmp_path) as cluster:
+    with EmbeddedCluster(folder) as cluster:
         components.took_part("embedded cluster", f"ready in {time.perf_counter() - begun:.2f} s")
         assert cluster.pids.keys() == {"guard", "valkey", "broker"}
         pids = list(cluster.pids.values())
         assert flush_text(cluster.bootstrap, "one").offset == 0
+        assert exposed(folder.parent) == []
     assert wait_gone(pids) == []
-    with EmbeddedCluster(tmp_path) as again:
+    with EmbeddedCluster(folder) as again:
         assert read_all(again.bootstrap) == [(0, "one")]
         assert flush_text(again.bootstrap, "two").offset == 1
         assert read_all(again.bootstrap) == [(0, "one"), (1, "two")]
+
+
+def test_a_folder_that_all_may_write_to_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(ConfigurationError, match=r"every user .* may write .*chmod o-w"):
+        EmbeddedCluster(tmp_path).start()
+    assert list(tmp_path.iterdir()) == []
+    tmp_path.chmod(0o755)
+    with EmbeddedCluster(tmp_path):
+        assert [record.getMessage() for record in caplog.records] == [check_folder(tmp_path)]
+    assert exposed(tmp_path) == [tmp_path]
 
 
 def test_nothing_is_left_in_tmp(tmp_path: Path) -> None:
@@ -210,14 +229,14 @@ def test_ready_means_that_each_broker_names_all(tmp_path: Path) -> None:
 def test_one_that_does_not_start_ends_all(tmp_path: Path) -> None:
     settings = {"num_partitions": "many"}
     cluster = EmbeddedCluster(tmp_path, brokers=2, settings=settings)
-    with pytest.raises(ConfigurationError, match=r"^BUCKETLOG_NUM_PARTITIONS.*integer"):
+    with pytest.raises(ConfigurationError, match=r"^BUCKETLOG_NUM_PARTITIONS.*whole number"):
         cluster.start()
     assert not cluster.pids
 
 
 def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     cluster = EmbeddedCluster(tmp_path, settings={"num_partitions": "many"})
-    with pytest.raises(ConfigurationError, match=r"^BUCKETLOG_NUM_PARTITIONS.*integer"):
+    with pytest.raises(ConfigurationError, match=r"^BUCKETLOG_NUM_PARTITIONS.*whole number"):
         cluster.start()  # Valkey has written to the same log since
     with EmbeddedCluster(tmp_path) as sound:  # the folder is free again
         assert read_nothing(sound.bootstrap)

@@ -1,6 +1,7 @@
 """What a client was told is so after Redis has lost everything: asked for in every way a client can
 ask, before and after; and what producers, groups and administrators do next fits."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.broker_rig import Rig, create_topic, outcome, produce, send, until
+from tests.rigs.patience import Deadline
 from tests.rigs.several_brokers import Brokers
 from tests.servers.own_valkey import OwnValkey
 
@@ -34,19 +36,26 @@ async def delete(rig: Rig, name: str) -> None:
 
 
 async def commit(rig: Rig, group: str, rows: list[tuple[int, int, int, str]]) -> None:
-    """Partition of `t`, offset, leader epoch, metadata."""
+    """Partition of `t`, offset, leader epoch, metadata. A broker whose heartbeat is late does not
+    coordinate until the next one."""
     names = ("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata")
     partitions = [dict(zip(names, row, strict=True)) for row in rows]
-    answer = await rig.call(
-        ApiKey.OFFSET_COMMIT,
-        8,
-        group_id=group,
-        generation_id_or_member_epoch=-1,
-        member_id="",
-        group_instance_id=None,
-        topics=[{"name": "t", "partitions": partitions}],
-    )
-    assert {row.error_code for row in answer.topics[0].partitions} == {NONE}
+    deadline = Deadline("the broker coordinates no group")
+    errors = {ErrorCode.not_coordinator}
+    while errors == {ErrorCode.not_coordinator}:
+        deadline.check()
+        answer = await rig.call(
+            ApiKey.OFFSET_COMMIT,
+            8,
+            group_id=group,
+            generation_id_or_member_epoch=-1,
+            member_id="",
+            group_instance_id=None,
+            topics=[{"name": "t", "partitions": partitions}],
+        )
+        errors = {ErrorCode(row.error_code) for row in answer.topics[0].partitions}
+        await asyncio.sleep(0)
+    assert errors == {NONE}
 
 
 async def told(rig: Rig) -> dict[object, Any]:

@@ -7,6 +7,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.sequencer.scripts import SequencerVerb
 from bucketlog.stateless_broker.membership import NAME_CHARS_KEPT
 from tests.integration.conftest import MakeTopic
 from tests.rigs.broker_rig import Rig
@@ -61,6 +62,18 @@ def test_a_group_is_described_once_however_often_it_is_named(
         ApiKey.DESCRIBE_GROUPS, 5, include_authorized_operations=False, groups=[group, other] * 50
     )
     assert [each.group_id for each in found.groups] == [group, other]
+
+
+async def test_unknown_groups_are_not_asked_for_in_redis(rig: Rig) -> None:
+    names = [f"nobody-{number}" for number in range(5000)]
+    for _ in range(2):
+        answer = await rig.call(
+            ApiKey.DESCRIBE_GROUPS, 6, include_authorized_operations=False, groups=names
+        )
+        assert [each.group_id for each in answer.groups] == names
+        assert {each.error_code for each in answer.groups} == {ErrorCode.group_id_not_found}
+    calls = rig.sequencer.calls
+    assert (calls[SequencerVerb.TAKE_GROUP], calls[SequencerVerb.LIST_GROUPS]) == (0, 1)
 
 
 def test_offsets_of_a_group_are_fetched_once_by_a_request(

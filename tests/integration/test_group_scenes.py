@@ -33,7 +33,8 @@ Records = list[Record[bytes, str]]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(tmp_path_factory.mktemp("scenes"), settings=QUICK_SESSIONS) as cluster:
+    settings = QUICK_SESSIONS | {"log_retention_check_interval_ms": "0"}
+    with EmbeddedCluster(tmp_path_factory.mktemp("scenes"), settings=settings) as cluster:
         yield cluster
 
 

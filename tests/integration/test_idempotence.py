@@ -102,6 +102,23 @@ def test_without_state_only_sequence_0_is_accepted(
     assert produce(client, topic, batch(producer, 0))[:2] == (ErrorCode.none, 0)
 
 
+def test_a_producer_that_is_refused_learns_the_log_start(
+    client: WireClient, make_topic: MakeTopic
+) -> None:
+    """Without the log start, Java's producer repeats the batch until its delivery timeout."""
+    topic, producer = make_topic(), new_producer(client)
+    starts = []
+    for first in (6, 0, 5):
+        client.send(ApiKey.PRODUCE, 9, **produce_values(topic, batch(producer, first)))
+        answer = client.receive(ApiKey.PRODUCE, 9).responses[0].partition_responses[0]
+        starts.append((ErrorCode(answer.error_code), answer.log_start_offset))
+    assert starts == [
+        (ErrorCode.unknown_producer_id, 0),
+        (ErrorCode.none, 0),
+        (ErrorCode.out_of_order_sequence_number, 0),
+    ]
+
+
 def test_an_older_epoch_is_fenced(client: WireClient, make_topic: MakeTopic) -> None:
     topic, producer = make_topic(), new_producer(client)
     assert produce(client, topic, batch(producer, 0, epoch=1)).error == ErrorCode.none

@@ -83,6 +83,22 @@ async def test_a_claimant_that_is_slow_is_passed_over_and_joins_later(brokers: B
     assert await produce(slow) == (NONE, 1)
 
 
+async def test_an_epoch_that_becomes_active_during_the_look_is_joined(
+    brokers: Brokers, valkey: OwnValkey
+) -> None:
+    a, b = await brokers.pair()
+    a.sequencer.hold(Ask.HEARTBEAT)
+    b.sequencer.hold(Ask.ACTIVE_EPOCH)
+    valkey.wipe()
+    await until(lambda: a.sequencer.held > 0 and b.sequencer.held > 0)
+    assert brokers.claims() == 1
+    a.sequencer.let_go()
+    await until(lambda: a.epoch == 2)
+    b.sequencer.let_go()
+    await until(lambda: b.epoch > 1)
+    assert (a.epoch, b.epoch, brokers.claims()) == (2, 2, 2)
+
+
 async def test_after_a_wipe_a_new_broker_begins_an_epoch_and_the_others_follow(
     brokers: Brokers, valkey: OwnValkey
 ) -> None:
@@ -103,7 +119,7 @@ async def test_a_writer_is_not_given_where_a_higher_epoch_is_claimed(brokers: Br
     writers = brokers.writers()
     brokers.claim(2)
     with pytest.raises(ClusterInUseError, match="epoch 2"):
-        await old.starter.register_writer(1)
+        await old.node.parts.cluster.starter.register_writer(1)
     assert brokers.writers() == writers + 1
 
 

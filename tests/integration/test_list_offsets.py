@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.log_format.records import decode_records
+from bucketlog.log_format.record_check import first_since
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.stateless_broker.handlers.list_offsets import LOOKUP_BYTES_MAX, LOOKUP_RECORDS_MAX
 from bucketlog.tiered_storage.faulty import BucketVerb, Fault
@@ -164,9 +164,9 @@ async def test_a_look_up_that_takes_long_holds_nobody_up(
     def slow(*args: Any, **values: Any) -> Any:
         begun.set()
         assert answered.wait(PATIENCE_S / 2), "the event loop waited for the look-up"
-        return decode_records(*args, **values)
+        return first_since(*args, **values)
 
-    monkeypatch.setattr("bucketlog.stateless_broker.handlers.list_offsets.decode_records", slow)
+    monkeypatch.setattr("bucketlog.stateless_broker.handlers.list_offsets.first_since", slow)
     assert (await outcome(send(rig)))[0] is ErrorCode.none
     topics = [{"name": "t", "partitions": [{"partition_index": 0, "timestamp": 1}]}]
     looking = rig.send(ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)

@@ -56,6 +56,21 @@ def test_acks_0_is_not_answered_and_keeps_its_place(
     assert produce(client, topic, BATCH)[:2] == (ErrorCode.none, 2)
 
 
+def test_a_topic_of_32767_bytes_beside_one_that_exists(
+    client: WireClient, make_topic: MakeTopic
+) -> None:
+    """The error for the long name does not stop the broker from writing."""
+    topic, unknown = make_topic(), "a" * 32_767
+    values = produce_values(topic, BATCH)
+    data = [{"index": 0, "records": BATCH}]
+    values["topic_data"] = [{"name": unknown, "partition_data": data}, *values["topic_data"]]
+    refused, accepted = client.call(ApiKey.PRODUCE, 8, **values).responses
+    (row,) = refused.partition_responses
+    assert row.error_code == ErrorCode.unknown_topic_or_partition
+    assert accepted.partition_responses[0].error_code == ErrorCode.none
+    assert produce(client, topic, BATCH)[:2] == (ErrorCode.none, 2)
+
+
 @pytest.mark.parametrize("acks", [2, -2, 100])
 def test_invalid_acks(client: WireClient, make_topic: MakeTopic, acks: int) -> None:
     topic = make_topic()

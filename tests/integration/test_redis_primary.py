@@ -26,13 +26,13 @@ from tests.servers.redis_servers import (
 )
 
 NONE = ErrorCode.none
-QUICK = {"redis_timeout_ms": 1000, "heartbeat_interval_ms": 100}
+QUICK: dict[str, Any] = {"redis_timeout_ms": 1000, "heartbeat_interval_ms": 100}
 LOOKS_OFTEN = {"redis_lookup_interval_ms": 100}
 LOOKS_WHEN_IT_MUST = {"redis_lookup_interval_ms": 1_000_000}
 
 
 @asynccontextmanager
-async def brokers(url: str, count: int = 2, **settings: int) -> AsyncIterator[list[Rig]]:
+async def brokers(url: str, count: int = 2, **settings: Any) -> AsyncIterator[list[Rig]]:
     """With topic `t` of 4 partitions."""
     memory, cluster_id = MemoryBucket(), uuid4().hex
     async with AsyncExitStack() as stack:

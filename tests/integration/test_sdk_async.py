@@ -169,7 +169,7 @@ async def test_flush_has_a_timeout(alog: AsyncLog, name: str, broker: EmbeddedCl
     nobody = bucketlog.aconnect("127.0.0.1:1")  # not entered: nothing listens there
     producer = nobody.producer(delivery_timeout_s=1.0)
     delivery = producer.send(topic, "x")
-    with pytest.raises(TimeoutError, match="1 records"):
+    with pytest.raises(TimeoutError, match=r"up to \d+ records were not delivered"):
         await producer.flush(0.1)
     with pytest.raises(LogError):
         await delivery

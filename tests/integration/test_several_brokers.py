@@ -82,6 +82,15 @@ async def test_without_the_sequencer_nothing_is_out_of_range(brokers: Brokers) -
 Sequence = dict[str, int]
 
 
+NEVER_MS = 1_000_000
+PATIENT = {
+    "put_stalled_ms": NEVER_MS,
+    "put_give_up_ms": NEVER_MS,
+    "reservation_limit_ms": NEVER_MS + 1,
+}
+"""A broker waits for its PUTs on the slowest machine."""
+
+
 def idempotent(sequence: int) -> Sequence:
     return {"producer_id": 77, "producer_epoch": 0, "base_sequence": sequence}
 
@@ -91,7 +100,7 @@ def idempotent(sequence: int) -> Sequence:
 async def test_a_silent_writer_is_sealed_and_its_batches_land_once_at_new_offsets(
     brokers: Brokers, producer: str, first_let_go: int
 ) -> None:
-    a, b = await brokers.pair(**QUICK)
+    a, b = await brokers.pair(**QUICK, **PATIENT)
     a.plan = ScriptedFaults({BucketVerb.CREATE: [HELD, HELD]})
     sequences = [idempotent(at) if producer == "idempotent" else {} for at in range(3)]
     held = [send(a, b"held 0", **sequences[0])]
@@ -244,13 +253,16 @@ async def test_a_client_that_gave_up_is_not_written_again(brokers: Brokers) -> N
 # The feed ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("checkpointed", [False, True])
+@pytest.mark.parametrize(
+    ("checkpointed", "limit"),
+    [(False, "stream_segments_max"), (True, "stream_segments_max"), (False, "stream_bytes_max")],
+)
 async def test_a_view_that_the_stream_has_left_behind_is_read_from_the_bucket(
-    brokers: Brokers, valkey: OwnValkey, checkpointed: bool
+    brokers: Brokers, valkey: OwnValkey, checkpointed: bool, limit: str
 ) -> None:
     with SyncRedis(unix_socket_path=str(valkey.path)) as redis:
         redis.config_set("stream-node-max-entries", 1)  # trimmed to the entry
-    a, b = await brokers.pair(stream_segments_max=2, view_wait_ms_max=20_000)
+    a, b = await brokers.pair(view_wait_ms_max=20_000, **{limit: 2})
     b.sequencer.hold_stream()
     assert await produce(a, b"elsewhere", partition=3) == (NONE, 0)  # B's feed holds this one
     polled = asyncio.create_task(fetch(b, 0, max_wait=20_000))

@@ -65,8 +65,11 @@ async def test_no_producer_is_told_that_it_is_wrong_by_an_epoch_that_may_be_over
     follows = partial(produce, rig, producer_id=7, producer_epoch=0)
     assert await follows(base_sequence=0) == (ErrorCode.none, 0)
     assert await follows(base_sequence=2) == (ErrorCode.out_of_order_sequence_number, -1)
+    foreign = await produce(rig, producer_id=2 << 40, producer_epoch=0, base_sequence=0)
+    assert foreign == (ErrorCode.invalid_producer_id_mapping, -1)
     brokers.claim(2)
     unknown = partial(produce, rig, producer_id=8, producer_epoch=0)
-    for wrong in (follows, unknown):
+    unassigned = partial(produce, rig, producer_id=2 << 40, producer_epoch=0)
+    for wrong in (follows, unknown, unassigned):
         assert await wrong(base_sequence=2) == (ErrorCode.not_enough_replicas, -1)
     assert await follows(base_sequence=0) == (ErrorCode.none, 0)

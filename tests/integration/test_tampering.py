@@ -104,7 +104,7 @@ async def test_a_registration_that_nobody_made_is_named(brokers: Brokers, name: 
 
 @pytest.mark.parametrize("epoch", [keys.EPOCH_MAX + 1, 2**63, 10**20 - 1])
 async def test_a_claim_of_an_epoch_that_cannot_be_is_named(brokers: Brokers, epoch: int) -> None:
-    key = keys.epoch_claim(epoch)
+    key = keys.EPOCHS + keys.number(epoch)
     assert brokers.memory.create(key, [b"{}"])
     with pytest.raises(InvalidDataError, match=f"unexpected key '{key}'.*keep other objects out"):
         await brokers.start()

@@ -2,6 +2,7 @@
 
 from kio.schema.errors import ErrorCode
 
+import bucketlog
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.kafka_requests import produce
 from tests.rigs.wire_client import WireClient, build_batch
@@ -39,4 +40,7 @@ def test_the_largest_batch(start: Start) -> None:
         ]
         broker_and_kafka = [("2000", 4), ("1048588", 5)]
         assert shown == [broker_and_kafka, [("4000", 1), *broker_and_kafka]]
+    with bucketlog.connect(broker.bootstrap) as log:
+        assert log.topics.describe("plain").overrides == set()
+        assert log.topics.describe("own").overrides == {NAME}
     broker.terminate()

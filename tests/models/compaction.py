@@ -1,24 +1,13 @@
-"""Histories of one compacted partition, and what Kafka's cleaner makes of them, naively.
-
-The model knows what happened (which transaction a batch belongs to, how that ended), where the
-cleaner must find out from bytes, and cleans with a dictionary. Independent of the code under test
-but for the encoder of batches.
+"""Histories of one compacted partition, and a naive model of Kafka's cleaner, which cleans with a
+dictionary. Batches of transactions are committed, as in every tier. Except for the encoder of
+batches, the model is independent of the code under test.
 """
 
-import struct
 from dataclasses import dataclass, field, replace
 
-from bucketlog.log_format.batch import Codec
+from bucketlog.log_format.batch import Codec, read_header
 from bucketlog.log_format.records import DecodedRecord, encode_batch
-
-ABORT, COMMIT = 0, 1
-
-
-@dataclass(eq=False)
-class Transaction:
-    """`outcome` is None while it is open."""
-
-    outcome: int | None = None
+from bucketlog.log_format.rewriting import empty_batch
 
 
 @dataclass(frozen=True)
@@ -31,8 +20,7 @@ class Batch:
     codec: Codec = Codec.NONE
     producer_id: int = -1
     append_time_ms: int | None = None
-    transaction: Transaction | None = None
-    marker: int | None = None
+    transactional: bool = False
     horizon_ms: int | None = None
     max_timestamp: int = -1
 
@@ -40,31 +28,24 @@ class Batch:
     def next(self) -> int:
         return self.last + 1
 
-    @property
-    def aborted(self) -> bool:
-        return self.transaction is not None and self.transaction.outcome == ABORT
-
     def encoded(self) -> bytes:
-        return encode_batch(
-            self.records,
+        """A batch without records is what is left of a batch with one record."""
+        batch = encode_batch(
+            self.records or [DecodedRecord(self.last, -1, b"", b"")],
             codec=self.codec,
             base_offset=self.base,
             producer_id=self.producer_id,
             producer_epoch=0 if self.producer_id >= 0 else -1,
-            base_sequence=-1 if self.marker is not None or self.producer_id < 0 else 7,
+            base_sequence=7 if self.producer_id >= 0 else -1,
             append_time_ms=self.append_time_ms,
-            transactional=self.transaction is not None,
-            control=self.marker is not None,
+            transactional=self.transactional,
         )
-
-
-def marker_record(offset: int, timestamp: int, kind: int) -> DecodedRecord:
-    return DecodedRecord(offset, timestamp, struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 3))
+        return batch if self.records else empty_batch(read_header(batch))
 
 
 def made(batch: Batch) -> Batch:
     """`batch` with the highest timestamp that its producer (or broker) writes."""
-    highest = max(record.timestamp for record in batch.records)
+    highest = max((record.timestamp for record in batch.records), default=-1)
     append_time = batch.append_time_ms
     return replace(batch, max_timestamp=highest if append_time is None else append_time)
 
@@ -82,47 +63,18 @@ class Log:
         self.batches.append(made(batch))
         self.end = batch.next
 
-    @property
-    def last_stable_offset(self) -> int:
-        firsts = [
-            batch.base
-            for batch in self.batches
-            if batch.transaction is not None and batch.transaction.outcome is None
-        ]
-        return min([self.end, *firsts])
-
-    def stable_end(self, limit: int) -> int:
-        """Before the first transaction that is open at `limit`, looking at whole batches."""
-        ended = {
-            batch.transaction
-            for batch in self.batches
-            if batch.marker is not None and self.cleaned_to < batch.next <= limit
-        }
-        firsts = [
-            batch.base
-            for batch in self.batches
-            if batch.transaction is not None
-            and batch.marker is None
-            and self.cleaned_to < batch.next <= limit
-            and batch.transaction not in ended
-        ]
-        return min([limit, *firsts])
-
     def round_end(self, limit: int, capacity: int) -> int:
         """Where a round ends whose map holds `capacity` keys."""
-        stable_end = self.stable_end(limit)
         keys: set[bytes] = set()
         end = self.cleaned_to
         for batch in self.batches:
             if batch.next <= self.cleaned_to:
                 continue
-            if batch.next > stable_end:
+            if batch.next > limit:
                 break
             fits = set(keys)
             for record in batch.records:
-                if batch.marker is not None or batch.aborted or record.key is None:
-                    continue
-                if record.offset < self.cleaned_to:
+                if record.key is None or record.offset < self.cleaned_to:
                     continue
                 fits.add(record.key)
                 if len(fits) > capacity:
@@ -135,21 +87,13 @@ class Log:
         latest: dict[bytes, int] = {}
         for batch in self.batches:
             for record in batch.records:
-                if (
-                    batch.marker is None
-                    and not batch.aborted
-                    and self.cleaned_to <= record.offset < end
-                    and record.key is not None
-                ):
+                if self.cleaned_to <= record.offset < end and record.key is not None:
                     latest[record.key] = record.offset
-        met: set[Transaction] = set()
         cleaned = []
         for batch in self.batches:
             stays: Batch | None = batch
             if batch.base < end:
-                stays = self._cleaned(batch, end, latest, met, now_ms, now_ms + delete_retention_ms)
-                if batch.marker is None and batch.transaction is not None:
-                    met.add(batch.transaction)
+                stays = self._cleaned(batch, end, latest, now_ms, now_ms + delete_retention_ms)
             if stays is None and batch.next == end:
                 stays = replace(batch, records=(), codec=Codec.NONE, horizon_ms=None)
             if stays is not None:
@@ -162,19 +106,10 @@ class Log:
         batch: Batch,
         end: int,
         latest: dict[bytes, int],
-        met: set[Transaction],
         now_ms: int,
         horizon_ms: int,
     ) -> Batch | None:
         past = batch.horizon_ms is not None and batch.horizon_ms <= now_ms
-        if batch.aborted and batch.marker is None:
-            return None
-        if batch.marker is not None:
-            if not batch.records:
-                return None
-            if batch.transaction in met:
-                return batch
-            return None if past else replace(batch, horizon_ms=batch.horizon_ms or horizon_ms)
         kept = tuple(
             record
             for record in batch.records
@@ -197,11 +132,9 @@ class Log:
         return made(changed) if changed != batch else batch
 
     def records(self) -> list[tuple[int, bytes | None, bytes | None]]:
-        """What a consumer of committed transactions gets: offset, key, value."""
+        """What a consumer gets: offset, key, value."""
         return [
             (record.offset, record.key, record.value)
             for batch in self.batches
-            if batch.marker is None
-            and (batch.transaction is None or batch.transaction.outcome == COMMIT)
             for record in batch.records
         ]

@@ -9,6 +9,7 @@ from tests.models.history import (
     Acknowledged,
     Commit,
     CommittedSeen,
+    EndSeen,
     History,
     Log,
     Place,
@@ -25,9 +26,10 @@ GROUP = "readers"
 
 def good_history(seed: int, records: int) -> tuple[History, Log]:
     """Time is counted in records. Some are refused, some time out, and some of these are there;
-    reservations that came to nothing leave gaps. Each partition has records."""
+    reservations that came to nothing leave gaps, each with its seal. Each partition has records."""
     source = random.Random(seed)
-    history = History()
+    seals: list[float] = []
+    history = History(seals=seals)
     log: dict[int, list[tuple[int, Sent]]] = {number: [] for number in range(PARTITIONS)}
     ends = dict.fromkeys(log, 0)
     numbers = dict.fromkeys(range(PRODUCERS), 0)
@@ -35,9 +37,11 @@ def good_history(seed: int, records: int) -> tuple[History, Log]:
         producer, partition = source.randrange(PRODUCERS), at % PARTITIONS
         sent = Sent(f"producer-{producer}", numbers[producer])
         numbers[producer] += 1
+        history.invoke(sent, at)
         fate = source.random() if at >= PARTITIONS else 1.0
         if fate < 0.03:
             history.refused.append(Refused(sent, ErrorCode.not_enough_replicas, at))
+            seals.append(at)
             ends[partition] += source.randrange(3)
             continue
         if fate < 0.06:
@@ -66,6 +70,7 @@ def _watch(
         history.reads.append(Read("some", partition, first, shown[:until], at + 0.5))
         history.reads.append(Read("all", partition, first, shown, at + 0.5, to_end=True))
     history.high_watermarks.append(Seen("watch", partition, end))
+    history.ends.append(EndSeen("watch", partition, end, at + 0.5))
     history.positions.append(Seen("reader", partition, end))
     history.commits.append(Commit(GROUP, partition, end, at + 0.6))
     history.committed_seen.append(CommittedSeen(GROUP, partition, end, at + 0.7, at + 0.8))

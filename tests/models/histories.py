@@ -49,6 +49,8 @@ class RandomHistory:
         self.segments: list[SegmentIndex] = []
         self.seqs: dict[WriterId, int] = {}
         self.epoch_of: dict[WriterId, int] = {}
+        self.clock = random.Random(f"clock {seed}")
+        """Separate from `random`, so that times do not change the rest of the history."""
         self.state = LogState()
         """What jobs are planned on."""
         ticket = Ticket(1, 0)
@@ -79,7 +81,15 @@ class RandomHistory:
                 position += rows[-1].length
             parts.append(PartitionIndex(key, rows[0].base_offset, tuple(rows)))
         control = tuple(encode_fact(fact) for fact in facts)
-        return SegmentIndex(SegmentId(writer, seq), ticket, 0, 0, tuple(parts), control)
+        return SegmentIndex(
+            SegmentId(writer, seq), ticket, 0, self.created_ms(), tuple(parts), control
+        )
+
+    def created_ms(self) -> int:
+        """About a second after the last segment. Each clock is wrong by up to 3 s, and one in
+        fifty by years."""
+        now = 1_000 * len(self.segments) + self.clock.randint(-3_000, 3_000)
+        return now + (1 << 40) * self.clock.choice([-1, 1]) * (self.clock.random() < 0.02)
 
     def existing(self) -> list[TopicIdPartition]:
         return [

@@ -1,18 +1,12 @@
-"""Was any promise broken? Pure: from what clients were told and what the log holds to complaints.
+"""The answers that clients of a log got: the types of a history. `tests.models.promises` judges it.
 
-The promises, as the commit protocol states them: no acknowledged record and no committed offset is
-lost; a record's (partition, offset) never changes and is never given to another; nothing readable
-is withdrawn, nor appears below what a reader has passed; an idempotent producer's records appear
-once and in order. A history is of one topic. Times are those of one clock, whatever it is; what a
-client was told counts from the moment that it knew, what it asked from the moment before it asked.
+A history is of one topic. All times are of one clock, whichever it is. The time of an answer is
+taken after the client got it, the time of a request before the client sent it.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from itertools import pairwise
-from operator import itemgetter
 from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
@@ -74,6 +68,15 @@ class Seen(NamedTuple):
     offset: int
 
 
+class EndSeen(NamedTuple):
+    """A broker's answer to a request for a partition's latest offset, sent at `began` or later."""
+
+    observer: str
+    partition: int
+    offset: int
+    began: float
+
+
 class Commit(NamedTuple):
     """A group's offset was committed, and its member was told so."""
 
@@ -108,277 +111,35 @@ NOTHING_APPENDED = frozenset(
         ErrorCode.unsupported_for_message_format,
     }
 )
-"""Definite failures. A time-out, NOT_ENOUGH_REPLICAS_AFTER_APPEND, a broken connection and an
-unknown server error say nothing: the record may appear, now or later."""
+"""Definite failures. A record of an aborted transaction will count as refused, too: if a
+`read_committed` reader gets it (Adya's G1a), `Rule.ABORTED_THEN_SEEN` is broken. A timeout,
+NOT_ENOUGH_REPLICAS_AFTER_APPEND, a broken connection and an unknown server error are not definite:
+the record may appear, now or later."""
 
 
 @dataclass(slots=True)
 class History:
-    """What clients were told. To append is atomic: threads may share one. `not_idempotent` are
-    producers whose records may appear more than once and out of order; `resets` say which consumer
-    found no offset to go on from, and where."""
+    """The answers that clients got. Appending is atomic, so threads may share a history. The
+    producers in `not_idempotent` may have records more than once and out of order. `resets` say
+    which consumer found no offset from which to continue, and where. `invoked` says when each
+    record was handed to its client, by producer and number: all records of a producer, or none.
+    `seals` are the times at which chains were sealed; None if the run did not look for seals."""
 
     acknowledged: list[Acknowledged] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     high_watermarks: list[Seen] = field(default_factory=list)
+    ends: list[EndSeen] = field(default_factory=list)
     positions: list[Seen] = field(default_factory=list)
     resets: list[str] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     committed_seen: list[CommittedSeen] = field(default_factory=list)
     not_idempotent: set[str] = field(default_factory=set)
+    invoked: dict[str, "array[float]"] = field(default_factory=dict)
+    seals: list[float] | None = None
 
-
-class Rule(StrEnum):
-    LOST = "lost"
-    DUPLICATED = "duplicated"
-    MOVED = "moved"
-    GIVEN_TWICE = "given twice"
-    UNSEEN = "unseen"
-    PASSED_OVER = "passed over"
-    WITHDRAWN = "withdrawn"
-    ABORTED_THEN_SEEN = "aborted, then seen"
-    OUT_OF_ORDER = "out of order"
-    HIGH_WATERMARK_BACK = "high watermark went back"
-    HIGH_WATERMARK_BEYOND = "high watermark beyond the log"
-    POSITION_BACK = "position went back"
-    RESET = "reset"
-    COMMITTED_BACK = "committed offset went back"
-
-
-class Broken(NamedTuple):
-    rule: Rule
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.what}"
-
-
-def broken_promises(history: History, log: Log) -> list[Broken]:
-    """Empty where all hold. `log` is all that there is in the end. Records that were sent and not
-    acknowledged may be there or not, but no more than once either."""
-    places = _places(log)
-    return [
-        *_order_of_offsets(log),
-        *_duplicates(places, history.not_idempotent),
-        *_order_of_producers(log, history.not_idempotent),
-        *_acknowledged(history.acknowledged, places, log),
-        *_aborted(history, places),
-        *_reads(history, log),
-        *_going_back(history.high_watermarks, Rule.HIGH_WATERMARK_BACK),
-        *_watermarks_beyond(history.high_watermarks, log),
-        *_going_back(history.positions, Rule.POSITION_BACK),
-        *(Broken(Rule.RESET, reset) for reset in history.resets),
-        *_committed(history),
-    ]
-
-
-def check(history: History, log: Log) -> None:
-    """Raises `AssertionError` with the first of the broken promises of each rule."""
-    broken = broken_promises(history, log)
-    if broken:
-        raise AssertionError(summary(broken))
-
-
-def summary(broken: Sequence[Broken], *, of_each: int = 5) -> str:
-    lines = []
-    for rule in Rule:
-        mine = [each.what for each in broken if each.rule is rule]
-        lines += [f"{rule}: {what}" for what in mine[:of_each]]
-        if mine[of_each:]:
-            lines.append(f"{rule}: and {len(mine) - of_each} more")
-    return "\n".join(lines)
-
-
-def _places(log: Log) -> dict[Sent, list[Place]]:
-    places: dict[Sent, list[Place]] = {}
-    for partition, rows in log.items():
-        for offset, sent in rows:
-            place = Place(partition, offset)
-            mine = places.get(sent)
-            if mine is None:
-                places[sent] = [place]
-            else:
-                mine.append(place)
-    return places
-
-
-def _duplicates(places: Mapping[Sent, list[Place]], excepted: set[str]) -> Iterable[Broken]:
-    for sent, mine in places.items():
-        if len(mine) > 1 and sent.producer not in excepted:
-            yield Broken(Rule.DUPLICATED, f"{sent} appears {len(mine)} times: {mine}")
-
-
-def _order_of_offsets(log: Log) -> Iterable[Broken]:
-    for partition, rows in log.items():
-        for (one, _), (following, sent) in pairwise(rows):
-            if following == one:
-                yield Broken(Rule.GIVEN_TWICE, f"offset {one} of {partition}, to {sent}, too")
-            elif following < one:
-                yield Broken(
-                    Rule.OUT_OF_ORDER, f"partition {partition}: {following} is read after {one}"
-                )
-
-
-def _order_of_producers(log: Log, excepted: set[str]) -> Iterable[Broken]:
-    for partition, rows in log.items():
-        last: dict[str, int] = {}
-        for offset, sent in rows:
-            before = last.get(sent.producer, -1)
-            if sent.number < before and sent.producer not in excepted:
-                yield Broken(
-                    Rule.OUT_OF_ORDER,
-                    f"partition {partition}, offset {offset}: {sent} stands after number {before}",
-                )
-            last[sent.producer] = sent.number
-
-
-def _acknowledged(
-    acknowledged: Iterable[Acknowledged], places: Mapping[Sent, list[Place]], log: Log
-) -> Iterable[Broken]:
-    told: dict[Place, Sent] = {}
-    for sent, place, _ in acknowledged:
-        other = told.setdefault(place, sent)
-        if other != sent:
-            yield Broken(Rule.GIVEN_TWICE, f"{place} was acknowledged for {other} and for {sent}")
-        mine = places.get(sent)
-        if mine is not None and place in mine:
-            continue
-        if mine is None:
-            yield Broken(Rule.LOST, f"{sent} was acknowledged at {place}")
-        else:
-            yield Broken(Rule.MOVED, f"{sent} was acknowledged at {place} and stands at {mine}")
-        rows = log.get(place.partition, ())
-        at = bisect_left(rows, place.offset, key=itemgetter(0))
-        if at < len(rows) and rows[at][0] == place.offset:
-            yield Broken(Rule.GIVEN_TWICE, f"{place} was {sent}'s and is {rows[at][1]}'s")
-
-
-def _aborted(history: History, places: Mapping[Sent, list[Place]]) -> Iterable[Broken]:
-    """A record that was refused and then sent again with success is where it should be."""
-    definite = {row.sent: row for row in history.refused if row.error in NOTHING_APPENDED}
-    if not definite:
-        return
-    for acknowledged in history.acknowledged:
-        definite.pop(acknowledged.sent, None)
-    for sent, refused in definite.items():
-        if sent in places:
-            yield Broken(
-                Rule.ABORTED_THEN_SEEN,
-                f"{sent} was refused with {refused.error.name} and stands at {places[sent]}",
-            )
-
-
-class _AcknowledgedBefore:
-    """Of one partition: when each offset was acknowledged, and the highest one by a time."""
-
-    def __init__(self, rows: Sequence[tuple[float, int]]) -> None:
-        self._ats: list[float] = []
-        self._highest: list[int] = []
-        self._when: dict[int, float] = {}
-        highest = -1
-        for at, offset in sorted(rows):
-            highest = max(highest, offset)
-            self._ats.append(at)
-            self._highest.append(highest)
-            self._when.setdefault(offset, at)
-
-    def highest(self, before: float) -> int:
-        """-1 for none."""
-        found = bisect_left(self._ats, before)
-        return self._highest[found - 1] if found else -1
-
-    def was(self, offset: int, before: float) -> bool:
-        return self._when.get(offset, before) < before
-
-
-def _reads(history: History, log: Log) -> Iterable[Broken]:
-    if not history.reads:
-        return
-    by_partition: dict[int, list[tuple[float, int]]] = {}
-    for _, place, at in history.acknowledged:
-        by_partition.setdefault(place.partition, []).append((at, place.offset))
-    told = {partition: _AcknowledgedBefore(rows) for partition, rows in by_partition.items()}
-    nothing = _AcknowledgedBefore(())
-    for read in history.reads:
-        yield from _read(read, log.get(read.partition, ()), told.get(read.partition, nothing))
-
-
-def _read(read: Read, rows: Rows, told: _AcknowledgedBefore) -> Iterable[Broken]:
-    """What was shown against what there is, over the offsets that were passed."""
-    where = f"{read.reader}, partition {read.partition}"
-    passed = read.rows[-1][0] + 1 if read.rows else read.first
-    end = max(passed, told.highest(read.began) + 1) if read.to_end else passed
-    low = bisect_left(rows, read.first, key=itemgetter(0))
-    high = bisect_left(rows, end, key=itemgetter(0))
-    if list(rows[low:high]) == list(read.rows):
-        return
-    if read.rows:
-        passed = 1 + max(offset for offset, _ in read.rows)
-        high = bisect_left(rows, max(end, passed), key=itemgetter(0))
-    is_there = dict(rows[low:high])
-    shown: dict[int, Sent] = {}
-    before = read.first - 1
-    for offset, sent in read.rows:
-        if offset <= before:
-            yield Broken(Rule.OUT_OF_ORDER, f"{where}: {offset} is read after {before}")
-        before = max(before, offset)
-        shown[offset] = sent
-        now = is_there.get(offset)
-        if now is None:
-            yield Broken(Rule.WITHDRAWN, f"{where}: {sent} was read at {offset} and is gone")
-        elif now != sent:
-            yield Broken(Rule.GIVEN_TWICE, f"{where}: offset {offset} was {sent} and is {now}")
-    for offset, sent in is_there.items():
-        if offset in shown:
-            continue
-        if told.was(offset, read.began):
-            yield Broken(
-                Rule.UNSEEN, f"{where}: {sent} at {offset} was acknowledged before, and not shown"
-            )
-        elif offset < passed:
-            yield Broken(
-                Rule.PASSED_OVER, f"{where}: {sent} appeared at {offset}, {passed} was passed"
-            )
-
-
-def _going_back(seen: Iterable[Seen], rule: Rule) -> Iterable[Broken]:
-    highest: dict[tuple[str, int], int] = {}
-    for observer, partition, offset in seen:
-        before = highest.get((observer, partition), -1)
-        if offset < before:
-            yield Broken(rule, f"{observer}, partition {partition}: {offset} after {before}")
-        else:
-            highest[observer, partition] = offset
-
-
-def _watermarks_beyond(seen: Iterable[Seen], log: Log) -> Iterable[Broken]:
-    """It never rests on what is not there: those offsets would be handed out again."""
-    highest: dict[int, int] = {}
-    for _, partition, offset in seen:
-        if offset > highest.get(partition, 0):
-            highest[partition] = offset
-    for partition, offset in highest.items():
-        rows = log.get(partition, ())
-        end = rows[-1][0] + 1 if rows else 0
-        if offset > end:
-            yield Broken(
-                Rule.HIGH_WATERMARK_BEYOND,
-                f"partition {partition}: it was {offset}, and the log ends at {end}",
-            )
-
-
-def _committed(history: History) -> Iterable[Broken]:
-    known: dict[tuple[str, int], list[tuple[float, int]]] = {}
-    for commit in history.commits:
-        known.setdefault((commit.group, commit.partition), []).append((commit.at, commit.offset))
-    for row in history.committed_seen:
-        known.setdefault((row.group, row.partition), []).append((row.at, row.offset))
-    bounds = {name: _AcknowledgedBefore(rows) for name, rows in known.items()}
-    for row in history.committed_seen:
-        least = bounds[row.group, row.partition].highest(row.began)
-        if row.offset < least:
-            yield Broken(
-                Rule.COMMITTED_BACK,
-                f"group {row.group}, partition {row.partition}: {row.offset} after {least}",
-            )
+    def invoke(self, sent: Sent, at: float) -> None:
+        """A record is handed to its client; its producer's records come in their order."""
+        times = self.invoked.setdefault(sent.producer, array("d"))
+        assert len(times) == sent.number, f"{sent} after {len(times)} records"
+        times.append(at)

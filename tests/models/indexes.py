@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from bucketlog.log_format.batch import TRANSACTIONAL
+from bucketlog.log_format.control_batch import MARKER_ATTRIBUTES, MARKER_BYTES
 from bucketlog.log_format.model import (
     NO_PRODUCER_ID,
     BatchIndex,
@@ -24,6 +26,7 @@ from bucketlog.metadata.facts import (
     OffsetsForgotten,
     PartitionRow,
     PartitionsAdded,
+    ProducerInitialised,
     SwapPayload,
     TierRowPayload,
     TiersSwapped,
@@ -31,6 +34,9 @@ from bucketlog.metadata.facts import (
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
+    TransactionalIdsForgotten,
+    TransactionEnded,
+    TransactionOffsets,
     encode_fact,
 )
 
@@ -84,6 +90,64 @@ def forget(group: str, *partitions: TopicIdPartition) -> Fact:
     """Without partitions, all."""
     rows = tuple(PartitionRow(UUID(bytes=topic), number) for topic, number in partitions)
     return OffsetsForgotten(group=group, partitions=rows or None)
+
+
+def initialise(
+    transactional_id: str, producer_id: int, epoch: int = 0, *, version: int = 2, at: int = 0
+) -> Fact:
+    return ProducerInitialised(
+        id=transactional_id,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        timeout_ms=60_000,
+        version=1 if version == 1 else 2,
+        at_ms=at,
+    )
+
+
+def end(
+    transactional_id: str, producer_id: int, epoch: int = 0, *, commit: bool, at: int = 0
+) -> Fact:
+    """The next epoch is the next number."""
+    return TransactionEnded(
+        id=transactional_id,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        committed=commit,
+        next_producer_id=producer_id,
+        next_epoch=epoch + 1,
+        by="client",
+        version=2,
+        at_ms=at,
+    )
+
+
+def send_offsets(
+    transactional_id: str,
+    producer_id: int,
+    epoch: int,
+    group: str,
+    offsets: Mapping[TopicIdPartition, int],
+    *,
+    at: int = 0,
+    metadata: str = "",
+) -> Fact:
+    rows = (
+        OffsetRow(UUID(bytes=topic), number, offset, -1, metadata)
+        for (topic, number), offset in offsets.items()
+    )
+    return TransactionOffsets(
+        id=transactional_id,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        group=group,
+        offsets=tuple(rows),
+        at_ms=at,
+    )
+
+
+def forget_ids(*transactional_ids: str) -> Fact:
+    return TransactionalIdsForgotten(ids=transactional_ids)
 
 
 def tier_row(
@@ -148,6 +212,20 @@ def row(
         0,
         sequence,
     )
+
+
+def in_transaction(
+    base_offset: int, producer_id: int, epoch: int = 0, sequence: int = 0, *, records: int = 1
+) -> BatchIndex:
+    """A batch of an open transaction."""
+    batch = row(base_offset, records, producer=(producer_id, epoch, sequence))
+    return batch._replace(attributes=TRANSACTIONAL)
+
+
+def marker(base_offset: int, producer_id: int, epoch: int = 0) -> BatchIndex:
+    """What it says stands in a fact of its segment."""
+    batch = row(base_offset, at=(16, MARKER_BYTES), producer=(producer_id, epoch, -1))
+    return batch._replace(attributes=MARKER_ATTRIBUTES)
 
 
 def segment(

@@ -2,10 +2,11 @@
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar, overload
 
 from bucketlog.log_format.model import SegmentId, WaitingSegment, WriterId
+from bucketlog.log_format.transactions import PartitionTransactions
 
 T = TypeVar("T")
 NOW_MS = 1_000_000
@@ -22,10 +23,19 @@ class End:
 
 @dataclass
 class Columns:
-    """`LogBatches` of (base, next, length, number of the segment)."""
+    """`LogBatches` of (base, next, length, number of the segment). Open transactions keep the last
+    stable offset at `stable_end`."""
 
     tier: End
     rows: Sequence[tuple[int, int, int, int]]
+    stable_end: int | None = None
+    transactions: PartitionTransactions = field(default_factory=PartitionTransactions)
+
+    @property
+    def last_stable_offset(self) -> int:
+        if self.stable_end is not None:
+            return self.stable_end
+        return self.rows[-1][1] if self.rows else self.tier.end
 
     @property
     def batches_from(self) -> int:
@@ -50,6 +60,8 @@ class CountedColumns:
     def __init__(self, log: Columns) -> None:
         self.tier = log.tier
         self.batches_from = log.batches_from
+        self.last_stable_offset = log.last_stable_offset
+        self.transactions = log.transactions
         self.seen = 0
         self.next_offsets = _Column(self, log.next_offsets)
         self.lengths = _Column(self, log.lengths)

@@ -134,7 +134,7 @@ def _foreign_frame(random: Random, codec: int, body: bytes) -> bytes:
     match codec:
         case Codec.GZIP:
             half = len(body) // 2
-            return gzip.compress(body[:half]) + gzip.compress(body[half:])
+            return gzip.compress(body[:half], mtime=0) + gzip.compress(body[half:], mtime=0)
         case Codec.LZ4:
             payload: bytes = lz4.frame.compress(
                 body,

@@ -18,19 +18,23 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.tiered_storage.backends.location import open_sync_bucket
 from localstack.machine import machine
+from tests.proofs.availability import AVAILABILITY_TARGETS
 from tests.proofs.benchmarks import FILE_TARGETS, STORE_TARGETS
+from tests.proofs.chaos import CHAOS_TARGETS
 from tests.proofs.cli import CLI_TARGETS
 from tests.proofs.cluster import CLUSTER_TARGETS
 from tests.proofs.copy import COPY_TARGETS
 from tests.proofs.deployment import DEPLOYMENT_TARGETS
 from tests.proofs.front_door import FRONT_DOOR_TARGETS
 from tests.proofs.groups import GROUP_TARGETS
+from tests.proofs.hostile import HOSTILE_TARGETS
+from tests.proofs.limit import SHORT_FORM_S, time_limit
 from tests.proofs.newcomer import NEWCOMER_TARGETS
 from tests.proofs.recovery import RECOVERY_TARGETS
 from tests.proofs.sdk import SDK_TARGETS
@@ -43,14 +47,11 @@ from tests.proofs.wheel import WHEEL_TARGETS
 from tests.scenarios.clients import CLIENTS
 from tests.scenarios.crash import crash
 from tests.scenarios.flips import undetected
-from tests.scenarios.fuzz import SETTINGS as FUZZ_SETTINGS
-from tests.scenarios.fuzz import fuzz
 from tests.scenarios.round_trip import all_trips, make_rows, make_trip, stored_differences
 from tests.scenarios.stored import stored_batches
 
 ROOT = Path(__file__).parents[2]
 ALL_FLIGHTS = 336_776
-MEMORY_LIMIT_MIB = 20
 EXIT_TERMINATED = 143
 
 
@@ -147,16 +148,6 @@ def prove_clients(short: bool) -> Figures:
     return figures
 
 
-def prove_frames(short: bool) -> Figures:
-    """10,000 bad frames: alive, others served, memory bounded."""
-    count = 2_000 if short else 10_000
-    with temporary_folder() as folder, EmbeddedCluster(folder, settings=FUZZ_SETTINGS) as cluster:
-        figures = fuzz(cluster, count, seed=7).as_json()
-    if figures["memory_grown_mib"] >= MEMORY_LIMIT_MIB:
-        raise ShortfallError(f"memory grew by {figures['memory_grown_mib']} MiB", figures)
-    return figures
-
-
 def prove_crash(short: bool) -> Figures:
     """kill -9 of `bucketlog dev` under an idempotent load: nothing lost, moved, or twice."""
     with temporary_folder() as folder:
@@ -189,15 +180,17 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     "demo": prove_demo,
     "damage": prove_damage,
     "clients": prove_clients,
-    "frames": prove_frames,
     "crash": prove_crash,
     **CLI_TARGETS,
     **FILE_TARGETS,
     **CLUSTER_TARGETS,
+    **AVAILABILITY_TARGETS,
+    **CHAOS_TARGETS,
     **DEPLOYMENT_TARGETS,
     **COPY_TARGETS,
     **GROUP_TARGETS,
     **SIMULATION_TARGETS,
+    **HOSTILE_TARGETS,
     **RECOVERY_TARGETS,
     **TIER_TARGETS,
     **VALIDATION_TARGETS,
@@ -213,7 +206,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
 
 IN_TESTS = {
     "clients": "tests/compat/test_round_trip.py",
-    "frames": "tests/integration/test_fuzz.py",
+    "fuzz": "tests/integration/test_fuzz.py",
     "crash": "tests/integration/test_crash.py",
     "mixed-group": "tests/compat/test_groups.py",
     "coordinator": "tests/integration/test_group_failover.py",
@@ -231,7 +224,8 @@ def prove(name: str, short: bool) -> Figures:
     began = time.perf_counter()
     result: Figures = {"target": name, "size": "short" if short else "full", "holds": True}
     try:
-        result["figures"] = TARGETS[name](short)
+        with time_limit(SHORT_FORM_S) if short else nullcontext():
+            result["figures"] = TARGETS[name](short)
     except ShortfallError as error:
         result |= {"holds": False, "reason": str(error), "figures": error.figures}
     except AssertionError as error:

@@ -11,7 +11,11 @@ from tests.scenarios.rolling import rolling
 from tests.scenarios.zombie import zombie
 from tests.servers.cluster import Store
 
-GAP_P99_S = 5.0
+GAP_P99_S = 3.0
+
+
+CLAIM_LOOK_MS = 5000
+"""The default of `claim_look_ms`."""
 
 
 def prove_across(short: bool) -> Figures:
@@ -22,11 +26,11 @@ def prove_across(short: bool) -> Figures:
 
 
 def prove_failover(short: bool) -> Figures:
-    """kill -9 of one of three brokers every 10 s, under an idempotent load."""
+    """kill -9 of one of three brokers every 8 s, under an idempotent load."""
     if short:
         figures = failover(Store.FILE, 2, between_s=5)
     else:
-        figures = failover(Store.MINIO, 12, between_s=10)
+        figures = failover(Store.MINIO, 100, between_s=8)
     if figures.gap_p99_s >= GAP_P99_S:
         raise ShortfallError(
             f"visibility gap p99 {figures.gap_p99_s} s, less than {GAP_P99_S} wanted",
@@ -46,9 +50,10 @@ def prove_order(short: bool) -> Figures:
 
 
 def prove_idle(short: bool) -> Figures:
-    """No request to the bucket while nobody produces or fetches."""
+    """While no client sends requests, brokers only look for later claims."""
     figures = idle(Store.FILE, 5) if short else idle(Store.MINIO, 60)
-    if figures.requests_while_idle:
+    looks = figures.brokers * (figures.idle_s * 1000 / CLAIM_LOOK_MS + 1)
+    if figures.requests_while_idle > looks:
         raise ShortfallError(
             f"{figures.requests_while_idle:g} requests while idle", figures.as_json()
         )

@@ -244,7 +244,7 @@ class SequencerModel:
         rows = self.rows(batch.producer_id, place[1], place[2], draft)
         if not rows:
             first = batch.base_sequence == 0
-            return None if first else BatchAnswer(BatchStatus.UNKNOWN_PRODUCER, -1)
+            return None if first else BatchAnswer(BatchStatus.UNKNOWN_PRODUCER, 0)
         visible = [row for row in rows if row[0].state == VISIBLE][-DUPLICATES_KEPT:]
         holder, newest = rows[-1]
         if newest.batch.producer_epoch == batch.producer_epoch:
@@ -261,7 +261,7 @@ class SequencerModel:
         if newest.batch.producer_epoch == batch.producer_epoch:
             expected = (newest.batch.base_sequence + newest.batch.record_count) % SEQUENCES
         if batch.base_sequence != expected:
-            return BatchAnswer(BatchStatus.OUT_OF_ORDER, -1)
+            return BatchAnswer(BatchStatus.OUT_OF_ORDER, expected)
         return None
 
     def publish(self, entry: Entry) -> set[int]:

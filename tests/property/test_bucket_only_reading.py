@@ -13,13 +13,20 @@ from itertools import pairwise
 
 import pytest
 
-from bucketlog.log_format.model import SegmentId, TopicId, TopicIdPartition, WriterId
+from bucketlog.log_format.model import (
+    SegmentId,
+    SegmentIndex,
+    TopicId,
+    TopicIdPartition,
+    WriterId,
+)
 from bucketlog.metadata.fold import fold
+from bucketlog.metadata.view import View
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.bucket import ObjectInfo
 from bucketlog.tiered_storage.chains import Chain, read_chains
-from bucketlog.tiered_storage.log_cut import cut_log, wanted_footers
+from bucketlog.tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footers
 from bucketlog.tiered_storage.log_cut_reading import read_footers
 from bucketlog.tiered_storage.segment import Seal, encode_seal, is_seal
 from tests.rigs.readable_log import readable_in
@@ -28,6 +35,8 @@ from tests.rigs.written_log import Reserved, WrittenLog, some_records
 pytestmark = pytest.mark.long
 
 NAMES = ("a", "b", "c")
+GAPS_CHECKED = 25
+"""Steps between two checks of the view's gaps."""
 
 
 @dataclass
@@ -62,6 +71,9 @@ class Cluster:
         """By segment: names it has facts of, with what the topic was before."""
         self.readers: list[Reader] = []
         self.results: list[Result] = []
+        self.shown: list[SegmentIndex] = []
+        self.view = View()
+        """The view of a broker, with all segments in `shown`."""
         self.seen: Counter[str] = Counter()
 
     def step(self) -> None:
@@ -134,9 +146,12 @@ class Cluster:
         self.pending.append(segment)
 
     def _touched(self, reserved: Reserved) -> set[object]:
-        names = {name for name, _ in self.facts.get(reserved.index.segment, [])}
+        facts = self.facts.get(reserved.index.segment, [])
         parts = {part.partition for part in reserved.index.partitions if part.batches}
-        return {*names, *parts}
+        for _, before in facts:  # a topic entry touches all partitions of the topic
+            if before is not None:
+                parts |= {TopicIdPartition(before[0], number) for number in range(before[1])}
+        return {*(name for name, _ in facts), *parts}
 
     def land(self) -> None:
         if self.reserved:
@@ -167,6 +182,8 @@ class Cluster:
             if not self.depends[segment] & self.log.open.keys():
                 self.decided.remove(segment)
                 self.visible.add(segment)
+                self.shown.append(self.log.open[segment].index)
+                self.view.apply(self.shown[-1])
                 self.log.publish(self.log.open[segment])
 
     def seal(self) -> None:
@@ -230,6 +247,18 @@ class Cluster:
             {key: part.end_offset for key, part in found.items()},
         )
 
+    def check_gaps(self) -> None:
+        """The view's gaps are where readers of only the visible segments stop."""
+        stamps: dict[TopicIdPartition, int] = {}
+        for index in self.shown:
+            for part in index.partitions:
+                stamps[part.partition] = max(stamps.get(part.partition, 0), part.hw_stamp)
+        ordered = sorted(self.shown, key=lambda index: index.ticket)
+        snapshot = LogSnapshot(None, None, tuple(ordered), stamps)
+        stalled = {key for key, part in readable_in(snapshot).items() if part.withheld}
+        assert self.view.gaps.ends.keys() == stalled
+        self.seen["stalled"] += len(stalled)
+
     def check(self, results: Sequence[Result]) -> None:
         """Hold what was read against the log in the end."""
         chains = read_chains(self.log.bucket.list(keys.LOG))
@@ -252,8 +281,10 @@ class Cluster:
 
 def run(seed: int, steps: int = 250) -> Counter[str]:
     cluster = Cluster(seed)
-    for _ in range(steps):
+    for at in range(steps):
         cluster.step()
+        if at % GAPS_CHECKED == 0:
+            cluster.check_gaps()
     while cluster.reserved:
         cluster.land()
     cluster.check(cluster.results)
@@ -265,5 +296,14 @@ def test_what_a_reader_believed_stays_true(block: int) -> None:
     seen: Counter[str] = Counter()
     for seed in range(block * 30, block * 30 + 30):
         seen += run(seed)
-    for event in ("read", "withheld", "left out", "sealed", "deleted", "wait", "crossed"):
+    for event in (
+        "read",
+        "withheld",
+        "stalled",
+        "left out",
+        "sealed",
+        "deleted",
+        "wait",
+        "crossed",
+    ):
         assert seen[event] > 0, f"no run had {event!r}: it proves nothing"

@@ -1,7 +1,7 @@
 """Key compaction against a dictionary: random histories, several rounds, judged by other readers.
 
-Transactions commit, abort or stay open, tombstones and records without key come by, maps hold from
-one key to all, batches have every codec, pieces are cut anywhere, and time is a number.
+Histories have committed transactions, emptied batches, tombstones and records without key, maps
+hold from one key to all, batches have every codec, pieces are cut anywhere, and time is a number.
 """
 
 from collections.abc import Iterator
@@ -18,8 +18,7 @@ from bucketlog.log_format.records import DecodedRecord, Header, decode_records
 from bucketlog.log_format.rewriting import delete_horizon
 from bucketlog.tiered_storage.key_compaction import GROUP_BYTES, Cleaner, CleaningRound, DirtyPart
 from bucketlog.tiered_storage.offset_map import ENTRY_BYTES, offset_map
-from bucketlog.tiered_storage.transaction_outcomes import TransactionScan
-from tests.models.compaction import ABORT, COMMIT, Batch, Log, Transaction, marker_record
+from tests.models.compaction import Batch, Log
 
 RETENTION_MS = 100
 SECRET = bytes(range(16))
@@ -43,7 +42,6 @@ class Partition:
     log: Log = field(default_factory=Log)
     data: bytes = b""
     now_ms: int = 1_000_000
-    open: dict[int, Transaction] = field(default_factory=dict)
 
     def append(self, batch: Batch) -> None:
         self.log.append(batch)
@@ -53,8 +51,6 @@ class Partition:
         draw = data.draw
         producer = draw(st.sampled_from([-1, -1, 5, 6]))
         transactional = producer >= 0 and draw(st.booleans())
-        if transactional:
-            self.open.setdefault(producer, Transaction())
         offset = base = self.log.end + draw(st.sampled_from([0, 0, 0, 3]))
         records = []
         for _ in range(draw(st.integers(1, 5))):
@@ -69,25 +65,13 @@ class Partition:
                 codec=draw(st.sampled_from(list(Codec))),
                 producer_id=producer,
                 append_time_ms=draw(st.sampled_from([None, None, self.now_ms])),
-                transaction=self.open[producer] if transactional else None,
+                transactional=transactional,
             )
         )
 
-    def end_transaction(self, producer: int, kind: int) -> None:
-        """A marker may come without a transaction, as after a fence."""
-        transaction = self.open.pop(producer, Transaction())
-        transaction.outcome = kind
-        offset = self.log.end
-        self.append(
-            Batch(
-                offset,
-                offset,
-                (marker_record(offset, self.now_ms, kind),),
-                producer_id=producer,
-                transaction=transaction,
-                marker=kind,
-            )
-        )
+    def append_emptied(self, producer: int) -> None:
+        """The last batch of a split: of an aborted transaction, or in the place of a marker."""
+        self.append(Batch(self.log.end, self.log.end, (), producer_id=producer))
 
     def clean(
         self, limit: int, map_bytes: int, cut: int, group_bytes: int, *, compiled: bool
@@ -95,18 +79,14 @@ class Partition:
         """What a round makes of the bytes; the model is not touched."""
         offsets = offset_map(map_bytes, SECRET, compiled=compiled)
         capacity = offsets.capacity
-        scan = TransactionScan(self.log.cleaned_to, limit)
-        for piece in pieces(self.data, cut):
-            scan.feed(piece)
-        outcomes = scan.finish()
-        dirty = DirtyPart(offsets, outcomes, self.log.cleaned_to, group_bytes=group_bytes)
+        dirty = DirtyPart(offsets, self.log.cleaned_to, limit, group_bytes=group_bytes)
         for piece in pieces(self.data, cut):
             if not dirty.feed(piece):
                 break
         end = dirty.finish()
         assert end == self.log.round_end(limit, capacity)
         cleaning = CleaningRound(self.log.cleaned_to, end, self.now_ms, RETENTION_MS)
-        cleaner = Cleaner(offsets, outcomes, cleaning, group_bytes=group_bytes)
+        cleaner = Cleaner(offsets, cleaning, group_bytes=group_bytes)
         cleaned: list[Buffer] = list(cleaner.run(pieces(self.data, cut)))
         stats = cleaner.stats
         assert stats.bytes_read == len(self.data)
@@ -124,8 +104,8 @@ def as_model(data: bytes, known: dict[int, Batch]) -> list[Batch]:
         source = known[header.base_offset]
         append_time = source.append_time_ms
         assert bool(header.attributes & LOG_APPEND_TIME) == (append_time is not None)
-        assert header.is_transactional == (source.transaction is not None)
-        assert header.is_control == (source.marker is not None)
+        assert header.is_transactional == source.transactional
+        assert not header.is_control
         assert header.producer_epoch == (0 if header.producer_id >= 0 else -1)
         assert header.base_sequence in (-1, 7)
         found = decode_records(batch, header)
@@ -142,8 +122,7 @@ def as_model(data: bytes, known: dict[int, Batch]) -> list[Batch]:
                 codec=Codec(header.codec),
                 producer_id=header.producer_id,
                 append_time_ms=append_time,
-                transaction=source.transaction,
-                marker=source.marker,
+                transactional=header.is_transactional,
                 horizon_ms=delete_horizon(header),
                 max_timestamp=header.max_timestamp,
             )
@@ -195,23 +174,23 @@ def test_rounds_of_cleaning_leave_what_the_model_leaves(data: st.DataObject) -> 
     history = Log()  # the same, never cleaned
     readers: list[Reader] = []
     for _ in range(data.draw(st.integers(2, 14))):
-        match data.draw(st.sampled_from(["records", "records", "records", "end", "clean"])):
+        match data.draw(st.sampled_from(["records", "records", "records", "emptied", "clean"])):
             case "records":
                 partition.append_records(data)
                 history.append(log.batches[-1])
-            case "end":
+            case "emptied":
                 producer = data.draw(st.sampled_from([5, 6]))
-                partition.end_transaction(producer, data.draw(st.sampled_from([ABORT, COMMIT])))
+                partition.append_emptied(producer)
                 history.append(log.batches[-1])
             case _:
-                position = data.draw(st.integers(0, log.last_stable_offset))
+                position = data.draw(st.integers(0, log.end))
                 seen = [record for record in log.records() if record[0] < position]
                 readers.append(Reader(partition.now_ms, position, seen))
                 round_of(partition, data)
         partition.now_ms += data.draw(st.sampled_from([0, 10, 60, 150]))
         assert state(log.records()) == state(history.records())
         for reader in readers:
-            if partition.now_ms < reader.began_ms + RETENTION_MS and not partition.open:
+            if partition.now_ms < reader.began_ms + RETENTION_MS:
                 assert state(reader.seen + reader.rest(log)) == state(history.records())
 
 
@@ -235,7 +214,6 @@ def round_of(partition: Partition, data: st.DataObject) -> None:
     assert read_by_aiokafka(plain) == [
         (record.offset, record.key, record.value)
         for batch in log.batches
-        if batch.marker is None
         for record in batch.records
     ]
 

@@ -19,6 +19,7 @@ from bucketlog.log_format.errors import (
 from bucketlog.log_format.model import Buffer, SegmentId
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.fold import fold
+from bucketlog.metadata.view import View
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.bucket import ObjectInfo
@@ -124,6 +125,7 @@ class DeletingCluster(CheckpointedCluster):
                 end += 1
         final = indexes_of(self.bucket, read_tails(self.bucket, base))
         state = fold(final, onto=restored(base))
+        self.view = View.of(sorted(final, key=lambda index: index.ticket), base)
         self.log.epoch += 1
         self.log.ticket = 0
         self.log.open.clear()
@@ -211,7 +213,7 @@ class DeletingCluster(CheckpointedCluster):
         if work.base is not None:
             base = keys.checkpoint(work.base.ticket)
             listed = newest_first(self.bucket.list(keys.CHECKPOINTS))
-            self.bucket.delete([key for key in listed if key < base])
+            self.bucket.delete([info.key for info in listed if info.key < base])
 
     def finish_reader(self, work: Work) -> None:
         first, second = work.passes
@@ -256,7 +258,7 @@ class DeletingCluster(CheckpointedCluster):
         newest = newest_first(self.bucket.list(keys.CHECKPOINTS))[:2]
         if len(newest) < 2:
             return
-        newer, older = (decode_checkpoint(key, self.bucket.get(key).data) for key in newest)
+        newer, older = (decode_checkpoint(i.key, self.bucket.get(i.key).data) for i in newest)
         plan = plan_floors(
             older.ticket,
             list(self.bucket.list(keys.FLOORS)),

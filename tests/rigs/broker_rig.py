@@ -22,12 +22,12 @@ from bucketlog.stateless_broker.assembly.duty_roster import Duties
 from bucketlog.stateless_broker.assembly.epochs import Epochs
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
 from bucketlog.stateless_broker.duties.checkpointing import Checkpointer
-from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.process.embedded_redis import ValkeyProcesses
 from bucketlog.stateless_broker.produce.commit import Committer
 from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.settings import BrokerSettings
@@ -36,13 +36,34 @@ from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.counting import CountingBucket
 from bucketlog.tiered_storage.faulty import BucketVerb, Fault, FaultPlan, FaultyBucket
-from tests.rigs.patience import PATIENCE_S, eventually_async, let_pass_async
+from bucketlog.tiered_storage.signed_bucket import SignedBucket
+from bucketlog.tiered_storage.state_signature import NO_KEYS, StateKeys
+from tests.rigs.patience import PATIENCE_S, Deadline, eventually_async, let_pass_async
 from tests.rigs.unsure_sequencer import UnsureSequencer
 from tests.rigs.wire_client import build_batch, decode_response, encode_request, fetch_values
 
 LATEST = -1
 HELD_MS = 1_000_000
 """A fault of this delay waits for `Rig.let_go`, not for time."""
+USUAL = {
+    "puts_in_flight": 2,
+    "flush_bytes": 1 << 20,
+    "flush_interval_ms": 0,
+    "put_retry_ms": 20,
+    "log_message_timestamp_after_max_ms": 2**63 - 1,
+    "log_retention_check_interval_ms": 0,
+    "start_timeout_ms": 0,
+}
+"""Retention is off: tests write records of 2023."""
+STAYS = {
+    "put_stalled_ms": HELD_MS,
+    "withdrawal_ms": HELD_MS,
+    "claim_look_ms": 0,
+    "seal_look_ms": 0,
+    "claim_stalled_ms": 0,
+    "takeover_quiet_ms": 0,
+}
+"""Only silent heartbeats cost a broker its roles, and it takes the epochs of others at once."""
 HELD = Fault(error=None, delay_ms=HELD_MS)
 
 
@@ -65,6 +86,9 @@ class Reply(ResponseSlot):
         self.lease = None
 
     def hold_back_later_requests(self) -> None:
+        pass
+
+    def let_later_requests_in(self) -> None:
         pass
 
     def send(self, parts: Sequence[Buffer]) -> None:
@@ -94,6 +118,12 @@ class Client:
             task.cancel()
 
 
+def _cancel(task: asyncio.Task[None]) -> None:
+    """Until the task ends: redis-py may swallow a cancellation (`Supervisor.cancel_all`)."""
+    if task.cancel():  # False if the task has ended
+        asyncio.get_running_loop().call_later(0.05, _cancel, task)
+
+
 class RiggedNode(Node):
     """A node that reaches Redis by the sequencer that it is given."""
 
@@ -117,24 +147,22 @@ class Rig:
 
     def __init__(
         self,
-        redis: Path | str,
+        redis: Path | str | None,
         *,
         memory: MemoryBucket | None = None,
-        puts_in_flight: int = 2,
-        flush_bytes: int = 1 << 20,
-        flush_interval_ms: int = 0,
         cluster_id: str | None = None,
-        log_message_timestamp_after_max_ms: int = 2**63 - 1,
+        state_keys: StateKeys = NO_KEYS,
+        runs_valkey: bool = False,
         **settings: int,
     ) -> None:
-        """`redis` is a socket or a URL. `cluster_id` and `memory` of another rig make this one a
-        second broker beside it. `memory` alone makes it the first broker after Redis lost
-        everything: `cluster_id` is that of the keys in Redis, whatever the bucket says."""
+        """`redis` is a socket or a URL. With `runs_valkey`, the broker may start a Valkey; without
+        `redis`, it has to. `cluster_id` and `memory` of another rig make this one a second broker
+        beside it. `memory` alone makes it the first broker after Redis lost everything."""
         self.plan: FaultPlan = nothing_fails
         self.memory = memory or MemoryBucket()
         self.counts = CountingBucket(
             FaultyBucket(
-                ThreadedBucket(self.memory),
+                SignedBucket(ThreadedBucket(self.memory), state_keys),
                 self._planned,
                 sleep=self._sleep,
             )
@@ -143,22 +171,18 @@ class Rig:
         self.health = Health()
         self.settings = BrokerSettings(
             bucket_url="memory://rig",
-            redis_url="unix://rig",
-            flush_interval_ms=flush_interval_ms,
-            flush_bytes=flush_bytes,
-            puts_in_flight=puts_in_flight,
-            put_retry_ms=20,
-            start_timeout_ms=0,
-            log_message_timestamp_after_max_ms=log_message_timestamp_after_max_ms,
-            **cast(Any, settings),
+            redis_url="unix://rig" if redis is not None else None,
+            **cast(Any, USUAL | STAYS | settings),
         )
         self.cluster_id = cluster_id or uuid4().hex
-        redis_url = redis if isinstance(redis, str) else f"unix://{redis}"
-        redis_client = connect_redis(redis_url, timeout_ms=self.settings.redis_timeout_ms)
+        url = f"unix://{redis}" if isinstance(redis, Path) else redis
+        timeout_ms = self.settings.redis_timeout_ms
+        redis_client = connect_redis(url, timeout_ms=timeout_ms) if url is not None else None
         self.sequencer = UnsureSequencer(
             redis_client,
             cluster_id=self.cluster_id,
             stream_segments_max=self.settings.stream_segments_max,
+            stream_bytes_max=self.settings.stream_bytes_max,
         )
         self.client = Client()
         self.clock_ms = 1
@@ -167,11 +191,12 @@ class Rig:
             self.settings,
             NodeEnvironment(
                 bucket=self.counts,
-                connect_redis=lambda: redis_client,
+                connect_redis=(lambda: redis_client) if redis_client is not None else None,
                 now_ms=lambda: self.clock_ms,
                 monotonic=time.monotonic,
                 new_uuid=uuid4,
                 random=Random(1),
+                embedded=ValkeyProcesses(self.settings) if runs_valkey else None,
             ),
             self.sequencer,
             health=self.health,
@@ -202,10 +227,6 @@ class Rig:
         return self.node.parts.log.intake
 
     @property
-    def starter(self) -> EpochStarter:
-        return self.node.parts.cluster.starter
-
-    @property
     def epoch(self) -> int:
         return self.epochs.work.epoch
 
@@ -228,7 +249,14 @@ class Rig:
     def fall_silent(self) -> None:
         """No heartbeat any more."""
         assert self.node.heartbeat is not None
-        self.node.heartbeat.cancel()
+        _cancel(self.node.heartbeat)
+
+    async def lose_connections(self) -> None:
+        """Stop as if the process were killed: heartbeats end, and the server notices."""
+        tasks = [task for task in (self.node.heartbeat, self.node.lifeline) if task is not None]
+        for task in tasks:
+            _cancel(task)
+        await asyncio.wait(tasks, timeout=PATIENCE_S)
 
     def come_back(self) -> None:
         """After `fall_silent`: heartbeats again."""
@@ -261,11 +289,16 @@ class Rig:
         """A request; the task gives kio's response."""
         self._correlation_id += 1
         payload = encode_request(key, version, self._correlation_id, values)
+        return asyncio.create_task(_decoded(key, version, self.send_bytes(payload)))
+
+    def send_bytes(self, payload: bytes) -> "asyncio.Future[bytes | None]":
+        """Send an encoded request. The result is the response, or None if the connection was
+        closed."""
         assert self.budget.acquire(len(payload), self, lambda: None)
         reply = Reply()
         frame = Frame(bytearray(payload), self.budget)
         self.node.dispatcher.handle(cast(Connection, self.client), frame, reply)
-        return asyncio.create_task(_decoded(key, version, reply.got))
+        return reply.got
 
     async def call(self, key: ApiKey, version: int, /, **values: Any) -> Any:
         async with asyncio.timeout(PATIENCE_S):
@@ -345,12 +378,16 @@ async def produce(
 
 
 async def end_of(rig: Rig, partition: int = 0) -> int:
-    rows = [{"partition_index": partition, "timestamp": LATEST}]
-    topics = [{"name": "t", "partitions": rows}]
-    answer = await rig.call(ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
-    row = answer.topics[0].partitions[0]
-    assert row.error_code is ErrorCode.none
-    return int(row.offset)
+    """The latest offset. Retries if the broker does not know the offset yet, as clients do."""
+    topics = [{"name": "t", "partitions": [{"partition_index": partition, "timestamp": LATEST}]}]
+    values = {"replica_id": -1, "isolation_level": 0, "topics": topics}
+    deadline = Deadline("the latest offset")
+    while True:
+        row = (await rig.call(ApiKey.LIST_OFFSETS, 7, **values)).topics[0].partitions[0]
+        if row.error_code is not ErrorCode.leader_not_available:
+            assert row.error_code is ErrorCode.none
+            return int(row.offset)
+        await deadline.pause_async()
 
 
 async def fetched(rig: Rig, partition: int = 0) -> bytes:

@@ -15,6 +15,7 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinator import GroupCoordinator
 from bucketlog.consumers.group_limit import GroupLimit
+from bucketlog.consumers.group_memory import GroupMemory
 from bucketlog.consumers.group_messages import (
     CallerIdentity,
     JoinResponse,
@@ -43,6 +44,7 @@ OFFSETS = OffsetSettings(
     check_interval_ms=DAY_MS,
     commit_timeout_ms=20_000,
     rows_in_flight=1000,
+    offsets_max=1_000_000,
     ack_when_reserved=False,
 )
 
@@ -108,6 +110,7 @@ class Seat:
         settings: GroupSettings = SETTINGS,
         offset_settings: OffsetSettings = OFFSETS,
         groups_max: int = 1_000,
+        bytes_max: int = 1 << 30,
     ) -> None:
         self.now_ms = 1_000_000
         self.wall_ms = NOW_MS
@@ -118,10 +121,13 @@ class Seat:
         self.supervisor = Supervisor()
         self.tasks: set[asyncio.Task[None]] = set()
         self.log = Log(sequencing, writer, shown)
-        self._shown = shown
+        self.shown = shown
         self.view = shown.view
         self.sequencer = UnsureSequencer(
-            sequencing.redis, cluster_id=sequencing.cluster_id, stream_segments_max=100
+            sequencing.redis,
+            cluster_id=sequencing.cluster_id,
+            stream_segments_max=100,
+            stream_bytes_max=1 << 20,
         )
         ids = itertools.count()
         limit = GroupLimit(
@@ -130,6 +136,7 @@ class Seat:
             groups_with_offsets=self.view.group_count,
             now_ms=lambda: self.now_ms,
         )
+        self.memory = GroupMemory(bytes_max, lambda: self.now_ms)
         self.coordinator = GroupCoordinator(
             epoch=sequencing.epoch,
             incarnation=writer,
@@ -137,6 +144,7 @@ class Seat:
             owns=lambda _: self.refusal,
             has_offsets=self.view.has_offsets,
             settings=settings,
+            memory=self.memory,
             new_uuid=lambda: f"{writer[-4:]}-{next(ids)}",
             now_ms=lambda: self.now_ms,
             wall_ms=lambda: self.wall_ms,
@@ -164,7 +172,7 @@ class Seat:
         return task
 
     async def _catch_up(self) -> bool:
-        await until(lambda: not self._shown.publishing)
+        await until(lambda: not self.shown.publishing)
         return True
 
     # Members
@@ -234,7 +242,7 @@ class Seat:
         """Offsets of `t` by partition."""
         found = await self.offsets.fetch(group, require_stable=stable)
         assert not isinstance(found, ErrorCode), found
-        return {number: row.offset for (_, number), row in found.items()}
+        return {number: row.offset for (_, number), row in found.committed.items()}
 
     async def stop(self) -> None:
         self.log.let_go()

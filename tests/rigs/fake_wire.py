@@ -115,16 +115,14 @@ class Owner:
 
     accepts: bool = True
     begun: int = 0
+    watched: int = 0
     reasons: list[str] = field(default_factory=list)
 
     def opened(self, connection: Connection) -> str | None:
         return None if self.accepts else "one too many"
 
-    def active(self, connection: Connection) -> None:
-        pass
-
     def sent(self, connection: Connection) -> None:
-        pass
+        self.watched += 1
 
     def receiving(self, connection: Connection, *, has_begun: bool) -> None:
         self.begun += has_begun - (not has_begun)

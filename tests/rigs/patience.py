@@ -43,6 +43,11 @@ class Deadline:
         self.check()
         time.sleep(pause_s)
 
+    async def pause_async(self, pause_s: float = PAUSE_S) -> None:
+        """The same, while other tasks run."""
+        self.check()
+        await asyncio.sleep(pause_s)
+
 
 def eventually(
     condition: Callable[[], bool],

@@ -3,10 +3,12 @@ reader of the bucket alone finds beside them."""
 
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 from uuid import uuid4
 
+import ormsgpack
 from kio.schema.errors import ErrorCode
+from redis.asyncio import Redis
 
 from bucketlog.log_format.batch import read_header
 from bucketlog.log_format.model import SegmentId, TopicIdPartition
@@ -16,7 +18,9 @@ from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.log_cut_reading import read_log
 from bucketlog.tiered_storage.segment import Seal, encode_seal
+from bucketlog.tiered_storage.state_signature import NO_KEYS
 from tests.rigs.broker_rig import Rig, create_topic
+from tests.rigs.patience import Deadline
 from tests.rigs.readable_log import readable_in
 from tests.rigs.wire_client import fetch_values
 from tests.servers.own_valkey import OwnValkey
@@ -31,17 +35,28 @@ class Brokers:
     def __init__(self, valkey: OwnValkey, stack: AsyncExitStack) -> None:
         self.memory = MemoryBucket()
         self.cluster_id = uuid4().hex
-        self._redis: Path = valkey.path
+        self.state_keys = NO_KEYS
+        """For brokers that are added from now on."""
+        self.redis: Path | None = valkey.path
+        self.run_valkeys = False
+        """Whether brokers that are added from now on may start Valkeys."""
         self._stack = stack
 
-    def by(self, redis: Path) -> Self:
-        """Brokers that are added from now on reach Valkey there."""
-        self._redis = redis
+    def by(self, redis: Path | None) -> Self:
+        """Brokers that are added from now on reach Valkey there. None: they have none."""
+        self.redis = redis
         return self
 
     def add(self, **settings: int) -> Rig:
         """A broker that is not started yet."""
-        rig = Rig(self._redis, memory=self.memory, cluster_id=self.cluster_id, **settings)
+        rig = Rig(
+            self.redis,
+            memory=self.memory,
+            cluster_id=self.cluster_id,
+            state_keys=self.state_keys,
+            runs_valkey=self.run_valkeys,
+            **settings,
+        )
         self._stack.push_async_callback(rig.stop)
         return rig
 
@@ -55,6 +70,16 @@ class Brokers:
         first = await self.start(**settings)
         await create_topic(first, "t", 4)
         return first, await self.start(**settings)
+
+    async def until_lifelines_are_seen(self) -> None:
+        """Redis misses a lifeline only if a heartbeat found it held."""
+        deadline = Deadline("Redis does not see every lifeline")
+        async with Redis(unix_socket_path=str(self.redis)) as redis:
+            [table] = await redis.keys(f"*{self.cluster_id}*:brokers")
+            while not all(
+                ormsgpack.unpackb(cast(bytes, row))["lifeline"] for row in await redis.hvals(table)
+            ):
+                await deadline.pause_async()
 
     def claims(self) -> int:
         return len(list(self.memory.list(keys.EPOCHS)))

@@ -12,7 +12,11 @@ from tests.rigs.broker_rig import Rig, end_of, produce, until
 from tests.rigs.patience import PATIENCE_S, let_pass_async
 from tests.rigs.several_brokers import fetch, stored
 
-RETRIABLE = (ErrorCode.request_timed_out, ErrorCode.not_enough_replicas)
+RETRIABLE = (
+    ErrorCode.request_timed_out,
+    ErrorCode.not_enough_replicas,
+    ErrorCode.not_leader_or_follower,
+)
 
 
 class Load:
@@ -25,7 +29,11 @@ class Load:
     ) -> None:
         self._rigs = rigs
         self._producers = producers
-        self._reads = {ErrorCode.none, ErrorCode.offset_not_available}
+        self._reads = {
+            ErrorCode.none,
+            ErrorCode.offset_not_available,
+            ErrorCode.not_leader_or_follower,
+        }
         if bucket_may_fail:
             self._reads.add(ErrorCode.kafka_storage_error)
         self._ending = asyncio.Event()

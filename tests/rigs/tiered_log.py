@@ -31,7 +31,7 @@ from bucketlog.stateless_broker.fetch.tier_times import TierTimes
 from bucketlog.stateless_broker.handlers.fetch import BatchSources, FetchHandler, FetchLimits
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
 from bucketlog.stateless_broker.network.turns import Turns
@@ -41,6 +41,7 @@ from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.bucket import Body, Bucket, Span, Suffix
 from bucketlog.tiered_storage.counting import CountingBucket
 from bucketlog.tiered_storage.manifest import encode_manifest
+from bucketlog.tiered_storage.segment import batch_row
 from tests.models.indexes import begin, segment, swap, swapped
 from tests.models.partition_batches import PARTITION, next_of, written
 from tests.rigs.broker_rig import Client
@@ -56,6 +57,9 @@ class Fetched(NamedTuple):
     high_watermark: int
     log_start: int
     data: bytes
+    last_stable_offset: int = -1
+    aborted: Sequence[tuple[int, int]] | None = None
+    """Producer ids and first offsets."""
 
 
 class InLoop(ThreadedBucket):
@@ -79,6 +83,7 @@ class TieredLog:
         index_bytes: int = MIB,
         places: int = 1000,
         bytes_max: int = 64 * MIB,
+        partitions: int = 2,
         around: "type[Around] | None" = None,
     ) -> None:
         self.objects = MemoryBucket()
@@ -92,14 +97,16 @@ class TieredLog:
         )
         tier_objects = TierObjects(self.reader, bytes_max=index_bytes)
         self.tier = TierReader(self.reader, tier_objects, bytes_ahead=ahead, places_max=places)
+        self.watchers = Watchers()
+        self.turns = Turns()
         self._fetch = FetchHandler(
             view=self.view,
             sources=BatchSources(self.reader, ReadAhead(self.reader, bytes_ahead=ahead), self.tier),
-            watchers=Watchers(),
+            watchers=self.watchers,
             catch_up=_caught_up,
             membership=_alone(),
             limits=FetchLimits(bytes_max, 60_000, 60_000),
-            turns=Turns(),
+            turns=self.turns,
         )
         self._list_offsets = ListOffsetsHandler(
             view=self.view,
@@ -112,8 +119,9 @@ class TieredLog:
         """The parts of the last answer."""
         self._ticket = 0
         topic_id = UUID(bytes=PARTITION.topic_id)
-        partitions = SECOND.partition + 1
-        self.tell(TopicCreated(topic_id=topic_id, name=TOPIC, partitions=partitions))
+        self.tell(
+            TopicCreated(topic_id=topic_id, name=TOPIC, partitions=PARTITION.partition + partitions)
+        )
 
     @property
     def gets(self) -> int:
@@ -129,30 +137,23 @@ class TieredLog:
         self.view.apply(segment(self._ticket, {}, *facts))
         self._ticket += 1
 
-    def append(self, batches: Sequence[bytes], partition: TopicIdPartition = PARTITION) -> None:
+    def append(
+        self,
+        batches: Sequence[bytes],
+        partition: TopicIdPartition = PARTITION,
+        *,
+        facts: Sequence[Fact] = (),
+    ) -> None:
         """A log segment of them."""
         rows: list[BatchIndex] = []
         position = 16
         for batch in batches:
             header = read_header(batch)
-            rows.append(
-                BatchIndex(
-                    header.base_offset,
-                    position,
-                    len(batch),
-                    header.record_count,
-                    header.last_offset_delta,
-                    header.max_timestamp,
-                    -1,
-                    -1,
-                    header.attributes,
-                    -1,
-                )
-            )
+            rows.append(batch_row(header, header.base_offset, position, len(batch)))
             position += len(batch)
-        index = segment(self._ticket, {partition: rows})
+        index = segment(self._ticket, {partition: rows}, *facts)
         assert self.objects.create(keys.segment(index.segment), [bytes(16), *batches])
-        self.view.apply(index)
+        self.watchers.notify(self.view.apply(index).partitions)
         self._ticket += 1
 
     def split(self, batches: Sequence[bytes], start: int, end: int | None = None) -> TierRow:
@@ -194,8 +195,21 @@ class TieredLog:
     def _name(self) -> str:
         return keys.tier_name(segment(self._ticket).ticket, f"{self._ticket:016x}")
 
-    async def fetch(self, offset: int, max_bytes: int = MIB, *, wait_ms: int = 0) -> Fetched:
-        (found,) = await self.fetch_all([(PARTITION, offset, max_bytes)], wait_ms=wait_ms)
+    async def fetch(
+        self,
+        offset: int,
+        max_bytes: int = MIB,
+        *,
+        wait_ms: int = 0,
+        min_bytes: int = 1,
+        isolation: int = 0,
+    ) -> Fetched:
+        (found,) = await self.fetch_all(
+            [(PARTITION, offset, max_bytes)],
+            wait_ms=wait_ms,
+            min_bytes=min_bytes,
+            isolation=isolation,
+        )
         return found
 
     async def fetch_all(
@@ -204,27 +218,42 @@ class TieredLog:
         *,
         max_bytes: int = 64 * MIB,
         wait_ms: int = 0,
+        min_bytes: int = 1,
+        isolation: int = 0,
     ) -> list[Fetched]:
         """Partition, offset and bytes of each."""
-        partitions = [
+        partitions = fetch.FetchPartitions(
             fetch.FetchPartition(TOPIC, None, partition.partition, -1, offset, most)
             for partition, offset, most in wanted
-        ]
+        )
         request = Request(RequestHeader(ApiKey.FETCH, 12, 7, ""), cast(Connection, Client()))
-        message = fetch.FetchRequest(wait_ms, 1, max_bytes, 0, 0, -1, partitions)
+        message = fetch.FetchRequest(
+            wait_ms, min_bytes, max_bytes, isolation, 0, -1, partitions.each_once()
+        )
         self.answered = parts = await self._fetch(request, message)
         _, answer = decode_response(ApiKey.FETCH, 12, b"\0\0\0\x07\0" + b"".join(parts))
         assert answer.error_code is ErrorCode.none
         return [
-            Fetched(row.error_code, row.high_watermark, row.log_start_offset, row.records or b"")
+            Fetched(
+                row.error_code,
+                row.high_watermark,
+                row.log_start_offset,
+                row.records or b"",
+                row.last_stable_offset,
+                None
+                if row.aborted_transactions is None
+                else [(each.producer_id, each.first_offset) for each in row.aborted_transactions],
+            )
             for row in answer.responses[0].partitions
         ]
 
-    async def list_offset(self, timestamp: int) -> tuple[ErrorCode, int, int]:
+    async def list_offset(
+        self, timestamp: int, *, isolation: int = 0
+    ) -> tuple[ErrorCode, int, int]:
         """Error, offset, timestamp."""
         row = ListOffsetsPartition(partition_index=PARTITION.partition, timestamp=timestamp)
         topic = ListOffsetsTopic(name=TOPIC, partitions=(row,))
-        message = ListOffsetsRequest(replica_id=-1, topics=(topic,))
+        message = ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=(topic,))
         request = Request(RequestHeader(ApiKey.LIST_OFFSETS, 8, 7, ""), cast(Connection, Client()))
         answer = await self._list_offsets(request, message)
         (told,) = answer["topics"][0]["partitions"]
@@ -251,7 +280,6 @@ def _alone() -> Membership:
         incarnation="",
         node_id=None,
         address=BrokerAddress("127.0.0.1", 0, ""),
-        session_timeout_ms=0,
-        role_timeout_ms=0,
+        timeouts=MembershipTimeouts(0, 0, 0),
         health=Health(),
     )

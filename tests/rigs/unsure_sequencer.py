@@ -16,8 +16,20 @@ from bucketlog.metadata.sequencer.scripts import SequencerVerb as SequencerVerb
 class UnsureSequencer(Sequencer):
     """A sequencer whose answers get lost, or whose calls do not arrive for a while."""
 
-    def __init__(self, redis: Redis, *, cluster_id: str, stream_segments_max: int) -> None:
-        super().__init__(redis, cluster_id=cluster_id, stream_segments_max=stream_segments_max)
+    def __init__(
+        self,
+        redis: Redis | None,
+        *,
+        cluster_id: str,
+        stream_segments_max: int,
+        stream_bytes_max: int,
+    ) -> None:
+        super().__init__(
+            redis,
+            cluster_id=cluster_id,
+            stream_segments_max=stream_segments_max,
+            stream_bytes_max=stream_bytes_max,
+        )
         self.calls: Counter[SequencerVerb] = Counter()
         self.lost = 0
         self.held = 0

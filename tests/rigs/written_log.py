@@ -4,12 +4,12 @@ A sequencer in a few lines: it hands out offsets and tickets in order and knows 
 are open. What lands in the bucket, and when, is the test's choice.
 """
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from bucketlog.log_format.batch import Codec, read_header
+from bucketlog.log_format.control_batch import Marker, encode_marker
 from bucketlog.log_format.model import (
     NO_PRODUCER_ID,
     BatchIndex,
@@ -25,17 +25,21 @@ from bucketlog.log_format.model import (
 from bucketlog.log_format.records import DecodedRecord, Header, encode_batch
 from bucketlog.metadata.facts import (
     Fact,
+    OffsetRow,
     PartitionsAdded,
+    ProducerInitialised,
     TopicCreated,
     TopicDeleted,
+    TransactionEnded,
+    TransactionOffsets,
     encode_fact,
 )
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import SyncBucket
 from bucketlog.tiered_storage.segment import HEADER, Seal, batch_row, encode_footer, encode_seal
-from bucketlog.tiered_storage.transaction_outcomes import Marker
 
 START_MS = 1_700_000_000_000
+MARKER_PRODUCERS = 1 << 50
 
 
 @dataclass
@@ -57,6 +61,14 @@ class _Waiting:
     stamps: set[TopicIdPartition] = field(default_factory=set)
 
 
+@dataclass
+class _Transaction:
+    """The running transaction of a producer, or what is left of the last one."""
+
+    parts: dict[TopicIdPartition, None] = field(default_factory=dict)
+    sequences: dict[TopicIdPartition, int] = field(default_factory=dict)
+
+
 class WrittenLog:
     """Collect with `create_topic`, `append`, …; then `flush`, or `reserve` and `land` by hand."""
 
@@ -70,6 +82,7 @@ class WrittenLog:
         self.visible: dict[TopicIdPartition, list[BatchIndex]] = {}
         self._next_seq: dict[WriterId, int] = {}
         self._ids = 0
+        self._transactions: dict[int, _Transaction] = {}
         self._waiting = _Waiting()
         self.first_writer = self.register()
 
@@ -100,7 +113,11 @@ class WrittenLog:
 
     def fact(self, fact: Fact) -> None:
         """For the next segment."""
-        self._waiting.facts.append(encode_fact(fact))
+        self.entry(encode_fact(fact))
+
+    def entry(self, entry: FactEntry) -> None:
+        """A fact as it is stored."""
+        self._waiting.facts.append(entry)
 
     def partition(self, name: str, partition: int) -> TopicIdPartition:
         return TopicIdPartition(self.topics[name][0], partition)
@@ -112,22 +129,29 @@ class WrittenLog:
         records: Sequence[DecodedRecord],
         *,
         codec: Codec = Codec.NONE,
-        control: bool = False,
         append_time_ms: int | None = None,
         producer_id: int = NO_PRODUCER_ID,
         transactional: bool = False,
     ) -> list[DecodedRecord]:
-        """One batch for the next segment; returns the records at their offsets."""
+        """One batch for the next segment; returns the records at their offsets. `transactional`:
+        in the running transaction of the producer, which owns the id `transactional_id_of`."""
         key = self.partition(name, partition)
         base = self.next_offset.get(key, 0)
         placed = [record._replace(offset=base + at) for at, record in enumerate(records)]
         self.next_offset[key] = base + len(placed)
+        sequence = -1
+        if transactional:
+            running = self._transaction(producer_id)
+            running.parts[key] = None
+            sequence = running.sequences.get(key, 0)
+            running.sequences[key] = sequence + len(placed)
         batch = encode_batch(
             placed,
             codec=codec,
-            control=control,
             append_time_ms=append_time_ms,
             producer_id=producer_id,
+            producer_epoch=0 if transactional else -1,
+            base_sequence=sequence,
             transactional=transactional,
         )
         self.append_batch(key, batch)
@@ -138,13 +162,73 @@ class WrittenLog:
     def append_batch(self, key: TopicIdPartition, batch: bytes) -> None:
         self._waiting.batches.setdefault(key, []).append(batch)
 
-    def end_transaction(self, name: str, partition: int, producer_id: int, *, commit: bool) -> None:
-        """A control batch for the next segment (KIP-98)."""
-        kind = Marker.COMMIT if commit else Marker.ABORT
-        marker = DecodedRecord(0, START_MS, struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 0))
-        self.append(
-            name, partition, [marker], control=True, producer_id=producer_id, transactional=True
+    def _transaction(self, producer_id: int) -> _Transaction:
+        if producer_id not in self._transactions:
+            self._transactions[producer_id] = _Transaction()
+            self.fact(
+                ProducerInitialised(
+                    id=transactional_id_of(producer_id),
+                    producer_id=producer_id,
+                    producer_epoch=0,
+                    timeout_ms=60_000,
+                    version=1,
+                    at_ms=START_MS,
+                )
+            )
+        return self._transactions[producer_id]
+
+    def send_offsets(
+        self, producer_id: int, group: str, offsets: dict[TopicIdPartition, int]
+    ) -> None:
+        """In the running transaction, for the next segment."""
+        self._transaction(producer_id)
+        rows = ((UUID(bytes=key.topic_id), key.partition, at) for key, at in offsets.items())
+        self.fact(
+            TransactionOffsets(
+                id=transactional_id_of(producer_id),
+                producer_id=producer_id,
+                producer_epoch=0,
+                group=group,
+                offsets=tuple(OffsetRow(*row, -1, "") for row in rows),
+                at_ms=START_MS,
+            )
         )
+
+    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+        """A marker in each partition of the transaction, and the fact, for the next segment. The
+        epoch remains, as for clients of version 1."""
+        running = self._transaction(producer_id)
+        for key in running.parts:
+            base = self.next_offset.get(key, 0)
+            self.next_offset[key] = base + 1
+            batch = encode_marker(
+                Marker(commit, self.epoch),
+                base_offset=base,
+                producer_id=producer_id,
+                producer_epoch=0,
+                timestamp_ms=START_MS,
+            )
+            self.append_batch(key, batch)
+        running.parts.clear()
+        self.fact(
+            TransactionEnded(
+                id=transactional_id_of(producer_id),
+                producer_id=producer_id,
+                producer_epoch=0,
+                committed=commit,
+                next_producer_id=producer_id,
+                next_epoch=0,
+                by="client",
+                version=1,
+                at_ms=START_MS,
+            )
+        )
+
+    def marker(self, name: str, partition: int) -> None:
+        """A transaction of its own that ends without a batch, for the next segment."""
+        producer_id = MARKER_PRODUCERS + len(self._transactions)
+        self._transaction(producer_id).parts[self.partition(name, partition)] = None
+        self.end_transaction(producer_id, commit=True)
 
     def stamp(self, name: str, partition: int) -> None:
         """Let the next segment carry a stamp of a partition that it has no batch of."""
@@ -220,6 +304,10 @@ class WrittenLog:
         reserved = self.reserve(writer)
         self.land(reserved)
         return reserved
+
+
+def transactional_id_of(producer_id: int) -> str:
+    return f"id of {producer_id}"
 
 
 def row_of(batch: bytes, position: int) -> BatchIndex:

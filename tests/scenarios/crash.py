@@ -18,7 +18,8 @@ from typing import Any
 
 import psutil
 
-from tests.models.history import History, Log, check
+from tests.models.history import History, Log
+from tests.models.promises import check
 from tests.rigs.patience import PATIENCE_S
 from tests.scenarios.load import Load, read_to_end
 from tests.scenarios.round_trip import create_topic

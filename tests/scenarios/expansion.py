@@ -62,17 +62,14 @@ def expansion(*, between_s: float) -> ExpansionFigures:
         first = cluster.brokers[0].bootstrap
         create_topic(first, TOPIC, PARTITIONS)
         ledger, history = Ledger(), History()
-        loads = [
-            StrictLoad(
-                f"producer-{number}",
-                first,
-                history,
-                topic=TOPIC,
-                partitions=PARTITIONS,
-                burst_records=BURST_RECORDS,
-            )
-            for number in range(PRODUCERS)
-        ]
+        loads = StrictLoad.several(
+            PRODUCERS,
+            first,
+            history,
+            topic=TOPIC,
+            partitions=PARTITIONS,
+            burst_records=BURST_RECORDS,
+        )
         readers = [
             RunningMember(
                 confluent_member, (first, TOPIC, GROUP), name=f"reader-{number}", ledger=ledger

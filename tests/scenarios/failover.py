@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from bucketlog.log_format.wire.api_keys import ApiKey
-from tests.models.history import History, Seen
+from tests.models.history import EndSeen, History, Seen
 from tests.rigs.patience import let_pass
 from tests.rigs.wire_client import WireClient
 from tests.scenarios.judgement import judge
@@ -88,7 +88,8 @@ class Watch:
             try:
                 with WireClient(broker.bootstrap, timeout_s=ASK_TIMEOUT_S) as client:
                     while not self._stopping.wait(POLL_PAUSE_S):
-                        self._take(broker, self._ask(client))
+                        began = time.monotonic()
+                        self._take(broker, self._ask(client), began)
             except OSError:  # it is dead, or does not answer
                 self._stopping.wait(POLL_PAUSE_S)
 
@@ -107,8 +108,9 @@ class Watch:
             if row.error_code == 0
         ]
 
-    def _take(self, broker: ClusterBroker, seen: list[tuple[int, int]]) -> None:
+    def _take(self, broker: ClusterBroker, seen: list[tuple[int, int]], began: float) -> None:
         now, observer = time.monotonic(), f"the watch of broker {broker.node_id}"
+        self.history.ends += [EndSeen(observer, *row, began) for row in seen]
         self.history.high_watermarks += [Seen(observer, *row) for row in seen]
         with self._lock:
             for partition, offset in seen:
@@ -140,24 +142,26 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
-def failover(store: Store, kills: int, *, between_s: float) -> FailoverFigures:
-    """Raises `AssertionError` where a promise is broken; nothing is left running."""
+def failover(
+    store: Store, kills: int, *, between_s: float, without_redis: bool = False
+) -> FailoverFigures:
+    """Raises `AssertionError` where a promise is broken; nothing is left running. `without_redis`:
+    the brokers run the sequencer's Valkey, one at a time."""
     began = time.perf_counter()
     settings = {"flush_interval_ms": "250"} if store is Store.MINIO else {}
-    with running_cluster(BROKERS, store=store, settings=settings) as cluster:
+    with running_cluster(
+        BROKERS, store=store, settings=settings, without_redis=without_redis
+    ) as cluster:
         create_topic(cluster.brokers[0].bootstrap, TOPIC, PARTITIONS)
         history = History()
-        loads = [
-            Load(
-                f"producer-{number}",
-                cluster.bootstrap,
-                history,
-                topic=TOPIC,
-                partitions=PARTITIONS,
-                burst_records=BURST_RECORDS,
-            )
-            for number in range(PRODUCERS)
-        ]
+        loads = Load.several(
+            PRODUCERS,
+            cluster.bootstrap,
+            history,
+            topic=TOPIC,
+            partitions=PARTITIONS,
+            burst_records=BURST_RECORDS,
+        )
         gaps, slowest = _under_load(cluster, loads, kills, between_s)
         failures = [text for load in loads for text in load.failures]
         assert not failures, "\n".join(failures[:10])

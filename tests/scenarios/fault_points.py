@@ -98,7 +98,7 @@ def _die_at(point: Point, turn: int, armed: Path, cluster: Cluster, clients: Cro
         cluster.brokers[turn % BROKERS].kill()
     elif point in REDIS_IS_WIPED:
         cluster.valkey.wipe()
-    dead = _wait_for_death(cluster, point)
+    dead = wait_for_death(cluster, point)
     died = time.monotonic()
     left = [probe for probe in clients.probes if _runs(cluster, probe.name)]
     works_again = max(probe.works_again(died) for probe in left) - died
@@ -118,8 +118,8 @@ def _runs(cluster: Cluster, probe: str) -> bool:
     )
 
 
-def _wait_for_death(cluster: Cluster, point: Point) -> ClusterBroker:
-    """The broker that died at the point. Raises `AssertionError` where none does."""
+def wait_for_death(cluster: Cluster, point: Point) -> ClusterBroker:
+    """The broker that died at the point, without its process. Raises `AssertionError`."""
     deadline = Deadline(f"nobody died {point}")
     while True:
         for broker in cluster.brokers:

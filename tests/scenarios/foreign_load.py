@@ -8,6 +8,7 @@ import asyncio
 import json
 import signal
 import threading
+import time
 from abc import abstractmethod
 from pathlib import Path
 
@@ -90,6 +91,7 @@ class AioLoad(ForeignLoad):
             while not self._stopping.is_set() and not self.failures:
                 await slots.acquire()
                 sent = Sent(self.name, number)
+                self.history.invoke(sent, time.monotonic())
                 value = f"{sent.producer} {sent.number} {PADDING}".encode()
                 told = await producer.send(self._topic, value, partition=number % self._partitions)
                 number += 1

@@ -15,6 +15,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.patience import PATIENCE_S, Deadline
 from tests.rigs.wire_client import WireClient
+from tests.scenarios.group_members import leave
 from tests.scenarios.round_trip import create_topic
 from tests.servers.cluster import ClusterBroker, running_cluster
 
@@ -84,7 +85,7 @@ class Consumer:
             self._client.commit(asynchronous=True)
 
     def close(self) -> None:
-        self._client.close()
+        leave(self._client)
 
 
 @contextmanager

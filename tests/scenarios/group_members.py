@@ -18,7 +18,7 @@ import kafka
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor as AioRoundRobin
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
-from tests.rigs.patience import PATIENCE_S
+from tests.rigs.patience import PATIENCE_S, Deadline
 
 POLL_S = 0.05
 HEARTBEAT_MS = 300
@@ -115,6 +115,16 @@ Member = Callable[[str, str, str, str, Ledger, threading.Event], None]
 """Bootstrap, topic, group, own name, ledger, stop: consumes until it is told to stop."""
 
 
+def leave(consumer: confluent_kafka.Consumer) -> None:
+    """Close a member of a group. `close` alone may never return if it gets an assignment, and then
+    blocks all Python threads (librdkafka, issue 4884)."""
+    consumer.unsubscribe()
+    deadline = Deadline("the member still has partitions")
+    while consumer.poll(POLL_S) is not None or consumer.assignment():
+        deadline.check()
+    consumer.close()
+
+
 def confluent_member(
     bootstrap: str, topic: str, group: str, name: str, ledger: Ledger, stop: threading.Event
 ) -> None:
@@ -159,7 +169,7 @@ def confluent_member(
                 unsaved = True
             save()
     finally:
-        consumer.close()
+        leave(consumer)
 
 
 class _Listener:

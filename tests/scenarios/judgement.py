@@ -1,6 +1,7 @@
 """What a cluster's clients were told, held against its log."""
 
-from tests.models.history import History, Log, check
+from tests.models.history import History, Log
+from tests.models.promises import check
 from tests.scenarios.bucket_reading import records_in_bucket
 from tests.scenarios.load import read_to_end
 from tests.servers.cluster import Cluster

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from abc import abstractmethod
+from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -82,6 +83,30 @@ class Load(Progress):
         self._stopping = threading.Event()
         self._waiting = 0
 
+    @classmethod
+    def several(
+        cls,
+        count: int,
+        bootstrap: str,
+        history: History,
+        *,
+        topic: str,
+        partitions: int,
+        burst_records: int,
+    ) -> list[Self]:
+        """Return `count` producers that are not started, named `producer-0` and so on."""
+        return [
+            cls(
+                f"producer-{number}",
+                bootstrap,
+                history,
+                topic=topic,
+                partitions=partitions,
+                burst_records=burst_records,
+            )
+            for number in range(count)
+        ]
+
     def stop(self) -> None:
         self._stopping.set()
         self.join()
@@ -116,6 +141,7 @@ class Load(Progress):
                 self._producer.poll(0.05)
                 continue
             self._waiting += 1
+            self.history.invoke(Sent(self.name, number), time.monotonic())
             self._send(Sent(self.name, number))
             number += 1
             self._producer.poll(0 if number % self._burst_records else BURST_PAUSE_S)
@@ -148,10 +174,16 @@ class Load(Progress):
 
 
 def read_to_end(
-    bootstrap: str, history: History, *, topic: str, partitions: int, reader: str = "reader"
+    bootstrap: str,
+    history: History,
+    *,
+    topic: str,
+    partitions: int,
+    reader: str = "reader",
+    bound_s: float = PATIENCE_S,
 ) -> Log:
     """Everything that consumers can see, from the beginning to the high watermarks, as it stands
-    in `history`, too."""
+    in `history`, too. Raises `AssertionError` if this takes longer than `bound_s`."""
     began = time.monotonic()
     consumer = Consumer(
         {
@@ -166,7 +198,7 @@ def read_to_end(
     unread = set(rows)
     try:
         consumer.assign([TopicPartition(topic, number, 0) for number in rows])
-        deadline = Deadline(lambda: f"partitions {unread} do not end")
+        deadline = Deadline(lambda: f"partitions {unread} do not end", bound_s)
         while unread:
             deadline.check()
             for message in consumer.consume(1000, timeout=0.1):

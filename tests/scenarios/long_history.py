@@ -16,7 +16,8 @@ from bucketlog.log_format.checkpoint import BatchColumns, CoveredPartition
 from bucketlog.log_format.model import Ticket, TierRow, TopicId, TopicIdPartition
 from bucketlog.log_format.records import DecodedRecord, encode_batch
 from bucketlog.log_format.wire.api_keys import ApiKey
-from bucketlog.metadata.checkpoint import encode_state, restored
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.checkpoint_state import encode_state
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import SyncBucket
 from bucketlog.tiered_storage.checkpoint import encode_checkpoint

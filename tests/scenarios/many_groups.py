@@ -78,6 +78,7 @@ def many_groups(groups: int) -> ManyGroupsFigures:
 
 
 def _redis_mib(cluster: Cluster) -> float:
+    assert cluster.redis_url is not None
     with Redis.from_url(cluster.redis_url) as redis:
         info = cast(dict[str, Any], redis.info("memory"))
     return round(int(info["used_memory"]) / 2**20, 2)

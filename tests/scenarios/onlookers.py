@@ -85,6 +85,14 @@ class Onlooker(threading.Thread):
 class _Confluent(Onlooker):
     """With librdkafka."""
 
+    _began = 0.0
+
+    def __init__(
+        self, name: str, bootstrap: str, history: History, *, topic: str, partitions: int
+    ) -> None:
+        super().__init__(name, bootstrap, history, topic=topic, partitions=partitions)
+        self._rows: dict[int, list[tuple[int, Sent]]] = {}
+
     def _consumer(self, group: str) -> confluent_kafka.Consumer:
         return confluent_kafka.Consumer(
             {
@@ -106,25 +114,31 @@ class _Confluent(Onlooker):
         return self.name
 
     def _poll(self, consumer: confluent_kafka.Consumer) -> bool:
-        """Up to `POLL_RECORDS`, one by one: a rebalance may come between any two. True where there
-        was something."""
+        """Up to `POLL_RECORDS`. True where there was something."""
+        self._began = time.monotonic()
+        found = False
         for count in range(POLL_RECORDS):
-            began = time.monotonic()
             message = consumer.poll(0 if count else POLL_S)
             if message is None:
-                return count > 0
+                break
+            found = True
             error = message.error()
             if error is None:
                 partition, offset = message.partition(), message.offset()
                 assert partition is not None
                 assert offset is not None
-                row = offset, sent_of(message.value())
-                self._take(self._observer(), {partition: [row]}, began)
+                self._rows.setdefault(partition, []).append((offset, sent_of(message.value())))
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 self._history.resets.append(f"{self._observer()}: {error.str()}")
             else:
                 self.failures.append(f"{self._observer()}: {error}")
-        return True
+        self._note_rows()
+        return found
+
+    def _note_rows(self) -> None:
+        """Before a rebalance, which may come between any two records of a poll, too."""
+        rows, self._rows = self._rows, {}
+        self._take(self._observer(), rows, self._began)
 
 
 class PlainReader(_Confluent):
@@ -169,6 +183,7 @@ class GroupReader(_Confluent):
     def _assigned(
         self, consumer: confluent_kafka.Consumer, partitions: list[TopicPartition]
     ) -> None:
+        self._note_rows()
         self._joined += 1
         began, found = self._committed(consumer, partitions)
         now = time.monotonic()

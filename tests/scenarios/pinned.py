@@ -82,6 +82,7 @@ class Pinned(threading.Thread):
         partition = sent.number % self._partitions
         batch = build_batch([(None, f"{sent.producer} {sent.number} .".encode())])
         began = time.monotonic()
+        self._history.invoke(sent, began)
         answer = client.call(
             ApiKey.PRODUCE,
             9,

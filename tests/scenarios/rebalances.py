@@ -17,6 +17,7 @@ from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.patience import eventually, let_pass
 from tests.rigs.wire_client import WireClient
 from tests.scenarios.failover import percentile
+from tests.scenarios.group_members import leave
 from tests.scenarios.round_trip import create_topic
 from tests.servers.cluster import Cluster, running_cluster
 
@@ -92,7 +93,7 @@ class LargeGroup:
     def one_leaves(self) -> None:
         with self._lock:
             leaver = self._members.pop(0)
-        self._closing.append(threading.Thread(target=leaver.close))
+        self._closing.append(threading.Thread(target=leave, args=(leaver,)))
         self._closing[-1].start()
 
     def shares(self) -> list[list[int]]:

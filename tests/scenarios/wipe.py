@@ -56,10 +56,16 @@ class WipeFigures:
         return asdict(self)
 
 
-def wipe(store: Store, wipes: int, kills: int, *, segments: int, java: bool) -> WipeFigures:
-    """Raises `AssertionError` where a promise is broken; nothing is left running."""
+def wipe(
+    store: Store, wipes: int, kills: int, *, segments: int, java: bool, without_redis: bool = False
+) -> WipeFigures:
+    """Raises `AssertionError` where a promise is broken; nothing is left running. `without_redis`:
+    the Valkey that a broker runs is killed; nobody can empty it, so `wipes` has to be 0."""
+    assert not (wipes and without_redis), "a broker's Valkey has a password that nobody knows"
     began = time.perf_counter()
-    with running_cluster(BROKERS, store=store, settings=SETTINGS) as cluster:
+    with running_cluster(
+        BROKERS, store=store, settings=SETTINGS, without_redis=without_redis
+    ) as cluster:
         with crowd(cluster, java=java) as clients:
             clients.wait_for_progress()
             fill(cluster, clients.history, segments)
@@ -77,8 +83,11 @@ def wipe(store: Store, wipes: int, kills: int, *, segments: int, java: bool) -> 
 
             def kill_and_start() -> float:
                 killed = time.monotonic()
-                cluster.valkey.kill()
-                cluster.valkey.start()
+                if without_redis:
+                    kill_embedded(cluster)
+                else:
+                    cluster.valkey.kill()
+                    cluster.valkey.start()
                 return killed
 
             def flush() -> float:
@@ -106,7 +115,7 @@ def wipe(store: Store, wipes: int, kills: int, *, segments: int, java: bool) -> 
         segments_in_the_end=after,
         works_again_after_wipe_s=wiped_s,
         works_again_after_kill_s=killed_s,
-        wipe_p50_s=percentile(wiped_s, 0.5),
+        wipe_p50_s=percentile(wiped_s, 0.5) if wiped_s else 0.0,
         kill_p50_s=percentile(killed_s, 0.5),
         first_broker_p50_s=round(percentile(first, 0.5), 2),
         acknowledged=len(clients.history.acknowledged),
@@ -116,6 +125,12 @@ def wipe(store: Store, wipes: int, kills: int, *, segments: int, java: bool) -> 
         broken_promises=0,
         seconds=round(time.perf_counter() - began, 1),
     )
+
+
+def kill_embedded(cluster: Cluster) -> None:
+    """Kill the one Valkey that a broker runs; the broker lives on."""
+    (valkey,) = [found for broker in cluster.brokers if (found := broker.valkey()) is not None]
+    valkey.kill()
 
 
 def fill(cluster: Cluster, history: History, segments: int) -> None:

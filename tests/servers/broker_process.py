@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -14,10 +15,18 @@ from typing import Any
 from tests.rigs.patience import PATIENCE_S
 
 MODULE = "bucketlog.stateless_broker"
+USUAL = {
+    "port": "0",
+    "flush_interval_ms": "0",
+    "handover_ms": "0",
+    "log_retention_check_interval_ms": "0",
+}
+"""Tests write records of 2023: retention would delete them."""
 
 
 class BrokerProcess:
-    """`python -m bucketlog.stateless_broker` with only the settings that are given.
+    """`python -m bucketlog.stateless_broker` with only the settings that are given. With a
+    `redis_url`, it waits for that Redis, unless `sequencer_timeout_ms` says when not.
 
     `store` are the variables by which it finds an S3 store, if its bucket is in one; `module` is
     run in its place.
@@ -34,8 +43,9 @@ class BrokerProcess:
         environment = {
             name: text for name, text in os.environ.items() if not name.startswith("BUCKETLOG_")
         }
-        environment |= store or {}
-        ours = {"port": "0", "flush_interval_ms": "0", "handover_ms": "0"} | settings
+        environment |= {"PYTHONFAULTHANDLER": "1"} | dict(store or {})
+        waits = {"sequencer_timeout_ms": "0"} if "redis_url" in settings else {}
+        ours = USUAL | waits | settings
         environment |= {f"BUCKETLOG_{name.upper()}": text for name, text in ours.items()}
         self.log = log
         with log.open("ab") as stderr:
@@ -52,7 +62,13 @@ class BrokerProcess:
         return f"127.0.0.1:{self.ready['port']}"
 
     def wait_until_ready(self) -> "BrokerProcess":
+        """Raises `AssertionError` with the broker's log if the broker ends instead, or takes too
+        long: then the log says what each of its threads did."""
         assert self.process.stdout is not None
+        if not select.select([self.process.stdout], [], [], PATIENCE_S)[0]:
+            self.process.send_signal(signal.SIGABRT)
+            self.wait()
+            raise AssertionError(f"not ready after {PATIENCE_S:.0f} s: {self.log.read_text()}")
         line = self.process.stdout.readline()
         assert line, self.log.read_text()
         self.ready = json.loads(line)

@@ -66,13 +66,17 @@ class KafkaTools:
         )
 
     def start(
-        self, tool: str, *arguments: str, complaints: IO[bytes] | None = None
+        self,
+        tool: str,
+        *arguments: str,
+        complaints: IO[bytes] | None = None,
+        stdin: int = subprocess.DEVNULL,
     ) -> "subprocess.Popen[str]":
         """One that goes on until it is told to end; what it says comes by lines, and what it
         complains of goes to `complaints`, else to standard error."""
         return subprocess.Popen(
             self._command(tool, arguments),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=complaints,
             text=True,

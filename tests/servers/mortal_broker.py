@@ -2,7 +2,10 @@
 
 It is the product as it stands; bucket and sequencer are wrapped from outside. A point is armed by
 making a file of its name in the folder `FAULT_POINTS`: the first broker that comes to it takes the
-file away and dies there, whichever it is.
+file away and dies there, whichever it is. `point_of` names the point of one broker alone.
+
+While the file `gate_of` a broker exists, the broker's PUTs of segments wait at this gate. When the
+first PUT waits, the broker creates the file `waits_at` the gate.
 """
 
 import functools
@@ -11,6 +14,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from unittest import mock
 
@@ -23,8 +27,10 @@ from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.location import open_bucket
 from bucketlog.tiered_storage.bucket import Bucket
 from bucketlog.tiered_storage.segment import HEADER, is_seal
+from tests.rigs.patience import let_pass_async
 
 FOLDER = "FAULT_POINTS"
+GATE_LOOK_S = 0.005
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -39,7 +45,7 @@ class Point(StrEnum):
     PUBLISHED = "published, not acknowledged"
     BEFORE_SEAL = "before a seal"
     SEALED = "sealed, not fenced"
-    FENCED = "fenced, no fresh stamps"
+    FENCED = "fenced"
     NONCE = "the nonce is there"
     CLAIMED = "the epoch is claimed"
     BEFORE_ACTIVATION = "before activation"
@@ -50,13 +56,43 @@ class Point(StrEnum):
     CHECKPOINT = "the checkpoint is written"
 
 
+def point_of(node_id: int, point: Point) -> str:
+    return f"{point}, broker {node_id}"
+
+
+def gate_of(node_id: int) -> str:
+    return f"gate of broker {node_id}"
+
+
+def waits_at(gate: str) -> str:
+    return f"{gate}, waiting"
+
+
 def die_at(point: Point) -> None:
     """Where the point is armed, and nobody was sooner."""
-    try:
-        os.unlink(os.path.join(os.environ[FOLDER], point))
-    except FileNotFoundError:
-        return
-    os.kill(os.getpid(), signal.SIGKILL)
+    for name in (point_of(_node_id(), point), point):
+        try:
+            os.unlink(os.path.join(os.environ[FOLDER], name))
+        except FileNotFoundError:
+            continue
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _node_id() -> int:
+    return int(os.environ["BUCKETLOG_NODE_ID"])
+
+
+async def _pass_gate() -> None:
+    while _waits():
+        await let_pass_async(GATE_LOOK_S)
+
+
+def _waits() -> bool:
+    gate = Path(os.environ[FOLDER], gate_of(_node_id()))
+    if not gate.exists():
+        return False
+    gate.with_name(waits_at(gate.name)).touch()
+    return True
 
 
 def mortal(
@@ -106,7 +142,11 @@ async def _open_mortal(*args: Any, **kwargs: Any) -> Bucket:
         key: str, parts: Sequence[Buffer], *, crc32c: int | None = None
     ) -> bool:
         before, after = _points_of(key, parts)
-        return await mortal(create, before, after)(key, parts, crc32c=crc32c)
+        if before is not Point.BEFORE_PUT:
+            return await mortal(create, before, after)(key, parts, crc32c=crc32c)
+        die_at(Point.BEFORE_PUT)
+        await _pass_gate()
+        return await mortal(create, None, after)(key, parts, crc32c=crc32c)
 
     mock.patch.object(bucket, "create", mortal_create).start()
     return bucket
@@ -115,13 +155,13 @@ async def _open_mortal(*args: Any, **kwargs: Any) -> Bucket:
 _write_durably = file_backend._write_durably
 
 
-def _write_half(temporary: str, parts: Sequence[Buffer]) -> int:
+def _write_half(temporary: str, parts: Sequence[Buffer], mode: int) -> int:
     armed = os.path.join(os.environ[FOLDER], Point.IN_PUT)
     if bytes(parts[0][: len(HEADER)]) == HEADER and os.path.exists(armed):
         whole = b"".join(bytes(part) for part in parts)
-        _write_durably(temporary, [whole[: len(whole) // 2]])
+        _write_durably(temporary, [whole[: len(whole) // 2]], mode)
         die_at(Point.IN_PUT)
-    return _write_durably(temporary, parts)
+    return _write_durably(temporary, parts, mode)
 
 
 def main() -> int:

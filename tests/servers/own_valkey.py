@@ -3,19 +3,31 @@
 import os
 import signal
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import psutil
 from redis import Redis as SyncRedis
 
 from tests.servers.sequencing import start_valkey
 
+SOCKET = "valkey.sock"
+
+
+class FaultyValkey(Protocol):
+    """What faults do to a Valkey."""
+
+    def kill(self) -> None: ...
+    def start(self) -> None: ...
+    def pause(self) -> None: ...
+    def go_on(self) -> None: ...
+    def wipe(self) -> None: ...
+
 
 class OwnValkey:
     """A server of the test's own, which it may wipe, pause, end and start again empty."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "valkey.sock"
+        self.path = folder / SOCKET
         self._server = start_valkey(self.path)
         self._pid = 0
 

@@ -1,7 +1,7 @@
 """Two Valkeys of which each may be the other's replica, and what was sent to one of them."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Self, cast
 
 from redis import Redis
@@ -14,9 +14,11 @@ from tests.servers.way import ANY_PORT, State, Way
 class ValkeyPair:
     """Two servers; each reaches the other, to replicate it, by a way that may be a black hole."""
 
-    def __init__(self) -> None:
+    def __init__(self, ports: Sequence[int | None] = (None, None)) -> None:
+        """A server whose port is None has another one after each start."""
         self.servers = [
-            ValkeyServer(config={"save": "", "maxmemory-policy": "noeviction"}) for _ in range(2)
+            ValkeyServer(port=port, config={"save": "", "maxmemory-policy": "noeviction"})
+            for port in ports
         ]
         self.ways: list[Way] = []
         """By server: the other one's way to it."""
@@ -43,6 +45,10 @@ class ValkeyPair:
     def replication(self, number: int) -> dict[str, Any]:
         with self.client(number) as redis:
             return cast(dict[str, Any], redis.info("replication"))
+
+    def pid(self, number: int) -> int:
+        with self.client(number) as redis:
+            return int(cast(dict[str, Any], redis.info("server"))["process_id"])
 
     def run_id(self, number: int) -> str:
         with self.client(number) as redis:

@@ -20,10 +20,13 @@ _READ_BYTES = 1 << 16
 
 
 class State(StrEnum):
-    """OPEN: all passes. BLACK_HOLE: connections are accepted, nothing passes. CLOSED: connections
-    are refused, and those that were there are gone."""
+    """OPEN: everything passes. BLACK_HOLE: connections are accepted, but nothing passes. DEAF:
+    requests pass, but answers do not. MUTE: answers pass, but requests do not. CLOSED: connections
+    are refused, and open ones are closed."""
 
     OPEN = "open"
+    DEAF = "deaf"
+    MUTE = "mute"
     BLACK_HOLE = "black hole"
     CLOSED = "closed"
 
@@ -44,7 +47,10 @@ class Way:
         self._server = server
         self._listening: asyncio.Server | None = None
         self._passing = asyncio.Event()
+        self._answering = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._alive: set[asyncio.Event] = set()
+        """Of each connection that is not half open."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="way", daemon=True)
 
@@ -80,6 +86,15 @@ class Way:
         self._server = server
         self.break_connections()
 
+    def half_open(self) -> None:
+        """Nothing passes on the existing connections, which stay open. New connections work."""
+        self._run(self._orphan())
+
+    async def _orphan(self) -> None:
+        for connection in self._alive:
+            connection.clear()
+        self._alive.clear()
+
     def break_connections(self) -> None:
         self._run(self._end_connections())
 
@@ -87,13 +102,17 @@ class Way:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
 
     async def _be(self, state: State) -> None:
-        if state is State.OPEN:
-            self._passing.set()
-        else:
-            self._passing.clear()
+        for event, passing in (
+            (self._passing, state in (State.OPEN, State.DEAF)),
+            (self._answering, state in (State.OPEN, State.MUTE)),
+        ):
+            if passing:
+                event.set()
+            else:
+                event.clear()
         if state is State.CLOSED:
             if self._listening is not None:
-                self._listening.close()
+                await self._stop_accepting(self._listening)
                 self._listening = None
             await self._end_connections()
         elif self._listening is None:
@@ -107,6 +126,14 @@ class Way:
         host, port = self.address
         self._listening = await asyncio.start_server(self._connected, host, port)
         self.address = host, self._listening.sockets[0].getsockname()[1]
+
+    async def _stop_accepting(self, listening: asyncio.Server) -> None:
+        """A connection that is just being accepted gets a transport first: in a server that is
+        closed, asyncio would neither serve the connection nor close its socket."""
+        for listener in listening.sockets:
+            self._loop.remove_reader(listener)
+        await asyncio.sleep(0)
+        listening.close()
 
     async def _end_connections(self) -> None:
         tasks = list(self._tasks)
@@ -145,13 +172,17 @@ class Way:
         except asyncio.CancelledError:
             (await opening)[1].transport.abort()
             raise
+        alive = asyncio.Event()
+        alive.set()
+        self._alive.add(alive)
         both = [
-            asyncio.create_task(self._pass_on(reader, to_server, requests=bytearray())),
-            asyncio.create_task(self._pass_on(from_server, writer)),
+            asyncio.create_task(self._pass_on(reader, to_server, alive, requests=bytearray())),
+            asyncio.create_task(self._pass_on(from_server, writer, alive)),
         ]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._alive.discard(alive)
             to_server.transport.abort()
             for one in both:
                 one.add_done_callback(_whatever_came_of_it)
@@ -161,13 +192,15 @@ class Way:
         self,
         source: asyncio.StreamReader,
         target: asyncio.StreamWriter,
+        alive: asyncio.Event,
         *,
         requests: bytearray | None = None,
     ) -> None:
         while data := await source.read(_READ_BYTES):
             if requests is None and self.delay_s:
                 await let_pass_async(self.delay_s)
-            await self._passing.wait()
+            await (self._answering if requests is None else self._passing).wait()
+            await alive.wait()
             if requests is not None and self.recording:
                 self._record(requests, data)
             target.write(data)

@@ -20,11 +20,14 @@ from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.tiered_storage.counting import CountingBucket
 from tests.simulation.bucket import BucketClient
+from tests.simulation.embedded_redis import SimulatedEmbedded
 from tests.simulation.loop import WORLD, Process, VirtualLoop
 from tests.simulation.redis_client import RedisClient
 from tests.simulation.trace import Trace
 
 RESTART_S = 1.0
+CLOSED_AFTER_S = 0.001
+"""Whatever was connected to a process learns of its death."""
 
 
 class Reply(ResponseSlot):
@@ -35,6 +38,9 @@ class Reply(ResponseSlot):
         self.lease = None
 
     def hold_back_later_requests(self) -> None:
+        pass
+
+    def let_later_requests_in(self) -> None:
         pass
 
     def send(self, parts: Sequence[Buffer]) -> None:
@@ -66,6 +72,7 @@ class Place:
     settings: BrokerSettings
     bucket: Callable[[str], BucketClient]
     redis: Callable[[str], RedisClient]
+    embedded: Callable[[str], SimulatedEmbedded]
     clock_error_ms: int
 
 
@@ -85,7 +92,11 @@ class SimulatedBroker:
         """Dead incarnations: nothing of theirs is cleaned up, which would run their code."""
         self.process: Process | None = None
         self.node: Node | None = None
+        self._redis: RedisClient | None = None
         self.health = Health()
+        self.runs_valkeys = False
+        """Whether it may run a Valkey, from its next start on."""
+        self._embedded: SimulatedEmbedded | None = None
 
     @property
     def name(self) -> str:
@@ -103,22 +114,29 @@ class SimulatedBroker:
     def is_paused(self) -> bool:
         return self.process is not None and self.process.is_paused
 
+    def make_embedded(self) -> SimulatedEmbedded:
+        """The way of the running process to Valkeys of brokers."""
+        self._embedded = self._place.embedded(self.name)
+        return self._embedded
+
     def start(self) -> None:
         self.incarnations += 1
         name, place = self.name, self._place
         place.trace.add(name, "starts")
         self.health = health = Health()
         self.process = process = Process(name)
+        self._redis = redis = place.redis(name)
         self.node = node = Node(
             place.settings,
             NodeEnvironment(
                 bucket=CountingBucket(place.bucket(name)),
-                connect_redis=lambda: cast(Redis, place.redis(name)),
+                connect_redis=lambda: cast(Redis, redis),
                 now_ms=lambda: place.loop.now_ms() + place.clock_error_ms,
                 monotonic=place.loop.time,
                 new_uuid=lambda: UUID(int=self._random.getrandbits(128), version=4),
                 random=self._random,
                 sequencer_now_ms=place.loop.now_ms,
+                embedded=self.make_embedded() if self.runs_valkeys else None,
             ),
             health=health,
         )
@@ -155,9 +173,21 @@ class SimulatedBroker:
         self.process.is_alive = False
         self.process = None
         self.node = None
+        if self._embedded is not None:
+            self._embedded.end_with_process()
+            embedded, self._embedded = self._embedded, None
+            self._place.loop.call_later(CLOSED_AFTER_S, embedded.lose_lifelines, context=WORLD)
+        if self._redis is not None:
+            self._place.loop.call_later(CLOSED_AFTER_S, self._redis.lose_lifeline, context=WORLD)
         failures, self._failures = self._failures, {}
         for tell in failures.values():
             tell(None)
+
+    def lose_lifeline(self) -> None:
+        """The connection ends, but the broker lives."""
+        if self._redis is not None:
+            self._place.trace.add(self.name, "loses its lifeline")
+            self._redis.lose_lifeline()
 
     def pause(self, seconds: float) -> None:
         process = self.process

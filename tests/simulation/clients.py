@@ -39,7 +39,7 @@ RETRIABLE = frozenset(
     }
 )
 FOLLOWS_NOTHING = (ErrorCode.out_of_order_sequence_number, ErrorCode.unknown_producer_id)
-"""Of a batch behind one that was not taken."""
+"""Of a batch behind one that has not arrived."""
 
 
 @dataclass
@@ -261,11 +261,12 @@ class Producer(Client):
         if self._idempotent and self._window > 1 and waiting[0].sequence == 0:
             self.surface.provoke("kill", broker, FIRST_BATCH_SHARE)
         in_pieces = self.random.random() < IN_PIECES_SHARE
+        process = broker.process
         for batch in waiting:
             if in_pieces and sent:
                 await self.pause(1.0)
             sent.append((batch, self._send(broker, batch)))
-        before_is_open = False
+        before_is_open = before_is_unanswered = False
         for batch, answer in sent:
             response = await self.decoded(answer, ApiKey.PRODUCE, 9, REQUEST_TIMEOUT_S)
             row = response.responses[0].partition_responses[0] if response is not None else None
@@ -274,8 +275,10 @@ class Producer(Client):
                 self._acknowledge(batch, row.base_offset)
                 waiting.remove(batch)
                 continue
-            self._check_error(batch, error, before_is_open)
+            before_is_unanswered |= broker.process is not process  # it has forgotten its answers
+            self._check_error(batch, error, before_is_unanswered)
             before_is_open = True
+            before_is_unanswered |= error is None
         return not before_is_open
 
     def _acknowledge(self, batch: Batch, base: int) -> None:
@@ -287,11 +290,15 @@ class Producer(Client):
         surface.truth.acknowledge(self.name, partition, base, batch.values)
         self.acknowledged += 1
 
-    def _check_error(self, batch: Batch, error: ErrorCode | None, before_is_open: bool) -> None:
+    def _check_error(
+        self, batch: Batch, error: ErrorCode | None, before_is_unanswered: bool
+    ) -> None:
+        """A client whose earlier batch was refused sends both again, in order, and must not hear
+        that there is a gap."""
         self.surface.trace.count(f"produce: {error.name if error is not None else 'no answer'}")
         if error is None or error in RETRIABLE:
             return
-        if before_is_open and error in FOLLOWS_NOTHING:
+        if before_is_unanswered and error in FOLLOWS_NOTHING:
             return
         self.surface.trace.violate("retriable errors alone", f"{batch.values[0]!r}: {error.name}")
 

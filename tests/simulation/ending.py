@@ -2,19 +2,16 @@
 the bucket."""
 
 import asyncio
-from itertools import pairwise
 
 from bucketlog.log_format.checkpoint import StoredBatch
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import SegmentIndex, TopicId, TopicIdPartition
-from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.checkpoint import partitions_contradiction, restored
 from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.view import View
 from bucketlog.tiered_storage import keys
-from bucketlog.tiered_storage.chains import read_chains
 from bucketlog.tiered_storage.checkpoint import decode_checkpoint
-from bucketlog.tiered_storage.segment import decode_footer
-from tests.simulation.bucket import PastStore
+from tests.simulation.committed import committed
 from tests.simulation.consumers import Consumer
 from tests.simulation.last_gap import leave_a_gap
 from tests.simulation.readers import Reading, Shown, shown
@@ -26,22 +23,6 @@ PATIENCE_S = 30.0
 STAMPS_S = 20.0
 """So long it may take at rest until readers of the bucket alone are shown past a void."""
 Batches = dict[TopicIdPartition, list[StoredBatch]]
-
-
-def committed(world: World) -> list[SegmentIndex]:
-    """All segments that are committed, by ticket: of the chains as they were ever."""
-    past = PastStore(world.store)
-    found = []
-    for chain in read_chains(list(past.list(keys.LOG))).values():
-        for info in chain.committed:
-            index = decode_footer(info.key, past.get(info.key).data, info.size_bytes)
-            assert isinstance(index, SegmentIndex)
-            found.append(index)
-    found.sort(key=lambda index: index.ticket)
-    for before, after in pairwise(found):
-        if before.ticket == after.ticket:
-            world.trace.violate("order", f"{before.segment} and {after.segment} have one ticket")
-    return found
 
 
 def records_of(world: World, log: list[SegmentIndex]) -> dict[TopicIdPartition, dict[int, bytes]]:
@@ -167,11 +148,10 @@ def _check_checkpoints(world: World) -> None:
             rows = [b for b in wanted.get(partition, []) if b.row.next_offset > start]
             if list(checkpoint.batches(partition)) != rows:
                 world.trace.violate("checkpoints", f"{key}: {partition}")
-        found = restored(checkpoint, keep_producers=False)
-        for partition, held in state.partitions.items():
-            there = found.partitions[partition]
-            if (there.tier, there.log_start) != (held.tier, held.log_start):
-                world.trace.violate("checkpoints", f"{key}: the tier of {partition}")
+        found = restored(checkpoint)
+        wrong = partitions_contradiction(found, state)
+        if wrong is not None:
+            world.trace.violate("checkpoints", f"{key}: {wrong}")
         if (found.dropped, found.swept_below) != (state.dropped, state.swept_below):
             world.trace.violate("checkpoints", f"{key}: what left tiers")
         for partition, rows in wanted.items():

@@ -61,6 +61,7 @@ class Faults:
             (self.pause_before_put, 2),
             (self.read_beside_put, 3),
             (self.pause, 5),
+            (self.lose_lifeline, 3),
             (self.wipe, 3),
             (self.lose_key, 2),
             (self.restart_redis, 3),
@@ -214,6 +215,13 @@ class Faults:
     def pause(self) -> None:
         broker = self._random.choice(self._world.brokers)
         broker.pause(self._random.choice((0.3, 2.0, 5.0, 12.0)) * (0.5 + self._random.random()))
+
+    def lose_lifeline(self) -> None:
+        """The others may consider a live broker dead, which works again in a moment."""
+        broker = self._random.choice(self._world.brokers)
+        broker.lose_lifeline()
+        if self._random.random() < 0.7:
+            broker.pause(0.1 + self._random.random())
 
     # Redis -----------------------------------------------------------------------------------
 

@@ -75,13 +75,13 @@ MUTANTS: dict[str, Mutant] = {
     "first-sequence": one(
         "without producer state only sequence 0 is accepted",
         "reserve.lua",
-        "if first ~= 0 then return 'unknown_producer' end",
+        "if first ~= 0 then return 'unknown_producer', 0 end",
         "",
     ),
     "producer-ids": one(
         "producer ids carry their epoch: none is given twice",
         "bucketlog.metadata.sequencer.client:Sequencer.producer_ids",
-        "epoch << 40 | int(rest[0])",
+        "producer_id(epoch, int(rest[0]))",
         "int(rest[0])",
     ),
     "group-term": one(
@@ -165,10 +165,16 @@ MUTANTS: dict[str, Mutant] = {
         ],
     ),
     "fresh-stamps": one(
-        "after a void somebody writes fresh stamps",
-        "bucketlog.stateless_broker.produce.commit:Committer.request_stamps",
-        "if self._end.reason is None:",
-        "if False:",
+        "if no stamp reaches the end of a gap, a broker writes one",
+        "bucketlog.stateless_broker.produce.fresh_stamps:FreshStamps.due",
+        "if not gaps:",
+        "if True:",
+    ),
+    "stamps-in-turn": one(
+        "if the brokers before it write no stamp, the next broker in line does",
+        "bucketlog.stateless_broker.produce.fresh_stamps:FreshStamps.due",
+        "self._rounds[partition] >= patience",
+        "patience == 0",
     ),
     # Epochs ------------------------------------------------------------------------------------
     "identity": one(
@@ -236,6 +242,30 @@ MUTANTS: dict[str, Mutant] = {
         [NO_LOOK_AT_CLAIMS],  # else it finds out before it publishes
     ),
     "claims-looked-at": Mutant("who publishes has looked at the claims", [NO_LOOK_AT_CLAIMS]),
+    "works-elsewhere": one(
+        "an epoch that works on another Redis is left alone if as many brokers or more are there",
+        "bucketlog.stateless_broker.epochs.takeover:Takeover.reason_to_wait",
+        "if self._looks >= self._limits.looks_min and silent_s >= self._quiet_s(self._lost.count):",
+        "if True:",
+    ),
+    "more-brokers": one(
+        "if more brokers are here than in an epoch on another Redis, they take the log from it",
+        "bucketlog.stateless_broker.epochs.takeover:Takeover.reason_to_wait",
+        "if found.here > found.there:",
+        "if False:",
+    ),
+    "leaves-what-works": one(
+        "a broker that alone loses its server does not leave an epoch that works for others",
+        "bucketlog.stateless_broker.epochs.server_choice:Outage.note_signs",
+        "elif signs.shows_work_since(earlier, own=self._own):",
+        "elif False:",
+    ),
+    "gives-back": one(
+        "the broker that runs the Valkey moves the log back when the configured Redis is steady",
+        "bucketlog.stateless_broker.epochs.server_watch:ServerWatch._look_back",
+        "if await self._servers.may_return():",
+        "if False:",
+    ),
     "seal-all": one(
         "all writers of earlier epochs are sealed before the fold",
         "bucketlog.stateless_broker.epochs.activation:EpochStarter._seal",
@@ -258,6 +288,12 @@ MUTANTS: dict[str, Mutant] = {
         "bucketlog.metadata.fold:LogState._apply_batches",
         "self._note_producer(state, row)",
         "pass",
+    ),
+    "producers-idle": one(
+        "a checkpoint forgets only producers that have not written for long",
+        "bucketlog.metadata.producers:IdleLimit.since_ms",
+        "clock.now_ms) - self.idle_ms",
+        "clock.now_ms)",
     ),
     # Checkpoints and readers -------------------------------------------------------------------
     "checkpoint-cut": one(

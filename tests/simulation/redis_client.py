@@ -21,6 +21,64 @@ def verbs_by_sha() -> dict[str, SequencerVerb]:
     }
 
 
+class LifelineConnection:
+    """Replaces a connection of redis-py, as far as a lifeline uses it."""
+
+    def __init__(self, client: "RedisClient") -> None:
+        self.incarnation = ""
+        self._client = client
+        self._server: Server | None = None
+        self._is_open = True
+        self._news = asyncio.Event()
+
+    async def send_command(self, _: str, own: str, _announcements: str) -> None:
+        self.incarnation = own.rpartition(":")[2]
+        await self._client.request("subscribe", self._subscribe)
+
+    def _subscribe(self, server: Server) -> None:
+        if self._is_open:
+            self._server = server
+            server.hold_lifeline(self)
+
+    def told(self) -> None:
+        self._news.set()
+
+    def ended(self) -> None:
+        self._is_open = False
+        self._news.set()
+
+    async def read_response(self, **options: Any) -> Any:
+        try:
+            async with asyncio.timeout(options["timeout"]):
+                await self._news.wait()
+        except TimeoutError:
+            return None
+        self._news.clear()
+        if not self._is_open:
+            raise RedisConnectionError("the lifeline was closed")
+        return [b"message"]
+
+    def close(self) -> None:
+        self.ended()
+        if self._server is not None:
+            self._server.drop_lifeline(self)
+
+    async def disconnect(self, *, nowait: bool) -> None:
+        self.close()
+
+
+class LifelinePool:
+    def __init__(self, client: "RedisClient") -> None:
+        self._client = client
+
+    async def get_connection(self) -> LifelineConnection:
+        self._client.lifeline = LifelineConnection(self._client)
+        return self._client.lifeline
+
+    async def release(self, connection: LifelineConnection) -> None:
+        pass
+
+
 class RedisClient:
     """`server` says which one the broker's address leads to now."""
 
@@ -44,8 +102,11 @@ class RedisClient:
             no_answer=lambda: RedisTimeoutError("no answer in time"),
             refused=lambda: RedisConnectionError("connection refused"),
         )
+        self.connection_pool = LifelinePool(self)
+        self.lifeline: LifelineConnection | None = None
+        """The newest."""
 
-    async def _request(self, label: str, do: Callable[[Server], Any]) -> Any:
+    async def request(self, label: str, do: Callable[[Server], Any]) -> Any:
         server = self._server()
         trace = self._network.trace
         self._network.overhear(self._name, label, do)
@@ -63,29 +124,29 @@ class RedisClient:
 
     async def evalsha(self, sha: str, _count: int, *rest: Any) -> Any:
         verb = self._verbs[sha]
-        return await self._request(
+        return await self.request(
             _label(verb, _count, rest), lambda server: server.evalsha(verb, sha, (_count, *rest))
         )
 
     async def eval(self, text: str, _count: int, *rest: Any) -> Any:
         sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
         verb = self._verbs[sha]
-        return await self._request(
+        return await self.request(
             _label(verb, _count, rest),
             lambda server: server.eval(verb, text, sha, (_count, *rest)),
         )
 
     async def info(self, section: str) -> Any:
-        return await self._request(f"info {section}", lambda server: server.info(section))
+        return await self.request(f"info {section}", lambda server: server.info(section))
 
     async def sadd(self, key: str, value: str) -> Any:
-        return await self._request("sadd", lambda server: server.command("SADD", key, value))
+        return await self.request("sadd", lambda server: server.command("SADD", key, value))
 
     async def hset(self, key: str, *, items: list[Any]) -> Any:
-        return await self._request("hset", lambda server: server.command("HSET", key, *items))
+        return await self.request("hset", lambda server: server.command("HSET", key, *items))
 
     async def unlink(self, *keys: str) -> Any:
-        return await self._request("unlink", lambda server: server.command("UNLINK", *keys))
+        return await self.request("unlink", lambda server: server.command("UNLINK", *keys))
 
     async def xread(self, streams: dict[str, str], *, count: int, block: int) -> Any:
         """One that blocks is asked once: the server answers when there is something."""
@@ -97,7 +158,7 @@ class RedisClient:
         def look() -> list[Any]:
             return list(server.read_stream(key, after, count))
 
-        found = await self._request("xread", lambda _: look())
+        found = await self.request("xread", lambda _: look())
         written = asyncio.Event()
         while not found and (left_s := deadline - loop.time()) > 0:
             written.clear()
@@ -111,6 +172,10 @@ class RedisClient:
             return []
         await asyncio.sleep(self._way.time(self._network.random))
         return [[key.encode(), found]]
+
+    def lose_lifeline(self) -> None:
+        if self.lifeline is not None:
+            self.lifeline.close()
 
     async def aclose(self) -> None:
         pass

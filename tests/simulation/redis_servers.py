@@ -1,8 +1,9 @@
 """Servers of the simulated Redis: real Lua on a real Valkey, whose identity, data and life are the
 simulation's. Each is a numbered database of one process.
 
-Invariant: a script sees of the server what the simulation says (`identity.lua`'s one function is
-replaced), and the time that it is given; everything else is real.
+Invariant: the simulation decides what a script sees of the server and its connections (it replaces
+the functions of `identity.lua` and `lifelines.lua` that ask for them), and the script's time;
+everything else is real.
 """
 
 import re
@@ -10,7 +11,7 @@ import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import hiredis
 from redis.exceptions import NoScriptError, ReadOnlyError, ResponseError
@@ -23,6 +24,15 @@ _IDENTITY = re.compile(r"local function identity\(\).*?\nend\n", re.DOTALL)
 _SIMULATED_IDENTITY = f"""local function identity()
   local found = redis.call('HMGET', '{SERVER_KEY}', 'run_id', 'replid', 'role')
   return found[1], found[2], found[3]
+end
+"""
+LIFELINE = "lifeline:"
+ANNOUNCED = "announced"
+_SIMULATED_LIFELINES = f"""local function is_lifeline_held(keys, incarnation)
+  return redis.call('HEXISTS', '{SERVER_KEY}', '{LIFELINE}' .. incarnation) == 1
+end
+local function announce_change(keys)
+  redis.call('HSET', '{SERVER_KEY}', '{ANNOUNCED}', '1')
 end
 """
 _SNAPSHOT = f"""local all = {{}}
@@ -56,6 +66,8 @@ def simulate_identity(patch: LuaPatch) -> None:
         if name == "identity":
             text, found = _IDENTITY.subn(_SIMULATED_IDENTITY, text)
             assert found == 1, "identity.lua has no function identity() any more"
+        elif name == "lifelines":
+            text = _SIMULATED_LIFELINES
         return patch(name, text)
 
     scripts.script_text.cache_clear()
@@ -85,6 +97,18 @@ class Connection:
         self._socket.close()
 
 
+class LifelineEnd(Protocol):
+    """The broker's end of its lifeline."""
+
+    incarnation: str
+
+    def told(self) -> None:
+        """Members have changed."""
+
+    def ended(self) -> None:
+        """The server has closed the connection."""
+
+
 class Server:
     def __init__(self, connection: Connection, name: str, new_id: Callable[[], str]) -> None:
         self.name = name
@@ -94,6 +118,8 @@ class Server:
         self.run_id, self.replid, self.role = new_id(), new_id(), "master"
         self.on_visible: list[Callable[[], None]] = []
         """Whoever waits for the stream: called once when it may have grown."""
+        self._lifelines: dict[str, LifelineEnd] = {}
+        """By incarnation."""
         self._shown: dict[tuple[str, str, int], Sequence[Entry]] = {}
         """What the stream held when it was read, until something changes."""
         connection.call("FLUSHDB")
@@ -103,6 +129,8 @@ class Server:
         self._connection.call(
             "HSET", SERVER_KEY, "run_id", self.run_id, "replid", self.replid, "role", self.role
         )
+        for incarnation in self._lifelines:
+            self._connection.call("HSET", SERVER_KEY, LIFELINE + incarnation, "1")
 
     # What brokers ask ------------------------------------------------------------------------
 
@@ -125,6 +153,9 @@ class Server:
         if verb in WRITES_FIRST:
             self._refuse_writes()
         answer = self._connection.call(command, script, *arguments)
+        if verb in WRITES_FIRST and self._connection.call("HDEL", SERVER_KEY, ANNOUNCED):
+            for end in list(self._lifelines.values()):
+                end.told()
         if verb in MAY_SHOW:
             self._shown.clear()
             waiting, self.on_visible = self.on_visible, []
@@ -143,6 +174,18 @@ class Server:
             "server": {"run_id": self.run_id},
             "replication": {"master_replid": self.replid, "role": self.role},
         }[section]
+
+    def hold_lifeline(self, end: LifelineEnd) -> None:
+        self._lifelines[end.incarnation] = end
+        self._connection.call("HSET", SERVER_KEY, LIFELINE + end.incarnation, "1")
+        end.told()
+
+    def drop_lifeline(self, end: LifelineEnd) -> None:
+        """The connection has ended, whoever closed it."""
+        if self._lifelines.get(end.incarnation) is end:
+            del self._lifelines[end.incarnation]
+            self._connection.call("HDEL", SERVER_KEY, LIFELINE + end.incarnation)
+            end.ended()
 
     def read_stream(self, key: str, after: str, count: int) -> Sequence[Entry]:
         asked = key, after, count
@@ -184,6 +227,8 @@ class Server:
         """Another process, with what was on its disk."""
         self.run_id, self.replid = self._new_id(), self._new_id()
         self._known_scripts.clear()
+        for end in list(self._lifelines.values()):
+            self.drop_lifeline(end)
         self.role = "master"
         self._load(data)
 

@@ -13,8 +13,10 @@ from tests.simulation import ending
 from tests.simulation.clients import Client
 from tests.simulation.faults import Faults
 from tests.simulation.loop import StalledError
+from tests.simulation.redis_outage import RedisOutage
 from tests.simulation.trace import Trace
 from tests.simulation.world import Sizes, World
+from tests.simulation.zone_split import ZoneSplit
 
 FAULTS_S = 30.0
 LONGEST_S = 60.0
@@ -92,6 +94,8 @@ async def _run(world: World) -> None:
     faults = Faults(world, world.random("faults"))
     await faults.run(FAULTS_S)
     faults.heal()
+    await ZoneSplit(world, world.random("zone split")).run()
+    await RedisOutage(world, world.random("redis outage")).run()
     done = await world.until(lambda: all(p.is_done for p in world.producers), LONGEST_S)
     if not done:
         world.trace.violate(

@@ -11,6 +11,7 @@ from tests.simulation.brokers import Place, SimulatedBroker
 from tests.simulation.bucket import BucketClient, Store
 from tests.simulation.clients import Client, Producer, Surface
 from tests.simulation.consumers import Consumer
+from tests.simulation.embedded_redis import SimulatedEmbedded, Valkeys
 from tests.simulation.groups import Committer
 from tests.simulation.keyed import KeyedWriter
 from tests.simulation.loop import VirtualLoop
@@ -61,6 +62,9 @@ CLOCK_ERRORS_MS = (500, 60_000)
 RETAINS_SHARE = 0.4
 RETAINS_LITTLE = {"log_retention_bytes": 9_000, "log_retention_check_interval_ms": 2_000}
 """In so many of the seeds."""
+RENEWS_SHARE = 0.2
+RENEWS = {"epoch_closed_writers_max": 1, "epoch_renewal_check_interval_ms": 2_000}
+"""In this share of the seeds, so that epochs also end because they have many closed writers."""
 SOON_SHARE = 0.3
 DELETES_SOON = {"checkpoint_interval_ms": 800, "deletion_safety_age_ms": 2_400}
 """In so many of the seeds, so that chains really go. The bucket is quick there, since writing
@@ -102,13 +106,12 @@ class World:
         self.routes = [self.primary] * BROKERS
         self.redis_ways = [Way(0.0002, 0.001) for _ in range(BROKERS)]
         self.deletes_soon = self.random("settings").random() < SOON_SHARE
-        retains_little = self.random("retention").random() < RETAINS_SHARE
-        self.settings = SETTINGS | (DELETES_SOON if self.deletes_soon else {})
-        self.settings |= RETAINS_LITTLE if retains_little else {}
+        self.settings = self._draw_settings()
         usual = QUICK_BUCKET if self.deletes_soon else USUAL_BUCKET
         self.bucket_ways = [Way(*usual) for _ in range(BROKERS)]
         self._clock_error_ms_max = self.random("clocks").choice(CLOCK_ERRORS_MS)
         self._verbs = verbs_by_sha()
+        self.valkeys = Valkeys(redis, self.network, self.random("valkeys"))
         self.brokers = [
             SimulatedBroker(n, self._place(n), self.random(f"broker {n}")) for n in range(BROKERS)
         ]
@@ -167,6 +170,16 @@ class World:
             epochs.add(work.epoch if work.end.reason is None else -1)
         return len(epochs) == 1 and -1 not in epochs
 
+    def _draw_settings(self) -> dict[str, object]:
+        retains_little = self.random("retention").random() < RETAINS_SHARE
+        renews = self.random("renewal").random() < RENEWS_SHARE
+        return (
+            SETTINGS
+            | (DELETES_SOON if self.deletes_soon else {})
+            | (RETAINS_LITTLE if retains_little else {})
+            | (RENEWS if renews else {})
+        )
+
     def another_server(self, random: Random) -> Server:
         """One that is not the primary."""
         return random.choice([server for server in self.servers if server is not self.primary])
@@ -195,6 +208,7 @@ class World:
                 timeout_s=REDIS_TIMEOUT_MS / 1000,
                 verbs=self._verbs,
             ),
+            embedded=lambda name: SimulatedEmbedded(name, self.valkeys, self._verbs),
             clock_error_ms=self.random(f"clock {number}").randint(
                 -self._clock_error_ms_max, self._clock_error_ms_max
             ),

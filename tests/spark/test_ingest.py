@@ -146,10 +146,10 @@ def test_stretches_without_records_make_no_commit(lake: Lake) -> None:
     lake.produce("orders", 0, 5)
     lake.ingest()
     for _ in range(6):
-        log.append("orders", 1, some_records(1), control=True)
+        log.marker("orders", 1)
     log.append("orders", 1, some_records(10))
     log.void(log.reserve(log.register()))
-    log.append("orders", 0, some_records(1), control=True)
+    log.marker("orders", 0)
     log.flush()
     empty = lake.ingest(max_batch_offsets=4)
     assert (empty.batches, empty.last_batch) == (0, 1)

@@ -39,7 +39,7 @@ def orders(stored: Stored) -> Stored:
             )
             stored.records.setdefault(("orders", partition), []).extend(written)
         if number == 4:
-            log.append("orders", 1, some_records(1), control=True)
+            log.marker("orders", 1)
         if number == 6:
             other = log.register()
             lost = log.reserve(other)

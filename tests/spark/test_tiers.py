@@ -31,7 +31,7 @@ class Tiered:
         for number in range(24):
             for at in (0, 1):
                 if number == 9:
-                    log.append("orders", at, some_records(1), control=True)
+                    log.marker("orders", at)
                     continue
                 written = log.append(
                     "orders", at, some_records(20, tag=f"{at}/{number}"), codec=[*Codec][number % 5]

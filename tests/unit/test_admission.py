@@ -1,6 +1,8 @@
 """Which connections are accepted and which are idle, and the log lines about closed ones."""
 
 import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import pytest
 
@@ -10,26 +12,40 @@ from bucketlog.stateless_broker.network.closing_lines import ClosingLines
 LIMITS = AdmissionLimits(connections=6, per_address=4, per_address_per_s=10, idle_ms=1_000)
 
 
-def filled(**numbers: int) -> Admission[str]:
-    admission: Admission[str] = Admission(LIMITS)
+@dataclass(eq=False)
+class Open:
+    """An open connection."""
+
+    name: str
+    active_s: float
+
+
+def filled(**numbers: int) -> tuple[Admission[Open], dict[str, Open]]:
+    admission: Admission[Open] = Admission(LIMITS)
+    opened = {}
     for address, count in numbers.items():
         for number in range(count):
-            admission.add(f"{address}{number}", address, float(number))
-    return admission
+            opened[f"{address}{number}"] = each = Open(f"{address}{number}", float(number))
+            admission.add(each, address)
+    return admission, opened
+
+
+def names(connections: Iterable[Open]) -> list[str]:
+    return [each.name for each in connections]
 
 
 def test_an_address_has_its_limit_and_others_are_accepted() -> None:
-    admission = filled(a=4)
+    admission, opened = filled(a=4)
     refusal = admission.refusal("a", 0.0)
     assert refusal is not None
     assert "CONNECTIONS_PER_ADDRESS_MAX" in refusal
     assert admission.refusal("b", 0.0) is None
-    admission.remove("a0", "a")
+    admission.remove(opened["a0"], "a")
     assert admission.refusal("a", 0.0) is None
 
 
 def test_an_address_that_connects_too_fast_is_refused_and_others_are_not() -> None:
-    admission = filled()
+    admission, _ = filled()
     answers = [admission.refusal("a", 0.0) for _ in range(25)]
     assert [answer is None for answer in answers] == [True] * 20 + [False] * 5
     assert "PER_S_MAX" in str(answers[-1])
@@ -39,28 +55,27 @@ def test_an_address_that_connects_too_fast_is_refused_and_others_are_not() -> No
 
 
 def test_the_address_with_most_connections_gives_way_its_least_active_first() -> None:
-    admission = filled(a=2, b=4)
+    admission, opened = filled(a=2, b=4)
     assert admission.is_full
-    admission.note_activity("b0", "b", 9.0)
-    assert list(admission.by_least_active()) == ["b1", "b2", "b3", "b0"]
+    opened["b0"].active_s = 9.0
+    assert names(admission.by_least_active()) == ["b1", "b2", "b3", "b0"]
 
 
 def test_idle_is_what_was_not_active_for_so_long() -> None:
-    admission = filled(a=3, b=3)
+    admission, opened = filled(a=3, b=3)
     assert admission.idle(0.5) == []
-    assert admission.idle(2.0) == ["a0", "a1", "b0", "b1"]
-    admission.note_activity("a0", "a", 2.0)
-    assert admission.idle(2.5) == ["a1", "b0", "b1"]
+    assert names(admission.idle(2.0)) == ["a0", "a1", "b0", "b1"]
+    opened["a0"].active_s = 2.0
+    assert names(admission.idle(2.5)) == ["a1", "b0", "b1"]
 
 
 def test_what_is_gone_is_counted_once() -> None:
-    admission = filled(a=2)
-    admission.remove("a0", "a")
-    admission.remove("a0", "a")
-    admission.note_activity("a0", "a", 5.0)
-    admission.remove("never", "z")
+    admission, opened = filled(a=2)
+    admission.remove(opened["a0"], "a")
+    admission.remove(opened["a0"], "a")
+    admission.remove(Open("never", 0.0), "z")
     assert admission.count == 1
-    assert list(admission) == ["a1"]
+    assert names(admission) == ["a1"]
 
 
 def test_lines_about_closed_connections_are_few_and_the_rest_is_counted(

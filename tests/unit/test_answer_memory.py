@@ -8,9 +8,7 @@ import pytest
 
 from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from bucketlog.stateless_broker.network.sending import Sending
-from bucketlog.stateless_broker.process.allocator import KEPT_BYTES, Peaks
-from tests.rigs.fake_wire import Requests, Wire, connect, framed, turn
+from tests.rigs.fake_wire import Owner, Requests, Wire, connect, framed, turn
 from tests.rigs.patience import PATIENCE_S, eventually_async
 
 
@@ -80,7 +78,8 @@ class Leased:
     def __init__(self) -> None:
         self.budget = MemoryBudget(1_000)
         self.requests = Requests()
-        self.wire: Wire = connect(self.requests)
+        self.owner = Owner()
+        self.wire: Wire = connect(self.requests, owner=self.owner)
         self.wire.carry(framed(b"request-1") + framed(b"request-2"))
 
     async def answer(self, number: int) -> None:
@@ -89,6 +88,7 @@ class Leased:
         await answer.lease.acquire(100)
         frame.release()
         answer.send([bytes(100)])
+        await turn()
 
 
 async def test_memory_is_given_back_when_the_kernel_has_the_answer() -> None:
@@ -128,6 +128,21 @@ async def test_a_client_that_leaves_gives_all_memory_back(first: int, unsent_byt
     assert leased.budget.held_bytes == 0
 
 
+async def test_the_owner_sees_what_a_connection_holds_and_is_due() -> None:
+    """Also for a response that waits, perhaps for long, for an earlier one."""
+    leased = Leased()
+    connection, owner = leased.wire.connection, leased.owner
+    assert (connection.held_bytes, connection.due_bytes, owner.watched) == (0, 0, 0)
+    await leased.answer(1)
+    assert (connection.held_bytes, connection.due_bytes, owner.watched) == (100, 100, 1)
+    leased.wire.unsent_bytes = 60
+    await leased.answer(0)
+    assert (connection.held_bytes, connection.due_bytes) == (200, 2 * 104)
+    leased.wire.unsent_bytes = 0
+    connection.resume_writing()
+    assert (connection.held_bytes, connection.due_bytes) == (0, 2 * 104)
+
+
 async def test_a_connection_that_ends_amid_its_answers_gives_all_memory_back() -> None:
     leased = Leased()
     await leased.answer(1)
@@ -136,37 +151,7 @@ async def test_a_connection_that_ends_amid_its_answers_gives_all_memory_back() -
     assert leased.budget.held_bytes == 0
 
 
-# Clients that take nothing ------------------------------------------------------------------------
-
-
-class Target:
-    def __init__(self) -> None:
-        self.unsent_bytes = 1_000
-        self.taken_bytes = 0
-        self.closed = ""
-
-    def end(self, reason: str) -> None:
-        self.closed = reason
-
-    def take(self, count: int) -> None:
-        self.unsent_bytes -= count
-        self.taken_bytes += count
-
-
-def test_a_client_that_takes_nothing_is_closed() -> None:
-    sending = Sending(stalled_ms_max=30_000)
-    silent, slow, done = targets = [Target() for _ in range(3)]
-    for target in targets:
-        sending.watch(target)
-    for second in range(100):
-        slow.take(1)
-        if second == 20:
-            done.take(1_000)
-        sending.look(float(second))
-        assert bool(silent.closed) == (second >= 30)
-    assert "RESPONSE_STALLED_MS_MAX" in silent.closed
-    assert not slow.closed
-    assert not done.closed
+# The kernel ---------------------------------------------------------------------
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not tell what they hold")
@@ -200,20 +185,3 @@ async def test_bytes_that_a_slow_client_takes_count_before_the_kernel_takes_more
         await eventually_async(looks)
     server.close()
     await eventually_async(lambda: connection.is_gone)
-
-
-def test_what_was_taken_before_more_was_written_counts() -> None:
-    sending = Sending(stalled_ms_max=30_000)
-    target = Target()
-    for second in range(100):
-        target.take(10)
-        target.unsent_bytes += 10
-        sending.watch(target)
-        sending.look(float(second))
-    assert not target.closed
-
-
-def test_memory_goes_back_to_the_system_once_after_a_peak() -> None:
-    peaks = Peaks()
-    held = [0, KEPT_BYTES // 2, 4 * KEPT_BYTES, 3 * KEPT_BYTES, KEPT_BYTES, 0, 0, KEPT_BYTES // 3]
-    assert [peaks.is_over(each) for each in held] == [False] * 4 + [True, True, False, False]

@@ -15,6 +15,7 @@ from bucketlog.metadata.facts import TopicFact
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedTopicChange
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.metadata import CREATED_AT_ONCE, MetadataHandler
+from bucketlog.stateless_broker.handlers.partition_quota import PartitionQuota
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
@@ -48,6 +49,7 @@ class Desk:
             partitions_default=1,
             partitions_max=10,
             cluster_partitions_max=cluster_partitions_max,
+            quota=PartitionQuota(0, lambda: 0.0),
         )
         self._handler = MetadataHandler(
             view=View(),

@@ -83,12 +83,12 @@ def test_it_is_believed_under_its_own_key_only() -> None:
         decode_checkpoint(keys.checkpoint(Ticket(3, 5)), SOUND)
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, 5])
 def test_another_version_is_no_damage(version: int) -> None:
     header = bytearray(SOUND[: HEADER_BYTES - 4])
     struct.pack_into(">H", header, 8, version)
     data = bytes(header) + struct.pack(">I", crc32c(bytes(header))) + SOUND[HEADER_BYTES:]
-    with pytest.raises(InvalidDataError, match=f"of version {version}, and 2 is read here"):
+    with pytest.raises(InvalidDataError, match=f"of version {version}; .* versions 2 to 4"):
         decode_checkpoint(KEY, data)
 
 
@@ -126,7 +126,7 @@ def test_no_damage_under_sound_checksums_passes_for_another_error() -> None:
 def test_the_newest_comes_first_whatever_the_order_of_the_listing() -> None:
     tickets = [Ticket(2, 3), Ticket(10, 0), Ticket(2, 11)]
     listed = [ObjectInfo(keys.checkpoint(ticket), 1, 0) for ticket in tickets]
-    assert newest_first(listed) == [
+    assert [info.key for info in newest_first(listed)] == [
         keys.checkpoint(ticket) for ticket in (Ticket(10, 0), Ticket(2, 11), Ticket(2, 3))
     ]
     with pytest.raises(InvalidDataError, match="unexpected key"):

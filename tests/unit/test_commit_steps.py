@@ -68,10 +68,10 @@ def pending(
 def flush_of(
     batches: list[PendingBatch],
     facts: list[PendingFact] | None = None,
-    stamps: set[TopicIdPartition] | None = None,
+    stamps: list[TopicIdPartition] | None = None,
 ) -> Flush:
     names = {A: "a", B: "b"}
-    return Flush.of(FlushInput(batches, facts or [], stamps or set()), names.get)
+    return Flush.of(FlushInput(batches, facts or [], stamps or []), names.get)
 
 
 def answers(*rows: list[BatchAnswer], control: list[FactStatus]) -> Reservation:
@@ -163,7 +163,7 @@ def test_nothing_is_assembled_without_a_ticket() -> None:
 
 def test_a_stamp_is_asked_for_alone_or_rides_with_batches() -> None:
     one = pending(A, 0, [b"1"])
-    flush = flush_of([one], stamps={TopicIdPartition(A, 0), TopicIdPartition(B, 3)})
+    flush = flush_of([one], stamps=[TopicIdPartition(A, 0), TopicIdPartition(B, 3)])
     assert flush.groups == [(TopicIdPartition(A, 0), [one]), (TopicIdPartition(B, 3), [])]
     assert [(part.topic_name, part.partition, len(part.batches)) for part in flush.wanted()] == [
         ("a", 0, 1),
@@ -173,14 +173,14 @@ def test_a_stamp_is_asked_for_alone_or_rides_with_batches() -> None:
 
 def test_a_stamp_of_a_topic_that_is_gone_is_not_asked_for() -> None:
     gone = TopicId(UUID(int=3).bytes)
-    flush = flush_of([], stamps={TopicIdPartition(gone, 0)})
+    flush = flush_of([], stamps=[TopicIdPartition(gone, 0)])
     assert flush.groups == []
     assert flush.wanted() == []
 
 
 def test_a_segment_of_stamps_alone() -> None:
     flush = flush_of(
-        [], stamps={TopicIdPartition(A, 0), TopicIdPartition(A, 1), TopicIdPartition(B, 0)}
+        [], stamps=[TopicIdPartition(A, 0), TopicIdPartition(A, 1), TopicIdPartition(B, 0)]
     )
     reservation = Reservation(Ticket(4, 17), 11, [40, -1, 0], [[], [], []], [])
     assembled = assemble(flush, reservation, SEGMENT, created_ms=1234)

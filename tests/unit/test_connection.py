@@ -1,7 +1,9 @@
 """A connection on a transport that is not there: framing, order, bounds, memory."""
 
 import asyncio
+import gc
 import struct
+import weakref
 
 import pytest
 
@@ -10,7 +12,8 @@ from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from tests.rigs.fake_wire import LONGEST, Requests, connect, framed
+from tests.rigs.fake_wire import LONGEST, Requests, connect, framed, turn
+from tests.rigs.patience import eventually_async
 
 BODIES = [b"12345678", b"request-number-two", b"x" * 300, b"request-4"]
 
@@ -44,6 +47,8 @@ async def test_many_small_frames_in_one_read() -> None:
     data = b"".join(framed(body) for body in bodies)
     assert len(data) < RECEIVE_BYTES
     wire.carry(data)
+    await eventually_async(lambda: len(requests.bodies) == len(bodies))
+    await turn()
     assert requests.bodies == bodies
     assert wire.answers() == [b"answer to " + body for body in bodies]
 
@@ -55,14 +60,34 @@ async def test_answers_leave_in_the_order_of_their_requests() -> None:
     wire.carry(b"".join(framed(body) for body in bodies))
     for number in (3, 1, 5):
         requests.answer(number)
+        await turn()
         assert wire.answers() == []
     requests.answer(0)
+    await turn()
     assert wire.answers() == [b"answer to " + body for body in bodies[:2]]
     requests.answer(2, [])  # one that has none (acks=0)
     requests.answer(4)
+    await turn()
     assert wire.answers() == [
         b"answer to " + body for number, body in enumerate(bodies) if number != 2
     ]
+
+
+async def test_later_requests_wait_until_they_are_let_in() -> None:
+    requests = Requests()
+
+    def take(connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
+        requests(connection, frame, answer)
+        if len(requests.taken) == 1:
+            answer.hold_back_later_requests()
+
+    wire = connect(take)
+    wire.carry(framed(b"request-0") + framed(b"request-1") + framed(b"request-2"))
+    await asyncio.sleep(0)
+    assert requests.bodies == [b"request-0"]
+    requests.taken[0][1].let_later_requests_in()
+    await asyncio.sleep(0)
+    assert requests.bodies == [b"request-0", b"request-1", b"request-2"]
 
 
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, 7, LONGEST + 1, 2**31 - 1])
@@ -106,3 +131,20 @@ async def test_what_waits_for_a_client_ends_with_it() -> None:
     wire.connection.give_up_with_client(late)
     await asyncio.wait([waiting, late])
     assert (waiting.cancelled(), ended.cancelled(), late.cancelled()) == (True, False, True)
+
+
+async def test_a_closed_connection_is_freed_without_a_collection() -> None:
+    requests = Requests()
+    wire = connect(requests)
+    wire.carry(framed(BODIES[0]))
+    requests.taken[0][1].hold_back_later_requests()
+    wire.connection.connection_lost(None)
+    left = weakref.ref(wire.connection)
+    requests.taken.clear()
+    gc.disable()
+    try:
+        del wire.connection
+        await turn()
+        assert left() is None
+    finally:
+        gc.enable()

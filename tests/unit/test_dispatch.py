@@ -5,6 +5,7 @@ import struct
 import threading
 from collections.abc import Sequence
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -12,7 +13,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire import fetch, produce
 from bucketlog.log_format.wire.api_keys import ApiKey
-from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.log_format.wire.frames import FrameReader, MalformedRequestError
 from bucketlog.log_format.wire.messages.init_producer_id import (
     INIT_PRODUCER_ID,
     InitProducerIdRequest,
@@ -27,19 +28,23 @@ from bucketlog.log_format.wire.messages.metadata import (
 from bucketlog.stateless_broker.network import dispatch
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import (
+    INLINE_REQUEST_BYTES,
     SHORT_ROWS,
     Api,
     Dispatcher,
     Request,
+    RequestHeader,
     Routes,
 )
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import write_message
 from bucketlog.stateless_broker.supervision import Supervisor
-from tests.models.frames import Corpus, frames
-from tests.rigs.patience import eventually_async
-from tests.rigs.wire_client import decode_response, encode_request
+from tests.fuzz.requests import Generator
+from tests.fuzz.values import World
+from tests.rigs.patience import PATIENCE_S, eventually_async
+from tests.rigs.wire_client import decode_response, encode_request, fetch_values
 
 ITEMS_MAX = 5
 
@@ -59,19 +64,23 @@ CONNECTION = cast(Connection, Caller())
 class Answered(ResponseSlot):
     """Keeps what was answered."""
 
-    __slots__ = ("closed", "sent")
+    __slots__ = ("closed", "holds_back", "sent")
 
     def __init__(self) -> None:
         self.sent: bytes | None = None
         self.lease = None
         self.closed: str | None = None
+        self.holds_back = False
 
     def send(self, parts: Sequence[Buffer]) -> None:
         self.give_back()
         self.sent = b"".join(parts)
 
     def hold_back_later_requests(self) -> None:
-        pass
+        self.holds_back = True
+
+    def let_later_requests_in(self) -> None:
+        self.holds_back = False
 
     def close(self, reason: str) -> None:
         self.closed = reason
@@ -113,21 +122,30 @@ class Desk:
         return {"error_code": ErrorCode.none, "producer_id": 7, "producer_epoch": 0}
 
     def _produce(
-        self, request: Request, frame: Frame, view: memoryview, at: int, answer: ResponseSlot
+        self,
+        header: RequestHeader,
+        connection: Connection,
+        frame: Frame,
+        reader: FrameReader,
+        answer: ResponseSlot,
     ) -> None:
         frame.release()
-        self.asked.append((request, produce.read_request(view, at, request.header.api_version)))
+        self.asked.append((Request(header, connection), produce.read_request(reader)))
 
     async def _fetch(self, request: Request, message: fetch.FetchRequest) -> list[Buffer]:
         self.asked.append((request, message))
         return fetch.write_response(request.header.api_version, ErrorCode.none, [])
 
-    async def take(self, payload: bytes) -> Answered:
+    def begin(self, payload: bytes) -> Answered:
         answer = Answered()
         self.budget.acquire(len(payload), self, lambda: None)
-        frame = Frame(bytearray(payload), self.budget)
+        self.dispatcher.handle(CONNECTION, Frame(bytearray(payload), self.budget), answer)
+        return answer
+
+    async def take(self, payload: bytes) -> Answered:
+        """A request that is not long."""
         try:
-            self.dispatcher.handle(CONNECTION, frame, answer)
+            answer = self.begin(payload)
         finally:
             assert self.budget.held_bytes == 0, "the frame was not given back"
         for _ in range(5):
@@ -174,6 +192,45 @@ async def test_produce_gets_the_frame_and_where_its_body_begins(desk: Desk, vers
     values = {"acks": 1, "timeout": 77, "topic_data": []}
     await desk.take(encode_request(ApiKey.PRODUCE, version, 5, values))
     assert desk.asked[0][1] == produce.ProduceRequest(None, 1, 77, [])
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+async def test_a_large_request_is_decoded_beside_the_event_loop(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, is_cut: bool
+) -> None:
+    """Later requests of its connection wait; requests of other connections do not."""
+    gate, threads = threading.Event(), []
+
+    def read(*given: Any, **limits: Any) -> Any:
+        threads.append(threading.current_thread())
+        if len(threads) == 1:
+            assert gate.wait(PATIENCE_S)
+        return read_message(*given, **limits)
+
+    monkeypatch.setattr(dispatch, "read_message", read)
+    values = {"topics": [{"name": "x" * (dispatch.INLINE_REQUEST_BYTES // 2)}] * 2}
+    large = encode_request(ApiKey.METADATA, 1, 1, values)
+    small = encode_request(ApiKey.METADATA, 1, 2, {"topics": []})
+    answer: Answered = Answered()
+    data = bytearray(large[:-1] if is_cut else large)
+    desk.budget.acquire(len(data), desk, lambda: None)
+    desk.dispatcher.handle(CONNECTION, Frame(data, desk.budget), answer)
+    assert answer.holds_back
+    await eventually_async(lambda: bool(threads))
+    other = Answered()
+    desk.budget.acquire(len(small), desk, lambda: None)
+    desk.dispatcher.handle(CONNECTION, Frame(bytearray(small), desk.budget), other)
+    await eventually_async(lambda: other.sent is not None)
+    assert answer.holds_back
+    gate.set()
+    await eventually_async(lambda: is_cut or not answer.holds_back)
+    if is_cut:
+        await eventually_async(lambda: answer.closed is not None)
+    else:
+        await eventually_async(lambda: answer.sent is not None)
+        assert len(desk.asked[1][1].topics) == 2
+    assert desk.budget.held_bytes == 0
+    assert threads[0] is not threading.main_thread() is threads[1]
 
 
 @pytest.mark.parametrize("api_key", [-1, 4, 999, 2**15 - 1])
@@ -265,18 +322,23 @@ async def test_a_malformed_header_ends_the_connection(desk: Desk, payload: bytes
         await desk.take(payload)
 
 
+async def test_a_fetch_that_waits_a_negative_time_is_not_slow(desk: Desk) -> None:
+    """A request is logged as slow if it took much longer than it asked to wait."""
+    values = {**fetch_values("t", {0: 0}), "max_wait": -(2**31)}
+    answer = await desk.take(encode_request(ApiKey.FETCH, 11, 1, values))
+    assert answer.may_wait_s == 0
+
+
 async def test_mutated_requests_are_answered_or_refused_and_given_back(desk: Desk) -> None:
     """Whatever is sent, nothing but `MalformedRequestError` reaches the connection."""
-    offered = {
-        ApiKey.METADATA: (0, 12),
-        ApiKey.INIT_PRODUCER_ID: (0, 5),
-        ApiKey.API_VERSIONS: (0, 4),
-    }
-    offered |= {ApiKey.PRODUCE: (3, 12), ApiKey.FETCH: (4, 16)}
+    offered = (ApiKey.METADATA, ApiKey.INIT_PRODUCER_ID, ApiKey.API_VERSIONS)
+    generator = Generator(
+        World({"topic": UUID(int=1)}), 7, (*offered, ApiKey.PRODUCE, ApiKey.FETCH)
+    )
     refused = 0
-    for frame in frames(Corpus(offered, "topic"), 5000, seed=7):
-        payload = frame.data[4:]
-        if len(payload) < 8:  # the connection sees to that
+    for number in range(5000):
+        payload = generator.frame(number).data[4:]
+        if not 8 <= len(payload) <= INLINE_REQUEST_BYTES:  # the connection refuses shorter ones
             continue
         try:
             await desk.take(payload)
@@ -303,6 +365,17 @@ async def test_a_long_answer_is_encoded_beside_the_event_loop(
     assert (places == [threading.current_thread()]) == (rows == SHORT_ROWS)
 
 
+LONG = encode_request(ApiKey.METADATA, 4, 1, {"topics": [{"name": "t" * 30_000}] * 2})
+
+
+async def test_a_long_malformed_request_ends_its_connection(desk: Desk) -> None:
+    answer = desk.begin(LONG[:-1000])
+    await eventually_async(lambda: answer.closed is not None)
+    assert "do not fit" in str(answer.closed)
+    assert not desk.asked
+    assert not desk.budget.held_bytes
+
+
 async def test_answers_that_hold_memory_do_not_wait_for_each_other(desk: Desk) -> None:
     """Each acquired less than its answer came to, and together they hold nearly all there is."""
     desk.answers = desk.dispatcher._answers = MemoryBudget(100_000)
@@ -311,3 +384,14 @@ async def test_answers_that_hold_memory_do_not_wait_for_each_other(desk: Desk) -
     payload = encode_request(ApiKey.METADATA, 4, 1, {"topics": []})
     first, second = await asyncio.gather(desk.take(payload), desk.take(payload))
     await eventually_async(lambda: first.sent is not None and second.sent is not None)
+
+
+def test_errors_of_partitions_count_up_to_a_limit() -> None:
+    failed = {"error_code": ErrorCode.policy_violation}
+    partitions = [failed, {"error_code": ErrorCode.none}]
+    codes = [*dispatch._error_codes({"topics": [{"name": "t", "partitions": partitions}] * 2})]
+    assert codes == [ErrorCode.policy_violation] * 2
+    many = [{"error_code": ErrorCode.invalid_request, "partitions": [failed] * 1_000}] * 1_000
+    assert (
+        len([*dispatch._error_codes({**failed, "topics": many})]) == 1 + 2 * dispatch.COUNTED_ROWS
+    )

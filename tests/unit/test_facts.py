@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from bucketlog.log_format.errors import InvalidDataError
-from bucketlog.log_format.model import FactEntry, TopicId
+from bucketlog.log_format.model import TOPIC_PARTITIONS_MAX, FactEntry, TopicId
 from bucketlog.metadata.facts import (
     SKIP_BIT,
     Fact,
@@ -16,10 +16,14 @@ from bucketlog.metadata.facts import (
     OffsetsForgotten,
     PartitionRow,
     PartitionsAdded,
+    ProducerInitialised,
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
     TopicFact,
+    TransactionalIdsForgotten,
+    TransactionEnded,
+    TransactionOffsets,
     decode_fact,
     encode_fact,
     topic_id_of,
@@ -29,7 +33,7 @@ from tests.models.indexes import begin, partition, swap, swapped, swept, tier_ro
 TOPIC = UUID(int=5)
 TOPIC_FACTS: list[TopicFact] = [
     TopicCreated(topic_id=TOPIC, name="t", partitions=3, configs={"retention.ms": "5"}),
-    TopicCreated(topic_id=TOPIC, name="t" * 249, partitions=2**31 - 1),
+    TopicCreated(topic_id=TOPIC, name="t" * 249, partitions=TOPIC_PARTITIONS_MAX),
     TopicDeleted(topic_id=TOPIC, name="t"),
     PartitionsAdded(topic_id=TOPIC, name="t", partitions=9),
     TopicConfigured(topic_id=TOPIC, name="t", configs={"retention.ms": "5", "segment.ms": None}),
@@ -50,6 +54,34 @@ FACTS: list[Fact] = [
     ),
     begin({partition(5): 7, partition(5, 1): 2**53 - 1}),
     swept(3, 4),
+    ProducerInitialised(
+        id="app-1",
+        producer_id=2**63 - 1,
+        producer_epoch=32_767,
+        timeout_ms=60_000,
+        version=2,
+        at_ms=7,
+    ),
+    TransactionEnded(
+        id="app-1",
+        producer_id=5,
+        producer_epoch=1,
+        committed=True,
+        next_producer_id=5,
+        next_epoch=2,
+        by="client",
+        version=2,
+        at_ms=8,
+    ),
+    TransactionOffsets(
+        id="app-1",
+        producer_id=5,
+        producer_epoch=1,
+        group="g",
+        offsets=(OffsetRow(TOPIC, 2, 9, -1, ""),),
+        at_ms=9,
+    ),
+    TransactionalIdsForgotten(ids=("app-1", "app-2")),
 ]
 
 
@@ -85,6 +117,10 @@ def test_the_stored_form_does_not_change() -> None:
         (7, 1),
         (8, 1),
         (9, 1),
+        (10, 1),
+        (11, 1),
+        (12, 1),
+        (13, 1),
     ]
     assert [entry.payload for entry in map(encode_fact, FACTS[4:])] == [
         b'{"topic_id":"00000000-0000-0000-0000-000000000005","name":"t",'
@@ -104,10 +140,18 @@ def test_the_stored_form_does_not_change() -> None:
         b'{"partitions":[["00000000-0000-0000-0000-000000000005",0,7],'
         b'["00000000-0000-0000-0000-000000000005",1,9007199254740991]]}',
         b'{"below":[3,4]}',
+        b'{"id":"app-1","producer_id":"9223372036854775807","producer_epoch":32767,'
+        b'"last_producer_id":"-1","last_producer_epoch":-1,"timeout_ms":60000,"version":2,'
+        b'"two_phase":false,"at_ms":7}',
+        b'{"id":"app-1","producer_id":"5","producer_epoch":1,"committed":true,'
+        b'"next_producer_id":"5","next_epoch":2,"by":"client","version":2,"at_ms":8}',
+        b'{"id":"app-1","producer_id":"5","producer_epoch":1,"group":"g","offsets":'
+        b'[["00000000-0000-0000-0000-000000000005",2,9,-1,""]],"at_ms":9}',
+        b'{"ids":["app-1","app-2"]}',
     ]
 
 
-@pytest.mark.parametrize("kind", [0, 10, 0x7FFF])
+@pytest.mark.parametrize("kind", [0, 14, 0x7FFF])
 def test_an_unknown_kind_is_refused(kind: int) -> None:
     with pytest.raises(InvalidDataError, match=f"kind {kind} version 1.*upgrade"):
         decode_fact(FactEntry(kind, 1, b"{}"))
@@ -164,3 +208,35 @@ def test_damaged_offsets_are_refused(case: str) -> None:
     bad = json.dumps({**payload, "offsets": BAD_OFFSETS[case]}).encode()
     with pytest.raises(InvalidDataError, match="a fact OffsetsCommitted does not decode"):
         decode_fact(FactEntry(FactKind.OFFSETS_COMMITTED, 1, bad))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "place"),
+    [
+        (FactKind.TOPIC_CREATED, {"partitions": TOPIC_PARTITIONS_MAX + 1}, "partitions"),
+        (FactKind.OFFSETS_COMMITTED, {"offsets": [[str(TOPIC), 0, 2**63, 0, ""]]}, "offsets.0.2"),
+        (FactKind.OFFSETS_COMMITTED, {"offsets": [[str(TOPIC), 0, 0, 2**31, ""]]}, "offsets.0.3"),
+        (FactKind.OFFSETS_COMMITTED, {"committed_ms": 2**63, "offsets": []}, "committed_ms"),
+        (FactKind.LOG_STARTS_MOVED, {"partitions": [[str(TOPIC), 0, 2**54]]}, "partitions.0.2"),
+        (FactKind.LOG_STARTS_MOVED, {"partitions": [[str(TOPIC), 2**31, 0]]}, "partitions.0.1"),
+        (FactKind.TIERS_SWEPT, {"below": [0, 2**63]}, "below.1"),
+    ],
+)
+def test_numbers_that_nothing_can_hold_are_refused(
+    kind: FactKind, values: dict[str, object], place: str
+) -> None:
+    known: dict[FactKind, dict[str, object]] = {
+        FactKind.TOPIC_CREATED: {"topic_id": str(TOPIC), "name": "t"},
+        FactKind.OFFSETS_COMMITTED: {"group": "g", "committed_ms": 0},
+    }
+    payload = json.dumps(known.get(kind, {}) | values).encode()
+    with pytest.raises(InvalidDataError, match=rf"does not decode: {place}: Input should be"):
+        decode_fact(FactEntry(kind, 1, payload))
+
+
+def test_the_error_of_many_bad_rows_is_short() -> None:
+    rows = [[str(TOPIC), -1, "x" * 100, 0, ""]] * 5_000
+    payload = json.dumps({"group": "g", "committed_ms": 0, "offsets": rows}).encode()
+    with pytest.raises(InvalidDataError) as caught:
+        decode_fact(FactEntry(FactKind.OFFSETS_COMMITTED, 1, payload))
+    assert len(str(caught.value)) < 300

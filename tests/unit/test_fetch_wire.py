@@ -7,6 +7,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.model import TopicId
+from bucketlog.log_format.transactions import AbortedTransaction
 from bucketlog.log_format.wire import fetch
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.fetch import FetchPartition, FetchPartitionData
@@ -85,7 +86,7 @@ def test_requests(version: int) -> None:
     assert (request.session_id, request.session_epoch) == ((7, 2) if version >= 7 else (0, -1))
     by_id = version >= fetch.TOPIC_IDS_FROM
     wanted = [("a", A, 0, 2**40, 1000), ("a", A, 5, 0, 2**31 - 1), ("b", B, 1, 17, 1)]
-    assert request.partitions == [
+    assert list(request.partitions) == [
         FetchPartition(
             "" if by_id else name,
             TopicId(topic_id.bytes) if by_id else None,
@@ -103,7 +104,7 @@ def test_topics_and_partitions_of_a_request_are_counted_together() -> None:
     frame = memoryview(encode_entity(entity))
     least = next(count for count in range(100) if _is_taken(frame, count))
     assert least >= 2 + 3, "2 topics, 3 partitions"
-    with pytest.raises(MalformedRequestError, match="request_items_max"):
+    with pytest.raises(MalformedRequestError, match="REQUEST_ITEMS_MAX"):
         fetch.read_request(frame, 0, 12, items_max=least - 1)
 
 
@@ -121,7 +122,12 @@ def test_responses(version: int) -> None:
     by_id = version >= fetch.TOPIC_IDS_FROM
 
     def result(
-        name: str, topic_id: UUID, number: int, error: ErrorCode, records: list[bytes]
+        name: str,
+        topic_id: UUID,
+        number: int,
+        error: ErrorCode,
+        records: list[bytes],
+        aborted: list[AbortedTransaction] | None = None,
     ) -> FetchPartitionData:
         known = error is ErrorCode.none
         return FetchPartitionData(
@@ -133,15 +139,18 @@ def test_responses(version: int) -> None:
             2**40 - 1 if known else -1,
             3 if known else -1,
             [memoryview(data) for data in records],
+            aborted,
         )
 
+    aborted = [AbortedTransaction(2**62, 7, 9), AbortedTransaction(5, 2**53, 2**53 + 1)]
     parts = fetch.write_response(
         version,
         ErrorCode.none,
         [
             result("a", A, 0, ErrorCode.none, batches[:2]),
             result("a", A, 4, ErrorCode.offset_out_of_range, []),
-            result("b", B, 1, ErrorCode.none, batches[2:]),
+            result("b", B, 1, ErrorCode.none, batches[2:], aborted),
+            result("b", B, 2, ErrorCode.none, [], []),
         ],
     )
     assert sum(isinstance(part, memoryview) for part in parts) == 3  # not copied
@@ -155,11 +164,18 @@ def test_responses(version: int) -> None:
         (0, ErrorCode.none, batches[0] + batches[1]),
         (4, ErrorCode.offset_out_of_range, b""),
         (1, ErrorCode.none, batches[2]),
+        (2, ErrorCode.none, b""),
     ]
-    assert [row.high_watermark for row in rows] == [2**40, -1, 2**40]
-    assert [row.last_stable_offset for row in rows] == [2**40 - 1, -1, 2**40 - 1]
+    assert [row.high_watermark for row in rows] == [2**40, -1, 2**40, 2**40]
+    assert [row.last_stable_offset for row in rows] == [2**40 - 1, -1, 2**40 - 1, 2**40 - 1]
     if version >= 5:
-        assert [row.log_start_offset for row in rows] == [3, -1, 3]
+        assert [row.log_start_offset for row in rows] == [3, -1, 3, 3]
+    told = [row.aborted_transactions for row in rows]
+    assert told[:2] == [None, None]
+    assert [[(each.producer_id, each.first_offset) for each in some] for some in told[2:]] == [
+        [(2**62, 7), (5, 2**53)],
+        [],
+    ]
 
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version >= 7])

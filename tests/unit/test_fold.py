@@ -6,7 +6,8 @@ import pytest
 
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import FactEntry, SegmentIndex
-from bucketlog.metadata.fold import LogState, PartitionState, ProducedBatch, fold, last_sequence
+from bucketlog.metadata.fold import LogState, PartitionState, fold, last_sequence
+from bucketlog.metadata.producers import ProducedBatch
 from tests.models.indexes import configure, create, delete, grow, partition, row, segment, topic_id
 
 
@@ -116,8 +117,8 @@ def test_the_last_five_batches_of_a_producer_are_kept() -> None:
     segments.append(segment(1, {partition(1): [*batches[3:], *others]}))
     producers = fold(segments).partitions[partition(1)].producers
     assert producers == {
-        7: [ProducedBatch(n // 4, n, n, n) for n in range(2, 7)],
-        8: [ProducedBatch(0, 0, 0, 20)],
+        7: [ProducedBatch(n // 4, n, n, n, 0) for n in range(2, 7)],
+        8: [ProducedBatch(0, 0, 0, 20, 0)],
     }
     assert (
         fold(segments, onto=LogState(keep_producers=False)).partitions[partition(1)].producers == {}

@@ -1,16 +1,22 @@
 """Committed offsets in the fold: what counts, what is passed over, what goes with its topic."""
 
+from typing import NoReturn
+
 import pytest
 
 from bucketlog.log_format.errors import InvalidDataError
-from bucketlog.log_format.model import FactEntry, SegmentIndex
+from bucketlog.log_format.model import FactEntry, SegmentIndex, TopicIdPartition
+from bucketlog.metadata.checkpoint_state import decode_state, encode_state
+from bucketlog.metadata.committed_offset import CommittedOffset
 from bucketlog.metadata.facts import FactKind, TopicCreated
-from bucketlog.metadata.fold import CommittedOffset, LogState, fold
+from bucketlog.metadata.fold import LogState, fold
 from tests.models.indexes import commit, create, delete, forget, grow, partition, segment
 
 
 def offsets(state: LogState) -> dict[str, list[tuple[int, int, int]]]:
-    """By group: topic, partition, offset."""
+    """By group: topic, partition, offset. Checks that the state has the weight of these offsets."""
+    rows = [row for each in state.groups.values() for row in each.values()]
+    assert state.offsets.weight == sum(1 + len(row.metadata) // 128 for row in rows)
     return {
         group: sorted(
             (int.from_bytes(key.topic_id), key.partition, row.offset) for key, row in rows.items()
@@ -20,9 +26,9 @@ def offsets(state: LogState) -> dict[str, list[tuple[int, int, int]]]:
 
 
 def test_a_row_says_what_was_committed() -> None:
-    fact = commit("g", {partition(1): 2**53}, at=7, expires=9, metadata="mine")
+    fact = commit("g", {partition(1): 2**34}, at=7, expires=9, metadata="mine")
     state = fold([segment(0, {}, create(1), fact)])
-    assert state.groups == {"g": {partition(1): CommittedOffset(2**53, 2**53 // 10, "mine", 7, 9)}}
+    assert state.groups == {"g": {partition(1): CommittedOffset(2**34, 2**34 // 10, "mine", 7, 9)}}
 
 
 def test_the_last_commit_of_a_partition_counts_and_may_go_back() -> None:
@@ -31,6 +37,20 @@ def test_the_last_commit_of_a_partition_counts_and_may_go_back() -> None:
     state.apply(segment(1, {}, commit("g", {partition(1, 1): 9}), commit("g", {partition(1): 8})))
     state.apply(segment(2, {}, commit("g", {partition(1): 2}), commit("h", {partition(1, 2): 1})))
     assert offsets(state) == {"g": [(1, 0, 2), (1, 1, 9)], "h": [(1, 2, 1)]}
+
+
+def test_long_metadata_weighs_more() -> None:
+    state = LogState()
+    long = commit("g", {partition(1): 5}, metadata="m" * 300)
+    state.apply(segment(0, {}, create(1, 3), long, commit("h", {partition(1, 1): 6})))
+    assert state.offsets.weight == 4
+    assert decode_state(encode_state(state)).offsets.weight == 4
+    state.apply(segment(1, {}, commit("g", {partition(1): 5}, metadata="m" * 200)))
+    assert state.offsets.weight == 3
+    state.apply(segment(2, {}, forget("g", partition(1))))
+    assert state.offsets.weight == 1
+    state.apply(segment(3, {}, long, delete(1)))
+    assert state.offsets.weight == 0
 
 
 def test_rows_of_what_does_not_exist_are_passed_over() -> None:
@@ -54,6 +74,41 @@ def test_a_deleted_topic_takes_its_rows_with_it_from_every_group() -> None:
     state.apply(segment(1, {}, commit("h", {partition(1): 1}), commit("i", {partition(2): 1})))
     state.apply(segment(2, {}, delete(1), create(3, 2, name="t1")))
     assert offsets(state) == {"g": [(2, 0, 3)], "i": [(2, 0, 1)]}
+
+
+class Unread(dict[TopicIdPartition, CommittedOffset]):
+    """Offsets that must not be read."""
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise AssertionError("the offsets of another group were read")
+
+    __iter__ = __contains__ = __getitem__ = __len__ = pop = _refuse
+
+
+def test_the_deletion_of_a_topic_reads_only_groups_that_have_its_offsets() -> None:
+    state = LogState()
+    state.apply(segment(0, {}, create(1, 5), create(2, 5), commit("g", {partition(1): 1})))
+    elsewhere = {partition(2, n): n for n in range(5)}
+    state.apply(
+        segment(1, {}, commit("h", {partition(1, 1): 1, **elsewhere}), commit("i", elsewhere))
+    )
+    state.apply(segment(2, {}, forget("h", partition(1, 1))))
+    state.groups["h"], state.groups["i"] = Unread(state.groups["h"]), Unread(state.groups["i"])
+    state.apply(segment(3, {}, delete(1)))
+    assert state.groups.keys() == {"h", "i"}
+    assert state.offsets.weight == 10
+
+
+def test_a_few_offsets_are_found_in_a_wide_topic_and_among_many() -> None:
+    state = LogState()
+    state.apply(segment(0, {}, create(1, 50), create(2, 50), create(3, 2)))
+    many = {partition(2, n): n for n in range(20)}
+    rows = {partition(1, 49): 1, partition(3, 1): 2, **many}
+    state.apply(segment(1, {}, commit("g", rows), commit("h", {partition(3): 3})))
+    state.apply(segment(2, {}, delete(3)))
+    assert offsets(state)["g"] == [(1, 49, 1), *((2, n, n) for n in range(20))]
+    state.apply(segment(3, {}, delete(1)))
+    assert offsets(state) == {"g": [(2, n, n) for n in range(20)]}
 
 
 def test_offsets_are_forgotten_one_by_one_and_all_together() -> None:

@@ -1,5 +1,7 @@
 """What a group refuses to hold, before it holds it; subscriptions; settings."""
 
+import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -105,6 +107,56 @@ def test_the_last_to_rejoin_a_group_that_shrank_is_turned_away() -> None:
     last = driver.joined(driver.join(asks("s", driver.ids["s"], instance="s1")))
     assert (last.error, last.member_id) == (ErrorCode.group_max_size_reached, "")
     assert [driver.joined(each).error for each in waits] == [ErrorCode.none] * 2
+
+
+def fill_with_members(driver: GroupDriver) -> None:
+    for index in range(200):
+        driver.join(asks(f"c{index}", protocols=[(f"p{index}"[:1], bytes(2))]))
+
+
+def fill_with_protocols(driver: GroupDriver) -> None:
+    for index in range(100):
+        protocols = [(f"p{number}", bytes([number, index])) for number in range(32)]
+        driver.join(asks(f"c{index}", protocols=protocols))
+
+
+def fill_with_pending_members(driver: GroupDriver) -> None:
+    for index in range(500):
+        driver.join(asks(f"c{index}", two_steps=True))
+
+
+def fill_with_topics(driver: GroupDriver) -> None:
+    topics = subscription(*(f"{number:x}" for number in range(50_000)))
+    driver.form(asks("c", protocols=[("range", topics)]))
+    assert driver.group.is_subscribed("c34f")
+    assert not driver.group.is_subscribed("c350")
+
+
+@pytest.mark.parametrize(
+    "fill", [fill_with_members, fill_with_protocols, fill_with_pending_members, fill_with_topics]
+)
+def test_the_size_of_a_group_covers_its_objects(fill: Callable[[GroupDriver], None]) -> None:
+    driver = GroupDriver()
+    tracemalloc.start()
+    try:
+        fill(driver)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held <= 1.5 * driver.group.memory_bytes
+
+
+def test_a_group_of_very_many_topics_subscribes_to_everything() -> None:
+    """Reading the topics of all members would take too long."""
+    driver = GroupDriver()
+    members = [
+        asks(
+            f"m{index}", protocols=[("range", subscription(*(f"{index}.{n}" for n in range(600))))]
+        )
+        for index in range(200)
+    ]
+    driver.form(*members)
+    assert driver.group.is_subscribed("any")
 
 
 def test_topics_are_those_of_all_members() -> None:

@@ -15,13 +15,10 @@ from tests.models.history import (
     Place,
     Read,
     Refused,
-    Rule,
     Seen,
     Sent,
-    broken_promises,
-    check,
-    summary,
 )
+from tests.models.promises import Rule, broken_promises, check, summary
 from tests.rigs.patience import Deadline
 
 A0, A1, A2, A3 = (Sent("a", number) for number in range(4))

@@ -12,8 +12,11 @@ from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import TopicId, TopicIdPartition
 from bucketlog.metadata.facts import TopicCreated, encode_fact
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedTopicChange
+from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.produce.intake import (
     BatchOutcome,
+    FlushInput,
+    Intake,
     PendingBatch,
     PendingFact,
     ProduceBuffer,
@@ -51,6 +54,10 @@ def fact(name: str = "t") -> PendingFact:
     return PendingFact(created, wanted, asyncio.get_running_loop().create_future())
 
 
+def take(buffer: ProduceBuffer, max_bytes: int, max_batches: int) -> FlushInput:
+    return buffer.take(max_bytes, max_batches, max_stamps=100)
+
+
 def filled(*batches: PendingBatch) -> ProduceBuffer:
     buffer = ProduceBuffer()
     for one in batches:
@@ -62,21 +69,38 @@ def test_takes_in_order_and_no_more_than_asked() -> None:
     batches = [batch() for _ in range(5)]
     buffer = filled(*batches)
     assert buffer.waiting_bytes == 5 * len(DATA)
-    assert buffer.take(2 * len(DATA))[0] == batches[:2]
-    assert buffer.take(3 * len(DATA) - 1)[0] == batches[2:4]
+    assert take(buffer, 2 * len(DATA), 100)[0] == batches[:2]
+    assert take(buffer, 3 * len(DATA) - 1, 100)[0] == batches[2:4]
     assert buffer.waiting_bytes == len(DATA)
-    assert buffer.take(1)[0] == batches[4:]  # at least one, whatever its size
+    assert take(buffer, 1, 100)[0] == batches[4:]  # at least one, whatever its size
     assert not buffer
     assert buffer.waiting_bytes == 0
+
+
+def test_takes_no_more_batches_than_a_flush_may_have() -> None:
+    batches = [batch() for _ in range(5)]
+    buffer = filled(*batches)
+    assert take(buffer, 1 << 20, 2)[0] == batches[:2]
+    assert take(buffer, 1 << 20, 3)[0] == batches[2:]
+
+
+def test_many_small_batches_fill_a_flush() -> None:
+    intake = Intake(Health(), flush_bytes=1 << 20, flush_batches_max=3)
+    for number in range(3):
+        assert not intake.full.is_set()
+        assert not intake.is_full, number
+        intake.add(batch())
+    assert intake.full.is_set()
+    assert intake.is_full
 
 
 def test_what_was_put_back_comes_first_in_its_order() -> None:
     batches = [batch() for _ in range(4)]
     buffer = filled(*batches)
-    taken, _, _ = buffer.take(2 * len(DATA))
+    taken, _, _ = take(buffer, 2 * len(DATA), 100)
     buffer.put_back(taken, [])
     assert buffer.waiting_bytes == 4 * len(DATA)
-    assert buffer.take(1 << 20)[0] == batches
+    assert take(buffer, 1 << 20, 100)[0] == batches
 
 
 async def test_facts_come_back_first() -> None:
@@ -84,18 +108,18 @@ async def test_facts_come_back_first() -> None:
     buffer = ProduceBuffer()
     buffer.add_fact(first)
     buffer.add_fact(second)
-    batches, facts, _ = buffer.take(1 << 20)
+    batches, facts, _ = take(buffer, 1 << 20, 100)
     assert (batches, facts) == ([], [first, second])
     buffer.add_fact(third)
     buffer.put_back([], facts)
-    assert buffer.take(1 << 20).facts == [first, second, third]
+    assert take(buffer, 1 << 20, 100).facts == [first, second, third]
 
 
 def test_what_its_client_gave_up_is_not_taken_but_settled() -> None:
     gone = Call(answered=True)
     kept = batch()
     buffer = filled(batch(gone), kept, batch(gone))
-    assert buffer.take(1 << 20)[0] == [kept]
+    assert take(buffer, 1 << 20, 100)[0] == [kept]
     assert [outcome.error for outcome in gone.outcomes] == [ErrorCode.request_timed_out] * 2
     assert not buffer
     assert buffer.waiting_bytes == 0
@@ -108,7 +132,7 @@ def test_drop_answered_lets_go_of_them_alone() -> None:
     buffer.drop_answered()
     assert len(gone.outcomes) == 1
     assert buffer.waiting_bytes == 2 * len(DATA)
-    assert buffer.take(1 << 20)[0] == kept
+    assert take(buffer, 1 << 20, 100)[0] == kept
 
 
 async def test_wait_returns_for_each_thing_there_is_to_take() -> None:
@@ -119,7 +143,7 @@ async def test_wait_returns_for_each_thing_there_is_to_take() -> None:
     buffer.add(batch())
     await waiting
     await buffer.wait()  # still there
-    buffer.take(1 << 20)
+    take(buffer, 1 << 20, 100)
     waiting = asyncio.create_task(buffer.wait())
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -129,7 +153,7 @@ async def test_wait_returns_for_each_thing_there_is_to_take() -> None:
 
 async def test_wait_sees_what_was_put_back() -> None:
     buffer = filled(batch())
-    taken, _, _ = buffer.take(1 << 20)
+    taken, _, _ = take(buffer, 1 << 20, 100)
     buffer.put_back(taken, [])
     await asyncio.wait_for(buffer.wait(), PATIENCE_S)
 
@@ -166,12 +190,12 @@ async def test_takes_facts_in_order_and_no_more_than_asked() -> None:
     buffer = ProduceBuffer()
     for one in facts:
         buffer.add_fact(one)
-    assert buffer.take(size).facts == facts[:1]
+    assert take(buffer, size, 100).facts == facts[:1]
     buffer.put_back([], facts[:1])
-    assert buffer.take(size + 190 + size).facts == facts[:2]
-    assert buffer.take(size * 2 - 1).facts == facts[2:3]
+    assert take(buffer, size + 190 + size, 100).facts == facts[:2]
+    assert take(buffer, size * 2 - 1, 100).facts == facts[2:3]
     assert buffer
-    assert buffer.take(size * 2).facts == facts[3:]
+    assert take(buffer, size * 2, 100).facts == facts[3:]
     assert not buffer
 
 
@@ -183,11 +207,11 @@ async def test_facts_that_nobody_waits_for_are_dropped() -> None:
     buffer = ProduceBuffer()
     for one in (gone, answered, kept):
         buffer.add_fact(one)
-    assert buffer.take(1 << 20).facts == [answered, kept]
+    assert take(buffer, 1 << 20, 100).facts == [answered, kept]
     for one in (gone, answered, gone):
         buffer.add_fact(one)
     buffer.drop_answered()
-    assert buffer.take(1 << 20).facts == [answered]
+    assert take(buffer, 1 << 20, 100).facts == [answered]
     buffer.add_fact(gone)
     buffer.drop_answered()
     assert not buffer
@@ -212,17 +236,28 @@ async def test_a_stamp_alone_is_something_to_take_once() -> None:
     buffer.add_stamps([PARTITION])
     await waiting
     assert buffer
-    assert buffer.take(1 << 20) == ([], [], {PARTITION})
+    assert take(buffer, 1 << 20, 100) == ([], [], [PARTITION])
     assert not buffer
-    assert buffer.take(1 << 20) == ([], [], set())
+    assert take(buffer, 1 << 20, 100) == ([], [], [])
+
+
+def test_a_flush_takes_some_stamps_in_the_order_of_their_requests() -> None:
+    partitions = [TopicIdPartition(PARTITION.topic_id, number) for number in (5, 2, 9, 0)]
+    buffer = ProduceBuffer()
+    buffer.add_stamps(partitions[:3])
+    buffer.add_stamps(partitions[1:])
+    assert buffer.take(1 << 20, 100, max_stamps=3).stamps == partitions[:3]
+    assert buffer
+    assert buffer.take(1 << 20, 100, max_stamps=3).stamps == partitions[3:]
+    assert not buffer
 
 
 def test_stamps_ride_with_what_is_taken_first() -> None:
     batches = [batch(), batch()]
     buffer = filled(*batches)
     buffer.add_stamps([PARTITION])
-    assert buffer.take(1) == (batches[:1], [], {PARTITION})
-    assert buffer.take(1) == (batches[1:], [], set())
+    assert take(buffer, 1, 100) == (batches[:1], [], [PARTITION])
+    assert take(buffer, 1, 100) == (batches[1:], [], [])
 
 
 def test_a_copy_has_memory_of_its_own_and_the_same_call() -> None:

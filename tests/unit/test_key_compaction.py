@@ -1,4 +1,5 @@
-"""Key compaction's corners: markers, horizons, damage, full maps, batches as no encoder writes."""
+"""Key compaction's corners: transactions, horizons, damage, full maps, and batches that no encoder
+writes."""
 
 import struct
 
@@ -18,7 +19,7 @@ from bucketlog.log_format.batch_stream import BatchStream
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 from bucketlog.log_format.model import Buffer, Ticket, TopicId, TopicIdPartition
 from bucketlog.log_format.records import DecodedRecord, Header, decode_records, encode_batch
-from bucketlog.log_format.rewriting import delete_horizon
+from bucketlog.log_format.rewriting import delete_horizon, left_out_batch
 from bucketlog.tiered_storage.key_compaction import Cleaner, CleaningRound, CleaningStats, DirtyPart
 from bucketlog.tiered_storage.keys import tier_name
 from bucketlog.tiered_storage.offset_map import ENTRY_BYTES, OffsetMap, offset_map
@@ -26,8 +27,6 @@ from bucketlog.tiered_storage.partition_segment import (
     PartitionSegmentWriter,
     check_partition_segment,
 )
-from bucketlog.tiered_storage.transaction_outcomes import TransactionScan
-from tests.models.compaction import ABORT, COMMIT, marker_record
 
 NOW_MS = 1_700_000_000_000
 DAY_MS = 86_400_000
@@ -49,15 +48,12 @@ class Cleaned:
         log_start: int = 0,
     ) -> None:
         limit = max(header.next_offset for _, header in BatchStream().feed(data))
-        scan = TransactionScan(start, limit)
-        scan.feed(data)
-        outcomes = scan.finish()
         self.offsets: OffsetMap = offset_map(map_bytes, SECRET, compiled=compiled)
-        dirty = DirtyPart(self.offsets, outcomes, start)
+        dirty = DirtyPart(self.offsets, start, limit)
         dirty.feed(data)
         self.end = dirty.finish()
         cleaning = CleaningRound(start, self.end, now_ms, retention_ms, log_start)
-        cleaner = Cleaner(self.offsets, outcomes, cleaning)
+        cleaner = Cleaner(self.offsets, cleaning)
         self.data = b"".join(cleaner.run([data]))
         self.stats: CleaningStats = cleaner.stats
         self.batches = [bytes(batch) for batch, _ in BatchStream().feed(self.data)]
@@ -85,16 +81,6 @@ def with_header(batch: Buffer, fmt: str, position: int, value: int) -> bytes:
 
 def of(offset: int, key: bytes | None, value: bytes | None, stamp: int = NOW_MS) -> DecodedRecord:
     return DecodedRecord(offset, stamp, key, value)
-
-
-def marker(offset: int, kind: int, producer_id: int = 9) -> bytes:
-    return encode_batch(
-        [marker_record(offset, NOW_MS, kind)],
-        producer_id=producer_id,
-        producer_epoch=0,
-        transactional=True,
-        control=True,
-    )
 
 
 def transactional(records: list[DecodedRecord], producer_id: int = 9) -> bytes:
@@ -204,79 +190,16 @@ def test_bytes_that_no_decoder_shows_stay(compiled: bool) -> None:
 
 
 @both
-def test_aborted_records_go_and_the_marker_follows(compiled: bool) -> None:
-    aborted = transactional([of(0, b"a", b"aborted"), of(1, b"b", b"aborted")])
-    data = (
-        aborted
-        + encode_batch([of(2, b"a", b"stays")])
-        + marker(3, ABORT)
-        + encode_batch([of(4, b"z", b"1")])
-    )
-    first = Cleaned(data, compiled=compiled)
-    assert first.stats.aborted_records == 2
-    assert [header.base_offset for header in first.headers] == [2, 3, 4]
-    assert first.batches[1] == marker(3, ABORT)  # its records were met in this round
-    second = Cleaned(first.data, start=5, compiled=compiled)
-    assert delete_horizon(second.headers[1]) == NOW_MS + DAY_MS
-    before = Cleaned(second.data, start=5, compiled=compiled, now_ms=NOW_MS + DAY_MS - 1)
-    assert before.data == second.data
-    third = Cleaned(second.data, start=5, compiled=compiled, now_ms=NOW_MS + DAY_MS)
-    assert [header.base_offset for header in third.headers] == [2, 4]
-
-
-@both
-def test_what_was_aborted_replaces_nothing(compiled: bool) -> None:
-    """Its key's record before it is the latest still; the producer's next transaction counts."""
-    data = encode_batch([of(0, b"a", b"stays")]) + transactional([of(1, b"a", None)])
-    data += marker(2, ABORT) + transactional([of(3, b"b", b"next")]) + marker(4, COMMIT)
-    cleaned = Cleaned(data, compiled=compiled)
-    assert [header.base_offset for header in cleaned.headers] == [0, 2, 3, 4]
-    assert cleaned.data == data.replace(transactional([of(1, b"a", None)]), b"")
-
-
-@both
-def test_a_commit_marker_stays_while_its_transaction_has_records(compiled: bool) -> None:
-    data = transactional([of(0, b"a", b"1")]) + marker(1, COMMIT) + encode_batch([of(2, b"b", b"")])
-    first = Cleaned(data, compiled=compiled)
-    assert first.data == data
-    again = Cleaned(data, start=3, compiled=compiled, now_ms=NOW_MS + 2 * DAY_MS)
-    assert again.data == data
-    newer = Cleaned(data + encode_batch([of(3, b"a", b"2")]), start=3, compiled=compiled)
-    assert [header.base_offset for header in newer.headers] == [1, 2, 3]
-    assert newer.batches[0] == marker(1, COMMIT)
-
-
-@both
-def test_nothing_of_an_open_transaction_is_cleaned(compiled: bool) -> None:
-    data = (
-        encode_batch([of(0, b"a", b"1")])
-        + encode_batch([of(1, b"a", b"2")])
-        + transactional([of(2, b"a", b"3")])
-        + encode_batch([of(3, b"a", b"4")])
-    )
-    cleaned = Cleaned(data, compiled=compiled)
-    assert cleaned.end == 2
-    assert [record.offset for record in cleaned.records] == [1, 2, 3]
-
-
-def test_the_marker_of_another_producer_ends_nothing() -> None:
-    data = transactional([of(0, b"a", b"1")], 9) + marker(1, ABORT, 8)
-    data += encode_batch([of(2, b"a", b"2")])
-    assert Cleaned(data).end == 0
-    assert Cleaned(data).data == data
-
-
-def test_other_control_records_stay() -> None:
-    """A leader change (KIP-595) and kinds to come."""
-    data = marker(0, 2) + encode_batch([of(1, b"a", b"1")])
-    assert Cleaned(data).data == data
-    assert Cleaned(data, start=2, now_ms=NOW_MS + 2 * DAY_MS).data == data
-
-
-def test_a_control_batch_without_a_kind_is_named() -> None:
-    data = encode_batch([of(77, b"\0\0", b"")], producer_id=9, transactional=True, control=True)
-    with pytest.raises(InvalidDataError, match="77"):
-        Cleaned(data)
+def test_batches_of_transactions_are_committed_ones(compiled: bool) -> None:
+    """Tiers hold no others. The last batch of a split may be one that was emptied."""
+    first = transactional([of(0, b"a", b"1"), of(1, b"b", b"1")])
+    emptied = left_out_batch(read_header(transactional([of(2, b"c", b"1")])))
+    cleaned = Cleaned(first + emptied + encode_batch([of(3, b"a", b"2")]), compiled=compiled)
+    assert cleaned.end == 4
+    assert cleaned.records == [of(1, b"b", b"1"), of(3, b"a", b"2")]
+    assert [header.is_transactional for header in cleaned.headers] == [True, False]
+    last = Cleaned(first + emptied, compiled=compiled)
+    assert last.data == first + emptied, "a consumer's position must get there"
 
 
 @both
@@ -358,7 +281,6 @@ def test_a_damaged_batch_is_named_and_nothing_comes_after_it(at: int, compiled: 
         Cleaned(data, compiled=compiled)
     cleaner = Cleaner(
         offset_map(1000, SECRET, compiled=compiled),
-        TransactionScan(0, 3000).finish(),
         CleaningRound(0, 3000, NOW_MS, DAY_MS),
     )
     with pytest.raises(CorruptBatchError, match="1234"):

@@ -34,17 +34,18 @@ class Place:
             settings.produce_buffer_bytes,
             address_percent_max=settings.produce_buffer_address_percent_max,
         )
+        self.answers = MemoryBudget(4 * MUCH, address_percent_max=50)
         self.listener = Listener(
             settings=settings,
             handler=self._handle,
             budget=self.budget,
+            answers=self.answers,
             figures=self.figures,
             now_s=lambda: self.now_s,
         )
         self.socket = bound_socket("127.0.0.1", 0, keepalive_ms=settings.connections_keepalive_ms)
         self._clients: list[Client] = []
         self.supervisor = Supervisor()
-        self.answers = MemoryBudget(4 * MUCH, address_percent_max=50)
         self.made = 0
 
     def _handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
@@ -102,6 +103,11 @@ class Client:
                 return await self.reader.readexactly(length)
             except (asyncio.IncompleteReadError, ConnectionResetError):
                 return None
+
+    async def take_some(self) -> None:
+        """Read some bytes of a response."""
+        async with asyncio.timeout(PATIENCE_S):
+            assert await self.reader.read(10_000)
 
     async def is_served(self) -> bool:
         try:
@@ -288,3 +294,32 @@ async def test_clients_that_read_no_answers_hold_their_share_and_are_closed(make
         assert answer is not None
         assert len(answer) == MUCH
     await eventually_async(lambda: place.answers.held_bytes == 0)
+
+
+async def test_steady_slow_readers_of_two_addresses_give_way_to_a_bystander(make: Make) -> None:
+    """The slow readers hold all the memory, and take some bytes every second."""
+    place = await started(make())
+    slow = [await place.connect(f"127.0.0.{10 + number % 2}") for number in range(4)]
+    for client in slow:
+        client.send(b"much, please")
+    await eventually_async(lambda: place.made == 4)
+    for _ in range(40):
+        place.now_s += 1.0
+        for client in slow:
+            await client.take_some()
+        place.listener.look()
+    assert place.answers.held_bytes == 4 * MUCH, "nobody waited"
+    bystander = await place.connect("127.0.0.2")
+    bystander.send(b"much, please")
+    answered = asyncio.create_task(bystander.answer())
+    await eventually_async(lambda: place.answers.needed_bytes > 0)
+    for _ in range(2):
+        place.now_s += 1.0
+        for client in slow:
+            await client.take_some()
+        place.listener.look()
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert place.answers.needed_bytes == 0, "no slow reader gave way"
+    assert await answered is not None
+    assert place.answers.held_bytes == 3 * MUCH, "only one of them gave way"

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
@@ -11,8 +13,13 @@ from bucketlog.log_format.model import TopicId
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import BrokerAddress, LiveBroker, NodeIdConflict
 from bucketlog.metadata.sequencer.requests import LiveBrokers as Answer
-from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.membership import Membership, by_preference, zone_of_client
+from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.membership import (
+    Membership,
+    MembershipTimeouts,
+    by_preference,
+    zone_of_client,
+)
 from tests.rigs.broker_rig import until
 
 TOPIC = TopicId(UUID(int=5).bytes)
@@ -50,8 +57,7 @@ async def membership_of(
         incarnation=f"incarnation {own}",
         node_id=None,
         address=BrokerAddress("h", 1, ""),
-        session_timeout_ms=session_timeout_ms,
-        role_timeout_ms=session_timeout_ms,
+        timeouts=MembershipTimeouts(session_timeout_ms, session_timeout_ms, withdrawal_ms=0),
         health=sequencer.health,
     )
     await membership.join()
@@ -254,3 +260,46 @@ async def test_whoever_lost_its_node_id_is_told_that_it_has_no_roles_any_more() 
     await until(lambda: bool(told))
     heartbeats.cancel()
     assert not told[0]
+
+
+NEVER_MS = 10**9
+
+
+async def test_a_heartbeat_is_sent_at_once_when_the_lifeline_begins_or_says_so() -> None:
+    membership, sequencer = await membership_of(0, member(0))
+    beating = asyncio.create_task(membership.run(NEVER_MS))
+
+    async def hold(_: str, heard: Callable[[], None], __: Callable[[], bool]) -> None:
+        heard()
+        await asyncio.Event().wait()
+
+    with patch.object(sequencer, "hold_lifeline", hold, create=True):
+        before = sequencer.heard
+        holding = asyncio.create_task(membership.lifeline.run())
+        await until(lambda: sequencer.heard == before + 1)
+    for task in (beating, holding):
+        task.cancel()
+
+
+async def test_whoever_misses_a_lifeline_asks_again_soon() -> None:
+    membership, sequencer = await membership_of(0, member(0), member(1))
+    sequencer.answer = Answer(0, (member(0), member(1)), NOW_MS, look_again_ms=1)
+    await membership.heartbeat()
+    before = sequencer.heard
+    beating = asyncio.create_task(membership.run(NEVER_MS))
+    await until(lambda: sequencer.heard >= before + 3)
+    beating.cancel()
+
+
+async def test_a_broker_keeps_its_roles_while_all_join_the_next_epoch() -> None:
+    """The others cannot write either, so clients would be sent back and forth."""
+    membership, sequencer = await membership_of(0, member(0), member(1), session_timeout_ms=60_000)
+    await membership.serve()
+    sequencer.health.epoch_began(1)
+    sequencer.health.epoch_ended("the sequencer's server is gone")
+    for _ in range(3):
+        membership._withdraw_or_return()
+    assert membership._withdrawn is None
+    sequencer.health.degrade(BrokerPart.BUCKET, "it stalls")
+    membership._withdraw_or_return()
+    assert membership._withdrawn is not None

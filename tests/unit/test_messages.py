@@ -7,8 +7,8 @@ import struct
 import types
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any, cast, get_args, get_origin, get_type_hints, is_typeddict
+from unittest.mock import Mock
 from uuid import UUID, uuid4
 
 import pytest
@@ -19,7 +19,7 @@ from kio.serial import entity_reader
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.api_messages import ApiMessages, RequestT
-from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.log_format.wire.frames import ERROR_MESSAGE_CHARS_MAX, MalformedRequestError
 from bucketlog.log_format.wire.messages.delete_topics import DELETE_TOPICS
 from bucketlog.log_format.wire.messages.find_coordinator import (
     FIND_COORDINATOR,
@@ -51,7 +51,9 @@ from bucketlog.stateless_broker.network.message_reader import LONGEST_MS
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervision
-from tests.models.frames import Corpus, frames
+from tests.fuzz.requests import Generator
+from tests.fuzz.values import World
+from tests.models.sample_requests import sample_request
 from tests.rigs.wire_client import build, decode_response, encode_entity, request_schema
 
 ITEMS_MAX = 10_000
@@ -61,19 +63,19 @@ def offered() -> Dispatcher:
     """What the broker's dispatcher has; nothing here is asked anything."""
     nothing = cast(Any, None)
     settings = BrokerSettings(bucket_url="memory://t", redis_url="redis://t")
-    membership = cast(Any, SimpleNamespace(me=SimpleNamespace(node_id=0)))
+    membership = Mock(me=Mock(node_id=0))
     parts = BrokerParts(
         settings=settings,
         storage=Storage(nothing, nothing, nothing, RangeReader.of(nothing, nothing, settings)),
-        cluster=ClusterParts(nothing, membership, nothing),
-        log=ServedLog(View(), nothing, cast(Any, SimpleNamespace(add=None, given_up=None))),
+        cluster=ClusterParts(nothing, nothing, membership, nothing, nothing, nothing),
+        log=ServedLog(View(), nothing, Mock()),
         validation=nothing,
         supervision=Supervision(nothing, nothing, nothing),
         now_ms=lambda: 0,
         new_uuid=uuid4,
     )
     names = ("catch_up", "catch_up_for_certain", "coordinator", "offsets")
-    groups = cast(Any, SimpleNamespace(**dict.fromkeys(names)))
+    groups = cast(Any, types.SimpleNamespace(**dict.fromkeys(names)))
     dispatcher = Dispatcher(supervisor=nothing, request_items_max=ITEMS_MAX, answers=nothing)
     dispatcher.serve(make_routes(parts, groups, EpochEnd(1)))
     return dispatcher
@@ -130,7 +132,7 @@ def body_of(request: bytes, flexible: bool) -> int:
 
 @pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
 def test_requests_are_read_as_kio_reads_them(key: ApiKey, version: int) -> None:
-    (request,) = Corpus({key: (version, version)}, "topic").requests
+    request = sample_request(key, version, "topic")
     messages = MESSAGES[key]
     at = body_of(request, is_flexible(key, version))
     expected, size = entity_reader(load_request_schema(key, version))(request, at)
@@ -140,7 +142,7 @@ def test_requests_are_read_as_kio_reads_them(key: ApiKey, version: int) -> None:
 
 @pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
 def test_no_cut_request_is_read(key: ApiKey, version: int) -> None:
-    (request,) = Corpus({key: (version, version)}, "topic").requests
+    request = sample_request(key, version, "topic")
     messages = MESSAGES[key]
     at = body_of(request, is_flexible(key, version))
     for end in range(at, len(request)):
@@ -150,17 +152,12 @@ def test_no_cut_request_is_read(key: ApiKey, version: int) -> None:
 
 def test_nothing_but_malformed_comes_of_mutated_requests() -> None:
     served = [(key, version) for key in MESSAGES for version in SERVED_VERSIONS[key].each()]
-    corpus = Corpus({}, "topic")
-    corpus.requests += [
-        request
-        for key, version in served
-        for request in Corpus({key: (version, version)}, "topic").requests
-    ]
+    generator = Generator(World({"topic": UUID(int=1)}), 11)
     known = set(served)
     read = refused = 0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for frame in frames(corpus, 20_000, seed=11):
-        payload = frame.data[4:]
+    for request_number in range(20_000):
+        payload = generator.frame(request_number).data[4:]
         if len(payload) < 10:
             continue
         number, version = struct.unpack_from(">hh", payload)
@@ -196,7 +193,7 @@ def test_all_items_of_a_request_are_counted_together() -> None:
         return message_reader.read_message(OFFSET_FETCH, 5, frame, 0, items_max=items_max)
 
     assert len(read(8).topics or ()) == 2
-    with pytest.raises(MalformedRequestError, match="request_items_max"):
+    with pytest.raises(MalformedRequestError, match="REQUEST_ITEMS_MAX"):
         read(7)
 
 
@@ -339,6 +336,15 @@ def structures_in(answer: Any) -> int:
         and value
         and dataclasses.is_dataclass(value[0])
     )
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_an_error_message_is_shortened(version: int) -> None:
+    row = {"error_code": ErrorCode.invalid_config, "error_message": "ä" * 40_000}
+    row |= {"resource_type": 2, "resource_name": "t" * 32_767}
+    body = write_message(MESSAGES[ApiKey.INCREMENTAL_ALTER_CONFIGS], version, {"responses": [row]})
+    (found,) = decoded(ApiKey.INCREMENTAL_ALTER_CONFIGS, version, body).responses
+    assert found.error_message == "ä" * (ERROR_MESSAGE_CHARS_MAX - 1) + "…"
 
 
 def test_a_misspelt_field_is_refused() -> None:

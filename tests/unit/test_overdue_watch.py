@@ -6,19 +6,17 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from bucketlog.log_format.errors import SequencerLostError, SequencerUnavailableError
-from bucketlog.log_format.model import SegmentId, TopicId, TopicIdPartition, WriterId
+from bucketlog.log_format.model import SegmentId, WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import OverdueReason, OverdueWriter
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.epochs.sealing import (
     OverdueLimits,
     OverdueWatch,
-    SealedChain,
     Sealer,
 )
 
 A, B, OWN = WriterId("a"), WriterId("b"), WriterId("own")
-PARTITION = TopicIdPartition(TopicId(bytes(16)), 0)
 
 
 def overdue(*writers: WriterId) -> list[OverdueWriter]:
@@ -63,10 +61,10 @@ class Closes(Sealer):
         self.closed: list[SegmentId] = []
         self._gate = gate
 
-    async def close(self, first: SegmentId) -> SealedChain:
+    async def close(self, first: SegmentId) -> int:
         self.closed.append(first)
         await self._gate.wait()
-        return SealedChain(first.seq, [PARTITION])
+        return first.seq
 
 
 class Watched:
@@ -78,13 +76,14 @@ class Watched:
         places: dict[WriterId, int] | None = None,
         *,
         silent_ms: int = 1,
+        round_ms: int = 0,
     ) -> None:
         self.sequencer = Rounds(rounds)
         self.gate = asyncio.Event()
         self.sealer = Closes(self.gate)
         self.end = EpochEnd(1)
-        self.stamps: list[TopicIdPartition] = []
         self.begun: list[tuple[int, str]] = []
+        self.has_begun = asyncio.Event()
         self._places = places or {}
         self._total = len(rounds)
         self.tasks: list[asyncio.Task[None]] = []
@@ -94,12 +93,12 @@ class Watched:
             sealer=self.sealer,
             place_in_line=lambda writer: self._places.get(writer, 0),
             is_own=lambda writer: writer == OWN,
-            request_stamps=self.stamps.extend,
-            limits=OverdueLimits(silent_ms=silent_ms, pending_ms=1, round_ms=0),
+            limits=OverdueLimits(silent_ms=silent_ms, pending_ms=1, round_ms=round_ms),
         )
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self.begun.append((self._total - len(self.sequencer.rounds), name.split()[-1]))
+        self.has_begun.set()
         self.tasks.append(asyncio.create_task(work))
 
     async def run(self, *, close: bool = False) -> None:
@@ -121,12 +120,11 @@ class Watched:
             await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
-async def test_the_first_in_line_closes_at_once_and_asks_for_stamps() -> None:
+async def test_the_first_in_line_closes_at_once() -> None:
     watched = Watched([overdue(A)])
     await watched.run(close=True)
     assert watched.begun == [(1, A)]
     assert watched.sealer.closed == [SegmentId(A, 5)]
-    assert watched.stamps == [PARTITION]
 
 
 async def test_the_others_follow_a_round_later_each() -> None:
@@ -190,3 +188,13 @@ async def test_a_sequencer_that_lost_its_state_ends_the_watch() -> None:
     await watched.run()
     assert watched.begun == []
     assert watched.end.reason is not None
+
+
+async def test_a_change_of_members_begins_a_round_at_once() -> None:
+    watched = Watched([overdue(A)], round_ms=10**9)
+    running = asyncio.create_task(watched.run())
+    watched.watch.look_now()
+    await watched.has_begun.wait()
+    assert watched.begun == [(1, A)]
+    watched.watch.look_now()
+    await running

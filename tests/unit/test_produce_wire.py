@@ -8,6 +8,11 @@ from kio.schema.errors import ErrorCode
 from bucketlog.log_format.batch import RefusedRecord
 from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.frames import (
+    ERROR_MESSAGE_CHARS_MAX,
+    FrameReader,
+    MalformedRequestError,
+)
 from bucketlog.log_format.wire.produce import PartitionResult, ProducePartitionData
 from tests.rigs.wire_client import (
     build,
@@ -26,6 +31,14 @@ def encoded(version: int, **values: Any) -> memoryview:
     """Something before the body: a body need not begin the frame."""
     entity = build(request_schema(ApiKey.PRODUCE, version), values)
     return memoryview(b"header" + encode_entity(entity))
+
+
+def body_of(frame: memoryview, version: int) -> FrameReader:
+    return FrameReader(frame, len("header"), flexible=version >= produce.FLEXIBLE_FROM)
+
+
+def read(frame: memoryview, version: int) -> produce.ProduceRequest:
+    return produce.read_request(body_of(frame, version))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -47,7 +60,7 @@ def test_requests(version: int) -> None:
             {"name": "später", "partition_data": [{"index": 7, "records": b""}]},
         ],
     )
-    request = produce.read_request(frame, len("header"), version)
+    request = read(frame, version)
     assert request.transactional_id == (None if version % 2 else "transaction")
     assert (request.acks, request.timeout_ms) == (-1, 12_345)
     assert request.partitions == [
@@ -58,11 +71,38 @@ def test_requests(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("items", range(1, 9))
+def test_requests_in_slices(version: int, items: int) -> None:
+    """For repeated names, in one topic entry or in several, the last records count."""
+    rows = [{"index": number, "records": bytes([number])} for number in (0, 1, 2)]
+    again = [{"index": 1, "records": b"again"}, {"index": 1, "records": b"last"}]
+    topics = [("a", rows), ("nothing", []), ("b", again[:1]), ("a", again)]
+    frame = encoded(
+        version,
+        acks=-1,
+        timeout=1,
+        topic_data=[{"name": name, "partition_data": data} for name, data in topics],
+    )
+    whole = read(frame, version)
+    found = [(part.topic, part.partition, bytes(part.records or b"")) for part in whole.partitions]
+    assert found == [("a", 0, b"\0"), ("a", 1, b"last"), ("a", 2, b"\2"), ("b", 1, b"again")]
+    reader = produce.RequestReader(body_of(frame, version))
+    slices = 1
+    while not reader.read(items):
+        slices += 1
+    assert reader.request() == whole
+    assert slices >= 6 / items
+    cut = produce.RequestReader(body_of(frame[:-2], version))
+    with pytest.raises(MalformedRequestError):
+        [cut.read(items) for _ in range(20)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_records_are_views_of_the_frame(version: int) -> None:
     rows = [{"index": 0, "records": BATCH}]
     values = {"acks": 1, "timeout": 1, "topic_data": [{"name": "t", "partition_data": rows}]}
     frame = memoryview(bytearray(encoded(version, **values)))
-    (part,) = produce.read_request(frame, len("header"), version).partitions
+    (part,) = read(frame, version).partitions
     assert part.records is not None
     part.records[0] = 99
     assert bytes(frame).count(b"\x63" + BATCH[1:]) == 1
@@ -99,6 +139,17 @@ def test_responses(version: int) -> None:
         assert [
             (one.batch_index, one.batch_index_error_message) for one in rows[3].record_errors
         ] == [*REFUSED]
+
+
+@pytest.mark.parametrize("version", range(8, produce.MAX_VERSION + 1))
+def test_an_error_message_is_shortened(version: int) -> None:
+    """A message may quote a topic of 32,767 bytes, the limit of a string of version 8."""
+    result = PartitionResult("t" * 32_767, 0, 3, -1, -1, -1, "ä" * 40_000)
+    body = produce.write_response(version, [result])
+    head = b"\0" * (5 if version >= produce.FLEXIBLE_FROM else 4)
+    _, response = decode_response(ApiKey.PRODUCE, version, head + body)
+    (row,) = response.responses[0].partition_responses
+    assert row.error_message == "ä" * (ERROR_MESSAGE_CHARS_MAX - 1) + "…"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

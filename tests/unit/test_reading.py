@@ -139,7 +139,7 @@ async def test_who_catches_up_reads_in_large_requests() -> None:
     reading = Reading()
     total, batch = 64 * MIB, 128 * 1024
     segment = reading.put(0, total)
-    log = PartitionLog()
+    log = PartitionLog(PARTITION)
     for number in range(total // batch):
         log.append(segment, BatchIndex(number, number * batch, batch, 1, 0, 0, -1, -1, 0, -1))
     ahead = ReadAhead(reading.reader, bytes_ahead=8 * MIB)
@@ -162,7 +162,7 @@ async def test_those_who_catch_up_together_read_objects_whole(together: int, req
     is not there yet when others begin is not read for."""
     reading = Reading()
     count, run, objects = 12, 600_000, 64
-    logs = [PartitionLog() for _ in range(count)]
+    logs = [PartitionLog(PARTITION) for _ in range(count)]
     for seq in range(objects):
         segment = reading.put(seq, count * run)
         for number, log in enumerate(logs):

@@ -13,7 +13,8 @@ from bucketlog.log_format.batch import (
     read_header,
 )
 from bucketlog.log_format.compression import compress, decompressed_bytes_at_most
-from bucketlog.log_format.record_check import RecordRules, check_records
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.record_check import RecordRules, check_records, first_since
 from bucketlog.log_format.records import decode_records
 from tests.models.produced_batches import NOW_MS, batch, record, sound, varint
 
@@ -160,3 +161,27 @@ def test_decompressed_bytes_are_bounded(codec: Codec) -> None:
     bound = decompressed_bytes_at_most(codec, payload)
     assert bound >= len(body)
     assert decompressed_bytes_at_most(codec, payload, max_bytes=1000) == 1000
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_record_since_a_time_is_the_one_that_decoding_finds(seed: int) -> None:
+    random = Random(seed)
+    codec = random.choice(list(Codec))
+    body, _ = sound(random, codec, 40)
+    data = batch(compress(codec, body), 40, attributes=codec)
+    header = read_header(data)
+    records = decode_records(data, header)
+    times = sorted({record.timestamp for record in records if record.timestamp >= 0})
+    for since in (0, *times, times[-1] + 1):
+        wanted = [(one.timestamp, one.offset) for one in records if one.timestamp >= since]
+        found = first_since(data, header, since, max_bytes=1 << 20)
+        assert found == (wanted[0] if wanted else None)
+
+
+def test_a_batch_that_is_searched_must_be_sound_and_small_enough() -> None:
+    gap = batch(record(0) + record(2), 2)
+    with pytest.raises(InvalidBatchError, match="offset delta"):
+        first_since(gap, read_header(gap), 0, max_bytes=1 << 20)
+    large = batch(compress(Codec.GZIP, record(0, value=bytes(1000))), 1, attributes=Codec.GZIP)
+    with pytest.raises(InvalidDataError):
+        first_since(large, read_header(large), 0, max_bytes=500)

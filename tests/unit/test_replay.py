@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +20,7 @@ from bucketlog.log_format.batch import Codec
 from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError, InvalidDataError
 from bucketlog.log_format.records import DecodedRecord, Header
 from bucketlog.tiered_storage.backends.file import FileBucket
+from tests.rigs.transactional_log import TOPIC, TransactionalLog
 from tests.rigs.written_log import START_MS, WrittenLog, some_records
 
 
@@ -246,3 +247,15 @@ def test_what_is_not_installed_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ConfigurationError, match=rf"pip install 'bucketlog\[{module}\]'"):
         getattr(bucketlog.replay(stored.url, "orders"), shape)()
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_transactions(
+    tmp_path: Path, isolation: Literal["read_committed", "read_uncommitted"]
+) -> None:
+    planted = TransactionalLog(FileBucket(tmp_path / "bucket" / "0"), seed=2)
+    found: dict[int, list[tuple[int, bytes]]] = {}
+    read = bucketlog.replay(f"file://{tmp_path}/bucket", TOPIC, isolation=isolation)
+    for row in read.to_arrow().to_pylist():
+        found.setdefault(row["partition"], []).append((row["offset"], row["value"]))
+    assert found == planted.expected(committed_only=isolation == "read_committed")

@@ -1,5 +1,6 @@
 """What is counted of requests, and what the log says of slow ones."""
 
+import asyncio
 import json
 import logging
 
@@ -34,9 +35,11 @@ async def test_requests_count_when_they_are_answered_errors_too() -> None:
     wire = connect(requests, figures=figures)
     wire.carry(framed(METADATA) * 2)
     requests.answer(1)
+    await asyncio.sleep(0)
     assert figures.by_api == {}
     requests.taken[0][1].errors = (ErrorCode.not_controller, ErrorCode.not_controller)
     requests.answer(0)
+    await asyncio.sleep(0)
     each = figures.by_api[3]
     assert (sum(each.seconds.counts), each.request_bytes) == (2, 2 * len(METADATA))
     assert each.response_bytes == 2 * len(b"answer to " + METADATA)
@@ -57,6 +60,7 @@ async def test_a_slow_request_is_told_unless_it_asked_to_wait(
     clock_s += 0.03
     with caplog.at_level(logging.WARNING):
         requests.answer(0)
+        await asyncio.sleep(0)
     if may_wait_s:
         assert caplog.records == []
         return
@@ -77,3 +81,16 @@ def test_a_line_of_json_holds_the_exception() -> None:
     row = json.loads(text)
     assert (row["logger"], row["message"]) == ("a.b", "what ever")
     assert "two\nlines" in row["exception"]
+
+
+def test_closed_connections_count_by_the_setting_that_is_the_reason() -> None:
+    figures = RequestFigures(slow_request_ms=0)
+    for reason in (
+        "no request for 5 ms (BUCKETLOG_CONNECTIONS_IDLE_MS_MAX)",
+        "no request for 6 ms (BUCKETLOG_CONNECTIONS_IDLE_MS_MAX)",
+        "(BUCKETLOG_CONNECTIONS_IDLE_MS_MAX) is what a client may say",
+        "a string is not UTF-8",
+    ):
+        figures.closed_because(reason)
+    figures.closed_by_limit("http_idle_ms_max")
+    assert figures.closed == {"connections_idle_ms_max": 2, "other": 2, "http_idle_ms_max": 1}

@@ -72,7 +72,7 @@ def whole() -> tuple[SegmentIndex, bytes]:
             position += len(data)
         partitions.append(PartitionIndex(key, -1 if not rows else 4, tuple(rows)))
     index = SegmentIndex(
-        segment=SegmentId(WRITER, 2**63),
+        segment=SegmentId(WRITER, 2**62),
         ticket=Ticket(3, 2**53),
         low_ticket=17,
         created_ms=1_700_000_000_000,
@@ -187,6 +187,10 @@ def test_counts_that_lie(count: int, value: int) -> None:
 
 LIES: dict[str, tuple[Callable[[bytearray], Any], str]] = {
     "a newer version": (put(0, ">H", 2), "version 2.*upgrade"),
+    "an epoch far out": (put(4, ">Q", 2**63), "impossible"),
+    "a ticket far out": (put(12, ">Q", 2**64 - 1), "impossible"),
+    "a low ticket far out": (put(20, ">Q", 2**63), "impossible"),
+    "a seq far out": (put(44, ">Q", 2**63), "impossible"),
     "a topic row that is not": (put(PARTITIONS_AT, ">I", 2), "names topic row 2"),
     "partitions out of order": (put(PARTITIONS_AT + 4, ">i", 2**31 - 1), "not sorted"),
     "more batches in a partition": (put(PARTITIONS_AT + 8, ">I", 3), "do not agree|one after"),
@@ -197,6 +201,8 @@ LIES: dict[str, tuple[Callable[[bytearray], Any], str]] = {
     "a length too short": (put(BATCHES_AT + 16, ">I", 99), "one after another"),
     "a length far out": (put(BATCHES_AT + 52 * 3 + 16, ">I", 2**32 - 1), "one after another"),
     "another offset": (put(BATCHES_AT, ">q", 4), "base offset 5, the footer has 4"),
+    "an offset below 0": (put(BATCHES_AT, ">q", -1), "offsets from -1"),
+    "an offset far out": (put(BATCHES_AT, ">q", 2**63 - 2), "end past 9007199254740991"),
     "another record count": (put(BATCHES_AT + 20, ">I", 4), "differs from its footer row"),
     "another producer": (put(BATCHES_AT + 36, ">q", 1), "differs from its footer row"),
     "another sequence": (put(BATCHES_AT + 48, ">i", 1), "differs from its footer row"),

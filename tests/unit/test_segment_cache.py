@@ -1,5 +1,6 @@
 """What is kept of segments in memory: never another's bytes, never more than there is room for."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +81,19 @@ def test_what_this_broker_wrote_is_kept_as_it_is() -> None:
     assert b"".join(parts) == bytes_of(wanted)
     body[15] ^= 1  # it is the same memory
     assert b"".join(parts) != bytes_of(wanted)
+
+
+def test_pieces_of_large_requests_are_copied() -> None:
+    """Otherwise, a small batch would keep its whole request in memory."""
+    cache = SegmentCache(recent_bytes_max=2 * SIZE, history_bytes_max=0)
+    data = OBJECTS[SEGMENTS[0]]
+    large = bytearray(data[:10] + bytes(3 * SIZE))
+    small = bytearray(data[10:])
+    cache.became_visible(SEGMENTS[0], SIZE, [memoryview(large)[:10], memoryview(small)])
+    large.clear()  # possible only if no view is left
+    with pytest.raises(BufferError):
+        small.clear()
+    assert found(cache, stored(0, 0, SIZE)) == data
 
 
 def test_the_newest_stay() -> None:

@@ -53,7 +53,7 @@ def test_an_arrow_batch_ends_where_enough_is_decompressed(
     for number in range(10):
         log.append("a", 0, [DecodedRecord(0, START_MS, b"k", bytes(MIB))] * 2, codec=codec)
         if number == 4:
-            log.append("a", 0, some_records(1), control=True)
+            log.marker("a", 0)
     log.flush()
     (task,) = planned_tasks(log.bucket, parse_options(BASE))
     batches = list(

@@ -23,7 +23,6 @@ def read_all(url: str, tasks: int) -> int:
                 pieces,
                 ["offset", "value"],
                 max_decompressed_bytes=options.max_decompressed_bytes,
-                isolation=options.isolation,
             )
         )
 

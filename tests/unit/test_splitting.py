@@ -1,18 +1,22 @@
 """Splitting log segments by partition: nothing is lost, nothing damaged is passed on."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 
+from bucketlog.log_format.batch import BatchHeader, crc_holds, read_header
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import Buffer, Ticket, TierRow, TopicIdPartition
+from bucketlog.metadata.view import View
 from bucketlog.tiered_storage import keys
+from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.partition_segment import HEADER, check_partition_segment
 from bucketlog.tiered_storage.splitting import Split, SplitPartition, StoredSegment, join_segments
-from bucketlog.tiered_storage.tier_plan import SplitPlan
+from bucketlog.tiered_storage.tier_plan import CompactionSettings, SplitPlan, plan_split
 from tests.models.partition_batches import NAME, Planned, joined, made, next_of, written
 from tests.rigs.split_logs import Ids, SplitLog
-from tests.rigs.written_log import some_records
+from tests.rigs.written_log import WrittenLog, some_records
 
 WRITTEN_MS = 1_700_000_000_000
 
@@ -178,3 +182,49 @@ def test_only_what_its_row_says_is_joined_and_in_order() -> None:
         join_segments(
             [first, second._replace(there=second.there._replace(partition=elsewhere))], NAME
         )
+
+
+def test_aborted_batches_and_markers_are_left_out() -> None:
+    bucket = MemoryBucket()
+    log = WrittenLog(bucket)
+    log.create_topic("t")
+    key = log.partition("t", 0)
+    plain = log.append("t", 0, some_records(2))
+    log.append("t", 0, some_records(3), producer_id=7, transactional=True)
+    log.append("t", 0, some_records(1), producer_id=8, transactional=True)
+    first = log.flush()
+    log.end_transaction(7, commit=False)
+    log.end_transaction(8, commit=True)
+    second = log.flush()
+    indexes = [first.index, second.index]
+    logs = {key: found.batches for key, found in View.of(indexes).logs().items()}
+    plan = plan_split(
+        View.of(indexes).waiting, logs, settings=CompactionSettings(), now_ms=2 * WRITTEN_MS
+    )
+    assert plan is not None
+    wanted = plan.ranges[key]
+    assert (wanted.end, wanted.batches, wanted.aborted) == (8, 5, ((7, 2, 6),))
+    for target in (1, 10**6):
+        split = begun(plan, target)
+        for each in (first, second):
+            for _ in split.take(each.index.segment, each.data):
+                pass
+        (part,) = split.finish()
+        found = list(batches_of(contents(part)))
+        offsets = [
+            (header.base_offset, header.next_offset, header.record_count) for header in found
+        ]
+        assert offsets == [(0, 2, 2), (5, 6, 1), (7, 8, 0)], "the last batch stays, emptied"
+        assert (found[-1].is_control, found[-1].is_transactional) == (False, False)
+        assert sum(each.row.batch_bytes for each in part.segments) == len(contents(part))
+        assert (part.segments[0].row.start, part.segments[-1].row.end) == (0, 8)
+        assert plain[0].offset == 0
+
+
+def batches_of(data: bytes) -> Iterator[BatchHeader]:
+    at = 0
+    while at < len(data):
+        header = read_header(data, at)
+        assert crc_holds(data[at : at + header.size_bytes], header)
+        yield header
+        at += header.size_bytes

@@ -30,7 +30,8 @@ def test_the_nearest_value_counts(name: str) -> None:
     defaults = TopicDefaults({name: brokers})
     assert TopicDefaults().effective({}, name) == kafkas
     assert defaults.effective({}, name) == brokers
-    assert defaults.effective({name: "own"}, name) == "own"
+    assert defaults.effective({name: kafkas}, name) == kafkas
+    assert defaults.effective({name: "a b"}, name) == brokers, "no broker would store it"
     assert defaults.own == ({} if brokers == kafkas else {name: brokers})
 
 

@@ -73,7 +73,7 @@ topics:
         ("topics:\n  - &a {name: a}\n  - *a\n", 3, "aliases"),
         ("topics:\n  - ? [a]\n    : b\n", 2, "a key must be a word"),
         ("topics: !!python/object:os.system x\n", 1, "list"),
-        ("[" * 5000 + "]" * 5000, 1, "nested too deeply"),
+        ("[" * 5000 + "]" * 5000, 1, "nested more than 100 levels deep"),
     ],
 )
 def test_complaints_name_the_line(text: str, line: int, said: str) -> None:

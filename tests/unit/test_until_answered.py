@@ -113,3 +113,12 @@ async def test_the_pauses_double_up_to_the_longest(
     call = Call(health, [BucketUnavailableError("away")] * 5)
     await UntilAnswered(health, EpochEnd(1), longest_pause_ms=100)(call, BrokerPart.BUCKET)
     assert pauses == [0.02, 0.04, 0.08, 0.1, 0.1]
+
+
+async def test_a_refusal_is_an_answer_after_which_the_part_works_again(health: Health) -> None:
+    until_answered = UntilAnswered(health, EpochEnd(1), longest_pause_ms=1)
+    call = Call(health, [SequencerUnavailableError("away"), WriterFencedError("fenced")])
+    with pytest.raises(WriterFencedError):
+        await until_answered(call, BrokerPart.REDIS)
+    assert len(call.reports) == 2
+    assert health.ready

@@ -151,6 +151,21 @@ def test_a_lost_segment_before_a_seal(bucket: MemoryBucket, log: WrittenLog) -> 
     assert found(verify_log(bucket)) == [(key_of(log, 1), "a segment is missing here")]
 
 
+@pytest.mark.parametrize("seq", [2**40, 10**20 - 1])
+def test_a_seal_far_beyond_the_chain_is_one_line(
+    bucket: MemoryBucket, log: WrittenLog, seq: int
+) -> None:
+    """A name may have any number, so a range of missing segments is one line."""
+    key = keys.segment(SegmentId(log.first_writer, seq))
+    assert bucket.create(key, [encode_seal(Seal(SegmentId(log.first_writer, 4), 2, 5))])
+    bucket.delete([key_of(log, 1)])
+    lost = [damage for damage in found(verify_log(bucket)) if "missing" in damage[1]]
+    assert lost == [
+        (key_of(log, 1), "a segment is missing here"),
+        (key_of(log, 3), f"{seq - 3} segments are missing from here"),
+    ]
+
+
 def test_a_put_in_flight_is_no_damage(bucket: MemoryBucket, log: WrittenLog) -> None:
     log.append("t", 0, [record("slow")])
     log.reserve()

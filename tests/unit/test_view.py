@@ -1,5 +1,7 @@
 """The view: which bytes answer a fetch, watermarks, look-ups by time, deleted topics."""
 
+import weakref
+
 import pytest
 
 from bucketlog.log_format.model import SegmentId
@@ -27,7 +29,7 @@ FIRST, SECOND = SegmentId(WRITER, 0), SegmentId(WRITER, 1)
 
 def filled() -> PartitionLog:
     """Offsets 0-2 and 3-4 side by side in one segment, 5 further on, 9-10 in the next segment."""
-    log = PartitionLog()
+    log = PartitionLog(partition(1))
     log.append(FIRST, row(0, 3, at=(16, 100), timestamp=50))
     log.append(FIRST, row(3, 2, at=(116, 10), timestamp=40))
     log.append(FIRST, row(5, 1, at=(200, 30), timestamp=70))
@@ -36,8 +38,20 @@ def filled() -> PartitionLog:
 
 
 def test_the_high_watermark_is_the_end_of_the_last_batch() -> None:
-    assert PartitionLog().high_watermark == 0
+    assert PartitionLog(partition(1)).high_watermark == 0
     assert filled().high_watermark == 11
+
+
+def test_a_log_that_grows_leaves_empty_logs_empty() -> None:
+    empty, other = PartitionLog(partition(1)), PartitionLog(partition(2))
+    filled()
+    assert not empty.batches.base_offsets
+    assert not empty.batches.segments
+    other.become(empty)
+    other.append(FIRST, row(0, at=(16, 100)))
+    empty.begin_at(5)
+    assert empty.ranges(0, 1000, at_least_one=True) == []
+    assert PartitionLog(partition(3)).available_bytes(0, 1000) == 0
 
 
 @pytest.mark.parametrize(
@@ -79,7 +93,7 @@ def test_whole_batches_up_to_the_bound(max_bytes: int, at_least_one: bool, total
 
 
 def test_neighbours_in_different_segments_are_not_one_range() -> None:
-    log = PartitionLog()
+    log = PartitionLog(partition(1))
     log.append(FIRST, row(0, at=(16, 100)))
     log.append(SECOND, row(1, at=(116, 100)))
     assert len(log.ranges(0, 1000, at_least_one=True)) == 2
@@ -104,8 +118,32 @@ def test_the_first_batch_since_a_time(timestamp: int, position: int | None) -> N
 
 
 def test_the_highest_timestamp_and_its_first_batch() -> None:
-    assert PartitionLog().with_max_timestamp() is None
+    assert PartitionLog(partition(1)).with_max_timestamp() is None
     assert filled().with_max_timestamp() == (70, StoredRange(FIRST, 200, 30))
+
+
+def test_the_log_of_an_empty_partition_lives_as_long_as_somebody_holds_it() -> None:
+    view = View()
+    view.apply(segment(0, {}, create(1, 2)))
+    held = view.log(partition(1, 1))
+    assert held is not None
+    dropped = weakref.ref(view.log(partition(1, 0)))
+    assert dropped() is None
+    view.apply(segment(1, {partition(1, 1): [row(0, 4)]}))
+    assert view.log(partition(1, 1)) is held
+    assert held.high_watermark == 4
+
+
+def test_whoever_holds_the_log_of_an_empty_partition_sees_a_later_view() -> None:
+    view, segments = View(), [segment(0, {}, create(1, 2))]
+    view.apply(segments[0])
+    held = view.log(partition(1, 1)), view.log(partition(1, 0))
+    segments.append(segment(1, {partition(1, 1): [row(0, 4)]}))
+    view.become(View.of(segments))
+    assert (view.log(partition(1, 1)), view.log(partition(1, 0))) == held
+    assert [log.high_watermark for log in held if log is not None] == [4, 0]
+    view.apply(segment(2, {partition(1, 0): [row(0, 2)]}))
+    assert [log.high_watermark for log in held if log is not None] == [4, 2]
 
 
 def test_applying_tells_what_changed() -> None:

@@ -15,9 +15,9 @@ unlocked when it opens the bucket to write is alone, and removes what crashed wr
 Readers write nothing. Measured on ext4: O_TMPFILE and fdatasync cost the same within noise.
 """
 
-import ctypes
 import errno
 import fcntl
+import logging
 import os
 import stat
 import threading
@@ -29,9 +29,26 @@ from bucketlog.log_format.errors import (
     BucketError,
     BucketRefusedError,
     BucketUnavailableError,
+    ConfigurationError,
     ObjectNotFoundError,
 )
 from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.private_files import (
+    BY_UMASK,
+    PRIVATE,
+    Modes,
+    check_folder,
+    make_file,
+    make_folder,
+    modes_below,
+)
+from bucketlog.tiered_storage.backends.page_cache import (
+    PageCachedFiles,
+    bypass_page_cache,
+    leave_page_cache,
+    read_blocks,
+    read_range,
+)
 from bucketlog.tiered_storage.bucket import (
     Body,
     ObjectInfo,
@@ -42,10 +59,11 @@ from bucketlog.tiered_storage.bucket import (
     clip,
 )
 
+logger = logging.getLogger(__name__)
+
 TEMPORARY = ".tmp"
 PAGE_CACHE_BYTES = 128 * 1024 * 1024
 _DIRECT_BYTES_MIN = 128 * 1024
-_BLOCK_BYTES = 4096
 _MAX_BUFFERS = os.sysconf("SC_IOV_MAX")
 _NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
@@ -73,17 +91,22 @@ _REFUSALS = {
 class FileBucket:
     """`SyncBucket` over the folder `root`, which the first `create` makes. Thread-safe.
 
-    `crc32c` of `create` is not checked: the file system keeps no checksum to hold it against.
+    `crc32c` of `create` is not checked: the file system keeps no checksum to compare it with.
+    `is_output`: the folder is a user's own output, and its files follow the umask. Files of other
+    buckets are private, and the first `create` refuses a folder that all users may write to.
     """
 
-    def __init__(self, root: Path, *, page_cache_bytes: int = PAGE_CACHE_BYTES) -> None:
+    def __init__(
+        self, root: Path, *, page_cache_bytes: int = PAGE_CACHE_BYTES, is_output: bool = False
+    ) -> None:
+        self._modes = BY_UMASK if is_output else PRIVATE
         self._root = os.path.abspath(root)
         self._temporary = f"{self._root}/{TEMPORARY}"
         self._opening = threading.Lock()
         self._temporary_fd = -1
         self._durable: set[str] = set()
         """Folders whose name, up to the root's, this object has seen on disk."""
-        self._recent = _PageCachedFiles(page_cache_bytes)
+        self._recent = PageCachedFiles(page_cache_bytes)
 
     def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
         path = self._path(key)
@@ -93,7 +116,7 @@ class FileBucket:
             self._make_folder(folder)
             temporary = f"{self._temporary}/{uuid4().hex}"
             try:
-                size = _write_durably(temporary, parts)
+                size = _write_durably(temporary, parts, self._modes.file)
                 created = _name_durably(temporary, path, folder)
                 if created:
                     self._recent.add(path, size)
@@ -113,12 +136,12 @@ class FileBucket:
                     raise ObjectNotFoundError(key)
                 start, length = clip(span, status.st_size)
                 if not self._recent.has_left(path):
-                    data = _read(fd, start, length)
-                elif length >= _DIRECT_BYTES_MIN and _bypass_page_cache(fd):
-                    data = _read_blocks(fd, start, length)
+                    data = read_range(fd, start, length)
+                elif length >= _DIRECT_BYTES_MIN and bypass_page_cache(fd):
+                    data = read_blocks(fd, start, length)
                 else:
-                    data = _read(fd, start, length)
-                    _leave_page_cache(fd, start, length)
+                    data = read_range(fd, start, length)
+                    leave_page_cache(fd, start, length)
                 return Body(data, start, status.st_size)
             finally:
                 os.close(fd)
@@ -170,8 +193,10 @@ class FileBucket:
         with self._opening:
             if self._temporary_fd >= 0:
                 return
-            _make_root(self._root)
-            os.makedirs(self._temporary, exist_ok=True)
+            _make_root(self._root, self._modes.folder)
+            if self._modes is not BY_UMASK:
+                self._modes = _checked_modes(self._root)
+            make_folder(self._temporary, self._modes.folder)
             fd = os.open(self._temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 _remove_leftovers(self._temporary, fd)
@@ -192,7 +217,7 @@ class FileBucket:
         parent = os.path.dirname(folder)
         self._make_folder(parent)
         try:
-            os.mkdir(folder)
+            os.mkdir(folder, self._modes.folder)
         except FileExistsError:
             if not os.path.isdir(folder):
                 raise NotADirectoryError(errno.ENOTDIR, "an object has that name") from None
@@ -246,89 +271,10 @@ def _info(key: str, status: os.stat_result) -> ObjectInfo:
     return ObjectInfo(key, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
-def _read(fd: int, start: int, length: int) -> Buffer:
-    data = os.pread(fd, length, start)
-    if len(data) == length:
-        return data
-    pieces = [data]
-    missing = length - len(data)
-    while missing and pieces[-1]:  # one pread(2) gives at most 2 GiB
-        pieces.append(os.pread(fd, missing, start + length - missing))
-        missing -= len(pieces[-1])
-    return b"".join(pieces)
-
-
-def _bypass_page_cache(fd: int) -> bool:
-    """From now on read from the disk into the caller's memory. False where the system cannot."""
-    if not hasattr(os, "O_DIRECT"):
-        return False
-    try:
-        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_DIRECT)
-    except OSError:
-        return False
-    return True
-
-
-def _read_blocks(fd: int, start: int, length: int) -> Buffer:
-    """As `_read`, of a file that bypasses the page cache: position, size and memory of each read
-    are multiples of the block, but for the file's end."""
-    first = start - start % _BLOCK_BYTES
-    size = start + length - first
-    memory = bytearray(size + 2 * _BLOCK_BYTES)
-    aligned = -ctypes.addressof(ctypes.c_char.from_buffer(memory)) % _BLOCK_BYTES
-    room = memoryview(memory)[aligned : aligned + size + -size % _BLOCK_BYTES]
-    filled = 0
-    while filled < size:
-        read = os.preadv(fd, [room[filled:]], first + filled)
-        if not read:
-            break
-        filled += read
-    return room[start - first : min(filled, size)]
-
-
-class _PageCachedFiles:
-    """The files that may stay in the page cache; the oldest leave it first."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._sizes: dict[str, int] = {}
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def add(self, path: str, size_bytes: int) -> None:
-        old: list[str] = []
-        with self._lock:
-            self._sizes[path] = size_bytes
-            self._bytes += size_bytes
-            while self._bytes > self._max_bytes and len(self._sizes) > 1:
-                oldest = next(iter(self._sizes))
-                self._bytes -= self._sizes.pop(oldest)
-                old.append(oldest)
-        for path_of_old in old:
-            try:
-                fd = os.open(path_of_old, os.O_RDONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                continue
-            try:
-                _leave_page_cache(fd, 0, 0)
-            finally:
-                os.close(fd)
-
-    def has_left(self, path: str) -> bool:
-        """Whether this is an older file, as a bucket that writes sees it."""
-        return bool(self._sizes) and path not in self._sizes
-
-
-def _leave_page_cache(fd: int, start: int, length: int) -> None:
-    """Advice to the system, where it takes some; `length` 0 is all from `start` on."""
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(fd, start, length, os.POSIX_FADV_DONTNEED)
-
-
-def _write_durably(path: str, parts: Sequence[Buffer]) -> int:
+def _write_durably(path: str, parts: Sequence[Buffer], mode: int) -> int:
     """Returns the bytes written, which are on disk."""
     size = sum(len(part) for part in parts)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    fd = make_file(path, os.O_WRONLY | os.O_EXCL, mode)
     try:
         pending = list(parts)
         at = 0
@@ -367,16 +313,22 @@ def _sync_folder(folder: str) -> None:
         os.close(fd)
 
 
-def _make_root(root: str) -> None:
+def _make_root(root: str, mode: int) -> None:
     """Make the root and its parents, and have the names of those newly made on disk."""
-    missing = []
-    at = root
-    while not os.path.isdir(at):
-        missing.append(at)
-        at = os.path.dirname(at)
-    os.makedirs(root, exist_ok=True)
-    for folder in reversed(missing or [root]):
+    for folder in reversed(make_folder(root, mode) or [root]):
         _sync_folder(os.path.dirname(folder))
+
+
+def _checked_modes(root: str) -> Modes:
+    """The modes below the root. Logs a warning if every user may read the root. Raises
+    `BucketRefusedError` if every user could replace its contents."""
+    try:
+        warning = check_folder(root)
+    except ConfigurationError as error:
+        raise BucketRefusedError(error.message, remedy=error.remedy) from error
+    if warning:
+        logger.warning("%s", warning)
+    return modes_below(root)
 
 
 def _remove(path: str) -> None:

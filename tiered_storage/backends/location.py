@@ -18,6 +18,8 @@ from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.bucket import Bucket, SyncBucket, check_key
 from bucketlog.tiered_storage.retry_steps import bucket_backoff
 from bucketlog.tiered_storage.retry_sync import RetrySyncBucket
+from bucketlog.tiered_storage.signed_bucket import SignedBucket, SignedSyncBucket
+from bucketlog.tiered_storage.state_signature import NO_KEYS, StateKeys
 
 __all__ = [
     "Location",
@@ -111,14 +113,24 @@ def _parse(url: str, shard: int) -> Location:
     return parse_location(url)
 
 
-def open_sync_bucket(url: str, *, shard: int = 0, s3: S3Options | None = None) -> SyncBucket:
-    """Open without a request. The caller closes it. Raises `ConfigurationError` for a bad url."""
+def open_sync_bucket(
+    url: str,
+    *,
+    shard: int = 0,
+    s3: S3Options | None = None,
+    state_keys: StateKeys = NO_KEYS,
+) -> SyncBucket:
+    """Open without a request. The caller closes it. Raises `ConfigurationError` for a bad url.
+
+    With `state_keys`, checkpoints, floors and manifests are signed and checked."""
     location = _parse(url, shard)
     if location.scheme != "s3":
-        return _open_local(location, shard)
+        return SignedSyncBucket(_open_local(location, shard), state_keys)
     from bucketlog.tiered_storage.backends.s3_sync import SyncS3Bucket
 
-    return SyncS3Bucket(location.bucket, _shard_prefix(location, shard), s3 or S3Options())
+    return SignedSyncBucket(
+        SyncS3Bucket(location.bucket, _shard_prefix(location, shard), s3 or S3Options()), state_keys
+    )
 
 
 def open_patient_bucket(
@@ -133,13 +145,20 @@ def open_patient_bucket(
     return RetrySyncBucket(inner, bucket_backoff(give_up_after_ms), random=Random())
 
 
-async def open_bucket(url: str, *, shard: int = 0, s3: S3Options | None = None) -> Bucket:
-    """Open without a request. The caller closes it. Raises `ConfigurationError` for a bad url."""
+async def open_bucket(
+    url: str,
+    *,
+    shard: int = 0,
+    s3: S3Options | None = None,
+    state_keys: StateKeys = NO_KEYS,
+) -> Bucket:
+    """Like `open_sync_bucket`, asynchronous."""
     location = _parse(url, shard)
     if location.scheme != "s3":
-        return ThreadedBucket(_open_local(location, shard))
+        return SignedBucket(ThreadedBucket(_open_local(location, shard)), state_keys)
     from bucketlog.tiered_storage.backends.s3 import S3Bucket
 
-    return await S3Bucket.connect(
+    inner = await S3Bucket.connect(
         location.bucket, _shard_prefix(location, shard), s3 or S3Options()
     )
+    return SignedBucket(inner, state_keys)

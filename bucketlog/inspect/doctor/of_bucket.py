@@ -1,7 +1,7 @@
 """The digest of a log from its bucket alone: a checkpoint, the tails and two passes, as any reader
-without a broker. Every batch is read, and its CRC holds. Invariant: each object is read once; of a
-partition first its tier is read, then log segments in ticket order, so that its batches come in
-offset order."""
+without a broker. Every batch that `read_committed` consumers see is read, and its CRC is checked.
+Invariant: each object is read once; a partition's tier is read first, then log segments in ticket
+order, so that its batches come in offset order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +21,7 @@ from bucketlog.log_format.checkpoint import StoredBatch
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import BatchIndex, SegmentId, Ticket, TopicIdPartition
 from bucketlog.log_format.records import decode_records
+from bucketlog.log_reader.isolation import committed_only, transactions_of
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.partition_tiers import partition_tiers
@@ -46,8 +47,11 @@ def digest_of_bucket(bucket: SyncBucket, place: str = "this bucket") -> LogDiges
     there is no log, `CorruptObjectError`, `InvalidDataError` and the bucket's errors."""
     identity = read_cluster_sync(bucket, place)
     snapshot = read_log(bucket)
-    state = fold(snapshot.segments, onto=restored(snapshot.checkpoint, keep_producers=False))
-    parts = readable(snapshot, partition_tiers(state))
+    state = restored(snapshot.checkpoint, keep_producers=False)
+    before = transactions_of(state)
+    fold(snapshot.segments, onto=state)
+    tiers = partition_tiers(state)
+    parts = committed_only(snapshot, before, readable(snapshot, tiers), tiers)
     hashes = {key: RecordHash() for key in parts}
     _add_tiers(bucket, state, parts, hashes)
     wanted: dict[SegmentId, _SegmentBatches] = {}

@@ -1,12 +1,15 @@
-"""The digest of a log as its brokers tell it, by the Kafka protocol. It is told up to the offsets
-that the partitions end with when it is asked for."""
+"""The digest of a log from its brokers, by the Kafka protocol. It covers each partition up to the
+partition's last stable offset at the time of the call, because `read_committed` consumers read no
+further."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from uuid import uuid4
 
 from confluent_kafka import (
     Consumer,
     ConsumerGroupTopicPartitions,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
@@ -14,6 +17,7 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 
+from bucketlog.client.admin import LATEST
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.log import Log, connect
 from bucketlog.client.topics import TopicDetails
@@ -44,6 +48,7 @@ def _digest(
 ) -> LogDigest:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     try:
+        details = [_stable(admin, topic, timeout_s) for topic in details]
         hashes = _read(bootstrap, details, timeout_s)
         topics = {
             topic.name: TopicDigest(
@@ -67,6 +72,20 @@ def _digest(
     return LogDigest(log.cluster_id(), topics, kept)
 
 
+def _stable(admin: AdminClient, topic: TopicDetails, timeout_s: float) -> TopicDetails:
+    """The topic, with last stable offsets instead of high watermarks as its latest offsets."""
+    asked = admin.list_offsets(
+        {KafkaPartition(topic.name, part.partition): LATEST for part in topic.partitions},
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout=timeout_s,
+    )
+    ends = {key.partition: future.result().offset for key, future in asked.items()}
+    return replace(
+        topic,
+        partitions=tuple(replace(part, latest=ends[part.partition]) for part in topic.partitions),
+    )
+
+
 def _read(
     bootstrap: str, details: Iterable[TopicDetails], timeout_s: float
 ) -> dict[tuple[str, int], RecordHash]:
@@ -86,6 +105,7 @@ def _read(
             "bootstrap.servers": bootstrap,
             "group.id": f"bucketlog-doctor-{uuid4().hex}",  # librdkafka wants one; it is not used
             "enable.auto.commit": False,
+            "isolation.level": "read_committed",
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
             "check.crcs": True,

@@ -27,9 +27,9 @@ locals {
 
   # A task learns its address when it starts. `exec`: the broker is process 1, and gets the SIGTERM.
   start = join(" && ", [
-    "BUCKETLOG_ADVERTISED_HOST=$(python -c 'import socket; print(socket.gethostbyname(socket.gethostname()))')",
+    "BUCKETLOG_ADVERTISED_HOST=$(python -P -c 'import socket; print(socket.gethostbyname(socket.gethostname()))')",
     "export BUCKETLOG_ADVERTISED_HOST",
-    "exec python -m bucketlog.stateless_broker",
+    "exec python -P -m bucketlog.stateless_broker",
   ])
 }
 
@@ -307,7 +307,7 @@ resource "aws_ecs_task_definition" "zone" {
     secrets     = [{ name = "BUCKETLOG_REDIS_URL", valueFrom = var.redis_url_secret_arn }]
     ulimits     = [{ name = "nofile", softLimit = 65536, hardLimit = 65536 }]
     healthCheck = {
-      command     = ["CMD", "python", "-c", local.health_query]
+      command     = ["CMD", "python", "-P", "-c", local.health_query]
       interval    = 10
       timeout     = 5
       retries     = 3

@@ -9,9 +9,10 @@ locals {
   commands = [
     "eval", "evalsha", "info", "cluster|slots", "select",
     "exists", "hdel", "hexists", "hget", "hgetall", "hincrby", "hlen", "hmget", "hscan", "hset",
-    "rename", "sadd", "sismember", "time", "unlink", "xadd", "xread", "zadd", "zrange", "zrangebyscore", "zrem",
+    "rename", "sadd", "sismember", "time", "unlink", "xadd", "xdel", "xrange", "xread", "zadd", "zrange", "zrangebyscore", "zrem",
+    "publish", "pubsub|numsub", "subscribe",
   ]
-  access_string = "on ~bucketlog:* -@all ${join(" ", [for command in local.commands : "+${command}"])}"
+  access_string = "on ~bucketlog:* &bucketlog:* -@all ${join(" ", [for command in local.commands : "+${command}"])}"
   family        = "valkey${split(".", var.engine_version)[0]}"
 }
 

@@ -37,5 +37,5 @@ for _, name in ipairs(ALWAYS_THERE) do
   else redis.call('HSET', keys[name], '', '') end
 end
 redis.call('HSET', keys.meta, 'epoch', ARGV[1], 'run_id', run_id, 'replid', replid,
-  'ticket', '0', 'visible', '0', 'producer', '0', 'group_term', '0')
+  'ticket', '0', 'visible', '0', 'producer', '0', 'group_term', '0', 'stream_start', '0', 'stream_end', '0')
 return cmsgpack.pack({'ok'})

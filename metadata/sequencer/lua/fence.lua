@@ -1,9 +1,7 @@
 -- PURPOSE  A seal stands in the bucket: void the writer's reservation there and all its later ones.
--- ARGV     1 epoch, 2 writer, 3 seq, 4 segments kept in the stream
--- RETURNS  packed {'fenced', seq, [partition field]} | {'refused', the writer's first pending seq}
+-- ARGV     1 epoch, 2 writer, 3 seq, 4 segments kept in the stream, 5 limit of the bytes of their indexes
+-- RETURNS  packed {'fenced', seq} | {'refused', the writer's first pending seq}
 --          | {'unknown', reason} | {'lost', reason}
---          the partitions are those of the voided reservations that still exist: bucket-only readers
---          need fresh stamps of them
 -- INVARIANTS  Refused unless seq is the writer's first pending one, or its next if none is pending:
 --          what is below was decided, and a segment in the bucket is never voided. A fenced writer
 --          stays fenced at that seq; a repeat answers the same.
@@ -24,14 +22,6 @@ if me.fenced < 0 then
   end
   me.fenced, me.next = seq, seq
   store_records(keys.writers, {[writer] = me})
-  local touched = {}
-  for _, reservation in ipairs(settle(keys, meta, epoch, work, ARGV[4])) do
-    for _, part in ipairs(reservation.parts) do touched[part[1]] = true end
-  end
-  me = load_records(keys.writers, {writer})[writer]   -- settling took from its open list
-  me.voided = sorted_keys(touched)
-  store_records(keys.writers, {[writer] = me})
+  settle(keys, meta, epoch, work, {segments_max = ARGV[4], bytes_max = tonumber(ARGV[5])})
 end
-
-local existing = load_records(keys.partitions, me.voided)
-return cmsgpack.pack({'fenced', me.fenced, sorted_keys(existing)})
+return cmsgpack.pack({'fenced', me.fenced})

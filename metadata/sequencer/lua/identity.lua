@@ -9,11 +9,13 @@ local function identity()
   return run_id, replication:match('master_replid:(%x+)'), replication:match('role:(%a+)')
 end
 
--- RETURNS meta {ticket, visible, producer, group_term} of the epoch, or nil and a status word with its reason.
+-- RETURNS meta {ticket, visible, producer, group_term, stream_start, stream_end} of the epoch, or nil and a
+--         status word with its reason.
 local function check_epoch(keys, epoch)
-  local meta = redis.pcall('HMGET', keys.meta, 'epoch', 'run_id', 'replid', 'ticket', 'visible', 'producer', 'group_term')
+  local meta = redis.pcall('HMGET', keys.meta, 'epoch', 'run_id', 'replid', 'ticket', 'visible', 'producer', 'group_term',
+    'stream_start', 'stream_end')
   if meta.err then return nil, {'lost', 'the sequencer\'s state is not bucketlog\'s'} end
-  for i = 1, 7 do
+  for i = 1, 9 do
     if not meta[i] then return nil, {'lost', 'the sequencer has no state'} end
   end
   local run_id, replid, role = identity()
@@ -30,5 +32,5 @@ local function check_epoch(keys, epoch)
     return nil, {'lost', 'a part of the sequencer\'s state is missing'}
   end
   return {ticket = tonumber(meta[4]), visible = tonumber(meta[5]), producer = tonumber(meta[6]),
-    group_term = tonumber(meta[7])}
+    group_term = tonumber(meta[7]), stream_start = tonumber(meta[8]), stream_end = tonumber(meta[9])}
 end

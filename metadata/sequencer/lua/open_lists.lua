@@ -41,3 +41,11 @@ local function reserved_at(list, seq)
   local at = list:match(string.format(':%d:(%%d+),', seq))
   return at and tonumber(at)
 end
+
+-- Whether the list in a packed record of a partition is empty. The key is found without unpacking.
+-- If the key is missing or its bytes occur twice (also as a number), the record is unpacked.
+local function has_empty_list(packed)
+  local at = packed:find('\164open', 1, true)
+  if not at or packed:find('\164open', at + 5, true) then return cmsgpack.unpack(packed).open == '' end
+  return packed:byte(at + 5) == 160
+end

@@ -1,6 +1,6 @@
 -- PURPOSE  Which writers should be sealed?
 -- ARGV     1 epoch, 2 now (ms), 3 silence allowed (ms), 4 age allowed to a pending reservation (ms)
--- RETURNS  packed {'ok', [[writer, first pending or next seq, 'silent' | 'stuck'], …]} | {'lost', reason}
+-- RETURNS  packed {'ok', [[writer, first pending or next seq, 'silent' | 'stuck'], …], rows of producers} | {'lost', reason}
 -- INVARIANTS  Changes nothing. Unfenced writers only, sorted. A time that is yet to come, by as much, is
 --          of a clock that was set back since: it would not age for as long as that.
 
@@ -19,4 +19,5 @@ for i = 1, #all, 2 do
   end
 end
 for i, name in ipairs(sorted_keys(found)) do rows[i] = found[name] end
-return cmsgpack.pack({'ok', rows})
+local producers = redis.call('HLEN', keys.producers)  -- a field is the hash's own
+return cmsgpack.pack({'ok', rows, math.max(0, producers - 1)})

@@ -1,6 +1,6 @@
 -- PURPOSE  A segment's object is in the bucket: it is decided; visible once its dependencies are settled.
 -- ARGV     1 epoch, 2 writer, 3 seq, 4 index (footer and trailer, for the views),
---          5 the object's size (bytes), 6 segments kept in the stream
+--          5 the object's size (bytes), 6 segments kept in the stream, 7 limit of the bytes of their indexes
 -- RETURNS  packed {status, …}: {'visible'} | {'decided'} | {'already'} | {'void', fenced seq}
 --          | {'early', reason} | {'unknown', reason} | {'lost', reason}
 -- INVARIANTS  In chain order: refused unless seq is the writer's first pending one. 'void' from the
@@ -35,5 +35,5 @@ store_records(keys.writers, {[writer] = me})
 redis.call('HSET', keys.holders, name, 'd' .. writer)
 redis.call('HSET', keys.indexes, name, cmsgpack.pack({ARGV[4], ARGV[5]}))
 if blocked ~= '0' then return cmsgpack.pack({'decided'}) end
-settle(keys, meta, epoch, {{ticket, true}}, ARGV[6])
+settle(keys, meta, epoch, {{ticket, true}}, {segments_max = ARGV[6], bytes_max = tonumber(ARGV[7])})
 return cmsgpack.pack({'visible'})

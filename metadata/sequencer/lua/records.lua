@@ -3,18 +3,38 @@
 
 local CHUNK = 1000
 
--- RETURNS a table field -> record (absent fields are absent).
-local function load_records(key, fields)
+-- RETURNS a table field -> packed record (absent fields are absent).
+local function load_packed(key, fields)
   local found = {}
   for start = 1, #fields, CHUNK do
     local stop = math.min(start + CHUNK - 1, #fields)
     local values = redis.call('HMGET', key, unpack(fields, start, stop))
     for i = start, stop do
       local value = values[i - start + 1]
-      if value then found[fields[i]] = cmsgpack.unpack(value) end
+      if value then found[fields[i]] = value end
     end
   end
   return found
+end
+
+-- RETURNS a table field -> record (absent fields are absent).
+local function load_records(key, fields)
+  local found = load_packed(key, fields)
+  for field, packed in pairs(found) do found[field] = cmsgpack.unpack(packed) end
+  return found
+end
+
+local function delete_fields(key, gone)
+  for start = 1, #gone, CHUNK do
+    redis.call('HDEL', key, unpack(gone, start, math.min(start + CHUNK - 1, #gone)))
+  end
+end
+
+-- `set`: fields and packed records in turn.
+local function store_packed(key, set)
+  for start = 1, #set, CHUNK do
+    redis.call('HSET', key, unpack(set, start, math.min(start + CHUNK - 1, #set)))
+  end
 end
 
 -- `records`: field -> record to store, or false to delete.
@@ -28,12 +48,8 @@ local function store_records(key, records)
       gone[#gone + 1] = field
     end
   end
-  for start = 1, #set, CHUNK do
-    redis.call('HSET', key, unpack(set, start, math.min(start + CHUNK - 1, #set)))
-  end
-  for start = 1, #gone, CHUNK do
-    redis.call('HDEL', key, unpack(gone, start, math.min(start + CHUNK - 1, #gone)))
-  end
+  store_packed(key, set)
+  delete_fields(key, gone)
 end
 
 -- Runs through a Lua table in a fixed order: scripts must give the same result every time.

@@ -8,6 +8,6 @@ local _, problem = check_epoch(keys, tonumber(ARGV[1]))
 if problem then return cmsgpack.pack(problem) end
 if redis.call('HEXISTS', keys.writers, ARGV[2]) == 0 then
   store_records(keys.writers, {[ARGV[2]] = {
-    first = 0, next = 0, fenced = -1, heartbeat = tonumber(ARGV[3]), open = '', voided = {}}})
+    first = 0, next = 0, fenced = -1, heartbeat = tonumber(ARGV[3]), open = ''}})
 end
 return cmsgpack.pack({'ok'})

@@ -1,27 +1,30 @@
 -- PURPOSE  Reserve offsets for a segment: the next of its writer's chain.
 -- ARGV     1 epoch, 2 writer, 3 seq, 4 request id, 5 now (ms), 6 packed request:
 --          {topics: [[name, topic id], …],
---           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence], …]], …],
+--           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence, counter of the id], …]], …],
 --           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'], …]}
+--          the counter is -1 for a producer id of an earlier epoch, and above all counters for an id of a later epoch
 --          7 limit of producer rows: at the limit, a producer that is new to a partition is refused
 -- RETURNS  packed {status, …}:
---          {'ok', ticket, low ticket, [hw stamp per part], [[status, base offset] per batch, per part], [status per control]}
+--          {'ok', ticket, low ticket, [hw stamp per part], [[status, base offset or expected sequence] per batch, per part], [status per control]}
 --          {'none', …same places…}   nothing was accepted: no ticket, the seq is not used
 --          stamp: of a partition that gets batches the lowest open base offset, else `next`, both
 --          before; of one that wanted none the high watermark shown; -1 where there is nothing
 --          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
 --          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | fenced | unknown_topic | offset_limit
---                        | too_many_producers
+--                        | too_many_producers | unassigned_producer
 --          per control: ok | wait | exists | unknown_topic | invalid_partitions | not_coordinator
 -- INVARIANTS  Everything is worked out before anything is written (Lua is not atomic on error).
 --          A repeat with the same request id gets the stored answer. A segment depends on *every*
 --          earlier open one that touches one of its partitions, topics or groups, and on the previous of the
 --          chain: it is blocked by each such list in which it is not the first. A topic entry touches
---          all partitions of the topic. A partition that wanted no batches gets a stamp alone: it is
+--          all partitions of the topic; a deletion only those with open tickets, because nothing is
+--          reserved behind it. A partition that wanted no batches gets a stamp alone: it is
 --          not touched. Control entries of a segment come before its batches, as in the fold.
 --          A group's entry is accepted only from the coordinator that took the group last; it is
 --          built on no other entry, hence never waits. Entries about tiers have one key in common, and
---          are always accepted: the fold decides what they come to.
+--          are always accepted: the fold decides what they come to. A producer that is new to a partition
+--          must have an id of an earlier epoch, or an id that this epoch has assigned.
 
 local MAX_OFFSET = 9007199254740991
 local keys = keys_by_name(KEYS)
@@ -84,23 +87,35 @@ local function touch(field, base)
 end
 
 -- Control entries -------------------------------------------------------------------------------
-local control_answers, topics_dirty, topic_parts = {}, {}, {}
+local control_answers, topics_dirty, topic_parts, touched = {}, {}, {}, {}
 
-local function touch_topic(name, topic_id, count)
+-- RETURNS fields of the topic's partitions, and the packed records of those not loaded yet.
+local function packed_partitions(topic_id, count)
+  local fields, missing = {}, {}
+  for p = 0, count - 1 do
+    local field = partition_field(topic_id, p)
+    fields[#fields + 1] = field
+    if not partitions[field] then missing[#missing + 1] = field end
+  end
+  return fields, load_packed(keys.partitions, missing)
+end
+
+local function touch_topic(verb, name, topic_id, count)
   local versions = topics[name] or {}
   local newest = versions[#versions]
   if newest and newest[1] >= 0 and not topics_dirty[name] then blocked = blocked + 1 end
-  local missing = {}
-  for p = 0, count - 1 do
-    local field = partition_field(topic_id, p)
-    if not partitions[field] then missing[#missing + 1] = field end
+  local fields, packed = packed_partitions(topic_id, count)
+  for _, field in ipairs(fields) do
+    local found = packed[field]
+    if found and not (verb == 'delete' and has_empty_list(found)) then
+      partitions[field] = cmsgpack.unpack(found)
+    end
+    if partitions[field] and not (verb == 'delete' and partitions[field].open == '') then
+      touch(field, nil)
+      if verb == 'delete' then touched[#touched + 1] = field end
+    end
   end
-  for field, record in pairs(load_records(keys.partitions, missing)) do partitions[field] = record end
-  for p = 0, count - 1 do
-    local field = partition_field(topic_id, p)
-    if partitions[field] then touch(field, nil) end
-  end
-  if count > 0 then topic_parts[#topic_parts + 1] = {topic_id, count} end
+  if count > 0 and verb ~= 'delete' then topic_parts[#topic_parts + 1] = {topic_id, count} end
 end
 
 local function change_topic(verb, name, topic_id, count)
@@ -115,7 +130,7 @@ local function change_topic(verb, name, topic_id, count)
   elseif verb == 'grow' and count <= current[3] then status = 'invalid_partitions'
   end
   if status == 'ok' then
-    touch_topic(name, topic_id, live and current[3] or 0)
+    touch_topic(verb, name, topic_id, live and current[3] or 0)
     if verb == 'configure' then count = current[3] end
     versions[#versions + 1] = {ticket, topic_id, verb == 'delete' and 0 or count, verb == 'delete'}
     topics[name] = versions
@@ -160,14 +175,16 @@ end
 local producers_dirty, waiting = {}, {}
 local rows_left = tonumber(ARGV[7]) - redis.call('HLEN', keys.producers) + 1  -- a field is the hash's own
 
--- RETURNS status and, for 'duplicate' and 'open', the batch's base offset.
-local function check_producer(field, producer_epoch, first, last)
+-- RETURNS status and, for 'duplicate' and 'open', the batch's base offset; for 'out_of_order' and
+-- 'unknown_producer', the sequence that the producer's next batch has to begin with.
+local function check_producer(field, producer_epoch, first, last, counter)
   if waiting[field] then return 'wait' end
   local rows = producers[field] or {}
   local newest = rows[#rows]
   if not newest then
+    if counter >= meta.producer then return 'unassigned_producer' end
     if rows_left <= 0 then return 'too_many_producers' end
-    if first ~= 0 then return 'unknown_producer' end
+    if first ~= 0 then return 'unknown_producer', 0 end
     return 'ok'
   end
   if producer_epoch == newest[2] then
@@ -183,7 +200,7 @@ local function check_producer(field, producer_epoch, first, last)
   end
   if producer_epoch < newest[2] then return 'fenced' end
   local expected = producer_epoch == newest[2] and (newest[4] + 1) % 2147483648 or 0
-  if first ~= expected then return 'out_of_order' end
+  if first ~= expected then return 'out_of_order', expected end
   return 'ok'
 end
 
@@ -204,11 +221,11 @@ for i, part in ipairs(want.parts) do
   if status == 'ok' and not record then status = 'unknown_topic' end
   local answers, base = {}, record and record.next
   for j, batch in ipairs(part[3]) do
-    local records, producer, producer_epoch, first = unpack(batch)
+    local records, producer, producer_epoch, first, counter = unpack(batch)
     local answer, offset = status, nil
     if status == 'ok' and producer ~= '' then
       answer, offset = check_producer(
-        producer .. ':' .. field, producer_epoch, first, (first + records - 1) % 2147483648)
+        producer .. ':' .. field, producer_epoch, first, (first + records - 1) % 2147483648, counter)
     end
     if answer == 'ok' and record.next + records > MAX_OFFSET then answer = 'offset_limit' end
     if answer == 'ok' then
@@ -253,7 +270,7 @@ me.heartbeat = now
 redis.call('HSET', keys.meta, 'ticket', string.format('%d', ticket + 1))
 redis.call('HSET', keys.reservations, name, cmsgpack.pack({
   writer = writer, seq = seq, parts = reserved, producers = sorted_keys(producers_dirty),
-  topics = topics_touched, topic_parts = topic_parts, groups = groups_touched, request = request_id, answer = answer}))
+  topics = topics_touched, topic_parts = topic_parts, touched = touched, groups = groups_touched, request = request_id, answer = answer}))
 redis.call('HSET', keys.holders, name, 'p' .. writer)
 redis.call('HSET', keys.blocked, name, string.format('%d', blocked))
 redis.call('ZADD', keys.open, ticket, name)

@@ -20,13 +20,15 @@ local function settle_chain(keys, ticket, reservation, freed)
   store_records(keys.writers, {[reservation.writer] = writer})
 end
 
--- A topic entry touches all partitions of the topic: `topic_parts` says which.
+-- A topic entry touches all partitions of the topic: `topic_parts` says which. A deletion touches
+-- only those that had open tickets: `touched`.
 local function settle_partitions(keys, ticket, reservation, visible, freed)
   local fields = {}
   for _, part in ipairs(reservation.parts) do fields[#fields + 1] = part[1] end
   for _, range in ipairs(reservation.topic_parts) do
     for p = 0, range[2] - 1 do fields[#fields + 1] = partition_field(range[1], p) end
   end
+  for _, field in ipairs(reservation.touched or {}) do fields[#fields + 1] = field end
   local records = load_records(keys.partitions, fields)   -- absent: not made yet, or deleted
   for _, record in pairs(records) do
     local next_one
@@ -65,10 +67,11 @@ local function settle_producers(keys, ticket, reservation, visible)
 end
 
 -- Partitions `from` to `to` of a topic come into being: later open entries of it touch them, too.
-local function add_partitions(keys, partitions, version, from, to, later)
+-- A deletion does not, because nothing is reserved behind it. All get the same record.
+local function add_partitions(keys, version, from, to, later)
   local open, last = '', nil
   for _, entry in ipairs(later) do
-    if entry[1] ~= version[1] and entry[1] ~= last and entry[2] == version[2] then
+    if entry[1] ~= version[1] and entry[1] ~= last and entry[2] == version[2] and not entry[4] then
       if last then
         redis.call('HINCRBY', keys.blocked, string.format('%d', entry[1]), to - from + 1)
       end
@@ -76,10 +79,18 @@ local function add_partitions(keys, partitions, version, from, to, later)
       open = open .. string.format('%d:', last) .. NO_BASE .. ','
     end
   end
+  local set, packed = {}, cmsgpack.pack({next = 0, visible_end = 0, log_start = 0, open = open})
   for p = from, to do
-    partitions[partition_field(version[2], p)] =
-      {next = 0, visible_end = 0, log_start = 0, open = open}
+    set[#set + 1] = partition_field(version[2], p)
+    set[#set + 1] = packed
   end
+  store_packed(keys.partitions, set)
+end
+
+local function delete_partitions(keys, topic_id, count)
+  local gone = {}
+  for p = 0, count - 1 do gone[p + 1] = partition_field(topic_id, p) end
+  delete_fields(keys.partitions, gone)
 end
 
 local function first_open(versions)
@@ -92,7 +103,7 @@ end
 -- A topic's key holds versions {ticket or VISIBLE, topic id, partitions, deleted}, oldest first.
 local function settle_topics(keys, ticket, reservation, visible, freed)
   local records = load_records(keys.topics, reservation.topics)
-  local dirty, partitions = {}, {}
+  local dirty = {}
   for _, name in ipairs(reservation.topics) do
     local kept, versions = {}, records[name] or {}
     local was_first = first_open(versions) == ticket
@@ -103,10 +114,10 @@ local function settle_topics(keys, ticket, reservation, visible, freed)
         local before = kept[#kept]
         local had = before and before[2] == version[2] and not before[4] and before[3] or 0
         if version[4] then
-          for p = 0, had - 1 do partitions[partition_field(version[2], p)] = false end
+          delete_partitions(keys, version[2], had)
           kept = {}
         else
-          add_partitions(keys, partitions, version, had, version[3] - 1, {unpack(versions, i + 1)})
+          add_partitions(keys, version, had, version[3] - 1, {unpack(versions, i + 1)})
           version[1] = VISIBLE
           kept = {version}
         end
@@ -116,7 +127,6 @@ local function settle_topics(keys, ticket, reservation, visible, freed)
     dirty[name] = #kept > 0 and kept or false
   end
   store_records(keys.topics, dirty)
-  store_records(keys.partitions, partitions)
 end
 
 -- Whoever was forgotten is kept for what was open, and goes with it.
@@ -131,19 +141,38 @@ local function settle_groups(keys, ticket, reservation, freed)
   store_records(keys.groups, records)
 end
 
-local function append_to_stream(keys, meta, epoch, name, reservation, stream_max)
+-- An entry's `end`: the bytes of all indexes of this epoch, up to and including its own.
+local function append_to_stream(keys, meta, epoch, name, reservation, stream)
   meta.visible = meta.visible + 1
   local index, size = unpack(cmsgpack.unpack(redis.call('HGET', keys.indexes, name)))
-  redis.call('XADD', keys.visible, 'MAXLEN', '~', stream_max,
+  meta.stream_end = meta.stream_end + #index
+  redis.call('XADD', keys.visible, 'MAXLEN', '~', stream.segments_max,
     string.format('%d-%d', epoch, meta.visible),
     'writer', reservation.writer, 'seq', string.format('%d', reservation.seq), 'ticket', name,
-    'size', size, 'index', index)
+    'size', size, 'index', index, 'end', string.format('%d', meta.stream_end))
+end
+
+-- Drops the oldest entries until the indexes have at most `bytes_max` bytes; the newest entry stays.
+-- `meta.stream_start` is at most where the oldest entry begins, because MAXLEN drops entries, too.
+local function trim_stream(keys, meta, bytes_max)
+  while meta.stream_end - meta.stream_start > bytes_max do
+    local oldest = redis.call('XRANGE', keys.visible, '-', '+', 'COUNT', 1)[1]
+    local fields = {}
+    for i = 1, oldest and #oldest[2] or 0, 2 do fields[oldest[2][i]] = oldest[2][i + 1] end
+    local ending = tonumber(fields['end'] or '')
+    if not ending or not fields.index then return end  -- a damaged entry: its readers will report it
+    meta.stream_start = ending - #fields.index
+    if meta.stream_end - meta.stream_start <= bytes_max or ending == meta.stream_end then return end
+    redis.call('XDEL', keys.visible, oldest[1])
+    meta.stream_start = ending
+  end
 end
 
 -- Settle `work`, rows {ticket, visible or not}, in this order, then all that it makes visible.
--- RETURNS the reservations that were void. `meta.visible` is advanced and stored.
-local function settle(keys, meta, epoch, work, stream_max)
-  local void, at = {}, 1
+-- `stream`: the limits {segments_max, bytes_max} of the stream.
+-- Advances and stores `meta.visible`.
+local function settle(keys, meta, epoch, work, stream)
+  local at = 1
   while work[at] do
     local ticket, visible = unpack(work[at])
     local name = string.format('%d', ticket)
@@ -154,9 +183,7 @@ local function settle(keys, meta, epoch, work, stream_max)
     settle_producers(keys, ticket, reservation, visible)
     settle_topics(keys, ticket, reservation, visible, freed)
     settle_groups(keys, ticket, reservation, freed)
-    if visible then append_to_stream(keys, meta, epoch, name, reservation, stream_max)
-    else void[#void + 1] = reservation
-    end
+    if visible then append_to_stream(keys, meta, epoch, name, reservation, stream) end
     for _, key in ipairs({'reservations', 'holders', 'indexes', 'blocked'}) do
       redis.call('HDEL', keys[key], name)
     end
@@ -169,6 +196,7 @@ local function settle(keys, meta, epoch, work, stream_max)
     end
     at = at + 1
   end
-  redis.call('HSET', keys.meta, 'visible', string.format('%d', meta.visible))
-  return void
+  trim_stream(keys, meta, stream.bytes_max)
+  redis.call('HSET', keys.meta, 'visible', string.format('%d', meta.visible),
+    'stream_start', string.format('%d', meta.stream_start), 'stream_end', string.format('%d', meta.stream_end))
 end

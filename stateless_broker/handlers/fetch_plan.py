@@ -1,0 +1,203 @@
+"""The partitions of a Fetch: what is planned, what was read, what is answered. Pure.
+
+Invariant: the batches for a `read_committed` consumer end at or before the last stable offset of
+the plan, and the response lists the aborted transactions of those batches that come from log
+segments. Tiers hold neither markers nor aborted records: if the response listed a transaction
+without its marker, the consumer would drop the producer's later records. Source: KIP-98; Kafka's
+UnifiedLog.read, and CompletedFetch of its consumer.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.model import Buffer, TopicId, TopicIdPartition
+from bucketlog.log_format.transactions import AbortedTransaction
+from bucketlog.log_format.wire import fetch
+from bucketlog.metadata.partition_log import PartitionLog, Stretch
+
+_OVERTAKEN = (ErrorCode.none, ErrorCode.kafka_storage_error)
+_ABORTED_BYTES = 17
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPartition:
+    """One partition of a request: an error, or the log to read."""
+
+    topic: str
+    topic_id: TopicId | None
+    number: int
+    fetch_offset: int
+    max_bytes: int
+    error: ErrorCode
+    log: PartitionLog | None
+    committed_only: bool
+
+    @property
+    def end(self) -> int:
+        """The offset up to which the consumer may read now. It never decreases."""
+        if self.log is None:
+            return 0
+        return self.log.readable_end(committed_only=self.committed_only)
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the fetch offset is above the view's high watermark."""
+        return self.log is not None and self.fetch_offset > self.log.high_watermark
+
+    def aborted_in(self, offset: int, stretch: Stretch) -> Sequence[AbortedTransaction]:
+        """The aborted transactions in the stretch, which begins at or after `offset`. The view must
+        not have changed since the stretch was taken."""
+        if self.log is None or not self.committed_only or not stretch.ranges:
+            return ()
+        return self.log.transactions.aborted_in(offset, stretch.end)
+
+
+class PlannedPartitions:
+    """The partitions of a request, with the log or the error of each. Nothing else of a request is
+    kept while it waits: 36 bytes for each partition, because a request may have many."""
+
+    __slots__ = ("_committed_only", "_errors", "_logs", "_wanted")
+
+    def __init__(self, wanted: fetch.FetchPartitions, *, committed_only: bool) -> None:
+        self._wanted = wanted
+        self._committed_only = committed_only
+        self._logs: list[PartitionLog | None] = []
+        self._errors: dict[int, ErrorCode] = {}
+        """By row."""
+
+    def add(self, error: ErrorCode, log: PartitionLog | None = None) -> None:
+        """Plan the next of the wanted partitions."""
+        if error is not ErrorCode.none:
+            self._errors[len(self._logs)] = error
+        self._logs.append(log)
+
+    def fail(self, row: int, error: ErrorCode) -> None:
+        self._errors[row] = error
+
+    @property
+    def has_errors(self) -> bool:
+        return bool(self._errors)
+
+    def with_logs(self) -> Iterator[tuple[int, TopicIdPartition]]:
+        """The partitions that exist, with their rows."""
+        for row, log in enumerate(self._logs):
+            if log is not None:
+                yield row, log.partition
+
+    def __len__(self) -> int:
+        return len(self._logs)
+
+    def rows(self, rows: Iterable[int]) -> Iterator[tuple[int, PlannedPartition]]:
+        """These partitions, with their rows."""
+        for row in rows:
+            yield row, self._planned(row, self._wanted[row], self._logs[row])
+
+    def __iter__(self) -> Iterator[PlannedPartition]:
+        for row, (wanted, log) in enumerate(zip(self._wanted, self._logs, strict=True)):
+            yield self._planned(row, wanted, log)
+
+    def _planned(
+        self, row: int, wanted: fetch.FetchPartition, log: PartitionLog | None
+    ) -> PlannedPartition:
+        return PlannedPartition(
+            wanted.topic,
+            wanted.topic_id,
+            wanted.partition,
+            wanted.fetch_offset,
+            wanted.max_bytes,
+            self._errors.get(row, ErrorCode.none),
+            log,
+            self._committed_only and log is not None,
+        )
+
+
+class ReadableBytes:
+    """The bytes that a waiting Fetch could read, by row. Only rows with bytes take memory."""
+
+    __slots__ = ("_by_row", "total")
+
+    def __init__(self) -> None:
+        self._by_row: dict[int, int] = {}
+        self.total = 0
+
+    def put(self, row: int, size: int) -> None:
+        self.total += size - self._by_row.pop(row, 0)
+        if size:
+            self._by_row[row] = size
+
+    def take_rows(self) -> list[int]:
+        """Forget all counts; returns the rows that had bytes."""
+        rows, self._by_row, self.total = list(self._by_row), {}, 0
+        return rows
+
+
+def own_parts(parts: list[Buffer]) -> list[Buffer]:
+    """Copy small parts of large objects, so that the objects can be freed. A response then holds at
+    most twice its own size in memory."""
+    return [
+        bytes(part)
+        if isinstance(part, memoryview) and 2 * part.nbytes < memoryview(part.obj).nbytes
+        else part
+        for part in parts
+    ]
+
+
+class FetchedRecords(NamedTuple):
+    """Batches of a partition with their aborted transactions, or the error."""
+
+    error: ErrorCode
+    parts: list[Buffer]
+    aborted: Sequence[AbortedTransaction] = ()
+
+    @property
+    def is_nothing(self) -> bool:
+        return self.error is ErrorCode.none and not self.parts
+
+
+NOTHING = FetchedRecords(ErrorCode.none, [])
+
+
+class PlannedRead(NamedTuple):
+    """A read that has not begun: `size` in bytes of the batches (for the tier, an upper bound), the
+    function that reads them, and the number of aborted transactions in the response."""
+
+    size: int
+    start: Callable[[], Awaitable[FetchedRecords]]
+    aborted: int = 0
+
+    @property
+    def answer_bytes(self) -> int:
+        return self.size + _ABORTED_BYTES * self.aborted
+
+
+class LogOffsets(NamedTuple):
+    """The offsets of a partition after its records were read; -1 if the partition is gone."""
+
+    high_watermark: int
+    last_stable_offset: int
+    log_start: int
+
+
+def result_of(
+    part: PlannedPartition, offsets: LogOffsets, records: FetchedRecords
+) -> fetch.FetchPartitionData:
+    high_watermark, last_stable_offset, log_start = offsets
+    failed = part.error if part.error is not ErrorCode.none else records.error
+    if failed is ErrorCode.none and high_watermark < 0:
+        failed = ErrorCode.unknown_topic_or_partition  # deleted while the fetch waited
+    elif failed in _OVERTAKEN and part.fetch_offset < log_start:
+        failed = ErrorCode.offset_out_of_range  # the log start moved past it while the fetch waited
+    return fetch.FetchPartitionData(
+        part.topic,
+        part.topic_id,
+        part.number,
+        failed,
+        high_watermark,
+        last_stable_offset,
+        log_start,
+        records.parts if failed is ErrorCode.none else [],
+        (records.aborted if failed is ErrorCode.none else ()) if part.committed_only else None,
+    )

@@ -1,0 +1,221 @@
+"""Unanswered Produce requests: their outcomes, deadlines and responses."""
+
+import asyncio
+import math
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format import batch as record_batch
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.wire import produce
+from bucketlog.log_format.wire.frames import FrameWriter
+from bucketlog.stateless_broker.network.dispatch import RequestHeader, response_header
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.turns import Turns
+from bucketlog.stateless_broker.produce.intake import BatchOutcome
+from bucketlog.stateless_broker.produce.refused_batches import ProducedTo, RefusedBatches
+
+WITH_LOG_START = (
+    ErrorCode.none,
+    ErrorCode.unknown_producer_id,
+    ErrorCode.out_of_order_sequence_number,
+    ErrorCode.invalid_producer_epoch,
+)
+"""Results with the log start, as in Kafka. Java's producer recovers from UNKNOWN_PRODUCER_ID only
+with the log start; without it, the producer repeats the batch until its delivery timeout."""
+RETRIED = frozenset(
+    {
+        ErrorCode.not_enough_replicas,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.request_timed_out,
+        ErrorCode.unknown_topic_or_partition,
+    }
+)
+"""After these errors, clients send the batch again with the same sequence."""
+TOPIC_CHARS_KEPT = 249
+"""The longest topic name in Kafka. Refusals for longer names are not remembered."""
+TIMED_OUT = BatchOutcome(ErrorCode.request_timed_out, -1)
+_STEP_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class SlicedWork:
+    """Starts work in slices. Between slices, the broker handles requests of other connections."""
+
+    turns: Turns
+    spawn: Callable[[Coroutine[None, None, None], ResponseSlot], object]
+    """`spawn(work, answer)`: a failure closes the connection of `answer`."""
+
+
+class OpenProduce:
+    """A Produce request with unsettled batches. `sliced` is set for a large request."""
+
+    __slots__ = (
+        "_answer",
+        "_due",
+        "_frame",
+        "_header",
+        "_log_start",
+        "_outcomes",
+        "_refused",
+        "_sliced",
+        "_times",
+        "_wanted",
+        "_wire",
+    )
+
+    def __init__(
+        self,
+        header: RequestHeader,
+        wire: produce.ProduceRequest,
+        frame: Frame,
+        answer: ResponseSlot,
+        log_start: Callable[[str, int], int],
+        refused: RefusedBatches,
+        sliced: SlicedWork | None = None,
+    ) -> None:
+        """`log_start` returns the log start of a partition, -1 if the partition is unknown.
+        `refused` remembers the refused batches that clients send again."""
+        self._log_start = log_start
+        self._refused = refused
+        self._sliced = sliced
+        self._header = header
+        self._wire = wire
+        self._frame = frame
+        self._answer: ResponseSlot | None = answer
+        self._outcomes: list[BatchOutcome | None] = [None] * len(wire.partitions)
+        self._times = [-1] * len(wire.partitions)
+        self._wanted = len(wire.partitions)
+        self._due: set[OpenProduce] | None = None
+
+    @property
+    def answered(self) -> bool:
+        return self._answer is None
+
+    @property
+    def version(self) -> int:
+        return self._header.api_version
+
+    def wait_among(self, due: "set[OpenProduce]") -> None:
+        """Stay in `due` until the request is answered."""
+        if self._answer is not None:
+            self._due = due
+            due.add(self)
+
+    def give_up(self, outcome: BatchOutcome) -> None:
+        """Answer now, with `outcome` for the unsettled batches. These may still be written, as
+        after any timeout."""
+        for row, settled in enumerate(self._outcomes):
+            if settled is None:
+                self._note_refused(row)
+        self._respond(outcome)
+
+    def note_append_time(self, row: int, now_ms: int) -> None:
+        self._times[row] = now_ms
+
+    def settle(self, row: int, outcome: BatchOutcome) -> None:
+        if self._outcomes[row] is not None:
+            return
+        self._outcomes[row] = outcome
+        self._wanted -= 1
+        if outcome.error in RETRIED:
+            self._note_refused(row)
+        if self._wanted == 0:
+            self._frame.release()
+            self._respond(TIMED_OUT)
+
+    def _note_refused(self, row: int) -> None:
+        part = self._wire.partitions[row]
+        if part.records is None or len(part.topic) > TOPIC_CHARS_KEPT:
+            return
+        try:
+            header = record_batch.read_header(part.records)
+        except InvalidDataError:
+            return
+        if header.producer_id >= 0:
+            where = ProducedTo(
+                part.topic, part.partition, header.producer_id, header.producer_epoch
+            )
+            self._refused.note(where, header.base_sequence)
+
+    def _respond(self, unsettled: BatchOutcome) -> None:
+        answer, self._answer = self._answer, None
+        if answer is None:
+            return
+        if self._due is not None:
+            self._due.discard(self)
+        outcomes = [outcome or unsettled for outcome in self._outcomes]
+        answer.errors = [each.error for each in outcomes if each.error is not ErrorCode.none]
+        if self._wire.acks == 0:
+            if answer.errors:
+                answer.close("a Produce with acks=0 failed; it has no response for the error")
+            else:
+                answer.send([])
+            return
+        header = self._header
+        results = self._results(outcomes)
+        if self._sliced is not None:
+            self._sliced.spawn(self._respond_in_slices(answer, results), answer)
+            return
+        body = produce.write_response(header.api_version, results)
+        answer.send([response_header(header), body])
+
+    def _results(self, outcomes: Sequence[BatchOutcome]) -> Iterator[produce.PartitionResult]:
+        for part, outcome, append_time in zip(
+            self._wire.partitions, outcomes, self._times, strict=True
+        ):
+            yield produce.PartitionResult(
+                part.topic,
+                part.partition,
+                outcome.error,
+                outcome.base_offset,
+                append_time if outcome.error is ErrorCode.none else -1,
+                self._log_start(part.topic, part.partition)
+                if outcome.error in WITH_LOG_START
+                else -1,
+                outcome.message,
+                outcome.refused_records,
+            )
+
+    async def _respond_in_slices(
+        self, answer: ResponseSlot, results: Iterator[produce.PartitionResult]
+    ) -> None:
+        assert self._sliced is not None
+        header = self._header
+        writer = FrameWriter(flexible=header.api_version >= produce.FLEXIBLE_FROM)
+        await self._sliced.turns.work(produce.response_steps(writer, header.api_version, results))
+        answer.send([response_header(header), writer.data])
+
+
+class Deadlines:
+    """Answers requests after their deadline, up to `_STEP_S` late. All requests of a step share one
+    timer, which costs less than a timer for each request. Calls `given_up` afterwards."""
+
+    def __init__(self, given_up: Callable[[], None]) -> None:
+        self._given_up = given_up
+        self._due: dict[int, set[OpenProduce]] = {}
+
+    def add(self, call: OpenProduce, timeout_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        step = math.ceil((loop.time() + timeout_ms / 1000) / _STEP_S)
+        due = self._due.get(step)
+        if due is None:
+            due = self._due[step] = set()
+            loop.call_at(step * _STEP_S, self._expire, step)
+        call.wait_among(due)
+
+    def _expire(self, step: int) -> None:
+        self._give_up(self._due.pop(step), TIMED_OUT)
+
+    def give_up_all(self, outcome: BatchOutcome) -> None:
+        """Answer all requests now."""
+        for due in list(self._due.values()):
+            self._give_up(due, outcome)
+
+    def _give_up(self, due: set[OpenProduce], outcome: BatchOutcome) -> None:
+        if due:
+            for call in list(due):
+                call.give_up(outcome)
+            self._given_up()

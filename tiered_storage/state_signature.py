@@ -1,0 +1,175 @@
+"""Signatures of the objects by which brokers delete: checkpoints, floors and manifests. Pure,
+except for `read_key_file`.
+
+Format: docs/format/signature.md. A signature is a trailer of 52 bytes after the object's own
+bytes: an HMAC-SHA256 over the object's name and bytes. Invariants: with keys, a signature with a
+known key that does not match is always refused. Objects without a signature, or signed with an
+unknown key, are refused unless `unsigned_accepted`. Without keys, a trailer is removed and not
+checked.
+"""
+
+import hmac
+import os
+import stat
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError, InvalidDataError
+from bucketlog.log_format.model import Buffer
+from bucketlog.tiered_storage import keys
+
+VERSION = 1
+MAGIC = b"bktlogsg"
+KEY_BYTES_MIN = 32
+KEYS_MAX = 16
+KEY_FILE_BYTES_MAX = 64 * 1024
+SIGNED_PREFIXES = (keys.CHECKPOINTS, keys.FLOORS, keys.MANIFESTS)
+
+_HEAD = struct.Struct(">8sHH8s")
+_NAME = struct.Struct(">I")
+_MAC_BYTES = 32
+TRAILER_BYTES = _HEAD.size + _MAC_BYTES
+_REMEDY = (
+    "if brokers wrote it before they had BUCKETLOG_STATE_KEY_FILE, set "
+    "BUCKETLOG_STATE_UNSIGNED_ACCEPTED=true for a time (docs/operations.md#signed-state); "
+    "otherwise find out who writes to the bucket"
+)
+
+
+class Opened(NamedTuple):
+    """An object's own bytes, and whether a signature was checked."""
+
+    data: Buffer
+    is_signed: bool
+
+
+def is_signed_kind(key: str) -> bool:
+    """Whether objects with this name may have a signature."""
+    return key.startswith(SIGNED_PREFIXES)
+
+
+def has_trailer(end: Buffer) -> bool:
+    """Whether `end`, the last bytes of an object, has a trailer."""
+    return bytes(end[-TRAILER_BYTES:][: len(MAGIC)]) == MAGIC
+
+
+@dataclass(frozen=True, slots=True)
+class StateKeys:
+    """The first of `secrets` signs, all of them verify. Without secrets, nothing is signed or
+    verified."""
+
+    secrets: tuple[bytes, ...] = ()
+    unsigned_accepted: bool = False
+
+    def __repr__(self) -> str:
+        return f"StateKeys({len(self.secrets)} secrets)"
+
+    def trailer(self, key: str, parts: Sequence[Buffer]) -> bytes:
+        """The trailer for an object of these parts; empty without a secret."""
+        if not self.secrets:
+            return b""
+        secret = self.secrets[0]
+        head = _HEAD.pack(MAGIC, VERSION, 0, _secret_id(secret))
+        return head + _mac(secret, key, parts, head)
+
+    def open(self, key: str, data: Buffer) -> Opened:
+        """Check a whole object and remove its trailer. Raises `CorruptObjectError`, and
+        `InvalidDataError` for an unknown version."""
+        view = memoryview(data)
+        if not has_trailer(view):
+            if self.secrets and not self.unsigned_accepted:
+                raise CorruptObjectError(key, 0, "it has no signature", remedy=_REMEDY)
+            return Opened(data, False)
+        payload, trailer = view[:-TRAILER_BYTES], view[-TRAILER_BYTES:]
+        head, mac = bytes(trailer[: _HEAD.size]), bytes(trailer[_HEAD.size :])
+        _, version, flags, secret_id = _HEAD.unpack(head)
+        if version != VERSION or flags:
+            raise InvalidDataError(
+                f"{key!r} has a signature of version {version}; this release reads {VERSION}",
+                remedy="use the release of bucketlog that wrote it, or a later one",
+            )
+        if not self.secrets:
+            return Opened(payload, False)
+        secret = next((each for each in self.secrets if _secret_id(each) == secret_id), None)
+        if secret is None:
+            if self.unsigned_accepted:  # an attacker could also omit the trailer
+                return Opened(payload, False)
+            raise CorruptObjectError(
+                key,
+                len(payload),
+                f"it is signed with an unknown key (id {secret_id.hex()})",
+                remedy="add that key to the file of BUCKETLOG_STATE_KEY_FILE",
+            )
+        if not hmac.compare_digest(mac, _mac(secret, key, [payload], head)):
+            raise CorruptObjectError(
+                key,
+                len(payload),
+                "its signature does not match its bytes and its name",
+                remedy="find out who writes to the bucket; restore the object from a version or a "
+                "copy",
+            )
+        return Opened(payload, True)
+
+
+NO_KEYS = StateKeys()
+
+
+def _secret_id(secret: bytes) -> bytes:
+    """An id that identifies a secret without revealing it."""
+    return hmac.digest(secret, b"bucketlog key id", sha256)[:8]
+
+
+def _mac(secret: bytes, key: str, parts: Sequence[Buffer], head: bytes) -> bytes:
+    name = key.encode()
+    made = hmac.new(secret, b"bucketlog state" + head + _NAME.pack(len(name)) + name, sha256)
+    for part in parts:
+        made.update(part)
+    return made.digest()
+
+
+def read_key_file(path: Path, *, unsigned_accepted: bool = False) -> StateKeys:
+    """Read a file with one key per line, in hexadecimal. Like ssh and PostgreSQL, refuse a file
+    that others may read: the mode must be 0600 or less, or 0640 or less if root owns the file.
+    Raises `ConfigurationError`."""
+    remedy = f"write one with: (umask 077; openssl rand -hex {KEY_BYTES_MIN} > {path})"
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            text = file.read(KEY_FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the key file {path} cannot be read: {error.strerror}", remedy=remedy
+        ) from error
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & (0o037 if status.st_uid == 0 else 0o077):
+        raise ConfigurationError(
+            f"others may use the key file {path} (mode {mode:04o})", remedy=f"run: chmod 600 {path}"
+        )
+    if len(text) > KEY_FILE_BYTES_MAX:
+        raise ConfigurationError(f"the key file {path} is too large", remedy=remedy)
+    lines = [line.strip() for line in text.decode(errors="replace").splitlines()]
+    secrets = []
+    for number, line in enumerate(lines, 1):
+        if not line or line.startswith("#"):
+            continue
+        try:
+            secret = bytes.fromhex(line)
+        except ValueError:
+            secret = b""
+        if len(secret) < KEY_BYTES_MIN:  # do not quote the line: it may be a secret
+            raise ConfigurationError(
+                f"line {number} of the key file {path} is not a key of {KEY_BYTES_MIN} bytes or "
+                "more in hexadecimal",
+                remedy=remedy,
+            )
+        secrets.append(secret)
+    if not 0 < len(secrets) <= KEYS_MAX:
+        raise ConfigurationError(
+            f"the key file {path} has {len(secrets)} keys; 1 to {KEYS_MAX} are allowed",
+            remedy=remedy,
+        )
+    return StateKeys(tuple(secrets), unsigned_accepted)
