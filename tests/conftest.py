@@ -34,7 +34,16 @@ pytest_plugins = [
     "tests.servers.sequencing",
 ]
 collect_ignore = ["sample_project"]
-LONGEST_FIRST = ("spark", "compat", "integration", "contract", "property", "unit", "architecture")
+LONGEST_FIRST = (
+    "spark",
+    "compat",
+    "integration",
+    "infra",
+    "contract",
+    "property",
+    "unit",
+    "architecture",
+)
 
 
 class OneSparkSession(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist is not typed

@@ -13,7 +13,6 @@ from typing import TypeAlias, TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.log_format.wire.frames import FrameWriter
 from bucketlog.log_format.wire.messages import incremental_alter_configs as incremental
 from bucketlog.log_format.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -33,7 +32,7 @@ from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
 from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
-from bucketlog.stateless_broker.network.messages import is_flexible, write_row
+from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 T = TypeVar("T", bound=Hashable)
@@ -108,12 +107,7 @@ class ConfigsHandler:
         if len(wanted) > FEW_RESOURCES:
             await request.memory.acquire(len(wanted) * RESOURCE_BYTES)
         await self._turns.work(steps())
-        start = FrameWriter(flexible=is_flexible(DESCRIBE_CONFIGS.key, version))
-        start.int32(0)
-        start.array_length(len(rows))
-        end = FrameWriter(flexible=start.flexible)
-        end.tags()
-        return WrittenResponse(b"".join([start.data, *rows, end.data]), errors)
+        return WrittenResponse(write_rows(DESCRIBE_CONFIGS, version, "results", rows), errors)
 
     def _describe(
         self,

@@ -28,10 +28,10 @@ from bucketlog.log_format.wire.messages.delete_groups import (
     DeleteGroupsResponse,
 )
 from bucketlog.log_format.wire.messages.describe_groups import (
+    DESCRIBE_GROUPS,
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,
-    DescribeGroupsResponse,
 )
 from bucketlog.log_format.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from bucketlog.log_format.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -40,7 +40,8 @@ from bucketlog.log_format.wire.messages.list_groups import ListGroupsRequest
 from bucketlog.log_format.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
-from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
+from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
+from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 CLASSIC = "Classic"
@@ -52,8 +53,10 @@ PROTOCOL_IN_SYNC_FROM = 5
 MANY_LEAVE_FROM = 3
 NOT_FOUND_FROM = 6
 NO_OPERATIONS_KNOWN = -(2**31)
-DESCRIBE_UNITS = 3
+DESCRIBE_UNITS = 4
 """Units of work for each described group (`network.turns`)."""
+DESCRIBED_AT_ONCE = 64
+"""Groups whose members are in memory at the same time."""
 
 
 class GroupsHandler:
@@ -161,27 +164,40 @@ class GroupsHandler:
             list_groups.write_response(version, ErrorCode.none.value, listed, group_type=CLASSIC)
         )
 
-    async def describe(
-        self, request: Request, message: DescribeGroupsRequest
-    ) -> DescribeGroupsResponse:
+    async def describe(self, request: Request, message: DescribeGroupsRequest) -> WrittenResponse:
+        """Encodes each group at once: the values of all groups together take many times the memory
+        of the response."""
         names = list(dict.fromkeys(message.groups))  # each once: an answer can be large
         version = request.header.api_version
         may_exist = await self._coordinator.finder()
-        if isinstance(may_exist, ErrorCode):
-            return {"groups": [_described(group_id, may_exist, version) for group_id in names]}
         slices = Slices(self._turns)
-        rows: dict[str, DescribedGroup] = {}
-        wanted = []
+        rows: dict[str, bytes] = {}
+        wanted: list[str] = []
+        errors: list[ErrorCode] = []
+
+        def add(group_id: str, found: GroupDescription | ErrorCode) -> None:
+            row = _described(group_id, found, version)
+            rows[group_id] = write_row(DESCRIBE_GROUPS, version, "groups", row)
+            error = row["error_code"]
+            if error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
+                errors.append(error)
+
         for group_id in names:
-            rows[group_id] = _described(group_id, ErrorCode.group_id_not_found, version)
-            if may_exist(group_id):
+            if isinstance(may_exist, ErrorCode):
+                add(group_id, may_exist)
+            elif may_exist(group_id):
+                rows[group_id] = b""  # keeps the group's place
                 wanted.append(group_id)
+            else:
+                add(group_id, ErrorCode.group_id_not_found)
             await slices.spend(DESCRIBE_UNITS)
-        for group_id, found in zip(
-            wanted, await each_in_turn(self._coordinator.describe, wanted), strict=True
-        ):
-            rows[group_id] = _described(group_id, found, version)
-        return {"groups": list(rows.values())}
+        for start in range(0, len(wanted), DESCRIBED_AT_ONCE):
+            some = wanted[start : start + DESCRIBED_AT_ONCE]
+            described = await each_in_turn(self._coordinator.describe, some)
+            for group_id, found in zip(some, described, strict=True):
+                add(group_id, found)
+        body = write_rows(DESCRIBE_GROUPS, version, "groups", list(rows.values()))
+        return WrittenResponse(body, errors)
 
     async def delete(self, request: Request, message: DeleteGroupsRequest) -> DeleteGroupsResponse:
         names = list(dict.fromkeys(message.groups_names))

@@ -10,7 +10,7 @@ import dataclasses
 import datetime
 import io
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
@@ -22,11 +22,12 @@ from kio.static.protocol import Entity
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.api_messages import ApiMessages, ResponseT
-from bucketlog.log_format.wire.frames import shortened_message
+from bucketlog.log_format.wire.frames import FrameWriter, shortened_message
 
 Values = Mapping[str, Any]
 
 ERROR_MESSAGE = "error_message"
+THROTTLE_TIME = "throttle_time"
 _ZERO = datetime.timedelta(0)
 
 
@@ -105,6 +106,24 @@ def write_row(
     out = io.BytesIO()
     writer(out, structure.build(row))
     return out.getvalue()
+
+
+def write_rows(
+    messages: ApiMessages[Any, Any], version: int, field: str, rows: Sequence[bytes]
+) -> bytes:
+    """A response of encoded elements (`write_row`). Besides the array `field`, the response has at
+    most the throttle time."""
+    structure, _ = _response(messages, version)
+    *before, last = [name for name, _, _ in structure.fields]
+    assert last == field, f"{messages.key.message_name} has fields after {field}"
+    assert before in ([], [THROTTLE_TIME]), f"{messages.key.message_name} has other fields"
+    start = FrameWriter(flexible=structure.schema.__flexible__)
+    if before:
+        start.int32(0)
+    start.array_length(len(rows))
+    end = FrameWriter(flexible=start.flexible)
+    end.tags()
+    return b"".join([start.data, *rows, end.data])
 
 
 def _structure(schema: type[Entity], typed_dict: type[Any]) -> _Structure:
