@@ -20,11 +20,11 @@ from bucketlog.log_format.wire.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from bucketlog.log_format.wire.messages.create_topics import (
+    CREATE_TOPICS,
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
-    CreateTopicsResponse,
 )
 from bucketlog.log_format.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -36,7 +36,8 @@ from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.configs import named_twice, topic_configs
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
+from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 DELETE_BY_ID_FROM = 6
@@ -61,11 +62,16 @@ class TopicsHandler:
 
     async def create_topics(
         self, request: Request, message: CreateTopicsRequest
-    ) -> CreateTopicsResponse:
+    ) -> WrittenResponse:
+        """Encodes each result at once: the values of all results, with the configs of each topic,
+        take many times the memory of the response."""
         deadline = _deadline(message.timeout)
-        is_strict = request.header.api_version >= CREATE_STRICT_FROM
+        version = request.header.api_version
+        is_strict = version >= CREATE_STRICT_FROM
         twice = named_twice(topic.name for topic in message.topics)
-        topics, throttle_s = [], 0.0
+        throttle_s = 0.0
+        rows: list[bytes] = []
+        errors: list[ErrorCode] = []
         slices = Slices(self._turns)
         for wanted in _each_once(message.topics):
             if wanted.name in twice:
@@ -73,9 +79,15 @@ class TopicsHandler:
             else:
                 result = await self._create(wanted, message.validate_only, deadline, is_strict)
             throttle_s = max(throttle_s, result.throttle_s)
-            topics.append(self._created(wanted.name, result))
+            row = self._created(wanted.name, result)
+            rows.append(write_row(CREATE_TOPICS, version, "topics", row))
+            if result.error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
+                errors.append(result.error)
             await slices.spend(UNITS_A_TOPIC)
-        return {"throttle_time": timedelta(seconds=throttle_s), "topics": topics}
+        body = write_rows(
+            CREATE_TOPICS, version, "topics", rows, throttle_ms=round(throttle_s * 1000)
+        )
+        return WrittenResponse(body, errors)
 
     async def _create(
         self, wanted: CreatableTopic, validate_only: bool, deadline: float, is_strict: bool

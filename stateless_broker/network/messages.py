@@ -109,7 +109,12 @@ def write_row(
 
 
 def write_rows(
-    messages: ApiMessages[Any, Any], version: int, field: str, rows: Sequence[bytes]
+    messages: ApiMessages[Any, Any],
+    version: int,
+    field: str,
+    rows: Sequence[bytes],
+    *,
+    throttle_ms: int = 0,
 ) -> bytes:
     """A response of encoded elements (`write_row`). Besides the array `field`, the response has at
     most the throttle time."""
@@ -119,7 +124,7 @@ def write_rows(
     assert before in ([], [THROTTLE_TIME]), f"{messages.key.message_name} has other fields"
     start = FrameWriter(flexible=structure.schema.__flexible__)
     if before:
-        start.int32(0)
+        start.int32(throttle_ms)
     start.array_length(len(rows))
     end = FrameWriter(flexible=start.flexible)
     end.tags()

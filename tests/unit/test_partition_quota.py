@@ -20,8 +20,9 @@ from bucketlog.stateless_broker.handlers.partition_quota import BURST_S, Partiti
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.handlers.topics import TopicsHandler
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
+from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader, response_header
 from bucketlog.stateless_broker.network.turns import Turns
+from tests.rigs.wire_client import decode_response
 
 
 class Clock:
@@ -139,7 +140,10 @@ async def test_the_answer_depends_on_what_the_client_knows(
     )
     message = CreateTopicsRequest(topics=(new,), timeout=timedelta(seconds=30), validate_only=False)
     header = RequestHeader(ApiKey.CREATE_TOPICS, version, 1, "")
-    answer = await handler.create_topics(Request(header, cast(Connection, None)), message)
-    assert [row["error_code"] for row in answer["topics"]] == [error]
-    assert answer["throttle_time"] == timedelta(seconds=89)
+    written = await handler.create_topics(Request(header, cast(Connection, None)), message)
+    assert written.errors == [error]
+    body = response_header(header) + written.body
+    _, answer = decode_response(ApiKey.CREATE_TOPICS, version, body)
+    assert [row.error_code for row in answer.topics] == [error]
+    assert answer.throttle_time == timedelta(seconds=89)
     assert log.asked == ["create wide"]
