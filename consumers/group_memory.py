@@ -38,7 +38,7 @@ class GroupMemory:
         """The memory of all groups that were noted and not forgotten."""
 
     def note(self, group: Group) -> None:
-        """Count the group's current size. To be called after each change of the group."""
+        """Count the group's current size. Call this after each change of the group."""
         size = group.memory_bytes
         self.used_bytes += size - self._sizes.get(group.group_id, 0)
         self._sizes[group.group_id] = size

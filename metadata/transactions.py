@@ -1,4 +1,4 @@
-"""Transactional ids and pending offsets in the fold: who owns an id, what is open. Pure.
+"""Transactional ids, pending offsets and open transactions in the fold. Pure.
 
 Invariants: entries of one id are in the order in which the sequencer took them. Ends and offsets
 name the pair that owns the id. Offsets of a transaction are pending until its end, which moves them
@@ -249,7 +249,7 @@ def note_batch(
     committed = outcomes.get(row.producer_id)
     if committed is None:
         raise InvalidDataError(
-            f"the marker of producer {row.producer_id} at offset {row.base_offset} stands in a "
+            f"the marker of producer {row.producer_id} at offset {row.base_offset} is in a "
             "segment that does not say how the transaction ended",
             remedy="run `bucketlog segment verify`",
         )
@@ -258,7 +258,7 @@ def note_batch(
 
 def outcomes_of(segment: SegmentId, facts: Iterable[Fact]) -> dict[int, bool]:
     """By producer id: whether the transaction that ends in this segment is committed. Raises
-    `InvalidDataError` where a producer's transaction ends twice."""
+    `InvalidDataError` if a producer's transaction ends twice."""
     outcomes: dict[int, bool] = {}
     for fact in facts:
         if isinstance(fact, TransactionEnded):

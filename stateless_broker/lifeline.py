@@ -44,7 +44,7 @@ class Lifeline:
         self._hurry()
 
     async def run(self) -> None:
-        """Hold the lifeline forever. While it is not held, only the timeouts say who lives."""
+        """Keep the lifeline forever. Without one, only timeouts decide whether a broker lives."""
         last = ""
         while True:
             self._held_since, self._is_missed = float("inf"), False

@@ -1,5 +1,7 @@
-"""The part of `segment verify` that is about transactions: it compares markers with the facts of
-their segments, and says which batches of log segments tiers must have.
+"""The part of `segment verify` that checks transactions.
+
+It compares markers with the facts of their segments, and says which batches of log segments must be
+in tiers.
 
 Invariant: tiers leave out batches of aborted transactions and markers, but no committed batches
 (docs/format/tier.md). Below the checkpoint with which the check begins, segments may be missing, so
@@ -76,7 +78,7 @@ class TransactionEnds:
         }
 
     def in_tier(self, partition: TopicIdPartition, row: BatchIndex, *, is_after: bool) -> InTier:
-        """`is_after`: the batch stands in a segment after the checkpoint."""
+        """`is_after`: the batch is in a segment after the checkpoint."""
         if not row.attributes & OF_TRANSACTION:
             return InTier.KEPT
         if not is_after:

@@ -109,7 +109,7 @@ class ValkeyProcess:
         return self._process.poll() is None
 
     async def stop(self) -> str:
-        """End it at once: it has nothing to save. Returns its last log lines."""
+        """Stop the server at once: it has no data to save. Returns its last log lines."""
         self._process.kill()
         await asyncio.to_thread(self._process.wait, STOP_TIMEOUT_S)
         self._output.seek(0, os.SEEK_END)
@@ -138,7 +138,7 @@ async def start_valkey(
         why = await server.stop()
     raise SequencerUnavailableError(
         f"the embedded Valkey did not start on {settings.bind} "
-        f"(port {settings.port or 'any'}): {why or 'it said nothing'}",
+        f"(port {settings.port or 'any'}): {why or 'it logged nothing'}",
         remedy="check BUCKETLOG_EMBEDDED_REDIS_HOST and BUCKETLOG_EMBEDDED_REDIS_PORT",
     )
 
@@ -156,13 +156,13 @@ def _spawn(binary: Path, settings: ValkeySettings, port: int, password: str) -> 
         process.stdin.write(configuration(settings, port, password).encode())
         process.stdin.close()
     except BrokenPipeError:
-        pass  # it has ended already: `_accepts` notices
+        pass  # the server has exited already: `_accepts` notices
     return ValkeyProcess(process, Endpoint(settings.host, port, password), output)
 
 
 async def _accepts(server: ValkeyProcess, bind: str) -> bool:
-    """Whether it accepts the login before it ends or the time is up. Another program that listens
-    on the port does not."""
+    """Whether the server accepts the login before it exits or the time is up. Another program that
+    listens on the port does not accept the login."""
     login = f"AUTH {USER} {server.endpoint.password}\r\n".encode()
     try:
         async with asyncio.timeout(START_TIMEOUT_S):

@@ -1,7 +1,7 @@
 """The duty that begins a new epoch when many writers of the current one are closed.
 
 A closed writer leaves a registration and a seal in the bucket, and a row in Redis. Within the
-epoch, they have to stay: only the seal keeps a broker that was paused from writing on. The next
+epoch, they have to stay: only the seal prevents a paused broker from writing again. The next
 epoch makes them obsolete, and the duty of deletion removes them. Without renewal, they pile up if
 brokers come and go while Redis runs for months.
 """

@@ -9,7 +9,7 @@ the others follow it (docs/decisions/0021-embedded-sequencer.md):
 - Within an epoch, a broker leaves a server that does not answer only if the bucket shows that the
   epoch does not work for others either: their chains do not grow, and nobody has sealed this
   broker's chain, which takes a working sequencer.
-- A broker that holds the Valkey gives it up when the configured Redis has answered for some time.
+- A broker that runs the Valkey stops it when the configured Redis has answered for some time.
 """
 
 from dataclasses import dataclass
@@ -33,11 +33,11 @@ class Reach(StrEnum):
     """What a broker found when it asked a server."""
 
     ANSWERS = auto()
-    """It is the server that was asked for, and it is a primary."""
+    """The server is the one that was asked for, and is a primary."""
     GONE = auto()
-    """It refuses connections, or another server answers there: the process has ended."""
+    """The address refuses connections, or another server answers there: the process has ended."""
     SILENT = auto()
-    """It does not answer, or does not answer as it should."""
+    """The server does not answer, or its answer is an error."""
 
 
 class Wish(StrEnum):
@@ -189,7 +189,7 @@ class Outage:
 
     @property
     def reason(self) -> str:
-        """Why the broker stays, for people."""
+        """Why the broker stays in the epoch, as a message for operators."""
         if self._worked:
             return "other brokers write: they reach the sequencer, and this one does not"
         if self._was_sealed:

@@ -1,9 +1,9 @@
 """The Redis that a broker's sequencer uses: the configured one, the Valkey that a claim names, or a
 Valkey that this broker starts.
 
-Invariants: the server is chosen between two epochs only, by the one task that joins them; a broker
-has at most one Valkey of its own, and it ends once the broker is in an epoch on another server; the
-configured Redis' login is sent to the configured Redis only. `server_choice` has the rules.
+Invariants: the server is chosen only between two epochs, by the one task that joins them. A broker
+runs at most one Valkey, and stops it when the broker is in an epoch on another server. The login of
+the configured Redis is sent only to the configured Redis. `server_choice` has the rules.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class StartedRedis(Protocol):
     def is_running(self) -> bool: ...
 
     async def stop(self) -> str:
-        """End it. Returns its last log lines."""
+        """Stop the server. Returns its last log lines."""
         ...
 
 
@@ -225,7 +225,7 @@ class Servers:
         if own is not None:
             await own.stop()
 
-    # Looks -----------------------------------------------------------------------------------
+    # Checks of the servers -------------------------------------------------------------------
 
     async def is_server_gone(self) -> bool:
         """Whether the server in use is a broker's Valkey whose process has ended."""

@@ -7,15 +7,16 @@ prevent brokers that see different Redis servers from taking the log from each o
 
 Rules for an epoch that is claimed for another server:
 
-- If it is not active, the next epoch may be claimed after `stalled` without progress.
-- If this broker was in it, and then the broker's Redis became another server, it may be taken at
-  once, unless more brokers stayed there than came here.
-- If it began elsewhere, and more brokers are here than there, it may be taken after the first quiet
-  pause, in which brokers there have time to register.
-- If its server is gone (a Valkey whose broker has ended), it may be taken after a third of a quiet
-  pause without a sign of work. After three such takeovers, each further one doubles the pause.
-- Otherwise, it may be taken only after a quiet pause without a sign of work. The pause doubles each
-  time this broker loses an epoch to another server, the first time included.
+- If the epoch is not active, the next epoch may be claimed after `stalled` without progress.
+- If this broker was in the epoch, and then its Redis became another server, the broker may claim
+  the next epoch at once, unless more brokers stayed there than came here.
+- If the epoch began elsewhere, and more brokers are here than there, the next epoch may be claimed
+  after the first quiet pause. In this pause, brokers there have time to register.
+- If the epoch's server is gone (a Valkey whose broker has ended), the next epoch may be claimed
+  after a third of a quiet pause without a sign of work. After three such takeovers, each further
+  one doubles the pause.
+- Otherwise, the next epoch may be claimed only after a quiet pause without a sign of work. The
+  pause doubles each time this broker loses an epoch to another server, the first time included.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The partitions of a Fetch: what is planned, what was read, what is answered. Pure.
+"""The partitions of a Fetch: planned reads, results, and records of the response. Pure.
 
 Invariant: the batches for a `read_committed` consumer end at or before the last stable offset of
 the plan, and the response lists the aborted transactions of those batches that come from log

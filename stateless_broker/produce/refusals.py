@@ -1,4 +1,4 @@
-"""What clients are told about a batch that the sequencer has not accepted.
+"""The errors that clients get for a batch that the sequencer has not accepted.
 
 Invariant: a batch that may be in the log is never reported as refused. Errors after which a client
 begins a new producer epoch are reported only if the fault is the producer's own.
