@@ -27,12 +27,12 @@ EVENTS = (
     "tier: a fault in the middle of a job",
     "log start: a consumer was below it",
 )
-SEEDS = 4
-FIRST = 20
+SEEDS = 2
+FIRST = 30
 LAST = 60
 """Seeds below this one are tried until all events have occurred, `SEEDS` at a time."""
 REPEATED = 2
-"""The first of the seeds, run again in a process whose strings have other hashes."""
+"""Number of seeds that run again in a process whose strings have other hashes."""
 
 
 def simulated(*options: str, hash_seed: str = "1") -> dict[str, Any]:
