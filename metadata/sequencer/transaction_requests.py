@@ -12,6 +12,8 @@ from bucketlog.log_format.model import TopicId, TopicIdPartition
 
 NO_EPOCH = -1
 ANY_SERIAL = -1
+LAST_EPOCH = 32_766
+"""The epoch after it is that of another producer id."""
 
 
 class EndedBy(StrEnum):
