@@ -76,7 +76,7 @@ def staged_deadlines(state: LogState, now_ms: int) -> dict[str, int]:
 
 
 def _txn_field(transactional_id: str) -> str:
-    return f"t:{transactional_id}"
+    return f"i:{transactional_id}"
 
 
 def _is_ongoing(state: LogState, transactional_id: str, owner: TransactionalId) -> bool:

@@ -307,7 +307,8 @@ class CopyJob:
     def _retried(self, call: Any, *arguments: Any) -> None:
         while True:
             try:
-                return call(*arguments, PATIENCE_S) and None
+                call(*arguments, PATIENCE_S)
+                return
             except KafkaException as error:
                 if not error.args[0].retriable():
                     raise

@@ -92,7 +92,7 @@ async def test_offsets_begin_a_transaction_and_its_end_enters_the_group(
     of_term = await term(sequencing)
     assert (await entry(sequencing, sequencing.a, offsets(pair, of_term)))[0] is OK
     await sequencing.publish(sequencing.a)
-    record = (await sequencing.records("txns"))["t:x"]
+    record = (await sequencing.records("txns"))["i:x"]
     assert (record["ongoing"], record["groups"], record["offsets"]) == (True, ["g"], "")
     await entry(sequencing, sequencing.a, end(pair))
     taken = await sequencing.sequencer.take_group(1, "g", "other")
@@ -104,7 +104,7 @@ async def test_a_commit_waits_for_its_offsets_at_other_writers(sequencing: Seque
     assert (await entry(sequencing, sequencing.b, offsets(pair, await term(sequencing))))[0] is OK
     assert await entry(sequencing, sequencing.a, end(pair)) == (WAIT, None)
     await sequencing.void(sequencing.b, 0)
-    assert (await sequencing.records("txns"))["t:x"]["offsets"] == ""
+    assert (await sequencing.records("txns"))["i:x"]["offsets"] == ""
     assert (await entry(sequencing, sequencing.a, end(pair)))[0] is OK
 
 
@@ -114,7 +114,7 @@ async def test_an_aborting_end_depends_on_open_offsets(sequencing: Sequencing) -
     assert (await entry(sequencing, sequencing.a, end(pair, commit=False)))[0] is OK
     assert await sequencing.publish(sequencing.a) is PublishStatus.DECIDED
     await sequencing.void(sequencing.b, 0)
-    assert (await sequencing.records("txns"))["t:x"]["serial"] == 1
+    assert (await sequencing.records("txns"))["i:x"]["serial"] == 1
 
 
 async def test_offsets_are_refused(sequencing: Sequencing) -> None:

@@ -98,7 +98,7 @@ async def test_an_init_ends_what_is_ongoing(sequencing: Sequencing) -> None:
         (1, 1),
     ]
     assert await status_of(sequencing, batch(pair, 1)) is BatchStatus.FENCED
-    record = (await sequencing.records("txns"))["t:x"]
+    record = (await sequencing.records("txns"))["i:x"]
     assert (record["ongoing"], record["parts"], record["serial"]) == (False, "", 1)
 
 
@@ -223,7 +223,7 @@ async def test_a_marker_depends_on_all_that_is_open_before(sequencing: Sequencin
     assert (await entry(sequencing, sequencing.a, end(pair)))[0] is OK
     assert await sequencing.publish(sequencing.a) is PublishStatus.DECIDED
     assert await sequencing.publish(sequencing.b) is PublishStatus.VISIBLE
-    assert (await sequencing.records("txns"))["t:x"]["ongoing"] is False
+    assert (await sequencing.records("txns"))["i:x"]["ongoing"] is False
 
 
 async def test_a_commit_waits_for_its_batches_at_other_writers(sequencing: Sequencing) -> None:

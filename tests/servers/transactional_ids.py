@@ -113,8 +113,8 @@ async def status_of(sequencing: Sequencing, wanted: WantedBatch, partition: int 
 
 async def set_fields(sequencing: Sequencing, **fields: object) -> None:
     """Change the record of id `x`."""
-    record = (await sequencing.records("txns"))["t:x"] | fields
-    await sequencing.redis.hset(sequencing.key("txns"), "t:x", ormsgpack.packb(record))
+    record = (await sequencing.records("txns"))["i:x"] | fields
+    await sequencing.redis.hset(sequencing.key("txns"), "i:x", ormsgpack.packb(record))
 
 
 async def add(sequencing: Sequencing, pair: ProducerPair, partition: int) -> None:

@@ -102,9 +102,9 @@ local function take_marker(field)
   local base = record.next
   record.next = base + 1
   marked[field] = marked[field] or base
-  local stamp = lowest_base(record.open) or base
+  local lowest = lowest_base(record.open)
   touch(field, base)
-  return base, stamp
+  return base, lowest or base
 end
 
 -- Control entries -------------------------------------------------------------------------------
@@ -312,9 +312,8 @@ for _, field in ipairs(sorted_keys(marked)) do
   reserved[#reserved + 1] = {field, marked[field], partitions[field].next - marked[field]}
 end
 local topics_touched, groups_touched = sorted_keys(topics_dirty), sorted_keys(groups_dirty)
-local txns_entered = txn_context and sorted_keys(txn_context.entered) or nil
-if #reserved == 0 and #topics_touched == 0 and #groups_touched == 0 and stamps_alone == 0
-  and (not txns_entered or #txns_entered == 0) then
+local txns_entered = sorted_keys(txn_context and txn_context.entered or {})
+if #reserved + #txns_entered == 0 and #topics_touched == 0 and #groups_touched == 0 and stamps_alone == 0 then
   return cmsgpack.pack({'none', -1, -1, stamps, batch_answers, control_answers})
 end
 
@@ -329,7 +328,7 @@ me.heartbeat = now
 redis.call('HSET', keys.meta, 'ticket', string.format('%d', ticket + 1))
 redis.call('HSET', keys.reservations, name, cmsgpack.pack({
   writer = writer, seq = seq, parts = reserved, producers = sorted_keys(producers_dirty),
-  topics = topics_touched, topic_parts = topic_parts, touched = touched, groups = groups_touched, txns = txns_entered,
+  topics = topics_touched, topic_parts = topic_parts, touched = touched, groups = groups_touched, txns = txn_context and txns_entered,
   request = request_id, answer = answer}))
 redis.call('HSET', keys.holders, name, 'p' .. writer)
 redis.call('HSET', keys.blocked, name, string.format('%d', blocked))

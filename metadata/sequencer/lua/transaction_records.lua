@@ -1,4 +1,4 @@
--- Transactional ids in the hash `txns`, field 't:<id>' (an id could be ''):
+-- Transactional ids in the hash `txns`, field 'i:<id>':
 --   producer (text; '' until the id's first init is visible), epoch, last_producer, last_epoch ('' and -1: none),
 --   outcome ('none' | 'committed' | 'aborted') and by ('' | 'client' | 'server' | 'init') of the last transaction,
 --   serial: how many of its transactions have ended; version, timeout (ms), two_phase, updated (ms)
@@ -12,7 +12,7 @@
 local NO_EPOCH = -1
 local LAST_EPOCH = 32766   -- the next epoch is that of another producer id
 
-local function txn_field(id) return 't:' .. id end
+local function txn_field(id) return 'i:' .. id end
 
 local function txn_id(field) return field:sub(3) end
 
