@@ -1,5 +1,6 @@
 """This broker's part in transactions within an epoch, put together: log, handlers, duties."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -35,7 +36,9 @@ class TransactionParts:
         settings, cluster = broker.settings, broker.cluster
         self._broker = broker
         self._end = end
-        self._pauses = LoopPauses(settings.transaction_pause_ms_max)
+        self._pauses = LoopPauses(
+            settings.transaction_pause_ms_max, lambda: asyncio.get_running_loop().time()
+        )
         self.producer_ids = ProducerIds(cluster.sequencer, end)
         self.log = TransactionLog(
             end=end,

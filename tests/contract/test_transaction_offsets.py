@@ -176,6 +176,7 @@ async def test_a_transaction_is_overdue_after_its_timeout(sequencing: Sequencing
     await ended(sequencing, end(pair, commit=False, by=EndedBy.SERVER, serial=0))
     sequencing.now_ms += TIMEOUT_MS
     assert await overdue(1, count=10) == []
+    assert await sequencing.redis.zrange(sequencing.key("txn_deadlines"), 0, -1) == [b""]
 
 
 async def test_idle_ids_are_forgotten(sequencing: Sequencing) -> None:

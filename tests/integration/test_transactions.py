@@ -2,9 +2,12 @@
 clients."""
 
 import asyncio
+from typing import cast
 
+import ormsgpack
 import pytest
 from kio.schema.errors import ErrorCode
+from redis import Redis
 
 from bucketlog.log_format.model import TopicIdPartition
 from bucketlog.log_format.wire.api_keys import ApiKey
@@ -179,6 +182,29 @@ async def wipe(rig: Rig, valkey: OwnValkey) -> None:
     epoch = rig.epoch
     valkey.wipe()
     await until(lambda: rig.epoch > epoch and rig.health.ready)
+
+
+async def test_redis_gets_the_groups_of_open_transactions_back(rig: Rig, valkey: OwnValkey) -> None:
+    """So that the end enters their keys, and commits of the group stay in order."""
+    client = await started(rig, 2)
+    await client.produce()
+    await client.offsets(7)
+    await wipe(rig, valkey)
+    with Redis(unix_socket_path=str(valkey.path)) as redis:
+        (key,) = cast(list[bytes], redis.keys("*:txns"))
+        record = ormsgpack.unpackb(cast(bytes, redis.hget(key.decode(), "i:x")))
+    assert (record["ongoing"], record["groups"], record["part_count"]) == (True, ["g"], 1)
+    assert record["parts"].startswith("t/")
+
+
+async def test_sequences_go_on_after_a_marker(rig: Rig, valkey: OwnValkey) -> None:
+    """A marker is no batch of its producer, also for the fold that Redis is filled from."""
+    client = await started(rig, 1)
+    for turn in range(3):
+        assert await client.produce(b"%d" % turn) is NONE
+        assert await client.end() is NONE
+        await wipe(rig, valkey)
+    assert await committed(rig) == [b"0", b"1", b"2"]
 
 
 @VERSIONS
