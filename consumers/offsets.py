@@ -19,11 +19,11 @@ from bucketlog.consumers.coordinated_group import CoordinatedGroup
 from bucketlog.consumers.coordinator import GroupCoordinator, Spawn
 from bucketlog.consumers.group_messages import CallerIdentity, FetchedOffsets, GroupState
 from bucketlog.consumers.offset_expiry import expired_offsets, may_expire
-from bucketlog.consumers.refusal_log import RefusalLog
+from bucketlog.consumers.offset_rows import OffsetRows, weight_of
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import TopicId, TopicIdPartition, WallClock
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
-from bucketlog.metadata.committed_offset import CommittedOffset, offset_weight
+from bucketlog.metadata.committed_offset import CommittedOffset
 from bucketlog.metadata.facts import (
     GroupFact,
     OffsetRow,
@@ -108,8 +108,12 @@ class GroupOffsets:
         self._wall_ms = wall_ms
         self._own_ms = own_ms
         self._spawn = spawn
-        self._rows_in_flight = 0
-        self._refusals = RefusalLog(now_ms)
+        self.rows = OffsetRows(
+            view,
+            in_flight_max=settings.rows_in_flight,
+            offsets_max=settings.offsets_max,
+            now_ms=now_ms,
+        )
 
     # Commit and fetch ------------------------------------------------------------------------
 
@@ -131,10 +135,9 @@ class GroupOffsets:
             error = held.group.check_commit(identity, self._now_ms())
             if error is not ErrorCode.none:
                 return error if await held.stored() else ErrorCode.not_coordinator
-            if 0 < self._rows_in_flight > self._settings.rows_in_flight - _rows_in_memory(rows):
-                return ErrorCode.coordinator_load_in_progress  # it is to be tried again here
-            if self._exceeds_limit(group_id, rows):
-                return ErrorCode.policy_violation
+            error = self.rows.refusal(group_id, rows)
+            if error is not ErrorCode.none:
+                return error
             now_ms = self._wall_ms()
             fact = OffsetsCommitted(
                 group=group_id,
@@ -143,31 +146,6 @@ class GroupOffsets:
                 offsets=tuple(rows),
             )
             return await self._write(held, fact)
-
-    def _exceeds_limit(self, group_id: str, rows: Sequence[OffsetRow]) -> bool:
-        """Whether the commit adds offsets and would exceed the limit of the cluster."""
-        limit = self._settings.offsets_max
-        weight = self._view.offset_weight + self._rows_in_flight
-        if weight + _rows_in_memory(rows) <= limit:
-            return False
-        before = self._view.offsets(group_id)
-        replaced = sum(
-            offset_weight(found.metadata)
-            for row in rows
-            if (found := before.get(TopicIdPartition(TopicId(row.topic_id.bytes), row.partition)))
-        )
-        more = _rows_in_memory(rows) - replaced
-        if more <= 0 or weight + more <= limit:
-            return False
-        if self._refusals.is_due():
-            logger.warning(
-                "a commit of group %r is refused: the cluster has %d committed offsets of %d "
-                "(BUCKETLOG_OFFSETS_MAX); raise the limit, or delete groups",
-                group_id,
-                weight,
-                limit,
-            )
-        return True
 
     def _expires_ms(self, now_ms: int, retention_ms: int | None) -> int | None:
         """When the offset expires; None: by the broker's settings. The request is capped."""
@@ -348,7 +326,7 @@ class GroupOffsets:
         outcome: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         held.on_their_way.add(outcome)
         if isinstance(fact, OffsetsCommitted):
-            self._rows_in_flight += _rows_in_memory(fact.offsets)
+            self.rows.in_flight += weight_of(fact.offsets)
         self._spawn(self._bring(held, fact, outcome), f"offsets of group {held.group_id!r}")
         await asyncio.wait([outcome], timeout=self._settings.commit_timeout_ms / 1000)
         return outcome.result() if outcome.done() else ErrorCode.coordinator_not_available
@@ -372,15 +350,11 @@ class GroupOffsets:
             logger.info("offsets of group %r are not committed: %s", held.group_id, reason)
         finally:
             if isinstance(fact, OffsetsCommitted):
-                self._rows_in_flight -= _rows_in_memory(fact.offsets)
+                self.rows.in_flight -= weight_of(fact.offsets)
             held.on_their_way.discard(outcome)
             outcome.set_result(error)
         if error is ErrorCode.not_coordinator:
             self._coordinator.resign(held)
-
-
-def _rows_in_memory(rows: Sequence[OffsetRow]) -> int:
-    return sum(offset_weight(row.metadata) for row in rows)
 
 
 def _partitions(fact: OffsetsForgotten) -> list[TopicIdPartition]:

@@ -180,11 +180,17 @@ class Membership:
         """The broker that is to coordinate the consumer group."""
         found = self._coordinators.get(group)
         if found is None:
-            what = b"group:" + group.encode()
-            found = max(self.serving, key=lambda member: _weight(member.node_id, what))
+            found = self._first_for(b"group:" + group.encode())
             if len(self._coordinators) < LEADERS_KEPT and len(group) <= NAME_CHARS_KEPT:
                 self._coordinators[group] = found
         return found
+
+    def transaction_coordinator_of(self, transactional_id: str) -> LiveBroker:
+        """The broker to which clients should send requests of the transactional id."""
+        return self._first_for(b"txn:" + transactional_id.encode())
+
+    def _first_for(self, what: bytes) -> LiveBroker:
+        return max(self.serving, key=lambda member: _weight(member.node_id, what))
 
     @property
     def heard_at(self) -> float:

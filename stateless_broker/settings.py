@@ -36,6 +36,7 @@ from bucketlog.stateless_broker.setting_types import (
     Positive,
     Quantile,
 )
+from bucketlog.stateless_broker.transaction_settings import TransactionSettings
 from bucketlog.stateless_broker.upkeep_settings import UpkeepSettings
 
 TOPIC_DEFAULTS = {
@@ -60,7 +61,9 @@ class RecordValidation(StrEnum):
     HEADER = "header"
 
 
-class BrokerSettings(ClusterSettings, ConnectionSettings, ConsumerGroupSettings, UpkeepSettings):
+class BrokerSettings(
+    ClusterSettings, ConnectionSettings, ConsumerGroupSettings, TransactionSettings, UpkeepSettings
+):
     model_config = SettingsConfigDict(env_prefix="BUCKETLOG_", frozen=True)
 
     bucket_url: str = Field(description="Where the log lives: s3://bucket/prefix or file:///dir.")

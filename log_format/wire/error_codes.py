@@ -39,6 +39,9 @@ class ApiFamily(Enum):
     COMMITTED_OFFSETS = auto()
     """OffsetFetch, which waits for open commits (KIP-447)."""
     PRODUCER_IDS = auto()
+    """InitProducerId, also with a transactional id."""
+    TRANSACTIONS = auto()
+    """AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit, EndTxn."""
 
 
 _CODES: Mapping[type[BaseException], ErrorCode] = {
@@ -64,6 +67,10 @@ _CODES_IN: Mapping[ApiFamily, Mapping[type[BaseException], ErrorCode]] = {
     ApiFamily.COMMITTED_OFFSETS: {
         SequencerError: ErrorCode.coordinator_load_in_progress,
         TimeoutError: ErrorCode.unstable_offset_commit,
+    },
+    ApiFamily.TRANSACTIONS: {
+        SequencerError: ErrorCode.coordinator_not_available,
+        TimeoutError: ErrorCode.coordinator_not_available,
     },
     # Kafka answers the same while no producer id is available (RPCProducerIdManager). Clients of
     # every age retry, and none looks for a coordinator, which an idempotent producer lacks.

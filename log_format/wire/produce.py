@@ -14,6 +14,9 @@ from bucketlog.log_format.wire.frames import FrameReader, FrameWriter
 MIN_VERSION = 3
 MAX_VERSION = 12
 FLEXIBLE_FROM = 9
+ABORTABLE_KNOWN_FROM = 11
+TRANSACTION_VERSION_2_FROM = 12
+"""KIP-890: partitions join a transaction with their first batch."""
 _LOG_START_FROM = 5
 _RECORD_ERRORS_FROM = 8
 

@@ -1,4 +1,5 @@
-"""The APIs that brokers serve, with their versions: the one table of them.
+"""The APIs that brokers serve, with their versions: the one table of them. The APIs of transactions
+are served only if transactions are enabled.
 
 `scripts/messages.py` generates the typed messages from it. The dispatcher refuses everything else.
 """
@@ -39,6 +40,10 @@ SERVED_VERSIONS: Mapping[ApiKey, Versions] = {
     ApiKey.DELETE_TOPICS: Versions(1, 6),
     ApiKey.DELETE_RECORDS: Versions(0, 2),
     ApiKey.INIT_PRODUCER_ID: Versions(0, 5),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Versions(0, 5),
+    ApiKey.ADD_OFFSETS_TO_TXN: Versions(0, 4),
+    ApiKey.END_TXN: Versions(0, 5),
+    ApiKey.TXN_OFFSET_COMMIT: Versions(0, 5),
     ApiKey.DESCRIBE_CONFIGS: Versions(1, 4),
     ApiKey.ALTER_CONFIGS: Versions(0, 2),
     ApiKey.CREATE_PARTITIONS: Versions(0, 3),

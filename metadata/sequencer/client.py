@@ -45,17 +45,25 @@ from bucketlog.metadata.sequencer.requests import (
     producer_id,
 )
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
-from bucketlog.metadata.sequencer.staging import staged_records
+from bucketlog.metadata.sequencer.staging import staged_deadlines, staged_records
+from bucketlog.metadata.sequencer.transaction_requests import (
+    USUAL_LIMITS,
+    TransactionChange,
+    TransactionLimits,
+    read_change,
+)
+from bucketlog.metadata.sequencer.transaction_verbs import TransactionVerbs
 
 STAGE_CHUNK = 2000
 
 
-class Sequencer(GroupVerbs):
+class Sequencer(GroupVerbs, TransactionVerbs):
     """One shard's sequencer on one Redis, which may be replaced by another one (`use`).
 
     `stream_segments_max` bounds the entries of the stream, and `stream_bytes_max` the bytes of
     their footers (the newest entry always stays).
-    `producers_max` bounds the rows of producers, one for each producer and partition.
+    `producers_max` bounds the rows of producers, one for each producer and partition, and
+    `transaction_limits` what transactions may have.
 
     Scripts get the time of Redis' own clock as an argument; `now_ms` replaces that clock in tests.
     """
@@ -69,11 +77,13 @@ class Sequencer(GroupVerbs):
         stream_segments_max: int = 5000,
         stream_bytes_max: int = 128 << 20,
         producers_max: int = 1_000_000,
+        transaction_limits: TransactionLimits = USUAL_LIMITS,
         now_ms: WallClock | None = None,
     ) -> None:
         super().__init__(redis, cluster_id=cluster_id, shard=shard)
         self._stream_limits = stream_segments_max, stream_bytes_max
         self.producer_rows = ProducerRows(producers_max)
+        self.transaction_limits = transaction_limits
         self._now_ms = now_ms
         self._server_clock = ServerClock(lambda: self._guard(self._redis.time()))
         self._last_ticket: Ticket | None = None
@@ -180,12 +190,16 @@ class Sequencer(GroupVerbs):
         counts = []
         staged = [f"{self._prefix}staged:{activation.nonce}:{name}" for name in STAGED]
         now_ms = await self._asked_ms()
-        for key, records in zip(staged, staged_records(activation.state, now_ms), strict=True):
+        for key, records in zip(staged, staged_records(activation.state, now_ms), strict=False):
             counts.append(len(records))
             items = list(records.items())
             for start in range(0, len(items), STAGE_CHUNK):
                 chunk = [part for item in items[start : start + STAGE_CHUNK] for part in item]
                 await self._guard(self._redis.hset(key, items=chunk))
+        deadlines = staged_deadlines(activation.state, now_ms)
+        counts.append(len(deadlines))
+        if deadlines:
+            await self._guard(self._redis.zadd(staged[-1], deadlines))
         identity = activation.identity
         status, *rest = await self._run(
             SequencerVerb.ACTIVATE,
@@ -228,7 +242,7 @@ class Sequencer(GroupVerbs):
         """Reserve offsets for a writer's next segment; repeatable with the same request id.
 
         Raises `WriterFencedError` where the writer was sealed."""
-        packed = pack_request(partitions, facts, epoch=epoch)
+        packed = pack_request(partitions, facts, epoch=epoch, limits=self.transaction_limits)
         before = self._known_before(segment.writer, request_id)
         now_ms = await self._clock_ms()
         status, *rest = await self._run(
@@ -246,6 +260,12 @@ class Sequencer(GroupVerbs):
         number, low_ticket, stamps, batches, statuses = rest
         if any(word == TOO_MANY_PRODUCERS for part in batches for word, _ in part):
             self.producer_rows.note_refusals(batches, now_ms)
+        changes: dict[int, TransactionChange] = {}
+        for at, word in enumerate(statuses):
+            if not isinstance(word, str):
+                statuses[at], change = word[0], read_change(word)
+                if change is not None:
+                    changes[at] = change
         ticket = None
         if status == "ok":
             ticket = Ticket(epoch, number)
@@ -264,6 +284,7 @@ class Sequencer(GroupVerbs):
                 for part in batches
             ],
             fact_statuses=[FactStatus(word) for word in statuses],
+            changes=changes,
         )
 
     def _known_before(self, writer: WriterId, request_id: str) -> Ticket | None:

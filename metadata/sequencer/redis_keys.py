@@ -29,6 +29,10 @@ KEYS: tuple[RedisKey, ...] = (
     RedisKey("visible", "stream", "visible segments, in order; feeds the brokers' views"),
     RedisKey("groups", "hash", "group -> term, owner, revision, state, protocol type, open"),
     RedisKey("group_snapshots", "hash", "group -> snapshot of its members, as it was last stored"),
+    RedisKey(
+        "txns", "hash", "transactional id -> owner, last transaction, open entry, ongoing one"
+    ),
+    RedisKey("txn_deadlines", "sorted set", "transactional id -> when its transaction times out"),
     RedisKey("nonces", "set", "one-use nonces of claimed epochs that are not active yet"),
     RedisKey("brokers", "hash", "node id -> incarnation, heartbeat, address"),
 )
@@ -41,7 +45,7 @@ ALWAYS_THERE = tuple(
 """Keys that hold an empty field (of the sorted set: an empty member, last) from an activation on,
 so that a key that was lost is never taken for an empty one."""
 
-STAGED = ("topics", "partitions", "producers")
+STAGED = ("topics", "partitions", "producers", "txns", "txn_deadlines")
 """What an activation loads beforehand, under `staged:<attempt>:<name>`."""
 
 
@@ -53,10 +57,13 @@ def lua_key_table() -> str:
     """The Lua prelude that gives the keys their names."""
     names = ", ".join(f"'{key.name}'" for key in KEYS)
     always = ", ".join(f"'{name}'" for name in ALWAYS_THERE)
+    staged = ", ".join(f"'{name}'" for name in STAGED)
+    sorted_sets = ", ".join(f"{key.name} = true" for key in KEYS if key.redis_type == "sorted set")
     return (
         f"local KEY_NAMES = {{{names}}}\n"
         f"local ALWAYS_THERE = {{{always}}}\n"
-        "local FIRST_STAGED = #KEY_NAMES + 1\n"
+        f"local STAGED = {{{staged}}}\n"
+        f"local SORTED_SETS = {{{sorted_sets}}}\n"
         "local function keys_by_name(given)\n"
         "  local named = {}\n"
         "  for i, name in ipairs(KEY_NAMES) do named[name] = given[i] end\n"

@@ -1,6 +1,6 @@
 """What the sequencer is asked and what it answers, as values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
@@ -9,12 +9,23 @@ import ormsgpack
 
 from bucketlog.log_format.model import SegmentId, Ticket, TopicId, WriterId
 from bucketlog.metadata.fold import LogState
+from bucketlog.metadata.sequencer.transaction_requests import (
+    USUAL_LIMITS,
+    BatchTransaction,
+    TransactionChange,
+    TransactionLimits,
+    WantedTransactionEntry,
+    packed_entry,
+)
 
 
 class BatchStatus(StrEnum):
     """OK and DUPLICATE carry the base offset. OPEN: a duplicate of a batch whose outcome is not
     known yet. WAIT: the batch follows a pending batch of another writer. The broker reserves OPEN
-    and WAIT batches again. UNASSIGNED_PRODUCER: no sequencer has assigned the producer id yet."""
+    and WAIT batches again. UNASSIGNED_PRODUCER: no sequencer has assigned the producer id yet.
+
+    Of a transaction: FENCED, where another pair owns the transactional id; ABORTABLE, where the
+    server has ended the producer's transaction."""
 
     OK = "ok"
     DUPLICATE = "duplicate"
@@ -27,10 +38,17 @@ class BatchStatus(StrEnum):
     UNKNOWN_TOPIC = "unknown_topic"
     OFFSET_LIMIT = "offset_limit"
     TOO_MANY_PRODUCERS = "too_many_producers"
+    UNKNOWN_TRANSACTIONAL_ID = "mapping"
+    ABORTABLE = "abortable"
+    INVALID_STATE = "invalid_state"
+    TOO_MANY_PARTITIONS = "too_many_partitions"
 
 
 class FactStatus(StrEnum):
-    """NOT_COORDINATOR: another broker has taken the group since."""
+    """NOT_COORDINATOR: another broker has taken the group since.
+
+    Of transactional ids: DONE, there is nothing to write; AGAIN, the end was for a transaction that
+    has ended since; ABORTABLE, the server has ended the transaction."""
 
     OK = "ok"
     WAIT = "wait"
@@ -38,6 +56,13 @@ class FactStatus(StrEnum):
     UNKNOWN_TOPIC = "unknown_topic"
     INVALID_PARTITIONS = "invalid_partitions"
     NOT_COORDINATOR = "not_coordinator"
+    DONE = "done"
+    AGAIN = "again"
+    UNKNOWN_TRANSACTIONAL_ID = "mapping"
+    FENCED = "fenced"
+    ABORTABLE = "abortable"
+    INVALID_STATE = "invalid_state"
+    TOO_MANY = "too_many"
 
 
 class PublishStatus(StrEnum):
@@ -98,6 +123,7 @@ class WantedBatch(NamedTuple):
     producer_id: str
     producer_epoch: int
     base_sequence: int
+    transaction: BatchTransaction | None = None
 
 
 @dataclass(slots=True)
@@ -131,7 +157,9 @@ class WantedTierEntry(NamedTuple):
     """An entry about tiers: in order with all others of its kind, and never refused."""
 
 
-WantedFact: TypeAlias = WantedTopicChange | WantedGroupEntry | WantedTierEntry
+WantedFact: TypeAlias = (
+    WantedTopicChange | WantedGroupEntry | WantedTierEntry | WantedTransactionEntry
+)
 
 
 class BatchAnswer(NamedTuple):
@@ -153,13 +181,15 @@ class BatchAnswer(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """Answers stand in the order of the request. `ticket` is None where there is nothing to write:
-    the writer's seq is then not used. `hw_stamps`: -1 where a partition got nothing."""
+    the writer's seq is then not used. `hw_stamps`: -1 where a partition got nothing. `changes`: by
+    the number of the fact, what OK and DONE entries of transactional ids come to."""
 
     ticket: Ticket | None
     low_ticket: int
     hw_stamps: Sequence[int]
     batches: Sequence[Sequence[BatchAnswer]]
     fact_statuses: Sequence[FactStatus]
+    changes: Mapping[int, TransactionChange] = field(default_factory=dict)
 
 
 class ServerIdentity(NamedTuple):
@@ -274,21 +304,30 @@ def producer_counter(given: int, epoch: int) -> int:
 
 
 def pack_request(
-    partitions: Sequence[WantedPartition], control: Sequence[WantedFact], *, epoch: int
+    partitions: Sequence[WantedPartition],
+    control: Sequence[WantedFact],
+    *,
+    epoch: int,
+    limits: TransactionLimits = USUAL_LIMITS,
 ) -> bytes:
     """The packed request of `lua/reserve.lua`."""
     rows: dict[tuple[str, bytes], int] = {}
+    transactions: dict[BatchTransaction, int] = {}
     parts = []
     for part in partitions:
         row = rows.setdefault((part.topic_name, part.topic_id), len(rows))
-        batches = [
-            (*batch, producer_counter(int(batch.producer_id), epoch))
-            if batch.producer_id
-            else batch
-            for batch in part.batches
-        ]
+        batches: list[tuple[str | int, ...]] = []
+        for batch in part.batches:
+            packed: tuple[str | int, ...] = batch[:4]
+            if batch.producer_id:
+                packed = (*packed, producer_counter(int(batch.producer_id), epoch))
+            if batch.transaction is not None:
+                number = transactions.setdefault(batch.transaction, len(transactions) + 1)
+                packed = (*packed, number)
+            batches.append(packed)
         parts.append((row, part.partition, batches))
     entries: list[tuple[str | int, ...]] = []
+    has_ids = bool(transactions)
     for entry in control:
         if isinstance(entry, WantedTopicChange):
             verb, name, topic_id, count = entry
@@ -296,11 +335,17 @@ def pack_request(
             entries.append((verb, name, topic_id.hex(), count))
         elif isinstance(entry, WantedTierEntry):
             entries.append(("tiers",))
-        else:
+        elif isinstance(entry, WantedGroupEntry):
             entries.append(("offsets", entry.group, entry.term))
-    request = {
+        else:
+            entries.append(packed_entry(entry))
+            has_ids = True
+    request: dict[str, object] = {
         "topics": [(name, topic_id.hex()) for name, topic_id in rows],
         "parts": parts,
         "control": entries,
     }
+    if has_ids:
+        request["txns"] = [each[:2] for each in transactions]
+        request["limits"] = limits._asdict()
     return ormsgpack.packb(request, default=tuple)

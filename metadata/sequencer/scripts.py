@@ -27,30 +27,21 @@ class SequencerVerb(StrEnum):
     LIST_GROUPS = "list_groups"
     HEARTBEAT = "heartbeat"
     LEAVE = "leave"
+    ADD_TO_TRANSACTION = "add_to_transaction"
+    BIND_END = "bind_end"
+    OVERDUE_TRANSACTIONS = "overdue_transactions"
+    IDLE_TRANSACTIONAL_IDS = "idle_transactional_ids"
     CHECK_STATE = "check_state"
     ACTIVE_EPOCH = "active_epoch"
     ACTIVATE = "activate"
 
 
 WHEN_FULL = "write_when_full"
+_TRANSACTIONS = ("identity", "records", "open_lists", "group_records", "transaction_records")
 _PARTS: dict[SequencerVerb, tuple[str, ...]] = {
-    SequencerVerb.RESERVE: ("identity", "records", "open_lists", "group_records"),
-    SequencerVerb.PUBLISH: (
-        WHEN_FULL,
-        "identity",
-        "records",
-        "open_lists",
-        "group_records",
-        "settle",
-    ),
-    SequencerVerb.FENCE: (
-        WHEN_FULL,
-        "identity",
-        "records",
-        "open_lists",
-        "group_records",
-        "settle",
-    ),
+    SequencerVerb.RESERVE: (*_TRANSACTIONS, "transaction_rules"),
+    SequencerVerb.PUBLISH: (WHEN_FULL, *_TRANSACTIONS, "settle"),
+    SequencerVerb.FENCE: (WHEN_FULL, *_TRANSACTIONS, "settle"),
     SequencerVerb.REGISTER_WRITER: ("identity", "records"),
     SequencerVerb.OVERDUE: ("identity", "records", "open_lists"),
     SequencerVerb.PRODUCER_IDS: ("identity",),
@@ -63,6 +54,10 @@ _PARTS: dict[SequencerVerb, tuple[str, ...]] = {
     SequencerVerb.LIST_GROUPS: ("identity", "group_records"),
     SequencerVerb.HEARTBEAT: (WHEN_FULL, "identity", "records", "lifelines"),
     SequencerVerb.LEAVE: ("lifelines",),
+    SequencerVerb.ADD_TO_TRANSACTION: _TRANSACTIONS,
+    SequencerVerb.BIND_END: (*_TRANSACTIONS, "transaction_rules"),
+    SequencerVerb.OVERDUE_TRANSACTIONS: _TRANSACTIONS,
+    SequencerVerb.IDLE_TRANSACTIONAL_IDS: (*_TRANSACTIONS, "transaction_rules"),
     SequencerVerb.CHECK_STATE: ("identity",),
     SequencerVerb.ACTIVE_EPOCH: ("identity",),
     SequencerVerb.ACTIVATE: ("identity",),

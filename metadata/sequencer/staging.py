@@ -9,8 +9,10 @@ from typing import Any
 import ormsgpack
 
 from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.metadata.committed_offset import offset_weight
 from bucketlog.metadata.fold import LogState
 from bucketlog.metadata.producers import ProducedBatch
+from bucketlog.metadata.transactions import TransactionalId
 
 VISIBLE = -1
 
@@ -29,8 +31,8 @@ def _age_ms(batch: ProducedBatch, now_ms: int) -> int:
 
 def staged_records(
     state: LogState, now_ms: int
-) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
-    """Fields and packed records of `topics`, `partitions` and `producers`.
+) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
+    """Fields and packed records of `topics`, `partitions`, `producers` and `txns`.
 
     `now_ms` is the server's time. A producer's batch keeps its age, measured by the earlier of the
     log's clock and the server's. Neither a wrong clock nor an outage expires producers early."""
@@ -57,4 +59,64 @@ def staged_records(
         for partition, entry in state.partitions.items()
         for producer_id, batches in entry.producers.items()
     }
-    return topics, partitions, producers
+    txns = {
+        _txn_field(each): _pack(_txn_record(state, each, owner, now_ms))
+        for each, owner in state.transactions.ids.items()
+    }
+    return topics, partitions, producers, txns
+
+
+def staged_deadlines(state: LogState, now_ms: int) -> dict[str, int]:
+    """The members of `txn_deadlines`: each open transaction gets its whole timeout again."""
+    return {
+        _txn_field(each): now_ms + owner.timeout_ms
+        for each, owner in state.transactions.ids.items()
+        if not owner.two_phase and _is_ongoing(state, each, owner)
+    }
+
+
+def _txn_field(transactional_id: str) -> str:
+    return f"i:{transactional_id}"
+
+
+def _is_ongoing(state: LogState, transactional_id: str, owner: TransactionalId) -> bool:
+    transactions = state.transactions
+    return transactional_id in transactions.pending or owner.producer_id in transactions.parts
+
+
+def _producer(producer_id: int) -> str:
+    return str(producer_id) if producer_id >= 0 else ""
+
+
+def _txn_record(
+    state: LogState, transactional_id: str, owner: TransactionalId, now_ms: int
+) -> dict[str, Any]:
+    """As in `lua/transaction_records.lua`. `forgiving`: what a version 1 client had added to its
+    transaction may have been known to the last sequencer alone."""
+    parts = sorted(state.transactions.parts.get(owner.producer_id, ()))
+    pending = state.transactions.pending.get(transactional_id, {})
+    is_ongoing = _is_ongoing(state, transactional_id, owner)
+    return {
+        "producer": _producer(owner.producer_id),
+        "epoch": owner.producer_epoch,
+        "last_producer": _producer(owner.last_producer_id),
+        "last_epoch": owner.last_producer_epoch,
+        "outcome": owner.outcome,
+        "by": owner.by,
+        "serial": owner.serial,
+        "version": owner.version,
+        "timeout": owner.timeout_ms,
+        "two_phase": owner.two_phase,
+        "updated": min(owner.updated_ms, now_ms),
+        "next": False,
+        "ongoing": is_ongoing,
+        "since": now_ms if is_ongoing else 0,
+        "forgiving": True,
+        "parts": "".join(f"{state.topics[part.topic_id].name}/{_field(part)};" for part in parts),
+        "part_count": len(parts),
+        "groups": list(pending),
+        "offset_rows": sum(
+            offset_weight(row.metadata) for rows in pending.values() for row in rows.values()
+        ),
+        "offsets": "",
+    }

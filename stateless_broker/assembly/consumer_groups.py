@@ -17,6 +17,10 @@ from bucketlog.consumers.group_memory import GroupMemory
 from bucketlog.consumers.group_settings import GroupSettings
 from bucketlog.consumers.group_store import BoundedStore
 from bucketlog.consumers.offsets import GroupOffsets, OffsetSettings
+from bucketlog.consumers.transactional_commits import (
+    TransactionalCommits,
+    TransactionOffsetCommitter,
+)
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.consumer_group_settings import OffsetCommitAck
@@ -59,6 +63,8 @@ class ConsumerGroups:
             # what fails is told to those who wait for it, and resigned
             return broker.supervision.supervisor.spawn(work, name, on_failure=lambda _: None)
 
+        self._spawn = spawn
+        self._request_ms = settings.transaction_request_ms_max
         store = BoundedStore(
             broker.cluster.sequencer,
             limit=_group_limit(settings, view),
@@ -96,6 +102,18 @@ class ConsumerGroups:
             wall_ms=membership.now_ms,
             own_ms=broker.now_ms,
             spawn=spawn,
+        )
+
+    def transactional_commits(self, log: TransactionOffsetCommitter) -> TransactionalCommits:
+        """The commits of this broker's groups in transactions."""
+        return TransactionalCommits(
+            coordinator=self.coordinator,
+            rows=self.offsets.rows,
+            log=log,
+            timeout_ms=self._request_ms,
+            now_ms=_monotonic_ms,
+            wall_ms=self._membership.now_ms,
+            spawn=self._spawn,
         )
 
     def start(self, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:

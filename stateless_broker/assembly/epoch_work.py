@@ -14,6 +14,7 @@ from bucketlog.log_format.model import WriterId
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
 from bucketlog.stateless_broker.assembly.duty_roster import Duties
+from bucketlog.stateless_broker.assembly.transaction_parts import TransactionParts
 from bucketlog.stateless_broker.epochs.claim_watch import FRESH_PARTS, ClaimWatch
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.epochs.joining import JoinedEpoch, read_visible_log
@@ -84,6 +85,9 @@ class EpochWork:
             is_newest=self._is_newest,
             committer=self.committer,
             epoch_began_ms=joined.began_ms,
+        )
+        self.transactions = TransactionParts(
+            broker, end=self.end, groups=self.groups, is_newest=self._is_newest
         )
         self.duties = Duties(broker, epoch=epoch, feed=self._feed, renew_epoch=self._renew)
 
@@ -180,6 +184,7 @@ class EpochWork:
         spawn(overdue.run(spawn), "the watch over other writers")
         spawn(self._make_fresh_stamps().run(), "fresh stamps")
         self.groups.start(spawn)
+        self.transactions.start(spawn)
         for duty, work in self.duties.wanted():
             self._spawn_duty(work, duty)
 

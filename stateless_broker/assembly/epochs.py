@@ -118,7 +118,7 @@ class Epochs:
     def _enter(self, joined: JoinedEpoch) -> None:
         work = EpochWork(joined, self._broker)
         work.end.on_end(self._note_end)
-        self._dispatcher.serve(make_routes(self._broker, work.groups, work.end))
+        self._dispatcher.serve(make_routes(self._broker, work.groups, work.end, work.transactions))
         self._work = work
         if self._leaving:
             work.groups.leave()

@@ -280,6 +280,7 @@ class Node:
             stream_segments_max=self._settings.stream_segments_max,
             stream_bytes_max=self._settings.stream_bytes_max,
             producers_max=self._settings.producers_max,
+            transaction_limits=self._settings.transaction_limits,
             now_ms=self._surroundings.sequencer_now_ms,
         )
 

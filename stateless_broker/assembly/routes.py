@@ -26,6 +26,7 @@ from bucketlog.log_format.wire.messages.offset_fetch import OFFSET_FETCH
 from bucketlog.log_format.wire.messages.sync_group import SYNC_GROUP
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
+from bucketlog.stateless_broker.assembly.transaction_parts import TransactionParts
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
 from bucketlog.stateless_broker.fetch.tier_objects import TierObjects
@@ -48,7 +49,9 @@ from bucketlog.stateless_broker.network.dispatch import Api, Routes
 from bucketlog.stateless_broker.settings import BrokerSettings
 
 
-def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> Routes:
+def make_routes(
+    broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd, log: TransactionParts
+) -> Routes:
     """The handlers of the epoch that ends with `end`."""
     settings, view, intake = broker.settings, broker.log.view, broker.log.intake
     reader, catch_up = broker.storage.reader, groups.catch_up_for_certain
@@ -76,12 +79,9 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
         view=view, changes=changes, topic_defaults=settings.topic_defaults, turns=broker.turns
     )
     configs = _configs_handler(broker, changes)
+    tier = TierTimes(reader, tier_objects)
     list_offsets = ListOffsetsHandler(
-        view=view,
-        reader=reader,
-        tier=TierTimes(reader, tier_objects),
-        catch_up=catch_up,
-        turns=broker.turns,
+        view=view, reader=reader, tier=tier, catch_up=catch_up, turns=broker.turns
     )
     delete_records = DeleteRecordsHandler(
         view=view,
@@ -89,12 +89,14 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
         topic_defaults=settings.topic_defaults,
         catch_up=catch_up,
     )
+    transactions = log.handler(end) if settings.transactions else None
     coordination = CoordinationHandler(
         membership=membership,
-        sequencer=broker.cluster.sequencer,
+        producer_ids=log.producer_ids,
         end=end,
         wait_ms=settings.redis_timeout_ms,
         turns=broker.turns,
+        transactions=transactions,
     )
     return Routes(
         apis=[
@@ -110,9 +112,11 @@ def make_routes(broker: BrokerParts, groups: ConsumerGroups, end: EpochEnd) -> R
             Api(CREATE_PARTITIONS, topics.create_partitions),
             Api(INCREMENTAL_ALTER_CONFIGS, configs.incremental_alter_configs),
             *_group_apis(broker, groups),
+            *(log.apis(transactions) if transactions is not None else ()),
         ],
         produce=_produce_handler(broker, end),
         fetch=_fetch_handler(broker, groups, tier_objects),
+        transaction_version=2 if settings.transactions else None,
     )
 
 
@@ -138,6 +142,8 @@ def _produce_handler(broker: BrokerParts, end: EpochEnd) -> ProduceHandler:
         limits=ProduceLimits(
             settings.batch_decompressed_bytes_max,
             settings.produce_timeout_ms_max,
+            settings.transactions,
+            settings.transactional_id_bytes_max,
         ),
         topic_defaults=settings.topic_defaults,
         now_ms=broker.now_ms,

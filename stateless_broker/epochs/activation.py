@@ -16,10 +16,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from bucketlog.log_format.checkpoint import Checkpoint
+from bucketlog.log_format.checkpoint import TRANSACTIONS_VERSION, Checkpoint
 from bucketlog.log_format.errors import BucketlogError, ClusterInUseError, SequencerLostError
 from bucketlog.log_format.model import SegmentId, SegmentIndex, WallClock, WriterId
 from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.facts import FactKind
 from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.endpoint import Endpoint, decode_endpoint, encode_endpoint
@@ -78,7 +79,15 @@ class SealedLog:
 
 
 def _folded(log: SealedLog) -> LogState:
-    return fold(log.segments, onto=restored(log.checkpoint, keep_groups=False))
+    """Offsets of groups are folded only if they may be pending in transactions."""
+    checkpoint = log.checkpoint
+    has_ids = checkpoint is not None and checkpoint.version >= TRANSACTIONS_VERSION
+    keep_groups = has_ids or any(
+        entry.kind == FactKind.PRODUCER_INITIALISED
+        for index in log.segments
+        for entry in index.facts
+    )
+    return fold(log.segments, onto=restored(checkpoint, keep_groups=keep_groups))
 
 
 class EpochStarter:

@@ -231,8 +231,11 @@ class BatchValidation:
             raise InvalidBatchError(f"base offset {header.base_offset}: the broker gives offsets")
         if header.codec == Codec.ZSTD and not batch.zstd_allowed:
             raise UnsupportedCompressionError("zstd in a request older than version 7")
-        if header.is_transactional:
-            raise InvalidBatchError("a transactional batch outside a transaction")
+        if header.is_transactional != (batch.pending.transaction is not None):
+            where = "a transactional batch outside a transaction"
+            if not header.is_transactional:
+                where = "a batch of a transaction is not transactional"
+            raise InvalidBatchError(where)
         if header.attributes & record_batch.LOG_APPEND_TIME:
             raise InvalidTimestampError("producers may not set the timestamp type LogAppendTime")
         if batch.rules is not None:

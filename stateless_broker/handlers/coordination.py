@@ -1,7 +1,8 @@
 """FindCoordinator and InitProducerId.
 
-Source: KIP-98, KIP-360, KIP-699 (many keys at once). Transactional ids are refused until this
-broker has transactions; a consumer group finds the broker that is first for it among the live ones.
+Source: KIP-98, KIP-360, KIP-699 (many keys at once). A consumer group or a transactional id finds
+the broker that is first for it among the live ones. Transactional ids are refused if transactions
+are off. A transactional id's broker is only a hint: every broker takes its requests.
 """
 
 import asyncio
@@ -20,17 +21,17 @@ from bucketlog.log_format.wire.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.handlers.transactions import TransactionsHandler
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.dispatch import Request
 from bucketlog.stateless_broker.network.turns import Turns
+from bucketlog.stateless_broker.produce.producer_ids import ProducerIds
 
 GROUP = 0
 TRANSACTION = 1
 MANY_KEYS_FROM = 4
-PRODUCER_IDS_BLOCK = 100
-NO_TRANSACTIONS = "this version of bucketlog has no transactions yet: leave out transactional.id"
+NO_TRANSACTIONS = "transactions are off (BUCKETLOG_TRANSACTIONS): leave out transactional.id"
 
 NOT_HEARD = "this broker does not reach the sequencer, and cannot tell which brokers live"
 
@@ -42,18 +43,18 @@ class CoordinationHandler:
         self,
         *,
         membership: Membership,
-        sequencer: Sequencer,
+        producer_ids: ProducerIds,
         end: EpochEnd,
         wait_ms: int,
         turns: Turns,
+        transactions: TransactionsHandler | None,
     ) -> None:
         self._membership = membership
         self._turns = turns
-        self._sequencer = sequencer
+        self._transactions = transactions
         self._end = end
         self._wait_s = wait_ms / 1000
-        self._producer_ids = iter(range(0))
-        self._asking = asyncio.Lock()
+        self._producer_ids = producer_ids
 
     async def find_coordinator(
         self, request: Request, message: FindCoordinatorRequest
@@ -80,12 +81,19 @@ class CoordinationHandler:
 
     def _coordinator(self, kind: int, key: str) -> Coordinator:
         error, text = ErrorCode.invalid_request, f"key type {kind} is unknown"
-        if kind == TRANSACTION:
+        has_transactions = self._transactions is not None
+        if kind == TRANSACTION and not has_transactions:
             error, text = ErrorCode.transactional_id_authorization_failed, NO_TRANSACTIONS
-        elif kind == GROUP and not self._membership.is_session_live:
+        elif kind in (GROUP, TRANSACTION) and not self._membership.is_session_live:
             error, text = ErrorCode.coordinator_not_available, NOT_HEARD
-        elif kind == GROUP:
-            node = self._membership.coordinator_of(key)
+        elif kind in (GROUP, TRANSACTION):
+            membership = self._membership
+            is_group = kind == GROUP
+            node = (
+                membership.coordinator_of(key)
+                if is_group
+                else membership.transaction_coordinator_of(key)
+            )
             return {
                 "key": key,
                 "error_code": ErrorCode.none,
@@ -106,25 +114,18 @@ class CoordinationHandler:
     async def init_producer_id(
         self, request: Request, message: InitProducerIdRequest
     ) -> InitProducerIdResponse:
+        if message.transactional_id is not None and self._transactions is not None:
+            return await self._transactions.init_producer_id(request, message)
         if message.transactional_id is not None:
             return _no_producer(ErrorCode.transactional_id_authorization_failed)
         try:
             async with asyncio.timeout(self._wait_s):
-                producer_id = await self._next_producer_id()
+                producer_id = await self._producer_ids.next()
         except (TimeoutError, SequencerError) as error:
             if isinstance(error, SequencerError) and not error.retriable:
                 self._end.end(str(error))
             return _no_producer(kafka_code(error, ApiFamily.PRODUCER_IDS))
         return {"error_code": ErrorCode.none, "producer_id": producer_id, "producer_epoch": 0}
-
-    async def _next_producer_id(self) -> int:
-        self._end.check()
-        async with self._asking:  # many producers that start at once share a block
-            for producer_id in self._producer_ids:
-                return producer_id
-            first = await self._sequencer.producer_ids(self._end.epoch, PRODUCER_IDS_BLOCK)
-            self._producer_ids = iter(range(first + 1, first + PRODUCER_IDS_BLOCK))
-            return first
 
 
 def _no_producer(error: ErrorCode) -> InitProducerIdResponse:

@@ -43,6 +43,7 @@ from bucketlog.log_format.wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from bucketlog.log_format.wire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition
 from bucketlog.metadata.committed_offset import CommittedOffset
 from bucketlog.metadata.facts import OffsetRow
 from bucketlog.metadata.fold import TopicState
@@ -146,18 +147,12 @@ class OffsetsHandler:
         """Add a row if the partition and the metadata are valid. If a request names a partition
         twice, only the last offset counts, as in Kafka."""
         topic, missing = self._topic(named)
-        if topic is None:
-            return missing
-        if not 0 <= wanted.partition_index < topic.partitions:
-            return ErrorCode.unknown_topic_or_partition
-        text = wanted.committed_metadata or ""
-        if len(text.encode()) > self._metadata_bytes_max:
-            return ErrorCode.offset_metadata_too_large
-        leader_epoch = wanted.committed_leader_epoch
-        topic_id = UUID(bytes=topic.topic_id)
-        rows[TopicIdPartition(topic.topic_id, wanted.partition_index)] = OffsetRow(
-            topic_id, wanted.partition_index, wanted.committed_offset, leader_epoch, text
+        row = checked_row(
+            topic, wanted, missing=missing, metadata_bytes_max=self._metadata_bytes_max
         )
+        if topic is None or isinstance(row, ErrorCode):
+            return row if isinstance(row, ErrorCode) else missing
+        rows[TopicIdPartition(topic.topic_id, wanted.partition_index)] = row
         return ErrorCode.none
 
     async def _commit(
@@ -280,6 +275,30 @@ class OffsetsHandler:
             }
             for each in entry.partitions
         ]
+
+
+def checked_row(
+    topic: TopicState | None,
+    wanted: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
+    *,
+    missing: ErrorCode,
+    metadata_bytes_max: int,
+) -> OffsetRow | ErrorCode:
+    """The row, or why the offset cannot be committed; `missing` if there is no topic."""
+    if topic is None:
+        return missing
+    if not 0 <= wanted.partition_index < topic.partitions:
+        return ErrorCode.unknown_topic_or_partition
+    text = wanted.committed_metadata or ""
+    if len(text.encode()) > metadata_bytes_max:
+        return ErrorCode.offset_metadata_too_large
+    return OffsetRow(
+        UUID(bytes=topic.topic_id),
+        wanted.partition_index,
+        wanted.committed_offset,
+        wanted.committed_leader_epoch,
+        text,
+    )
 
 
 async def _refused_again(group_id: str) -> OffsetFetchResponseGroup:

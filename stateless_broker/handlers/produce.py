@@ -25,6 +25,7 @@ from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.frames import FrameReader
 from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.sequencer.transaction_requests import BatchTransaction
 from bucketlog.metadata.topic_configs import MAX_MESSAGE_BYTES
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
@@ -65,6 +66,8 @@ _TOPICS_KEPT = 10_000
 class ProduceLimits:
     batch_decompressed_bytes_max: int
     timeout_ms_max: int
+    transactions: bool
+    transactional_id_bytes_max: int
 
 
 class ProduceHandler:
@@ -179,15 +182,20 @@ class ProduceHandler:
     def _refusal(self, wire: produce.ProduceRequest) -> BatchOutcome | None:
         if wire.acks not in ACKS_ALLOWED:
             return BatchOutcome(ErrorCode.invalid_required_acks, -1, f"acks={wire.acks}")
-        if wire.transactional_id is not None:
+        if wire.transactional_id is not None and not self._limits.transactions:
             return BatchOutcome(
                 ErrorCode.transactional_id_authorization_failed,
                 -1,
-                "this version of bucketlog has no transactions yet",
+                "transactions are off (BUCKETLOG_TRANSACTIONS)",
             )
+        if wire.transactional_id is not None and not self._is_id(wire.transactional_id):
+            return BatchOutcome(ErrorCode.invalid_request, -1, "the transactional id is too long")
         if self._membership.has_handed_over:
             return _LED_BY_OTHERS
         return None
+
+    def _is_id(self, transactional_id: str) -> bool:
+        return 0 < len(transactional_id.encode()) <= self._limits.transactional_id_bytes_max
 
     def _log_start(self, topic_name: str, partition: int) -> int:
         topic = self._view.topic(topic_name)
@@ -205,9 +213,10 @@ class ProduceHandler:
         """Validate the batches, then commit them. Batches that are not admitted are settled."""
         now_ms = self._now_ms()
         unchecked = []
+        transaction = _transaction(wire.transactional_id, call.version)
         for row in rows:
             try:
-                unchecked.append(self._admit(wire.partitions[row], call, row, now_ms))
+                unchecked.append(self._admit(wire.partitions[row], call, row, now_ms, transaction))
             except UnknownTopicError:
                 call.settle(row, UNKNOWN_PARTITION)
             except InvalidDataError as error:
@@ -235,7 +244,12 @@ class ProduceHandler:
                 self._commit(pending)
 
     def _admit(
-        self, part: produce.ProducePartitionData, call: OpenProduce, row: int, now_ms: int
+        self,
+        part: produce.ProducePartitionData,
+        call: OpenProduce,
+        row: int,
+        now_ms: int,
+        transaction: BatchTransaction | None,
     ) -> UncheckedBatch:
         """The batch with its topic's rules. Raises `InvalidDataError` if the topic does not exist,
         or the bytes are not exactly one batch within the topic's size limit."""
@@ -266,6 +280,7 @@ class ProduceHandler:
                 header,
                 call,
                 row,
+                transaction,
             ),
             rules.records(now_ms),
             call.version >= ZSTD_SINCE_VERSION,
@@ -282,6 +297,16 @@ class ProduceHandler:
             )
             self._rules[topic.topic_id] = rules
         return rules
+
+
+def _transaction(transactional_id: str | None, version: int) -> BatchTransaction | None:
+    if transactional_id is None:
+        return None
+    return BatchTransaction(
+        transactional_id,
+        2 if version >= produce.TRANSACTION_VERSION_2_FROM else 1,
+        version >= produce.ABORTABLE_KNOWN_FROM,
+    )
 
 
 def _refused(error: InvalidDataError) -> BatchOutcome:

@@ -35,6 +35,7 @@ from bucketlog.stateless_broker.network.answer_memory import (
 )
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.features import add_feature
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
@@ -110,6 +111,8 @@ class Routes:
     apis: Sequence[Api[Any, Any]]
     produce: ProduceHandler
     fetch: FetchHandler
+    transaction_version: int | None = None
+    """The feature by which clients choose how they use transactions (KIP-890); None: off."""
 
 
 class Dispatcher:
@@ -125,6 +128,7 @@ class Dispatcher:
         """The encoded responses to ApiVersions, by the version of the request."""
         self._produce_handler: ProduceHandler
         self._fetch_handler: FetchHandler
+        self._transaction_version: int | None = None
         self._supervisor = supervisor
         self._answers = answers
         self._request_items_max = request_items_max
@@ -142,6 +146,7 @@ class Dispatcher:
         self._own_versions.clear()
         self._produce_handler = routes.produce
         self._fetch_handler = routes.fetch
+        self._transaction_version = routes.transaction_version
 
     def handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
         """Take one request. Raises `MalformedRequestError`: the connection then ends."""
@@ -307,6 +312,8 @@ class Dispatcher:
                 "error_code": ErrorCode.none,
                 "api_keys": self._versions(),
             }
+            if self._transaction_version is not None:
+                add_feature(response, version, self._transaction_version)
             body = write_message(API_VERSIONS, version, response)
             written = self._own_versions[version] = WrittenResponse(body, (ErrorCode.none,))
         return written

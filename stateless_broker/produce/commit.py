@@ -41,9 +41,9 @@ from bucketlog.stateless_broker.produce.commit_steps import (
 from bucketlog.stateless_broker.produce.intake import (
     Intake,
     PendingBatch,
-    PendingFact,
     holds_against_producers,
 )
+from bucketlog.stateless_broker.produce.pending_facts import PendingFact, settle_refused
 from bucketlog.stateless_broker.produce.refusals import refused
 from bucketlog.stateless_broker.produce.unsettled import UnsettledWork
 from bucketlog.stateless_broker.supervision import Supervision
@@ -297,11 +297,8 @@ class Committer:
                     earlier = self._intake.refused
                     batch.settle(refused(batch, answer, earlier, is_newest=is_newest))
         facts_again: list[PendingFact] = []
-        for fact, status in zip(flush.facts, reservation.fact_statuses, strict=True):
-            if status is FactStatus.WAIT:
-                facts_again.append(fact)
-            elif status is not FactStatus.OK:
-                fact.settle(status)
+        if flush.facts:
+            facts_again = settle_refused(flush.facts, reservation, is_newest=is_newest)
         self.buffer.put_back(again, facts_again)
         return bool(again or facts_again)
 

@@ -10,7 +10,7 @@ checked before each publication. While Redis or the bucket does not answer, `/re
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
@@ -26,20 +26,26 @@ from bucketlog.log_format.errors import (
 )
 from bucketlog.log_format.model import (
     Buffer,
+    FactEntry,
     PartitionIndex,
     SegmentId,
     SegmentIndex,
+    Ticket,
     TopicId,
     TopicIdPartition,
 )
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import (
+    BatchAnswer,
     BatchStatus,
     FactStatus,
     PublishStatus,
     Reservation,
     WantedBatch,
+    WantedGroupEntry,
     WantedPartition,
+    WantedTierEntry,
+    WantedTopicChange,
 )
 from bucketlog.stateless_broker.epochs.claim_watch import ClaimWatch
 from bucketlog.stateless_broker.epochs.end import EpochEnd
@@ -48,7 +54,12 @@ from bucketlog.stateless_broker.produce.intake import (
     BatchOutcome,
     FlushInput,
     PendingBatch,
-    PendingFact,
+)
+from bucketlog.stateless_broker.produce.pending_facts import PendingFact
+from bucketlog.stateless_broker.produce.transaction_entries import (
+    PlacedMarker,
+    entry_facts,
+    entry_markers,
 )
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Bucket
@@ -117,6 +128,7 @@ def _wanted(batch: PendingBatch) -> WantedBatch:
         str(header.producer_id),
         header.producer_epoch,
         header.base_sequence,
+        batch.transaction,
     )
 
 
@@ -145,14 +157,21 @@ def assemble(
     """Stamp the accepted batches and build the segment. `reservation.ticket` must be set."""
     if reservation.ticket is None:
         raise ValueError("nothing was reserved")
+    facts, entries, markers = _reserved_facts(flush, reservation, reservation.ticket, created_ms)
     parts: list[Buffer] = [HEADER]
     position = len(HEADER)
     partitions = []
     accepted: list[tuple[PendingBatch, int]] = []
-    for (partition, batches), answers, stamp in zip(
-        flush.groups, reservation.batches, reservation.hw_stamps, strict=True
-    ):
+    content = list(zip(flush.groups, reservation.batches, reservation.hw_stamps, strict=True))
+    if markers:
+        only_marked = markers.keys() - {partition for partition, _ in flush.groups}
+        content = sorted(content + [((each, []), (), -1) for each in only_marked], key=_partition)
+    for (partition, batches), answers, stamp in content:
         rows = []
+        for marker in markers.get(partition, ()):
+            rows.append(batch_row(marker.header, marker.base_offset, position, len(marker.data)))
+            parts.append(marker.data)
+            position += len(marker.data)
         stamp_alone = not batches and stamp >= 0
         for batch, answer in zip(batches, answers, strict=True):
             if answer.status is not BatchStatus.OK:
@@ -164,23 +183,49 @@ def assemble(
             position += size
             accepted.append((batch, answer.base_offset))
         if rows or stamp_alone:
-            partitions.append(PartitionIndex(partition, stamp, tuple(rows)))
-    facts = [
-        fact
-        for fact, status in zip(flush.facts, reservation.fact_statuses, strict=True)
-        if status is FactStatus.OK
-    ]
+            own = markers[partition][0].hw_stamp if partition in markers else stamp
+            partitions.append(PartitionIndex(partition, own, tuple(rows)))
     index = SegmentIndex(
         segment=segment,
         ticket=reservation.ticket,
         low_ticket=reservation.low_ticket,
         created_ms=created_ms,
         partitions=tuple(partitions),
-        facts=tuple(pending.entry for pending in facts),
+        facts=tuple(entries),
     )
     footer = encode_footer(index)
     parts.append(footer)
     return AssembledSegment(index, parts, footer, accepted, facts)
+
+
+def _partition(
+    content: tuple[tuple[TopicIdPartition, list[PendingBatch]], Sequence[BatchAnswer], int],
+) -> TopicIdPartition:
+    return content[0][0]
+
+
+def _reserved_facts(
+    flush: Flush, reservation: Reservation, ticket: Ticket, created_ms: int
+) -> tuple[list[PendingFact], list[FactEntry], dict[TopicIdPartition, list[PlacedMarker]]]:
+    """The accepted facts, their entries in the footer, and markers by partition."""
+    facts: list[PendingFact] = []
+    entries: list[FactEntry] = []
+    markers: dict[TopicIdPartition, list[PlacedMarker]] = {}
+    for at, (fact, status) in enumerate(zip(flush.facts, reservation.fact_statuses, strict=True)):
+        if status is not FactStatus.OK:
+            continue
+        facts.append(fact)
+        change, wanted = reservation.changes.get(at), fact.wanted
+        if change is None or isinstance(
+            wanted, WantedTopicChange | WantedGroupEntry | WantedTierEntry
+        ):
+            entries.append(fact.entry)
+            continue
+        fact.change = change
+        entries += entry_facts(wanted, change, fact.entry, created_ms)
+        for marker in entry_markers(wanted, change, sequencer_epoch=ticket.epoch, at_ms=created_ms):
+            markers.setdefault(marker.partition, []).append(marker)
+    return facts, entries, markers
 
 
 class WriterLostError(Exception):

@@ -27,9 +27,18 @@ from bucketlog.metadata.sequencer.requests import (
     FactStatus,
     Reservation,
     WantedFact,
-    WantedGroupEntry,
+)
+from bucketlog.metadata.sequencer.transaction_requests import (
+    BatchTransaction,
+    WantedTransactionEntry,
 )
 from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.produce.pending_facts import (
+    FINAL,
+    PendingFact,
+    TransactionOutcome,
+    take_facts,
+)
 from bucketlog.stateless_broker.produce.refused_batches import ProducedTo, RefusedBatches
 
 AGAINST_PRODUCERS = (
@@ -37,6 +46,9 @@ AGAINST_PRODUCERS = (
     BatchStatus.UNKNOWN_PRODUCER,
     BatchStatus.UNASSIGNED_PRODUCER,
     BatchStatus.FENCED,
+    BatchStatus.UNKNOWN_TRANSACTIONAL_ID,
+    BatchStatus.ABORTABLE,
+    BatchStatus.INVALID_STATE,
 )
 
 
@@ -55,8 +67,10 @@ class BatchOutcome(NamedTuple):
 
 
 def holds_against_producers(reservation: Reservation) -> bool:
-    """Whether the sequencer reports an error of a producer."""
-    return any(answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row)
+    """Whether the sequencer reports an error of a producer, or a final state of its transaction."""
+    return any(
+        answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row
+    ) or any(status in FINAL for status in reservation.fact_statuses)
 
 
 class ProduceCall(Protocol):
@@ -80,6 +94,7 @@ class PendingBatch:
     header: BatchHeader
     call: ProduceCall
     row: int
+    transaction: BatchTransaction | None = None
 
     def settle(self, outcome: BatchOutcome) -> None:
         self.call.settle(self.row, outcome)
@@ -99,43 +114,8 @@ class PendingBatch:
             self.header,
             self.call,
             self.row,
+            self.transaction,
         )
-
-
-@dataclass(slots=True)
-class PendingFact:
-    """A topic change or a group's offsets on the way into the log. `when_reserved`: the waiting
-    request is answered before the fact is in the log."""
-
-    entry: FactEntry
-    wanted: WantedFact
-    future: asyncio.Future[FactStatus]
-    when_reserved: bool = False
-
-    @property
-    def given_up(self) -> bool:
-        """True once the waiting request got the answer that the fact may not be in the log."""
-        return self.future.cancelled()
-
-    @property
-    def is_of_one_epoch(self) -> bool:
-        """A coordinator's term is valid in one epoch; another epoch may have the same number."""
-        return isinstance(self.wanted, WantedGroupEntry)
-
-    @property
-    def is_promised(self) -> bool:
-        """Whether the fact was acknowledged before it was in the log."""
-        if not self.when_reserved or not self.future.done() or self.future.cancelled():
-            return False
-        return self.future.exception() is None and self.future.result() is FactStatus.OK
-
-    def settle(self, status: FactStatus) -> None:
-        if not self.future.done():
-            self.future.set_result(status)
-
-    def fail(self, error: SequencerError) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
 
 
 class FlushInput(NamedTuple):
@@ -215,14 +195,7 @@ class ProduceBuffer:
         return taken_now
 
     def _take_facts(self, max_bytes: int) -> list[PendingFact]:
-        facts: list[PendingFact] = []
-        left = max_bytes
-        while self._facts and (not facts or len(self._facts[0].entry.payload) <= left):
-            fact = self._facts.popleft()
-            if not fact.given_up:
-                left -= len(fact.entry.payload)
-                facts.append(fact)
-        return facts
+        return take_facts(self._facts, max_bytes) if self._facts else []
 
     def drop_answered(self) -> None:
         """Drop work that its client has given up, and free its memory."""
@@ -321,6 +294,31 @@ class Intake:
         self.buffer.add_fact(PendingFact(encode_fact(fact), wanted, future, when_reserved))
         try:
             return await future
+        except asyncio.CancelledError:
+            self.given_up()
+            raise
+
+    async def commit_transaction_entry(
+        self,
+        wanted: WantedTransactionEntry,
+        entry: FactEntry,
+        *,
+        wait_ms: int,
+        is_stale: Callable[[], bool] | None = None,
+    ) -> TransactionOutcome:
+        """Bring an entry of a transactional id into the log; returns when it is visible here, or
+        answered without one. The sequencer is asked for up to `wait_ms` while another entry of the
+        id is open. Raises `SequencerError` as `commit_fact`."""
+        if self._health.stopped is not None:
+            raise SequencerError(self._health.stopped)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[FactStatus] = loop.create_future()
+        fact = PendingFact(
+            entry, wanted, future, wait_until=loop.time() + wait_ms / 1000, is_stale=is_stale
+        )
+        self.buffer.add_fact(fact)
+        try:
+            return TransactionOutcome(await future, fact.change)
         except asyncio.CancelledError:
             self.given_up()
             raise

@@ -32,6 +32,23 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
         ErrorCode.invalid_producer_epoch,
         "a newer epoch of this producer has written",
     ),
+    BatchStatus.UNKNOWN_TRANSACTIONAL_ID: (
+        ErrorCode.invalid_producer_id_mapping,
+        "the transactional id is unknown: begin with InitProducerId",
+    ),
+    # Older clients abort after this error, and get a new epoch.
+    BatchStatus.ABORTABLE: (
+        ErrorCode.invalid_producer_epoch,
+        "the transaction was aborted after its timeout",
+    ),
+    BatchStatus.INVALID_STATE: (
+        ErrorCode.invalid_txn_state,
+        "the partition was not added to a transaction",
+    ),
+    BatchStatus.TOO_MANY_PARTITIONS: (
+        ErrorCode.invalid_request,
+        "the transaction has too many partitions (BUCKETLOG_TRANSACTION_PARTITIONS_MAX)",
+    ),
     BatchStatus.UNKNOWN_TOPIC: (
         ErrorCode.unknown_topic_or_partition,
         "the topic or partition does not exist any more",
@@ -47,6 +64,11 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
         "until idle producers expire",
     ),
 }
+ABORTABLE_CODES = {
+    BatchStatus.ABORTABLE: ErrorCode.transaction_abortable,
+    BatchStatus.INVALID_STATE: ErrorCode.transaction_abortable,
+}
+"""For clients that know the error (KIP-890)."""
 GAPS = (BatchStatus.OUT_OF_ORDER, BatchStatus.UNKNOWN_PRODUCER)
 """The answers to a batch that does not follow the producer's last one."""
 
@@ -69,4 +91,7 @@ def refused(
             f"{where}: an earlier batch of this producer was refused: send that batch again first"
         )
     error, message = REFUSALS[answer.status]
+    transaction = batch.transaction
+    if transaction is not None and transaction.is_abortable_known:
+        error = ABORTABLE_CODES.get(answer.status, error)
     return BatchOutcome(error, -1, f"{where}: {message}")

@@ -13,7 +13,8 @@ from kio.schema.errors import ErrorCode
 from bucketlog.log_format.errors import SequencerError, SequencerLostError
 from bucketlog.log_format.model import SegmentId, WriterId
 from bucketlog.stateless_broker.produce.commit_steps import AssembledSegment, Flush
-from bucketlog.stateless_broker.produce.intake import BatchOutcome, Intake, PendingFact
+from bucketlog.stateless_broker.produce.intake import BatchOutcome, Intake
+from bucketlog.stateless_broker.produce.pending_facts import PendingFact
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Bucket, listed
 from bucketlog.tiered_storage.chains import read_chain

@@ -191,6 +191,8 @@ class SequencerModel:
                 return self._group_entry(entry, draft)
             case WantedTopicChange():
                 return self._control(entry, draft)
+            case _:
+                raise AssertionError("this model has no transactions")
 
     def _group_entry(self, wanted: WantedGroupEntry, draft: Entry) -> FactStatus:
         if self.terms.get(wanted.group) != wanted.term:

@@ -23,7 +23,9 @@ CLASSES: Mapping[str, str] = {
     "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "transactional-message-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
 }
+OTHER_ADDRESS_OPTIONS = {"transactional-message-copier": "--broker-list"}
 APPLICATIONS: Mapping[str, str] = {
     "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
     "word-count": "org.apache.kafka.streams.examples.wordcount.WordCountDemo",
@@ -95,7 +97,7 @@ class KafkaTools:
         )
 
     def _command(self, tool: str, arguments: Sequence[str]) -> list[str]:
-        where = ("--bootstrap-server", self._bootstrap)
+        where = (OTHER_ADDRESS_OPTIONS.get(tool, "--bootstrap-server"), self._bootstrap)
         return [*self._java_command, CLASSES[tool], *where, *arguments]
 
     def lines(self, tool: str, *arguments: str, stdin: bytes = b"") -> list[str]:

@@ -21,8 +21,8 @@ from bucketlog.stateless_broker.produce.intake import (
     BatchOutcome,
     FlushInput,
     PendingBatch,
-    PendingFact,
 )
+from bucketlog.stateless_broker.produce.pending_facts import PendingFact
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.segment import decode_footer
 from tests.rigs.wire_client import build_batch

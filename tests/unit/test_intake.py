@@ -18,9 +18,9 @@ from bucketlog.stateless_broker.produce.intake import (
     FlushInput,
     Intake,
     PendingBatch,
-    PendingFact,
     ProduceBuffer,
 )
+from bucketlog.stateless_broker.produce.pending_facts import PendingFact
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.wire_client import build_batch
 

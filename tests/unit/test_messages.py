@@ -43,6 +43,7 @@ from bucketlog.stateless_broker.assembly.broker_parts import (
     Storage,
 )
 from bucketlog.stateless_broker.assembly.routes import make_routes
+from bucketlog.stateless_broker.assembly.transaction_parts import TransactionParts
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.network import message_reader
@@ -62,7 +63,7 @@ ITEMS_MAX = 10_000
 def offered() -> Dispatcher:
     """What the broker's dispatcher has; nothing here is asked anything."""
     nothing = cast(Any, None)
-    settings = BrokerSettings(bucket_url="memory://t", redis_url="redis://t")
+    settings = BrokerSettings(bucket_url="memory://t", redis_url="redis://t", transactions=True)
     membership = Mock(me=Mock(node_id=0))
     parts = BrokerParts(
         settings=settings,
@@ -75,9 +76,10 @@ def offered() -> Dispatcher:
         new_uuid=uuid4,
     )
     names = ("catch_up", "catch_up_for_certain", "coordinator", "offsets")
-    groups = cast(Any, types.SimpleNamespace(**dict.fromkeys(names)))
+    groups = cast(Any, Mock(**dict.fromkeys(names)))
     dispatcher = Dispatcher(supervisor=nothing, request_items_max=ITEMS_MAX, answers=nothing)
-    dispatcher.serve(make_routes(parts, groups, EpochEnd(1)))
+    log = TransactionParts(parts, end=EpochEnd(1), groups=groups, is_newest=nothing)
+    dispatcher.serve(make_routes(parts, groups, EpochEnd(1), log))
     return dispatcher
 
 

@@ -1,6 +1,6 @@
 -- PURPOSE  Make the staged state the sequencer's, for a new epoch bound to this server's identity.
--- KEYS     as everywhere, then the staged topics, partitions and producers
--- ARGV     1 epoch, 2 nonce, 3 run_id, 4 replid, then the number of staged topics, partitions, producers
+-- KEYS     as everywhere, then what is staged, in the order of STAGED
+-- ARGV     1 epoch, 2 nonce, 3 run_id, 4 replid, then the size of each staged key
 -- RETURNS  packed {'ok'} | {'refused', reason}
 -- INVARIANTS  Only on the server that the epoch was claimed for, only with its unused nonce, only
 --          upwards, only with the whole stage: an activation that comes late or twice changes nothing.
@@ -19,9 +19,11 @@ end
 if redis.call('SISMEMBER', keys.nonces, ARGV[2]) == 0 then
   return cmsgpack.pack({'refused', 'the nonce was used or is unknown'})
 end
-local staged = {topics = KEYS[FIRST_STAGED], partitions = KEYS[FIRST_STAGED + 1], producers = KEYS[FIRST_STAGED + 2]}
-for i, what in ipairs({'topics', 'partitions', 'producers'}) do
-  if redis.call('HLEN', staged[what]) ~= tonumber(ARGV[4 + i]) then
+local staged = {}
+for i, what in ipairs(STAGED) do
+  staged[what] = KEYS[#KEY_NAMES + i]
+  local size = SORTED_SETS[what] and #redis.call('ZRANGE', staged[what], 0, -1) or redis.call('HLEN', staged[what])
+  if size ~= tonumber(ARGV[4 + i]) then
     return cmsgpack.pack({'refused', 'the staged ' .. what .. ' are not whole'})
   end
 end
@@ -33,7 +35,7 @@ for what, key in pairs(staged) do
   if redis.call('EXISTS', key) == 1 then redis.call('RENAME', key, keys[what]) end
 end
 for _, name in ipairs(ALWAYS_THERE) do
-  if name == 'open' then redis.call('ZADD', keys.open, '+inf', '')
+  if SORTED_SETS[name] then redis.call('ZADD', keys[name], '+inf', '')
   else redis.call('HSET', keys[name], '', '') end
 end
 redis.call('HSET', keys.meta, 'epoch', ARGV[1], 'run_id', run_id, 'replid', replid,

@@ -1,8 +1,14 @@
 -- PURPOSE  Reserve offsets for a segment: the next of its writer's chain.
 -- ARGV     1 epoch, 2 writer, 3 seq, 4 request id, 5 now (ms), 6 packed request:
 --          {topics: [[name, topic id], …],
---           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence, counter of the id], …]], …],
---           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'], …]}
+--           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence, counter of the id,
+--                   row in txns or nothing], …]], …],
+--           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'] | entry of a transactional id, …],
+--           and, where transactional ids are concerned, txns: [[id, version], …], limits: {partitions, groups, offset_rows, ids}}
+--          entries of a transactional id (transaction_rules.lua):
+--           ['init', id, expected producer or '', its epoch, timeout (ms), version, fresh producer id, two_phase]
+--           ['end', id, producer, epoch, commit, version, by, serial or -1, fresh producer id]
+--           ['txn_offsets', id, producer, epoch, version, group, term, offset rows] | ['forget_id', id, not updated since (ms)]
 --          the counter is -1 for a producer id of an earlier epoch, and above all counters for an id of a later epoch
 --          7 limit of producer rows: at the limit, a producer that is new to a partition is refused
 -- RETURNS  packed {status, …}:
@@ -12,21 +18,24 @@
 --          before; of one that wanted none the high watermark shown; -1 where there is nothing
 --          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
 --          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | fenced | unknown_topic | offset_limit
---                        | too_many_producers | unassigned_producer
---          per control: ok | wait | exists | unknown_topic | invalid_partitions | not_coordinator
+--                        | too_many_producers | unassigned_producer | mapping | abortable | invalid_state | too_many_partitions
+--          per control: ok | wait | exists | unknown_topic | invalid_partitions | not_coordinator; of a transactional
+--                        id {status, …}
 -- INVARIANTS  Everything is worked out before anything is written (Lua is not atomic on error).
 --          A repeat with the same request id gets the stored answer. A segment depends on *every*
 --          earlier open one that touches one of its partitions, topics or groups, and on the previous of the
 --          chain: it is blocked by each such list in which it is not the first. A topic entry touches
 --          all partitions of the topic; a deletion only those with open tickets, because nothing is
 --          reserved behind it. A partition that wanted no batches gets a stamp alone: it is
---          not touched. Control entries of a segment come before its batches, as in the fold.
+--          not touched. Control entries of a segment come before its batches, as in the fold; markers come
+--          after all changes of topics.
 --          A group's entry is accepted only from the coordinator that took the group last; it is
 --          built on no other entry, hence never waits. Entries about tiers have one key in common, and
 --          are always accepted: the fold decides what they come to. A producer that is new to a partition
 --          must have an id of an earlier epoch, or an id that this epoch has assigned.
 
 local MAX_OFFSET = 9007199254740991
+local MARKERS_ROOM = 1000000   -- offsets at the end of a partition that batches of transactions leave for markers
 local keys = keys_by_name(KEYS)
 local epoch, writer, seq = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local request_id, now, want = ARGV[4], tonumber(ARGV[5]), cmsgpack.unpack(ARGV[6])
@@ -86,6 +95,18 @@ local function touch(field, base)
   partitions_dirty[field] = record
 end
 
+-- Offsets of markers; batches of the partition come after them.
+local marked = {}
+local function take_marker(field)
+  local record = partitions[field]
+  local base = record.next
+  record.next = base + 1
+  marked[field] = marked[field] or base
+  local lowest = lowest_base(record.open)
+  touch(field, base)
+  return base, lowest or base
+end
+
 -- Control entries -------------------------------------------------------------------------------
 local control_answers, topics_dirty, topic_parts, touched = {}, {}, {}, {}
 
@@ -142,6 +163,7 @@ end
 local group_names, groups_dirty = {}, {}
 for _, entry in ipairs(want.control) do
   if entry[1] == 'offsets' then group_names[#group_names + 1] = group_field(entry[2]) end
+  if entry[1] == 'txn_offsets' then group_names[#group_names + 1] = group_field(entry[6]) end
   if entry[1] == 'tiers' then group_names[#group_names + 1] = TIERS_FIELD end
 end
 local groups = load_records(keys.groups, group_names)
@@ -160,8 +182,26 @@ local function enter_offsets(group, term)
   return coordinates(record, term) and enter(group, record) or 'not_coordinator'
 end
 
+-- What transaction_rules.lua works on; nil where no transactional id is concerned.
+local function transaction_context()
+  local fields, ids_left = {}, 0
+  for _, txn in ipairs(want.txns) do fields[#fields + 1] = txn_field(txn[1]) end
+  for _, entry in ipairs(want.control) do
+    if TRANSACTION_ENTRIES[entry[1]] then fields[#fields + 1] = txn_field(entry[2]) end
+    if entry[1] == 'init' then ids_left = want.limits.ids - redis.call('HLEN', keys.txns) + 1 end
+  end
+  return {keys = keys, ticket = ticket, now = now, limits = want.limits, txns = load_records(keys.txns, fields),
+    txns_dirty = {}, deadlines = {}, entered = {}, topics = topics, partitions = partitions, groups = groups,
+    markers_left = want.limits.partitions, ids_left = ids_left,
+    pending_elsewhere = pending_elsewhere, take_marker = take_marker, enter = enter}
+end
+local txn_context = want.txns and transaction_context()
+
+local of_transactions = {}
 for i, entry in ipairs(want.control) do
-  if entry[1] == 'offsets' then
+  if TRANSACTION_ENTRIES[entry[1]] then
+    of_transactions[#of_transactions + 1] = i
+  elseif entry[1] == 'offsets' then
     control_answers[i] = enter_offsets(group_field(entry[2]), entry[3])
   elseif entry[1] == 'tiers' then
     groups[TIERS_FIELD] = groups[TIERS_FIELD] or nobodys('')
@@ -170,6 +210,10 @@ for i, entry in ipairs(want.control) do
     control_answers[i] = change_topic(unpack(entry))
   end
 end
+for _, i in ipairs(of_transactions) do
+  local entry = want.control[i]
+  control_answers[i] = TRANSACTION_ENTRIES[entry[1]](txn_context, entry)
+end
 
 -- Batches ---------------------------------------------------------------------------------------
 local producers_dirty, waiting = {}, {}
@@ -177,22 +221,28 @@ local rows_left = tonumber(ARGV[7]) - redis.call('HLEN', keys.producers) + 1  --
 
 -- RETURNS status and, for 'duplicate' and 'open', the batch's base offset; for 'out_of_order' and
 -- 'unknown_producer', the sequence that the producer's next batch has to begin with.
-local function check_producer(field, producer_epoch, first, last, counter)
+-- `txn` and `part` are nil outside of transactions.
+local function check_producer(field, producer, producer_epoch, first, last, counter, txn, part)
   if waiting[field] then return 'wait' end
   local rows = producers[field] or {}
   local newest = rows[#rows]
-  if not newest then
-    if counter >= meta.producer then return 'unassigned_producer' end
-    if rows_left <= 0 then return 'too_many_producers' end
-    if first ~= 0 then return 'unknown_producer', 0 end
-    return 'ok'
-  end
-  if producer_epoch == newest[2] then
+  if newest and producer_epoch == newest[2] then
     for _, row in ipairs(rows) do
       if row[2] == producer_epoch and row[3] == first and row[4] == last then
         return row[1] < 0 and 'duplicate' or 'open', row[5]
       end
     end
+  end
+  local problem = txn and member_problem(txn_context, txn, producer, producer_epoch, part, newest)
+  if problem then
+    waiting[field] = problem == 'wait' or nil
+    return problem
+  end
+  if not newest then
+    if counter >= meta.producer then return 'unassigned_producer' end
+    if rows_left <= 0 then return 'too_many_producers' end
+    if first ~= 0 then return 'unknown_producer', 0 end
+    return 'ok'
   end
   if pending_elsewhere(newest[1]) then
     waiting[field] = true
@@ -221,13 +271,15 @@ for i, part in ipairs(want.parts) do
   if status == 'ok' and not record then status = 'unknown_topic' end
   local answers, base = {}, record and record.next
   for j, batch in ipairs(part[3]) do
-    local records, producer, producer_epoch, first, counter = unpack(batch)
+    local records, producer, producer_epoch, first, counter, txn_row = unpack(batch)
     local answer, offset = status, nil
+    local txn = txn_row and want.txns[txn_row]
+    local member_of = txn and part_of(topic[1], field)
     if status == 'ok' and producer ~= '' then
-      answer, offset = check_producer(
-        producer .. ':' .. field, producer_epoch, first, (first + records - 1) % 2147483648, counter)
+      answer, offset = check_producer(producer .. ':' .. field, producer, producer_epoch, first,
+        (first + records - 1) % 2147483648, counter, txn, member_of)
     end
-    if answer == 'ok' and record.next + records > MAX_OFFSET then answer = 'offset_limit' end
+    if answer == 'ok' and record.next + records + (txn and MARKERS_ROOM or 0) > MAX_OFFSET then answer = 'offset_limit' end
     if answer == 'ok' then
       offset = record.next
       record.next = record.next + records
@@ -235,7 +287,8 @@ for i, part in ipairs(want.parts) do
         local name = producer .. ':' .. field
         local rows = producers[name] or {}
         if #rows == 0 then rows_left = rows_left - 1 end
-        rows[#rows + 1] = {ticket, producer_epoch, first, (first + records - 1) % 2147483648, offset, now}
+        local serial = txn and join(txn_context, txn, member_of, rows[#rows]) or nil
+        rows[#rows + 1] = {ticket, producer_epoch, first, (first + records - 1) % 2147483648, offset, now, serial}
         producers[name] = rows
         producers_dirty[name] = rows
       end
@@ -248,14 +301,19 @@ for i, part in ipairs(want.parts) do
     stamps[i] = lowest_base(record.open) or base
     touch(field, base)
     reserved[#reserved + 1] = {field, base, record.next - base}
+    marked[field] = nil
   elseif record and #part[3] == 0 then
     stamps[i] = record.visible_end
     stamps_alone = stamps_alone + 1
   end
 end
 
+for _, field in ipairs(sorted_keys(marked)) do
+  reserved[#reserved + 1] = {field, marked[field], partitions[field].next - marked[field]}
+end
 local topics_touched, groups_touched = sorted_keys(topics_dirty), sorted_keys(groups_dirty)
-if #reserved == 0 and #topics_touched == 0 and #groups_touched == 0 and stamps_alone == 0 then
+local txns_entered = sorted_keys(txn_context and txn_context.entered or {})
+if #reserved + #txns_entered == 0 and #topics_touched == 0 and #groups_touched == 0 and stamps_alone == 0 then
   return cmsgpack.pack({'none', -1, -1, stamps, batch_answers, control_answers})
 end
 
@@ -270,7 +328,8 @@ me.heartbeat = now
 redis.call('HSET', keys.meta, 'ticket', string.format('%d', ticket + 1))
 redis.call('HSET', keys.reservations, name, cmsgpack.pack({
   writer = writer, seq = seq, parts = reserved, producers = sorted_keys(producers_dirty),
-  topics = topics_touched, topic_parts = topic_parts, touched = touched, groups = groups_touched, request = request_id, answer = answer}))
+  topics = topics_touched, topic_parts = topic_parts, touched = touched, groups = groups_touched, txns = txn_context and txns_entered,
+  request = request_id, answer = answer}))
 redis.call('HSET', keys.holders, name, 'p' .. writer)
 redis.call('HSET', keys.blocked, name, string.format('%d', blocked))
 redis.call('ZADD', keys.open, ticket, name)
@@ -279,4 +338,5 @@ store_records(keys.partitions, partitions_dirty)
 store_records(keys.producers, producers_dirty)
 store_records(keys.topics, topics_dirty)
 store_records(keys.groups, groups_dirty)
+if txn_context then store_transactions(keys, txn_context.txns_dirty, txn_context.deadlines) end
 return answer

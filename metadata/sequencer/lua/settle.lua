@@ -183,6 +183,7 @@ local function settle(keys, meta, epoch, work, stream)
     settle_producers(keys, ticket, reservation, visible)
     settle_topics(keys, ticket, reservation, visible, freed)
     settle_groups(keys, ticket, reservation, freed)
+    if reservation.txns then settle_transactions(keys, ticket, reservation.txns, visible) end
     if visible then append_to_stream(keys, meta, epoch, name, reservation, stream) end
     for _, key in ipairs({'reservations', 'holders', 'indexes', 'blocked'}) do
       redis.call('HDEL', keys[key], name)

@@ -1,0 +1,78 @@
+"""The offsets of unfinished commits, and the limit of committed offsets in the cluster."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.consumers.refusal_log import RefusalLog
+from bucketlog.log_format.model import TopicId, TopicIdPartition
+from bucketlog.metadata.committed_offset import CommittedOffset, offset_weight
+from bucketlog.metadata.facts import OffsetRow
+
+logger = logging.getLogger(__name__)
+
+
+class KnownOffsets(Protocol):
+    """What is visible (metadata/view.py)."""
+
+    def offsets(self, group: str) -> Mapping[TopicIdPartition, CommittedOffset]: ...
+
+    @property
+    def offset_weight(self) -> int: ...
+
+
+def weight_of(rows: Sequence[OffsetRow]) -> int:
+    return sum(offset_weight(row.metadata) for row in rows)
+
+
+class OffsetRows:
+    """`in_flight`: the weight of all unfinished commits; whoever begins one adds it."""
+
+    def __init__(
+        self,
+        view: KnownOffsets,
+        *,
+        in_flight_max: int,
+        offsets_max: int,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._view = view
+        self._in_flight_max = in_flight_max
+        self._offsets_max = offsets_max
+        self._refusals = RefusalLog(now_ms)
+        self.in_flight = 0
+
+    def refusal(self, group_id: str, rows: Sequence[OffsetRow]) -> ErrorCode:
+        """Why these offsets cannot be committed now, or `none`."""
+        if 0 < self.in_flight > self._in_flight_max - weight_of(rows):
+            return ErrorCode.coordinator_load_in_progress  # it is to be tried again here
+        if self._exceeds_limit(group_id, rows):
+            return ErrorCode.policy_violation
+        return ErrorCode.none
+
+    def _exceeds_limit(self, group_id: str, rows: Sequence[OffsetRow]) -> bool:
+        """Whether the commit adds offsets and would exceed the limit of the cluster."""
+        limit = self._offsets_max
+        weight = self._view.offset_weight + self.in_flight
+        if weight + weight_of(rows) <= limit:
+            return False
+        before = self._view.offsets(group_id)
+        replaced = sum(
+            offset_weight(found.metadata)
+            for row in rows
+            if (found := before.get(TopicIdPartition(TopicId(row.topic_id.bytes), row.partition)))
+        )
+        more = weight_of(rows) - replaced
+        if more <= 0 or weight + more <= limit:
+            return False
+        if self._refusals.is_due():
+            logger.warning(
+                "a commit of group %r is refused: the cluster has %d committed offsets of %d "
+                "(BUCKETLOG_OFFSETS_MAX); raise the limit, or delete groups",
+                group_id,
+                weight,
+                limit,
+            )
+        return True

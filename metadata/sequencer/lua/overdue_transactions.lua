@@ -1,0 +1,17 @@
+-- PURPOSE  Which transactions are to be aborted: those whose timeout has passed.
+-- ARGV     1 epoch, 2 now (ms), 3 at most so many
+-- RETURNS  packed {'ok', [[id, producer id, producer epoch, version, serial], …]} | {'lost', reason}
+-- INVARIANTS  Changes nothing. An end that is under way is left out.
+
+local keys = keys_by_name(KEYS)
+local _, problem = check_epoch(keys, tonumber(ARGV[1]))
+if problem then return cmsgpack.pack(problem) end
+local fields = redis.call('ZRANGEBYSCORE', keys.txn_deadlines, '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])
+local records, overdue = load_records(keys.txns, fields), {}
+for _, field in ipairs(fields) do
+  local r = records[field]
+  if r and r.ongoing and not r.next then
+    overdue[#overdue + 1] = {txn_id(field), r.producer, r.epoch, r.version, r.serial}
+  end
+end
+return cmsgpack.pack({'ok', overdue})

@@ -1,0 +1,181 @@
+"""What the sequencer is asked about transactional ids, and what it answers, as values.
+
+Producer ids are decimal text in requests, because Lua's numbers are doubles; '' for none. The rules
+are those of `lua/transaction_rules.lua`.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeAlias
+
+from bucketlog.log_format.model import TopicId, TopicIdPartition
+
+NO_EPOCH = -1
+ANY_SERIAL = -1
+LAST_EPOCH = 32_766
+"""The epoch after it is that of another producer id."""
+
+
+class EndedBy(StrEnum):
+    CLIENT = "client"
+    SERVER = "server"
+
+
+class TransactionLimits(NamedTuple):
+    """`partitions`, `groups` and `offset_rows` of a transaction; `ids` of the cluster."""
+
+    partitions: int = 1_000
+    groups: int = 100
+    offset_rows: int = 10_000
+    ids: int = 100_000
+
+
+USUAL_LIMITS = TransactionLimits()
+
+
+class ProducerPair(NamedTuple):
+    """The producer id and the epoch that own a transactional id."""
+
+    producer_id: int
+    epoch: int
+
+
+class BatchTransaction(NamedTuple):
+    """The transaction that a batch belongs to; `version` is that of its request (1 or 2).
+    `is_abortable_known`: the client knows the error TRANSACTION_ABORTABLE."""
+
+    transactional_id: str
+    version: int
+    is_abortable_known: bool = True
+
+
+class WantedInit(NamedTuple):
+    """A pair for a producer that starts, or, with `expected`, one that goes on after an error.
+    `candidate`: a producer id that was never used."""
+
+    transactional_id: str
+    expected: ProducerPair | None
+    timeout_ms: int
+    version: int
+    candidate: int
+    two_phase: bool = False
+
+
+class WantedEnd(NamedTuple):
+    """The end of the pair's transaction. `serial`: only of the transaction with this serial.
+    `candidate` as of `WantedInit`; without it, the pair must not be the last of its producer."""
+
+    transactional_id: str
+    pair: ProducerPair
+    is_commit: bool
+    version: int
+    by: EndedBy = EndedBy.CLIENT
+    serial: int = ANY_SERIAL
+    candidate: int = -1
+
+
+class WantedTransactionOffsets(NamedTuple):
+    """Offsets of a group, by the coordinator that took it at `term`. `rows`: their weight."""
+
+    transactional_id: str
+    pair: ProducerPair
+    version: int
+    group: str
+    term: int
+    rows: int
+
+
+class WantedForgetting(NamedTuple):
+    """Forget an id without a transaction whose last change was before `before_ms`."""
+
+    transactional_id: str
+    before_ms: int
+
+
+WantedTransactionEntry: TypeAlias = (
+    WantedInit | WantedEnd | WantedTransactionOffsets | WantedForgetting
+)
+
+
+class MarkerPlace(NamedTuple):
+    partition: TopicIdPartition
+    base_offset: int
+    hw_stamp: int
+
+
+class TransactionChange(NamedTuple):
+    """What an accepted entry comes to: `pair` owns the id once it is visible, `last` is the pair
+    before it, if its owner may still use it. `ended`: the pair whose transaction ends."""
+
+    pair: ProducerPair
+    last: ProducerPair | None = None
+    ended: ProducerPair | None = None
+    markers: tuple[MarkerPlace, ...] = ()
+
+
+class BoundEnd(NamedTuple):
+    """The serial of the transaction that a version 1 end is for."""
+
+    serial: int
+
+
+class OverdueTransaction(NamedTuple):
+    transactional_id: str
+    pair: ProducerPair
+    version: int
+    serial: int
+
+
+class TransactionPart(NamedTuple):
+    topic_name: str
+    topic_id: TopicId
+    partition: int
+
+
+def pair_of(producer: str, epoch: int) -> ProducerPair | None:
+    return None if epoch == NO_EPOCH or not producer else ProducerPair(int(producer), epoch)
+
+
+def read_change(answer: Sequence[Any]) -> TransactionChange | None:
+    """The change in the answer `[status, …]` to an entry; None where there is none."""
+    if len(answer) < 3:
+        return None
+    pair = ProducerPair(int(answer[1]), answer[2])
+    if len(answer) == 3:
+        return TransactionChange(pair)
+    last, last_epoch, ended, ended_epoch, markers = answer[3:]
+    return TransactionChange(
+        pair,
+        pair_of(last, last_epoch),
+        pair_of(ended, ended_epoch),
+        tuple(
+            MarkerPlace(TopicIdPartition(TopicId(bytes.fromhex(topic_id)), partition), base, stamp)
+            for topic_id, partition, base, stamp in markers
+        ),
+    )
+
+
+def packed_entry(entry: WantedTransactionEntry) -> tuple[str | int | bool, ...]:
+    """The entry as `lua/reserve.lua` takes it."""
+    match entry:
+        case WantedInit(transactional_id, expected, timeout_ms, version, candidate, two_phase):
+            text, epoch = ("", NO_EPOCH) if expected is None else _texts(expected)
+            fresh = str(candidate)
+            return "init", transactional_id, text, epoch, timeout_ms, version, fresh, two_phase
+        case WantedEnd(transactional_id, pair, is_commit, version, by, serial, candidate):
+            producer, epoch = _texts(pair)
+            head = "end", transactional_id, producer, epoch, is_commit
+            return *head, version, by.value, serial, str(candidate)
+        case WantedTransactionOffsets(transactional_id, pair, version, group, term, rows):
+            head_of_offsets = "txn_offsets", transactional_id, *_texts(pair)
+            return *head_of_offsets, version, group, term, rows
+        case WantedForgetting(transactional_id, before_ms):
+            return "forget_id", transactional_id, before_ms
+
+
+def _texts(pair: ProducerPair) -> tuple[str, int]:
+    return str(pair.producer_id), pair.epoch
+
+
+def packed_parts(parts: Iterable[TransactionPart]) -> list[tuple[str, str, int]]:
+    return [(part.topic_name, part.topic_id.hex(), part.partition) for part in parts]

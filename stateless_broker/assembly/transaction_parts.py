@@ -1,0 +1,112 @@
+"""This broker's part in transactions within an epoch, put together: log, handlers, duties."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from bucketlog.consumers.transactional_commits import TransactionalCommits
+from bucketlog.log_format.wire.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
+from bucketlog.log_format.wire.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
+from bucketlog.log_format.wire.messages.end_txn import END_TXN
+from bucketlog.log_format.wire.messages.txn_offset_commit import TXN_OFFSET_COMMIT
+from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
+from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
+from bucketlog.stateless_broker.duties.transaction_timeouts import (
+    TransactionalIdExpiry,
+    TransactionTimeouts,
+)
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.handlers.transaction_offsets import TransactionOffsetsHandler
+from bucketlog.stateless_broker.handlers.transactions import TransactionRules, TransactionsHandler
+from bucketlog.stateless_broker.network.dispatch import Api
+from bucketlog.stateless_broker.produce.loop_pauses import LoopPauses
+from bucketlog.stateless_broker.produce.producer_ids import ProducerIds
+from bucketlog.stateless_broker.produce.transaction_log import TransactionLog, TransactionTimes
+
+
+class TransactionParts:
+    def __init__(
+        self,
+        broker: BrokerParts,
+        *,
+        end: EpochEnd,
+        groups: ConsumerGroups,
+        is_newest: Callable[[], Awaitable[bool]],
+    ) -> None:
+        settings, cluster = broker.settings, broker.cluster
+        self._broker = broker
+        self._end = end
+        self._pauses = LoopPauses(
+            settings.transaction_pause_ms_max, lambda: asyncio.get_running_loop().time()
+        )
+        self.producer_ids = ProducerIds(cluster.sequencer, end)
+        self.log = TransactionLog(
+            end=end,
+            intake=broker.log.intake,
+            sequencer=cluster.sequencer,
+            producer_ids=self.producer_ids,
+            is_newest=is_newest,
+            pauses=self._pauses,
+            times=TransactionTimes(
+                settings.transaction_wait_ms_max, settings.transaction_request_ms_max
+            ),
+        )
+        self._commits: TransactionalCommits = groups.transactional_commits(self.log)
+
+    def start(self, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
+        settings, cluster = self._broker.settings, self._broker.cluster
+        if not settings.transactions:
+            return
+        spawn(self._pauses.run(), "the watch for pauses")
+        place_in_line = cluster.membership.place_in_line
+        if settings.transaction_abort_check_interval_ms:
+            timeouts = TransactionTimeouts(
+                epoch=self._end.epoch,
+                sequencer=cluster.sequencer,
+                abort=self.log.abort_overdue,
+                place_in_line=place_in_line,
+                interval_ms=settings.transaction_abort_check_interval_ms,
+            )
+            spawn(timeouts.run(), "the timeouts of transactions")
+        if settings.transactional_id_expiration_check_interval_ms:
+            expiry = TransactionalIdExpiry(
+                epoch=self._end.epoch,
+                sequencer=cluster.sequencer,
+                forget=self.log.forget,
+                place_in_line=place_in_line,
+                clocks=(cluster.membership.now_ms, self._broker.now_ms),
+                idle_ms=settings.transactional_id_expiration_ms,
+                interval_ms=settings.transactional_id_expiration_check_interval_ms,
+            )
+            spawn(expiry.run(), "the expiry of transactional ids")
+
+    def handler(self, end: EpochEnd) -> TransactionsHandler:
+        settings = self._broker.settings
+        membership = self._broker.cluster.membership
+        return TransactionsHandler(
+            transactions=self.log,
+            view=self._broker.log.view,
+            end=end,
+            is_leaving=lambda: membership.has_handed_over,
+            rules=TransactionRules(
+                settings.transaction_timeout_ms_max,
+                settings.transactional_id_bytes_max,
+                settings.transaction_partitions_max,
+                settings.group_id_bytes_max,
+            ),
+        )
+
+    def apis(self, transactions: TransactionsHandler) -> list[Api[Any, Any]]:
+        offsets = TransactionOffsetsHandler(
+            commits=self._commits,
+            transactions=transactions,
+            view=self._broker.log.view,
+            metadata_bytes_max=self._broker.settings.offset_metadata_bytes_max,
+            turns=self._broker.turns,
+        )
+        return [
+            Api(ADD_PARTITIONS_TO_TXN, transactions.add_partitions),
+            Api(ADD_OFFSETS_TO_TXN, transactions.add_offsets),
+            Api(END_TXN, transactions.end),
+            Api(TXN_OFFSET_COMMIT, offsets.commit),
+        ]

@@ -1,0 +1,288 @@
+"""InitProducerId with a transactional id, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn.
+
+Translators between Kafka's messages and `TransactionLog`. Every request is judged by its own
+version: from EndTxn 5 on, each end raises the producer's epoch (KIP-890). Any broker takes the
+requests of any transactional id. Source: KIP-98, KIP-360, KIP-588, KIP-890; Kafka's
+TransactionCoordinator and KafkaApis.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.errors import SequencerError, SequencerLostError
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.log_format.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from bucketlog.log_format.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+)
+from bucketlog.log_format.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from bucketlog.log_format.wire.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from bucketlog.metadata.sequencer.requests import FactStatus
+from bucketlog.metadata.sequencer.transaction_requests import ProducerPair, TransactionPart
+from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.handlers.transaction_codes import (
+    add_code,
+    end_code,
+    init_code,
+    verified_code,
+)
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.produce.transaction_log import VERSION_1, TransactionLog
+
+VERSION_2 = 2
+VERSION_2_FROM = 5
+"""EndTxn and TxnOffsetCommit."""
+INIT_OF_VERSION_2_FROM = 5
+MANY_TRANSACTIONS_FROM = 4
+NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRules:
+    timeout_ms_max: int
+    id_bytes_max: int
+    partitions_max: int
+    group_id_bytes_max: int
+
+
+def stop_with_client(connection: Connection) -> None:
+    """A request of version 1 is not executed after its client has gone."""
+    task = asyncio.current_task()
+    if task is not None:
+        connection.give_up_with_client(task)
+
+
+class TransactionsHandler:
+    def __init__(
+        self,
+        *,
+        transactions: TransactionLog,
+        view: View,
+        end: EpochEnd,
+        is_leaving: Callable[[], bool],
+        rules: TransactionRules,
+    ) -> None:
+        self._transactions = transactions
+        self._view = view
+        self._end = end
+        self._is_leaving = is_leaving
+        self._rules = rules
+
+    def is_id(self, transactional_id: str) -> bool:
+        return 0 < len(transactional_id.encode()) <= self._rules.id_bytes_max
+
+    # InitProducerId --------------------------------------------------------------------------
+
+    async def init_producer_id(
+        self, request: Request, message: InitProducerIdRequest
+    ) -> InitProducerIdResponse:
+        version, transactional_id = request.header.api_version, message.transactional_id or ""
+        timeout_ms = round(message.transaction_timeout.total_seconds() * 1000)
+        given = ProducerPair(message.producer_id, message.producer_epoch)
+        if not self.is_id(transactional_id) or (given.producer_id < 0) != (given.epoch < 0):
+            return _no_producer(ErrorCode.invalid_request)
+        if not 0 < timeout_ms <= self._rules.timeout_ms_max:
+            return _no_producer(ErrorCode.invalid_transaction_timeout)
+        if self._is_leaving():
+            return _no_producer(ErrorCode.not_coordinator)
+        try:
+            outcome = await self._transactions.initialise(
+                transactional_id,
+                None if given.producer_id < 0 else given,
+                timeout_ms=timeout_ms,
+                version=VERSION_2 if version >= INIT_OF_VERSION_2_FROM else VERSION_1,
+            )
+        except (SequencerError, TimeoutError) as error:
+            self._note(error)
+            return _no_producer(kafka_code(error, ApiFamily.PRODUCER_IDS))
+        code = init_code(outcome.status, version)
+        if code is not ErrorCode.none or outcome.change is None:
+            return _no_producer(code)
+        producer_id, epoch = outcome.change.pair
+        return {"error_code": code, "producer_id": producer_id, "producer_epoch": epoch}
+
+    def _note(self, error: Exception) -> None:
+        if isinstance(error, SequencerLostError):
+            self._end.end(str(error))
+
+    async def _status(self, work: Awaitable[FactStatus]) -> FactStatus | ErrorCode:
+        try:
+            return await work
+        except (SequencerError, TimeoutError) as error:
+            self._note(error)
+            return kafka_code(error, ApiFamily.TRANSACTIONS)
+
+    # EndTxn ----------------------------------------------------------------------------------
+
+    async def end(self, request: Request, message: EndTxnRequest) -> EndTxnResponse:
+        api_version = request.header.api_version
+        version = VERSION_2 if api_version >= VERSION_2_FROM else VERSION_1
+        if version == VERSION_1:
+            stop_with_client(request.connection)
+        if not self.is_id(message.transactional_id):
+            return _not_ended(ErrorCode.invalid_request)
+        if self._is_leaving():
+            return _not_ended(ErrorCode.not_coordinator)
+        pair = ProducerPair(message.producer_id, message.producer_epoch)
+        try:
+            outcome = await self._transactions.finish(
+                message.transactional_id, pair, is_commit=message.committed, version=version
+            )
+        except (SequencerError, TimeoutError) as error:
+            self._note(error)
+            return _not_ended(kafka_code(error, ApiFamily.TRANSACTIONS))
+        code = end_code(outcome.status, api_version, is_commit=message.committed)
+        if code is not ErrorCode.none or outcome.change is None:
+            return _not_ended(code)
+        producer_id, epoch = outcome.change.pair
+        return {"error_code": code, "producer_id": producer_id, "producer_epoch": epoch}
+
+    # AddOffsetsToTxn -------------------------------------------------------------------------
+
+    async def add_offsets(
+        self, request: Request, message: AddOffsetsToTxnRequest
+    ) -> AddOffsetsToTxnResponse:
+        stop_with_client(request.connection)
+        group_bytes = len(message.group_id.encode())
+        if not self.is_id(message.transactional_id):
+            return {"error_code": ErrorCode.invalid_request}
+        if not 0 < group_bytes <= self._rules.group_id_bytes_max:
+            return {"error_code": ErrorCode.invalid_group_id}
+        if self._is_leaving():
+            return {"error_code": ErrorCode.not_coordinator}
+        status = await self._status(
+            self._transactions.add(
+                message.transactional_id,
+                ProducerPair(message.producer_id, message.producer_epoch),
+                groups=[message.group_id],
+            )
+        )
+        if isinstance(status, ErrorCode):
+            return {"error_code": status}
+        return {"error_code": add_code(status, request.header.api_version)}
+
+    # AddPartitionsToTxn ----------------------------------------------------------------------
+
+    async def add_partitions(
+        self, request: Request, message: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse:
+        version = request.header.api_version
+        if version < MANY_TRANSACTIONS_FROM:
+            stop_with_client(request.connection)
+            pair = ProducerPair(
+                message.v3_and_below_producer_id, message.v3_and_below_producer_epoch
+            )
+            rows = await self._add(
+                message.v3_and_below_transactional_id,
+                pair,
+                message.v3_and_below_topics,
+                version,
+                verify_only=False,
+            )
+            return {"results_by_topic_v3_and_below": rows}
+        results: list[AddPartitionsToTxnResult] = []
+        for each in message.transactions:
+            rows = await self._add(
+                each.transactional_id,
+                ProducerPair(each.producer_id, each.producer_epoch),
+                each.topics,
+                version,
+                verify_only=each.verify_only,
+            )
+            results.append({"transactional_id": each.transactional_id, "topic_results": rows})
+        return {"error_code": ErrorCode.none, "results_by_transaction": results}
+
+    async def _add(
+        self,
+        transactional_id: str,
+        pair: ProducerPair,
+        topics: Sequence[AddPartitionsToTxnTopic],
+        version: int,
+        *,
+        verify_only: bool,
+    ) -> list[AddPartitionsToTxnTopicResult]:
+        """The partitions are added all or none, as in Kafka."""
+        count = sum(len(topic.partitions) for topic in topics)
+        if not self.is_id(transactional_id):
+            return _all(topics, ErrorCode.invalid_request)
+        if self._is_leaving():
+            return _all(topics, ErrorCode.not_coordinator)
+        if count > self._rules.partitions_max:
+            return _all(topics, add_code(FactStatus.TOO_MANY, version))
+        parts, unknown = self._parts(topics)
+        if unknown:
+            return _some_unknown(topics, unknown)
+        status = await self._status(
+            self._transactions.add(transactional_id, pair, parts=parts, verify_only=verify_only)
+        )
+        if isinstance(status, ErrorCode):
+            return _all(topics, status)
+        is_of_broker = version >= MANY_TRANSACTIONS_FROM
+        code = verified_code(status, version) if is_of_broker else add_code(status, version)
+        return _all(topics, code)
+
+    def _parts(
+        self, topics: Sequence[AddPartitionsToTxnTopic]
+    ) -> tuple[list[TransactionPart], set[tuple[str, int]]]:
+        parts, unknown = dict[TransactionPart, None](), set[tuple[str, int]]()
+        for each in topics:
+            topic = self._view.topic(each.name)
+            for number in each.partitions:
+                if topic is None or not 0 <= number < topic.partitions:
+                    unknown.add((each.name, number))
+                else:
+                    parts[TransactionPart(topic.name, topic.topic_id, number)] = None
+        return list(parts), unknown
+
+
+def _no_producer(error: ErrorCode) -> InitProducerIdResponse:
+    return {"error_code": error, "producer_id": NONE, "producer_epoch": NONE}
+
+
+def _not_ended(error: ErrorCode) -> EndTxnResponse:
+    return {"error_code": error, "producer_id": NONE, "producer_epoch": NONE}
+
+
+def _all(
+    topics: Sequence[AddPartitionsToTxnTopic], code: ErrorCode
+) -> list[AddPartitionsToTxnTopicResult]:
+    return list(_rows(topics, lambda name, number: code))
+
+
+def _some_unknown(
+    topics: Sequence[AddPartitionsToTxnTopic], unknown: set[tuple[str, int]]
+) -> list[AddPartitionsToTxnTopicResult]:
+    def code(name: str, number: int) -> ErrorCode:
+        is_unknown = (name, number) in unknown
+        missing = ErrorCode.unknown_topic_or_partition
+        return missing if is_unknown else ErrorCode.operation_not_attempted
+
+    return list(_rows(topics, code))
+
+
+def _rows(
+    topics: Sequence[AddPartitionsToTxnTopic], code: Callable[[str, int], ErrorCode]
+) -> Iterator[AddPartitionsToTxnTopicResult]:
+    for topic in topics:
+        yield {
+            "name": topic.name,
+            "results_by_partition": [
+                {"partition_index": number, "partition_error_code": code(topic.name, number)}
+                for number in topic.partitions
+            ],
+        }

@@ -1,0 +1,341 @@
+"""Third-party clients that write transactions: what is committed is read once by `read_committed`,
+what is aborted never, and nobody is ended by a timeout, a wiped Redis or a killed broker."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import TopicPartition as AioPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from kafka import KafkaProducer
+
+from bucketlog.log_format.errors import ConfigurationError
+from tests.rigs.patience import PATIENCE_S, eventually
+from tests.scenarios.round_trip import create_topic
+from tests.servers.broker_process import BrokerProcess
+from tests.servers.components import Components
+from tests.servers.kafka_tools import KafkaTools
+from tests.servers.own_valkey import OwnValkey
+
+QUICK = {
+    "transactions": "true",
+    "heartbeat_interval_ms": "100",
+    "session_timeout_ms": "1000",
+    "transaction_abort_check_interval_ms": "100",
+    "group_initial_rebalance_delay_ms": "0",
+}
+
+
+class Cluster:
+    """Brokers on one folder, with a Valkey of their own."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.valkey = OwnValkey(place)
+        self.valkey.start()
+        self.brokers: list[BrokerProcess] = []
+
+    def start(self, **settings: str) -> BrokerProcess:
+        broker = BrokerProcess(
+            self.place / f"broker-{len(self.brokers)}.log",
+            bucket_url=f"file://{self.place}/bucket",
+            redis_url=f"unix://{self.valkey.path}",
+            **QUICK | settings,
+        )
+        self.brokers.append(broker)
+        return broker.wait_until_ready()
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(
+            broker.bootstrap for broker in self.brokers if broker.process.poll() is None
+        )
+
+    def stop(self) -> None:
+        for broker in self.brokers:
+            if broker.process.poll() is None:
+                broker.kill()
+        self.valkey.stop()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("transactions"))
+    cluster.start()
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path)
+    cluster.start()
+    yield cluster
+    cluster.stop()
+
+
+def producer_of(cluster: Cluster, transactional_id: str, **config: Any) -> Producer:
+    made = Producer(
+        {"bootstrap.servers": cluster.bootstrap, "transactional.id": transactional_id}
+        | {each.replace("_", "."): value for each, value in config.items()}
+    )
+    made.init_transactions(PATIENCE_S)
+    return made
+
+
+def read(cluster: Cluster, topic: str, partitions: int = 1) -> list[bytes]:
+    """All that is committed, sorted."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": "unused",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    found: list[bytes] = []
+    left = partitions
+    while left:
+        message = consumer.poll(PATIENCE_S)
+        assert message is not None, "no record came"
+        if message.error() is not None:
+            left -= 1
+        else:
+            found.append(message.value() or b"")
+    consumer.close()
+    return sorted(found)
+
+
+def write(producer: Producer, topic: str, *values: bytes) -> None:
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+
+
+# One client at a time ----------------------------------------------------------------------------
+
+
+def test_librdkafka_commits_and_aborts(shared: Cluster) -> None:
+    create_topic(shared.bootstrap, "rdkafka", 2)
+    producer = producer_of(shared, "rdkafka")
+    for turn in range(6):
+        producer.begin_transaction()
+        for number in range(4):
+            producer.produce("rdkafka", b"%d-%d" % (turn, number), partition=number % 2)
+        if turn % 2:
+            producer.flush(PATIENCE_S)
+            producer.abort_transaction(PATIENCE_S)
+        else:
+            producer.commit_transaction(PATIENCE_S)
+    expected = [b"%d-%d" % (turn, number) for turn in (0, 2, 4) for number in range(4)]
+    assert read(shared, "rdkafka", 2) == expected
+
+
+async def test_aiokafka_commits_aborts_and_copies(shared: Cluster) -> None:
+    create_topic(shared.bootstrap, "aio-in", 1)
+    create_topic(shared.bootstrap, "aio-out", 1)
+    producer = AIOKafkaProducer(bootstrap_servers=shared.bootstrap, transactional_id="aio")
+    await producer.start()
+    consumer = AIOKafkaConsumer(
+        "aio-in",
+        bootstrap_servers=shared.bootstrap,
+        group_id="aio",
+        isolation_level="read_committed",
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
+    try:
+        async with producer.transaction():
+            await producer.send_and_wait("aio-in", b"committed", partition=0)
+        with suppress(ZeroDivisionError):
+            async with producer.transaction():
+                await producer.send_and_wait("aio-in", b"aborted", partition=0)
+                raise ZeroDivisionError
+        await consumer.start()
+        message = await asyncio.wait_for(consumer.getone(), PATIENCE_S)
+        assert message.value == b"committed"
+        part = AioPartition("aio-in", 0)
+        async with producer.transaction():
+            await producer.send_and_wait("aio-out", message.value, partition=0)
+            await producer.send_offsets_to_transaction({part: message.offset + 1}, "aio")
+        assert await consumer.committed(part) == message.offset + 1
+    finally:
+        await consumer.stop()
+        await producer.stop()
+    assert read(shared, "aio-in") == [b"committed"]
+    assert read(shared, "aio-out") == [b"committed"]
+
+
+def test_kafka_python_commits_and_aborts(shared: Cluster) -> None:
+    create_topic(shared.bootstrap, "python", 1)
+    producer = KafkaProducer(bootstrap_servers=shared.bootstrap, transactional_id="python")
+    try:
+        producer.init_transactions()
+        for turn in range(4):
+            producer.begin_transaction()
+            producer.send("python", b"%d" % turn, partition=0).get(PATIENCE_S)
+            if turn % 2:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+    finally:
+        producer.close()
+    assert read(shared, "python") == [b"0", b"2"]
+
+
+def test_java_copies_in_transactions(shared: Cluster, components: Components) -> None:
+    """Version 2 of transactions, with random aborts."""
+    try:
+        tools = KafkaTools(shared.bootstrap)
+    except ConfigurationError as error:
+        components.missing("Apache Kafka's tools", error.remedy)
+        raise
+    components.took_part("Apache Kafka's tools", tools.version)
+    create_topic(shared.bootstrap, "java-in", 1)
+    create_topic(shared.bootstrap, "java-out", 1)
+    values = [b"%04d" % number for number in range(500)]
+    producer = Producer({"bootstrap.servers": shared.bootstrap})
+    write(producer, "java-in", *values)
+    tools.lines(
+        "transactional-message-copier",
+        *("--input-topic", "java-in", "--output-topic", "java-out", "--input-partition", "0"),
+        *("--transactional-id", "java", "--consumer-group", "java"),
+        *("--transaction-size", "50", "--max-messages", "500", "--enable-random-aborts"),
+        "--use-group-metadata",
+    )
+    assert read(shared, "java-out") == values
+
+
+# What goes wrong ---------------------------------------------------------------------------------
+
+
+def test_a_second_producer_fences_the_first(shared: Cluster) -> None:
+    create_topic(shared.bootstrap, "fenced", 1)
+    first = producer_of(shared, "fenced")
+    first.begin_transaction()
+    write(first, "fenced", b"of the first")
+    second = producer_of(shared, "fenced")
+    second.begin_transaction()
+    write(second, "fenced", b"of the second")
+    second.commit_transaction(PATIENCE_S)
+    with pytest.raises(KafkaException) as caught:
+        first.commit_transaction(PATIENCE_S)
+    assert caught.value.args[0].fatal()
+    assert read(shared, "fenced") == [b"of the second"]
+
+
+def test_a_producer_goes_on_after_a_timeout(shared: Cluster) -> None:
+    create_topic(shared.bootstrap, "late", 1)
+    producer = producer_of(shared, "late", transaction_timeout_ms=1_000)
+    producer.begin_transaction()
+    write(producer, "late", b"too late")
+    log = shared.place / "broker-0.log"
+    eventually(lambda: "aborted the transaction of 'late'" in log.read_text())
+    with pytest.raises(KafkaException) as caught:
+        producer.commit_transaction(PATIENCE_S)
+    assert caught.value.args[0].txn_requires_abort()
+    producer.abort_transaction(PATIENCE_S)
+    producer.begin_transaction()
+    write(producer, "late", b"in time")
+    producer.commit_transaction(PATIENCE_S)
+    assert read(shared, "late") == [b"in time"]
+
+
+def test_a_transaction_outlives_redis(own: Cluster) -> None:
+    create_topic(own.bootstrap, "wiped", 1)
+    producer = producer_of(own, "wiped")
+    for turn in range(3):
+        producer.begin_transaction()
+        write(producer, "wiped", b"%d, before" % turn)
+        own.valkey.wipe()
+        write(producer, "wiped", b"%d, after" % turn)
+        producer.commit_transaction(PATIENCE_S)
+    expected = [b"%d, %s" % (turn, when) for turn in range(3) for when in (b"after", b"before")]
+    assert read(own, "wiped") == expected
+
+
+class CopyJob:
+    """Copies topic `in` to `out`, with its offsets, as Kafka's clients are used for it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        bootstrap = cluster.bootstrap
+        self._producer = producer_of(cluster, "copy")
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "copy",
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        self._consumer.subscribe(["in"])
+        self.aborts = 0
+
+    def copy(self, count: int) -> int:
+        """One transaction of up to `count` records. Returns how many were copied."""
+        messages = [
+            each for each in self._consumer.consume(count, timeout=1) if each.error() is None
+        ]
+        if not messages:
+            return 0
+        try:
+            self._copy(messages)
+        except KafkaException as error:
+            if not error.args[0].txn_requires_abort():
+                raise
+            self._producer.abort_transaction(PATIENCE_S)
+            self.aborts += 1
+            self._rewind()
+            return 0
+        return len(messages)
+
+    def _copy(self, messages: list[Message]) -> None:
+        self._producer.begin_transaction()
+        for message in messages:
+            self._producer.produce("out", message.value(), partition=0)
+        metadata = self._consumer.consumer_group_metadata()
+        position = self._consumer.position(self._consumer.assignment())
+        self._retried(self._producer.send_offsets_to_transaction, position, metadata)
+        self._retried(self._producer.commit_transaction)
+
+    def _retried(self, call: Any, *arguments: Any) -> None:
+        while True:
+            try:
+                call(*arguments, PATIENCE_S)
+                return
+            except KafkaException as error:
+                if not error.args[0].retriable():
+                    raise
+
+    def _rewind(self) -> None:
+        for part in self._consumer.committed(self._consumer.assignment(), PATIENCE_S):
+            self._consumer.seek(TopicPartition(part.topic, part.partition, max(part.offset, 0)))
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def test_a_copy_job_outlives_brokers_and_redis(own: Cluster) -> None:
+    create_topic(own.bootstrap, "in", 1)
+    create_topic(own.bootstrap, "out", 1)
+    own.start()
+    values = [b"%05d" % number for number in range(2_000)]
+    write(Producer({"bootstrap.servers": own.bootstrap}), "in", *values)
+    job = CopyJob(own)
+    copied = turns = 0
+    while copied < len(values):
+        copied += job.copy(50)
+        turns += 1
+        if turns in (8, 24):
+            own.valkey.wipe()
+        if turns in (14, 30):
+            own.brokers[-2].kill()
+            own.start()
+    job.close()
+    assert read(own, "out") == values
