@@ -1,5 +1,6 @@
 """What a log with transactions comes to, held against what copy jobs were told."""
 
+import asyncio
 from collections import defaultdict
 
 from bucketlog.log_format.batch import read_header
@@ -9,6 +10,7 @@ from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.transactions import outcomes_in
 from bucketlog.tiered_storage import keys
 from tests.simulation.committed import committed
+from tests.simulation.committed_consumers import CommittedConsumer
 from tests.simulation.transactions import PARTITIONS, TOPIC, CopyJob
 from tests.simulation.world import World
 
@@ -70,6 +72,44 @@ async def check_transactions(world: World) -> None:
     for shared in sorted({job.id for job in world.copy_jobs}):
         _check_copied(world, state, values, shared)
     _check_told(world, values)
+    await _check_shown(world, values, state)
+
+
+async def _check_shown(
+    world: World, values: dict[TopicIdPartition, list[tuple[int, bytes]]], state: LogState
+) -> None:
+    """What consumers of read_committed were shown, now and from the beginning."""
+    late = CommittedConsumer(
+        "late rc", world.surface, world.random("late rc"), topic=TOPIC, partitions=PARTITIONS
+    )
+    world.tasks.append(asyncio.create_task(late.run()))
+    consumers = [*world.committed_consumers, late]
+    ends = {
+        number: state.partitions[world.surface.partition(TOPIC, number)].next_offset
+        for number in range(PARTITIONS)
+    }
+    for consumer in consumers:
+        consumer.stays = True
+
+    def all_read() -> bool:
+        return all(
+            each.positions[number] >= end for each in consumers for number, end in ends.items()
+        )
+
+    if not await world.until(all_read, PATIENCE_S):
+        told = {each.name: each.positions for each in consumers}
+        world.trace.violate("progress", f"read_committed does not come to {ends}: {told}")
+    for consumer in consumers:
+        consumer.is_ending = True
+        for number, shown in consumer.shown.items():
+            wanted = values.get(world.surface.partition(TOPIC, number), [])
+            if shown != wanted:
+                extra = [row for row in shown if row not in wanted]
+                missed = [row for row in wanted if row not in shown]
+                world.trace.violate(
+                    "read_committed",
+                    f"{consumer.name} of {number}: too many {extra[:3]}, missing {missed[:3]}",
+                )
 
 
 def _check_copied(

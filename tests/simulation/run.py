@@ -88,7 +88,7 @@ async def _run(world: World) -> None:
     await world.create_topics()
     clients: list[Client] = [*world.producers, *world.consumers]
     clients += [*world.committers, *world.changers, *world.namesakes, *world.deleters, *world.keyed]
-    clients += world.copy_jobs
+    clients += [*world.copy_jobs, *world.committed_consumers]
     for job in world.copy_jobs:
         watch(world, job)
     works = [client.run() for client in clients] + [reader.run() for reader in world.readers]

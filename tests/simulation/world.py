@@ -10,6 +10,7 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 from tests.simulation.brokers import Place, SimulatedBroker
 from tests.simulation.bucket import BucketClient, Store
 from tests.simulation.clients import Client, Producer, Surface
+from tests.simulation.committed_consumers import CommittedConsumer
 from tests.simulation.consumers import Consumer
 from tests.simulation.embedded_redis import SimulatedEmbedded, Valkeys
 from tests.simulation.groups import Committer
@@ -161,10 +162,18 @@ class World:
             KeyedWriter(f"k{n}", self.surface, self.random(f"keyed {n}"))
             for n in range(sizes.keyed)
         ]
-        self.copy_jobs = [self._copy_job(n) for n in range(sizes.copy_jobs)]
+        self._make_transactional_clients()
         self.readers = [
             BucketReader(f"r{n}", self.store, self.truth, trace, self.random(f"reader {n}"))
             for n in range(sizes.readers)
+        ]
+
+    def _make_transactional_clients(self) -> None:
+        self.copy_jobs = [self._copy_job(n) for n in range(sizes.copy_jobs)]
+        self.committed_consumers = [
+            CommittedConsumer(
+                "rc", self.surface, self.random("rc"), topic=COPIED, partitions=PARTITIONS
+            )
         ]
 
     def is_well(self) -> bool:
