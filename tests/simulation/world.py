@@ -169,7 +169,7 @@ class World:
         ]
 
     def _make_transactional_clients(self) -> None:
-        self.copy_jobs = [self._copy_job(n) for n in range(sizes.copy_jobs)]
+        self.copy_jobs = [self._copy_job(n) for n in range(self.sizes.copy_jobs)]
         self.committed_consumers = [
             CommittedConsumer(
                 "rc", self.surface, self.random("rc"), topic=COPIED, partitions=PARTITIONS
