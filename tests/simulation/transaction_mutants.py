@@ -64,7 +64,7 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
     ),
     "txn-one-epoch": one(
         "an end of version 1 is of one epoch",
-        "bucketlog.stateless_broker.produce.pending_facts:PendingFact.is_of_one_epoch",
+        "bucketlog.stateless_broker.produce.pending_facts:_is_of_one_epoch",
         "return wanted.serial != ANY_SERIAL",
         "return False",
     ),
