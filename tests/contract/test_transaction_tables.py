@@ -1,4 +1,4 @@
-"""The rules of transactional ids as tables: each row has a state of an id, a request and its answer.
+"""The rules of transactional ids as tables. Each row has a state of an id, a request, the answer.
 
 Kafka's tables for version 2 (KIP-890: Empty, Ongoing, CompleteCommit and CompleteAbort, with the
 current or the last epoch) and for version 1 are among the rows of ends.
