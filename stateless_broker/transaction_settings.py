@@ -41,8 +41,8 @@ class TransactionSettings(BaseSettings):
     )
     transaction_pause_ms_max: Positive = Field(
         1_000,
-        description="An EndTxn or TxnOffsetCommit of version 1 is not executed if the broker stood "
-        "still for longer than this since it read the request.",
+        description="An InitProducerId, or an EndTxn or TxnOffsetCommit of version 1, is not "
+        "executed if the broker stood still for longer than this since it read the request.",
     )
     transaction_partitions_max: Positive = Field(
         1_000, description="Limit of the partitions of a transaction."

@@ -89,9 +89,10 @@ def broker(
 ) -> Iterator[EmbeddedCluster]:
     """A broker process, a Valkey process and a `file://` bucket, shared: use fresh topic names.
 
-    Tests write records of 2023: retention would delete them.
+    Tests write records of 2023: retention would delete them. Transactions are on, so that all APIs
+    are served.
     """
-    settings = {"log_retention_check_interval_ms": "0"}
+    settings = {"log_retention_check_interval_ms": "0", "transactions": "true"}
     with EmbeddedCluster(tmp_path_factory.mktemp("cluster"), settings=settings) as cluster:
         components.took_part("Valkey", version_of_process(cluster.pids["valkey"]))
         components.took_part("bucketlog broker", f"file:// bucket, Python {sys.version.split()[0]}")

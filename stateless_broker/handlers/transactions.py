@@ -61,7 +61,8 @@ class TransactionRules:
 
 
 def stop_with_client(connection: Connection) -> None:
-    """A request of version 1 is not executed after its client has gone."""
+    """The request is not executed after its client has gone: the client may have asked again, and
+    an init or a request of version 1 could then spoil its next transaction."""
     task = asyncio.current_task()
     if task is not None:
         connection.give_up_with_client(task)
@@ -91,6 +92,7 @@ class TransactionsHandler:
     async def init_producer_id(
         self, request: Request, message: InitProducerIdRequest
     ) -> InitProducerIdResponse:
+        stop_with_client(request.connection)
         version, transactional_id = request.header.api_version, message.transactional_id or ""
         timeout_ms = round(message.transaction_timeout.total_seconds() * 1000)
         given = ProducerPair(message.producer_id, message.producer_epoch)

@@ -38,6 +38,12 @@ TRANSACTION_ENTRIES_MAX = 500
 """Limit of the entries of transactional ids in a flush: each takes up to a millisecond of Redis."""
 
 
+def _is_of_one_epoch(wanted: WantedFact) -> bool:
+    if isinstance(wanted, WantedEnd):
+        return wanted.serial != ANY_SERIAL
+    return isinstance(wanted, WantedGroupEntry | WantedTransactionOffsets | WantedForgetting)
+
+
 @dataclass(slots=True)
 class PendingFact:
     """A topic change, a group's offsets or an entry of a transactional id on the way into the log.
@@ -64,10 +70,7 @@ class PendingFact:
     def is_of_one_epoch(self) -> bool:
         """A coordinator's term is valid in one epoch; another epoch may have the same number. So is
         the serial of a transaction that an end names."""
-        wanted = self.wanted
-        if isinstance(wanted, WantedEnd):
-            return wanted.serial != ANY_SERIAL
-        return isinstance(wanted, WantedGroupEntry | WantedTransactionOffsets | WantedForgetting)
+        return _is_of_one_epoch(self.wanted)
 
     @property
     def may_wait(self) -> bool:

@@ -76,10 +76,13 @@ class TransactionLog:
     async def initialise(
         self, transactional_id: str, expected: ProducerPair | None, *, timeout_ms: int, version: int
     ) -> TransactionOutcome:
+        """A late init would fence the producer that has asked again meanwhile, so it is not
+        executed after its broker has stood still."""
+        read_at = asyncio.get_running_loop().time()
         async with asyncio.timeout(self._times.request_ms / 1000):
             candidate = await self._producer_ids.next()
             wanted = WantedInit(transactional_id, expected, timeout_ms, version, candidate)
-            return await self._commit(wanted)
+            return await self._commit(wanted, read_at)
 
     async def finish(
         self, transactional_id: str, pair: ProducerPair, *, is_commit: bool, version: int

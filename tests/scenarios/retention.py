@@ -27,6 +27,7 @@ from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.tiered_storage import keys
 from tests.proofs.shortfall import Figures
 from tests.rigs.broker_rig import Rig
+from tests.rigs.patience import Deadline
 from tests.rigs.readable_log import PartitionContent, contents_of
 from tests.rigs.several_brokers import Brokers
 from tests.rigs.wire_client import build_batch, fetch_values
@@ -288,12 +289,16 @@ class RetainedLog:
     async def list_offset(self, name: str, timestamp: int) -> tuple[int, int]:
         rows = [{"partition_index": 0, "timestamp": timestamp}]
         topics = [{"name": name, "partitions": rows}]
-        answer = await self.rig.call(
-            ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics
-        )
-        row = answer.topics[0].partitions[0]
-        assert row.error_code is NONE
-        return int(row.offset), _ms(row.timestamp)
+        deadline = Deadline("the broker cannot look up offsets")
+        while True:
+            answer = await self.rig.call(
+                ApiKey.LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics
+            )
+            row = answer.topics[0].partitions[0]
+            if row.error_code is not ErrorCode.leader_not_available:  # Redis is slow: ask again
+                assert row.error_code is NONE
+                return int(row.offset), _ms(row.timestamp)
+            await deadline.pause_async()
 
     async def _fetch(self, name: str, offset: int) -> Any:
         answer = await self.rig.call(ApiKey.FETCH, 11, **fetch_values(name, {0: offset}))

@@ -12,6 +12,7 @@ from bucketlog.metadata.view import View
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.checkpoint import decode_checkpoint
 from tests.simulation.committed import committed
+from tests.simulation.committed_transactions import check_transactions
 from tests.simulation.consumers import Consumer
 from tests.simulation.last_gap import leave_a_gap
 from tests.simulation.readers import Reading, Shown, shown
@@ -65,6 +66,7 @@ async def check(world: World) -> None:
     for committer in world.committers:
         if not await committer.settle():
             world.trace.violate("progress", f"nobody tells what {committer.name} has committed")
+    await check_transactions(world)
     await leave_a_gap(world)
     log = committed(world)
     records = records_of(world, log)

@@ -2,6 +2,7 @@
 
 from tests.simulation.source_changes import Change, Mutant, one
 from tests.simulation.tier_mutants import TIER_MUTANTS
+from tests.simulation.transaction_mutants import TRANSACTION_MUTANTS
 
 NO_LOOK_AT_CLAIMS = Change(
     "bucketlog.stateless_broker.epochs.claim_watch:ClaimWatch.check",
@@ -314,4 +315,5 @@ MUTANTS: dict[str, Mutant] = {
         "if base > end and base > stamp:",
         "if False:",
     ),
-} | TIER_MUTANTS
+}
+MUTANTS |= TIER_MUTANTS | TRANSACTION_MUTANTS

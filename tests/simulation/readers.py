@@ -31,6 +31,9 @@ from tests.simulation.truth import Truth
 T = TypeVar("T")
 REQUEST_S = 0.02
 SLOW_REQUEST_S = 1.5
+SLOW_REQUESTS_SHARE = 0.03
+"""In slow readings. A reading has about a thousand requests, and must be over before what it has
+listed may be deleted."""
 
 
 class _Stepped(Generic[T]):
@@ -227,7 +230,11 @@ class BucketReader:
         slow = self._random.random() < 0.3
 
         def pause() -> float:
-            longest_s = SLOW_REQUEST_S if slow and self._random.random() < 0.1 else REQUEST_S
+            longest_s = (
+                SLOW_REQUEST_S
+                if slow and self._random.random() < SLOW_REQUESTS_SHARE
+                else REQUEST_S
+            )
             return self._random.random() * longest_s
 
         return await stepped.run(pause)

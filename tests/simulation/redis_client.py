@@ -145,6 +145,10 @@ class RedisClient:
     async def hset(self, key: str, *, items: list[Any]) -> Any:
         return await self.request("hset", lambda server: server.command("HSET", key, *items))
 
+    async def zadd(self, key: str, scores: dict[str, int]) -> Any:
+        parts = [part for member, score in scores.items() for part in (score, member)]
+        return await self.request("zadd", lambda server: server.command("ZADD", key, *parts))
+
     async def unlink(self, *keys: str) -> Any:
         return await self.request("unlink", lambda server: server.command("UNLINK", *keys))
 

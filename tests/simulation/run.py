@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.simulation import ending
 from tests.simulation.clients import Client
+from tests.simulation.committed_transactions import watch
 from tests.simulation.faults import Faults
 from tests.simulation.loop import StalledError
 from tests.simulation.redis_outage import RedisOutage
@@ -87,6 +88,9 @@ async def _run(world: World) -> None:
     await world.create_topics()
     clients: list[Client] = [*world.producers, *world.consumers]
     clients += [*world.committers, *world.changers, *world.namesakes, *world.deleters, *world.keyed]
+    clients += [*world.copy_jobs, *world.committed_consumers]
+    for job in world.copy_jobs:
+        watch(world, job)
     works = [client.run() for client in clients] + [reader.run() for reader in world.readers]
     world.tasks += [asyncio.create_task(work) for work in works]
     for task in world.tasks:

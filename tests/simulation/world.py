@@ -10,6 +10,7 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 from tests.simulation.brokers import Place, SimulatedBroker
 from tests.simulation.bucket import BucketClient, Store
 from tests.simulation.clients import Client, Producer, Surface
+from tests.simulation.committed_consumers import CommittedConsumer
 from tests.simulation.consumers import Consumer
 from tests.simulation.embedded_redis import SimulatedEmbedded, Valkeys
 from tests.simulation.groups import Committer
@@ -22,6 +23,9 @@ from tests.simulation.redis_client import RedisClient, verbs_by_sha
 from tests.simulation.redis_servers import Connection, Server
 from tests.simulation.topics import Namesakes, TopicChanger
 from tests.simulation.trace import Trace
+from tests.simulation.transactions import CONFIGS as COPIED_CONFIGS
+from tests.simulation.transactions import PARTITIONS, CopyJob
+from tests.simulation.transactions import TOPIC as COPIED
 from tests.simulation.truth import Truth
 
 BROKERS = 3
@@ -55,6 +59,10 @@ SETTINGS = {
     "partition_segment_bytes": 2_000,
     "tier_rows_max": 2,
     "log_cleaner_dedupe_buffer_bytes": 4_096,
+    "transactions": True,
+    "transaction_abort_check_interval_ms": 500,
+    "transaction_wait_ms_max": 1_000,
+    "transaction_request_ms_max": 3_000,
 }
 
 CLOCK_ERRORS_MS = (500, 60_000)
@@ -85,6 +93,7 @@ class Sizes:
     readers: int = 1
     deleters: int = 1
     keyed: int = 1
+    copy_jobs: int = 3
 
 
 class World:
@@ -153,9 +162,18 @@ class World:
             KeyedWriter(f"k{n}", self.surface, self.random(f"keyed {n}"))
             for n in range(sizes.keyed)
         ]
+        self._make_transactional_clients()
         self.readers = [
             BucketReader(f"r{n}", self.store, self.truth, trace, self.random(f"reader {n}"))
             for n in range(sizes.readers)
+        ]
+
+    def _make_transactional_clients(self) -> None:
+        self.copy_jobs = [self._copy_job(n) for n in range(self.sizes.copy_jobs)]
+        self.committed_consumers = [
+            CommittedConsumer(
+                "rc", self.surface, self.random("rc"), topic=COPIED, partitions=PARTITIONS
+            )
         ]
 
     def is_well(self) -> bool:
@@ -227,6 +245,15 @@ class World:
             idempotent=number % 3 != 2,
         )
 
+    def _copy_job(self, number: int) -> CopyJob:
+        """The first two share their id in half of the seeds."""
+        drawn = self.random("copy jobs")
+        shares, versions = drawn.random() < 0.5, [drawn.choice((1, 2)) for _ in range(number + 1)]
+        shared = "copy0" if shares and number == 1 else f"copy{number}"
+        version = versions[0] if shares and number == 1 else versions[number]
+        random = self.random(f"copy job {number}")
+        return CopyJob(f"j{number}", self.surface, random, shared=shared, version=version)
+
     async def until(self, condition: Callable[[], bool], longest_s: float) -> bool:
         """False where it does not hold in time, or the promise was broken."""
         deadline = self.loop.time() + longest_s
@@ -239,3 +266,7 @@ class World:
     async def create_topics(self) -> None:
         client = Client("admin", self.surface, self.random("admin"))
         self.surface.topics[TOPIC] = await client.create_topic(TOPIC, self.sizes.partitions)
+        copied = await client.create_topic(COPIED, PARTITIONS, COPIED_CONFIGS)
+        self.surface.topics[COPIED] = copied
+        for number in range(PARTITIONS):  # what is aborted may go at any time
+            self.truth.compacted.add(self.surface.partition(COPIED, number))
