@@ -111,6 +111,11 @@ def read(cluster: Cluster, topic: str, partitions: int = 1) -> list[bytes]:
     return sorted(found)
 
 
+def wait_for(cluster: Cluster, topic: str, count: int) -> None:
+    """Until so many records are committed."""
+    eventually(lambda: len(read(cluster, topic)) >= count, bound_s=2 * PATIENCE_S)
+
+
 def write(producer: Producer, topic: str, *values: bytes) -> None:
     for value in values:
         producer.produce(topic, value, partition=0)
@@ -188,14 +193,19 @@ def test_kafka_python_commits_and_aborts(shared: Cluster) -> None:
     assert read(shared, "python") == [b"0", b"2"]
 
 
-def test_java_copies_in_transactions(shared: Cluster, components: Components) -> None:
-    """Version 2 of transactions, with random aborts."""
+def java_tools(cluster: Cluster, components: Components) -> KafkaTools:
     try:
-        tools = KafkaTools(shared.bootstrap)
+        tools = KafkaTools(cluster.bootstrap)
     except ConfigurationError as error:
         components.missing("Apache Kafka's tools", error.remedy)
         raise
     components.took_part("Apache Kafka's tools", tools.version)
+    return tools
+
+
+def test_java_copies_in_transactions(shared: Cluster, components: Components) -> None:
+    """Version 2 of transactions, with random aborts."""
+    tools = java_tools(shared, components)
     create_topic(shared.bootstrap, "java-in", 1)
     create_topic(shared.bootstrap, "java-out", 1)
     values = [b"%04d" % number for number in range(500)]
@@ -257,6 +267,37 @@ def test_a_transaction_outlives_redis(own: Cluster) -> None:
         producer.commit_transaction(PATIENCE_S)
     expected = [b"%d, %s" % (turn, when) for turn in range(3) for when in (b"after", b"before")]
     assert read(own, "wiped") == expected
+
+
+def test_a_java_copy_job_outlives_brokers_and_redis(own: Cluster, components: Components) -> None:
+    create_topic(own.bootstrap, "in", 1)
+    create_topic(own.bootstrap, "out", 1)
+    own.start()
+    values = [b"%05d" % number for number in range(4_000)]
+    write(Producer({"bootstrap.servers": own.bootstrap}), "in", *values)
+    with (
+        (own.place / "complaints").open("wb") as complaints,
+        java_tools(own, components).start(
+            "transactional-message-copier",
+            *("--input-topic", "in", "--output-topic", "out", "--input-partition", "0"),
+            *("--transactional-id", "java", "--consumer-group", "java", "--use-group-metadata"),
+            *("--transaction-size", "10", "--max-messages", str(len(values)), "--group-mode"),
+            complaints=complaints,
+        ) as copier,
+    ):
+        try:
+            for reached in (300, 900, 1_500, 2_100):
+                wait_for(own, "out", reached)
+                if reached in (900, 2_100):
+                    own.brokers[-2].kill()
+                    own.start()
+                else:
+                    own.valkey.wipe()
+            said, _ = copier.communicate(timeout=2 * PATIENCE_S)
+        finally:
+            copier.kill()
+    assert copier.returncode == 0, said[-2_000:]
+    assert read(own, "out") == values
 
 
 class CopyJob:
