@@ -13,7 +13,10 @@ from aiokafka import TopicPartition as AioPartition
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from kafka import KafkaProducer
 
+import bucketlog
+from bucketlog.inspect.verify import verify_log
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.tiered_storage.backends.file import FileBucket
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.scenarios.round_trip import create_topic
 from tests.servers.broker_process import BrokerProcess
@@ -114,6 +117,17 @@ def read(cluster: Cluster, topic: str, partitions: int = 1) -> list[bytes]:
 def wait_for(cluster: Cluster, topic: str, count: int) -> None:
     """Until so many records are committed."""
     eventually(lambda: len(read(cluster, topic)) >= count, bound_s=2 * PATIENCE_S)
+
+
+def check_bucket(cluster: Cluster, topic: str, values: list[bytes]) -> None:
+    """What a reader of the bucket alone shows, once all brokers have stopped, and that no byte of
+    the log contradicts another."""
+    for broker in cluster.brokers:
+        if broker.process.poll() is None:
+            broker.terminate()
+    found = bucketlog.replay(f"file://{cluster.place}/bucket", topic)
+    assert sorted(record.value for record in found) == values
+    assert verify_log(FileBucket(cluster.place / "bucket" / "0")).damage == []
 
 
 def write(producer: Producer, topic: str, *values: bytes) -> None:
@@ -298,6 +312,7 @@ def test_a_java_copy_job_outlives_brokers_and_redis(own: Cluster, components: Co
             copier.kill()
     assert copier.returncode == 0, said[-2_000:]
     assert read(own, "out") == values
+    check_bucket(own, "out", values)
 
 
 class CopyJob:
@@ -380,3 +395,4 @@ def test_a_copy_job_outlives_brokers_and_redis(own: Cluster) -> None:
             own.start()
     job.close()
     assert read(own, "out") == values
+    check_bucket(own, "out", values)
