@@ -13,7 +13,10 @@ from aiokafka import TopicPartition as AioPartition
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from kafka import KafkaProducer
 
+import bucketlog
+from bucketlog.inspect.verify import verify_log
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.tiered_storage.backends.file import FileBucket
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.scenarios.round_trip import create_topic
 from tests.servers.broker_process import BrokerProcess
@@ -111,6 +114,22 @@ def read(cluster: Cluster, topic: str, partitions: int = 1) -> list[bytes]:
     return sorted(found)
 
 
+def wait_for(cluster: Cluster, topic: str, count: int) -> None:
+    """Until so many records are committed."""
+    eventually(lambda: len(read(cluster, topic)) >= count, bound_s=2 * PATIENCE_S)
+
+
+def check_bucket(cluster: Cluster, topic: str, values: list[bytes]) -> None:
+    """What a reader of the bucket alone shows, once all brokers have stopped, and that no byte of
+    the log contradicts another."""
+    for broker in cluster.brokers:
+        if broker.process.poll() is None:
+            broker.terminate()
+    found = bucketlog.replay(f"file://{cluster.place}/bucket", topic)
+    assert sorted(record.value for record in found) == values
+    assert verify_log(FileBucket(cluster.place / "bucket" / "0")).damage == []
+
+
 def write(producer: Producer, topic: str, *values: bytes) -> None:
     for value in values:
         producer.produce(topic, value, partition=0)
@@ -188,14 +207,19 @@ def test_kafka_python_commits_and_aborts(shared: Cluster) -> None:
     assert read(shared, "python") == [b"0", b"2"]
 
 
-def test_java_copies_in_transactions(shared: Cluster, components: Components) -> None:
-    """Version 2 of transactions, with random aborts."""
+def java_tools(cluster: Cluster, components: Components) -> KafkaTools:
     try:
-        tools = KafkaTools(shared.bootstrap)
+        tools = KafkaTools(cluster.bootstrap)
     except ConfigurationError as error:
         components.missing("Apache Kafka's tools", error.remedy)
         raise
     components.took_part("Apache Kafka's tools", tools.version)
+    return tools
+
+
+def test_java_copies_in_transactions(shared: Cluster, components: Components) -> None:
+    """Version 2 of transactions, with random aborts."""
+    tools = java_tools(shared, components)
     create_topic(shared.bootstrap, "java-in", 1)
     create_topic(shared.bootstrap, "java-out", 1)
     values = [b"%04d" % number for number in range(500)]
@@ -257,6 +281,38 @@ def test_a_transaction_outlives_redis(own: Cluster) -> None:
         producer.commit_transaction(PATIENCE_S)
     expected = [b"%d, %s" % (turn, when) for turn in range(3) for when in (b"after", b"before")]
     assert read(own, "wiped") == expected
+
+
+def test_a_java_copy_job_outlives_brokers_and_redis(own: Cluster, components: Components) -> None:
+    create_topic(own.bootstrap, "in", 1)
+    create_topic(own.bootstrap, "out", 1)
+    own.start()
+    values = [b"%05d" % number for number in range(4_000)]
+    write(Producer({"bootstrap.servers": own.bootstrap}), "in", *values)
+    with (
+        (own.place / "complaints").open("wb") as complaints,
+        java_tools(own, components).start(
+            "transactional-message-copier",
+            *("--input-topic", "in", "--output-topic", "out", "--input-partition", "0"),
+            *("--transactional-id", "java", "--consumer-group", "java", "--use-group-metadata"),
+            *("--transaction-size", "10", "--max-messages", str(len(values)), "--group-mode"),
+            complaints=complaints,
+        ) as copier,
+    ):
+        try:
+            for reached in (300, 900, 1_500, 2_100):
+                wait_for(own, "out", reached)
+                if reached in (900, 2_100):
+                    own.brokers[-2].kill()
+                    own.start()
+                else:
+                    own.valkey.wipe()
+            said, _ = copier.communicate(timeout=2 * PATIENCE_S)
+        finally:
+            copier.kill()
+    assert copier.returncode == 0, said[-2_000:]
+    assert read(own, "out") == values
+    check_bucket(own, "out", values)
 
 
 class CopyJob:
@@ -339,3 +395,4 @@ def test_a_copy_job_outlives_brokers_and_redis(own: Cluster) -> None:
             own.start()
     job.close()
     assert read(own, "out") == values
+    check_bucket(own, "out", values)

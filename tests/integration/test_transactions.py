@@ -358,3 +358,21 @@ async def test_idle_ids_expire(brokers: Brokers) -> None:
     await until(lambda: not rig.view.transactions.ids)
     assert await client.produce() is ErrorCode.invalid_producer_id_mapping
     assert await client.init() is NONE
+
+
+async def test_a_transaction_over_1000_partitions_is_one_segment(brokers: Brokers) -> None:
+    rig = await brokers.start(**ON)
+    await create_topic(rig, "t", 1_000)
+    client = await started(rig, 1)
+    assert await client.add(*range(1_000)) is NONE
+    assert await client.add(*range(1_001)) is ErrorCode.policy_violation
+    for partition in (0, 999):
+        assert (await client.send(partition=partition)).responses[0] is not None
+    before = len(rig.segment_keys())
+    assert await client.end() is NONE
+    assert len(rig.segment_keys()) == before + 1
+    assert await committed(rig, 999) == [b"value"]
+    topic = rig.view.topic("t")
+    assert topic is not None
+    logs = (rig.view.log(TopicIdPartition(topic.topic_id, number)) for number in range(1_000))
+    assert sum(log.high_watermark for log in logs if log is not None) == 1_002

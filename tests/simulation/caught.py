@@ -65,4 +65,11 @@ CAUGHT: dict[str, Caught] = {
     "log-start-upwards": Caught(6, "log start"),
     "retention-stops": Caught(0, "log start"),
     "tier-cut": Caught(0, "bucket reader"),
+    "txn-check": Caught(1, "writing is stopped"),
+    "txn-init-aborts": Caught(0, "writing is stopped"),
+    "txn-init-raises": Caught(0, "atomic"),
+    "txn-marker-depends": Caught(1, "writing is stopped"),
+    "txn-carry": Caught(0, "writing is stopped"),
+    "txn-aborted-list": Caught(0, "read_committed"),
+    "txn-stable-end": Caught(0, "read_committed"),
 }
