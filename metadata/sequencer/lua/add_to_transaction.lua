@@ -32,9 +32,7 @@ if r.part_count + #new_parts > want.limits.partitions or #r.groups + #new_groups
 end
 local deadlines = {}
 begin_transaction(r, field, now, deadlines)
-for _, name in ipairs(new_parts) do
-  if not has_part(r, name) then add_part(r, name) end
-end
+for _, name in ipairs(new_parts) do add_part(r, name) end
 for _, group in ipairs(new_groups) do r.groups[#r.groups + 1] = group end
 store_transactions(keys, {[field] = r}, deadlines)
 return cmsgpack.pack({'ok'})

@@ -40,12 +40,25 @@ end
 
 local function part_of(topic_name, field) return topic_name .. '/' .. field .. ';' end
 
+-- Of a record: the set of its parts, made when it is first needed, and those that were added to it.
+local part_sets, added_parts = {}, {}
+
 local function has_part(r, part)
-  return (';' .. r.parts):find(';' .. part, 1, true) ~= nil
+  local set = part_sets[r]
+  if not set then
+    set = {}
+    for each in r.parts:gmatch('[^;]+;') do set[each] = true end
+    part_sets[r] = set
+  end
+  return set[part] == true
 end
 
+-- The part stands in the record's text from `store_transactions` on.
 local function add_part(r, part)
-  r.parts = r.parts .. part
+  if has_part(r, part) then return end
+  part_sets[r][part] = true
+  added_parts[r] = added_parts[r] or {}
+  table.insert(added_parts[r], part)
   r.part_count = r.part_count + 1
 end
 
@@ -64,6 +77,9 @@ local function begin_transaction(r, field, now, deadlines)
 end
 
 local function store_transactions(keys, records, deadlines)
+  for _, r in pairs(records) do
+    if added_parts[r] then r.parts = r.parts .. table.concat(added_parts[r]) end
+  end
   store_records(keys.txns, records)
   for _, field in ipairs(sorted_keys(deadlines)) do
     redis.call('ZADD', keys.txn_deadlines, string.format('%.0f', deadlines[field]), field)

@@ -220,7 +220,7 @@ local function join(ctx, txn, part, newest)
   local r = ctx.txns[field]
   if r.ongoing and newest and newest[7] == r.serial then return r.serial end
   begin_transaction(r, field, ctx.now, ctx.deadlines)
-  if not has_part(r, part) then add_part(r, part) end
+  add_part(r, part)
   ctx.txns_dirty[field] = r
   return r.serial
 end
