@@ -39,6 +39,11 @@ class ProducerPair(NamedTuple):
     producer_id: int
     epoch: int
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether a pair like this is ever given."""
+        return self.producer_id >= 0 and self.epoch >= 0
+
 
 class BatchTransaction(NamedTuple):
     """The transaction that a batch belongs to; `version` is that of its request (1 or 2).

@@ -35,6 +35,7 @@ from tests.servers.transactional_ids import (
     field_of,
     init,
     initialise,
+    parts_of,
     raised,
     set_fields,
     status_of,
@@ -99,7 +100,8 @@ async def test_an_init_ends_what_is_ongoing(sequencing: Sequencing) -> None:
     ]
     assert await status_of(sequencing, batch(pair, 1)) is BatchStatus.FENCED
     record = (await sequencing.records("txns"))["i:x"]
-    assert (record["ongoing"], record["parts"], record["serial"]) == (False, "", 1)
+    assert (record["ongoing"], record["part_count"], record["serial"]) == (False, 0, 1)
+    assert await parts_of(sequencing) is None
 
 
 async def test_ids_are_limited(sequencing: Sequencing) -> None:

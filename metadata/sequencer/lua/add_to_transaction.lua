@@ -18,7 +18,7 @@ if refusal then return cmsgpack.pack({refusal}) end
 local new_parts, new_groups = {}, {}
 for _, part in ipairs(want.parts) do
   local name = part_of(part[1], partition_field(part[2], part[3]))
-  if not has_part(r, name) then new_parts[#new_parts + 1] = name end
+  if not has_part(keys, field, r, name) then new_parts[#new_parts + 1] = name end
 end
 for _, group in ipairs(want.groups) do
   if not has_group(r, group) then new_groups[#new_groups + 1] = group end
@@ -33,7 +33,7 @@ end
 local deadlines = {}
 begin_transaction(r, field, now, deadlines)
 for _, name in ipairs(new_parts) do
-  if not has_part(r, name) then add_part(r, name) end
+  if not has_part(keys, field, r, name) then add_part(keys, field, r, name) end
 end
 for _, group in ipairs(new_groups) do r.groups[#r.groups + 1] = group end
 store_transactions(keys, {[field] = r}, deadlines)
