@@ -7,7 +7,7 @@
 -- every group of the transaction. It depends on all open segments of these. An init ends what is ongoing by the
 -- same entry. An end names the pair of its transaction.
 -- `ctx`: keys, ticket, now, limits, txns, txns_dirty, deadlines, entered (ids with an entry of this ticket), topics,
--- partitions, groups, markers_left, ids_left, list_bytes_left; functions pending_elsewhere, take_marker, enter.
+-- partitions, groups, markers_left, ids_left, listed_left; functions pending_elsewhere, take_marker, enter.
 
 local function dirty(ctx, field, r)
   ctx.txns[field], ctx.txns_dirty[field], ctx.entered[field] = r, r, true
@@ -203,13 +203,13 @@ end
 local TRANSACTION_ENTRIES = {init = judge_init, ['end'] = judge_end, txn_offsets = judge_offsets, forget_id = judge_forget}
 
 -- The list of a transaction's partitions, for a batch whose producer has none in the partition yet. A reservation reads
--- so many bytes of lists, and one more list; batches that need others wait for the next one.
-local LIST_BYTES = 524288
+-- lists of so many partitions, and one more list; batches that need others wait for the next one.
+local LISTED = 4000
 
-local function may_read_list(ctx, field)
+local function may_read_list(ctx, field, r)
   if part_lists[field] then return true end
-  if ctx.list_bytes_left <= 0 then return false end
-  ctx.list_bytes_left = ctx.list_bytes_left - redis.call('HSTRLEN', ctx.keys.txn_parts, field)
+  if ctx.listed_left <= 0 then return false end
+  ctx.listed_left = ctx.listed_left - r.part_count
   return true
 end
 
@@ -222,7 +222,7 @@ local function member_problem(ctx, txn, producer, epoch, part, newest)
   if problem then return problem end
   local is_member = newest and newest[7] == r.serial
   if not is_member then
-    if not may_read_list(ctx, field) then return 'wait' end
+    if not may_read_list(ctx, field, r) then return 'wait' end
     is_member = has_part(ctx.keys, field, r, part)
   end
   if txn[2] < 2 and not r.forgiving and not (r.ongoing and is_member) then return 'invalid_state' end
