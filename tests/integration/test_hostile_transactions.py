@@ -7,6 +7,7 @@ from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.test_transactions import ON, started
 from tests.rigs.broker_rig import Rig, create_topic
 from tests.rigs.several_brokers import Brokers
+from tests.rigs.transactional_client import TransactionalClient
 
 NONE = ErrorCode.none
 
@@ -17,6 +18,23 @@ async def rig(brokers: Brokers) -> Rig:
     rig = await brokers.start(**ON)
     await create_topic(rig, "t", 4)
     return rig
+
+
+async def test_pending_offsets_count_against_the_limit(brokers: Brokers) -> None:
+    """They replace no committed offset until their transaction ends."""
+    rig = await brokers.start(**ON, offsets_max=3)
+    await create_topic(rig, "t", 4)
+    clients = [TransactionalClient(rig, f"x{number}") for number in range(4)]
+    assert await clients[0].init() is NONE
+    assert await clients[0].offsets(1) is NONE
+    assert await clients[0].end() is NONE
+    codes = []
+    for client in clients:
+        await client.init()
+        codes.append(await client.offsets(2))
+    assert codes == [NONE, NONE, ErrorCode.policy_violation, ErrorCode.policy_violation]
+    assert await clients[0].end() is NONE
+    assert await clients[2].offsets(2) is NONE
 
 
 # Large requests --------------------------------------------------------------------------------
