@@ -67,7 +67,17 @@ def staged_records(state: LogState, now_ms: int) -> tuple[dict[str, bytes], ...]
         for each, owner in state.transactions.ids.items()
         if (parts := state.transactions.parts.get(owner.producer_id))
     }
+    txn_parts["total"] = b"%d" % sum(
+        _name_bytes(state, each, owner) for each, owner in state.transactions.ids.items()
+    )
     return topics, partitions, producers, txns, txn_parts
+
+
+def _name_bytes(state: LogState, transactional_id: str, owner: TransactionalId) -> int:
+    parts = state.transactions.parts.get(owner.producer_id, ())
+    groups = state.transactions.pending.get(transactional_id, {})
+    listed = sum(len(_part(state, part)) for part in parts)
+    return listed + sum(len(group.encode()) for group in groups)
 
 
 def _part(state: LogState, partition: TopicIdPartition) -> str:
@@ -120,6 +130,7 @@ def _txn_record(
         "since": now_ms if is_ongoing else 0,
         "forgiving": True,
         "part_count": len(state.transactions.parts.get(owner.producer_id, ())),
+        "name_bytes": _name_bytes(state, transactional_id, owner),
         "groups": list(pending),
         "offset_rows": sum(
             offset_weight(row.metadata) for rows in pending.values() for row in rows.values()

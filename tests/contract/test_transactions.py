@@ -179,6 +179,23 @@ async def test_partitions_are_limited(sequencing: Sequencing) -> None:
     assert added is TOO_MANY
 
 
+async def test_names_in_all_transactions_are_limited(sequencing: Sequencing) -> None:
+    sequencing.sequencer.transaction_limits = TransactionLimits(name_bytes=1)
+    pair = await initialise(sequencing)
+    await write(sequencing, pair)
+    other = await initialise(sequencing, each="y")
+    part = TransactionPart("t", sequencing.topic_ids["t"], 1)
+    add_part = sequencing.sequencer.add_to_transaction
+    assert await add_part(1, "y", other, parts=[part]) is TOO_MANY
+    assert await add_part(1, "y", other, groups=["g"]) is TOO_MANY
+    refused = await status_of(sequencing, batch(other, 0, each="y"), partition=1)
+    assert refused is BatchStatus.TOO_MANY_PARTITIONS
+    assert await status_of(sequencing, batch(pair, 1)) is BatchStatus.OK
+    assert await sequencing.publish(sequencing.a) is PublishStatus.VISIBLE
+    await ended(sequencing, end(pair))
+    assert await add_part(1, "y", other, parts=[part]) is OK
+
+
 # End -------------------------------------------------------------------------------------------
 
 

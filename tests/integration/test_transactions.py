@@ -198,6 +198,16 @@ async def test_redis_gets_the_groups_of_open_transactions_back(rig: Rig, valkey:
         parts = cast(bytes, redis.hget(key.decode().replace(":txns", ":txn_parts"), "i:x"))
     assert (record["ongoing"], record["groups"], record["part_count"]) == (True, ["g"], 1)
     assert parts.startswith(b"t/")
+    assert name_bytes(valkey) == record["name_bytes"] == len(parts) + len("g")
+    assert await client.end() is NONE
+    assert name_bytes(valkey) == 0
+
+
+def name_bytes(valkey: OwnValkey) -> int:
+    """Of all transactions together."""
+    with Redis(unix_socket_path=str(valkey.path)) as redis:
+        (key,) = cast(list[bytes], redis.keys("*:txn_parts"))
+        return int(cast(bytes, redis.hget(key.decode(), "total")))
 
 
 async def test_sequences_go_on_after_a_marker(rig: Rig, valkey: OwnValkey) -> None:

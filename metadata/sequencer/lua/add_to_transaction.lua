@@ -30,11 +30,12 @@ end
 if r.part_count + #new_parts > want.limits.partitions or #r.groups + #new_groups > want.limits.groups then
   return cmsgpack.pack({'too_many'})
 end
+if #new_parts + #new_groups > 0 and are_names_full(keys, want.limits) then return cmsgpack.pack({'too_many'}) end
 local deadlines = {}
 begin_transaction(r, field, now, deadlines)
 for _, name in ipairs(new_parts) do
   if not has_part(keys, field, r, name) then add_part(keys, field, r, name) end
 end
-for _, group in ipairs(new_groups) do r.groups[#r.groups + 1] = group end
+for _, group in ipairs(new_groups) do add_group(r, group) end
 store_transactions(keys, {[field] = r}, deadlines)
 return cmsgpack.pack({'ok'})

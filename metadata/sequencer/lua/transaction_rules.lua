@@ -177,9 +177,10 @@ local function judge_offsets(ctx, entry)
   if version < 2 and not (r.ongoing or r.forgiving) then return {'invalid_state'} end
   local is_new = not has_group(r, group)
   if r.offset_rows + rows > ctx.limits.offset_rows or is_new and #r.groups >= ctx.limits.groups then return {'too_many'} end
+  if is_new and are_names_full(ctx.keys, ctx.limits) then return {'too_many'} end
   ctx.enter(group_field(group), record)
   begin_transaction(r, field, ctx.now, ctx.deadlines)
-  if is_new then r.groups[#r.groups + 1] = group end
+  if is_new then add_group(r, group) end
   r.offset_rows = r.offset_rows + rows
   if not ctx.entered[field] then r.offsets = r.offsets .. string.format('%d:', ctx.ticket) .. NO_BASE .. ',' end
   dirty(ctx, field, r)
@@ -226,7 +227,9 @@ local function member_problem(ctx, txn, producer, epoch, part, newest)
     is_member = has_part(ctx.keys, field, r, part)
   end
   if txn[2] < 2 and not r.forgiving and not (r.ongoing and is_member) then return 'invalid_state' end
-  if not is_member and r.part_count >= ctx.limits.partitions then return 'too_many_partitions' end
+  if not is_member and (r.part_count >= ctx.limits.partitions or are_names_full(ctx.keys, ctx.limits)) then
+    return 'too_many_partitions'
+  end
   return nil
 end
 
