@@ -44,21 +44,24 @@ class OffsetRows:
         self._refusals = RefusalLog(now_ms)
         self.in_flight = 0
 
-    def refusal(self, group_id: str, rows: Sequence[OffsetRow]) -> ErrorCode:
-        """Why these offsets cannot be committed now, or `none`."""
+    def refusal(
+        self, group_id: str, rows: Sequence[OffsetRow], *, pending: bool = False
+    ) -> ErrorCode:
+        """Why these offsets cannot be committed now, or `none`. `pending` offsets of a transaction
+        replace nothing until it ends."""
         if 0 < self.in_flight > self._in_flight_max - weight_of(rows):
             return ErrorCode.coordinator_load_in_progress  # it is to be tried again here
-        if self._exceeds_limit(group_id, rows):
+        if self._exceeds_limit(group_id, rows, pending):
             return ErrorCode.policy_violation
         return ErrorCode.none
 
-    def _exceeds_limit(self, group_id: str, rows: Sequence[OffsetRow]) -> bool:
+    def _exceeds_limit(self, group_id: str, rows: Sequence[OffsetRow], pending: bool) -> bool:
         """Whether the commit adds offsets and would exceed the limit of the cluster."""
         limit = self._offsets_max
         weight = self._view.offset_weight + self.in_flight
         if weight + weight_of(rows) <= limit:
             return False
-        before = self._view.offsets(group_id)
+        before = {} if pending else self._view.offsets(group_id)
         replaced = sum(
             offset_weight(found.metadata)
             for row in rows

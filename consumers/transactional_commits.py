@@ -85,7 +85,7 @@ class TransactionalCommits:
             error = held.group.check_commit(identity, self._now_ms(), transactional=True)
             if error is not ErrorCode.none:
                 return error if await held.stored() else ErrorCode.not_coordinator
-            error = self._rows.refusal(group_id, rows)
+            error = self._rows.refusal(group_id, rows, pending=True)
             if error is not ErrorCode.none:
                 return error
             return await self._write(held, rows, transaction)

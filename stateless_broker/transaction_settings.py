@@ -60,6 +60,12 @@ class TransactionSettings(BaseSettings):
         description="Limit of transactional ids in the cluster. At the limit, a new id is refused "
         "(POLICY_VIOLATION).",
     )
+    transaction_names_bytes_max: Positive = Field(
+        268_435_456,
+        description="Limit of the names of partitions and groups in all transactions "
+        "together, which Redis keeps until they end. At the limit, no partition or group is "
+        "added.",
+    )
     transactional_id_bytes_max: Positive = Field(1_024, description="Limit of a transactional id.")
 
     @property
@@ -69,4 +75,5 @@ class TransactionSettings(BaseSettings):
             groups=self.transaction_groups_max,
             offset_rows=self.transaction_offset_rows_max,
             ids=self.transactional_ids_max,
+            name_bytes=self.transaction_names_bytes_max,
         )

@@ -32,6 +32,7 @@ KEYS: tuple[RedisKey, ...] = (
     RedisKey(
         "txns", "hash", "transactional id -> owner, last transaction, open entry, ongoing one"
     ),
+    RedisKey("txn_parts", "hash", "transactional id -> partitions of its ongoing transaction"),
     RedisKey("txn_deadlines", "sorted set", "transactional id -> when its transaction times out"),
     RedisKey("nonces", "set", "one-use nonces of claimed epochs that are not active yet"),
     RedisKey("brokers", "hash", "node id -> incarnation, heartbeat, address"),
@@ -45,7 +46,7 @@ ALWAYS_THERE = tuple(
 """Keys that hold an empty field (of the sorted set: an empty member, last) from an activation on,
 so that a key that was lost is never taken for an empty one."""
 
-STAGED = ("topics", "partitions", "producers", "txns", "txn_deadlines")
+STAGED = ("topics", "partitions", "producers", "txns", "txn_parts", "txn_deadlines")
 """What an activation loads beforehand, under `staged:<attempt>:<name>`."""
 
 

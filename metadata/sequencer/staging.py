@@ -4,6 +4,7 @@ The records are those of `lua/settle.lua` and `lua/reserve.lua`: everything is v
 is open.
 """
 
+from functools import partial
 from typing import Any
 
 import ormsgpack
@@ -29,10 +30,8 @@ def _age_ms(batch: ProducedBatch, now_ms: int) -> int:
     return max(0, now_ms - batch.appended_ms)
 
 
-def staged_records(
-    state: LogState, now_ms: int
-) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
-    """Fields and packed records of `topics`, `partitions`, `producers` and `txns`.
+def staged_records(state: LogState, now_ms: int) -> tuple[dict[str, bytes], ...]:
+    """Fields and values of `topics`, `partitions`, `producers`, `txns` and `txn_parts`.
 
     `now_ms` is the server's time. A producer's batch keeps its age, measured by the earlier of the
     log's clock and the server's. Neither a wrong clock nor an outage expires producers early."""
@@ -63,7 +62,26 @@ def staged_records(
         _txn_field(each): _pack(_txn_record(state, each, owner, now_ms))
         for each, owner in state.transactions.ids.items()
     }
-    return topics, partitions, producers, txns
+    txn_parts = {
+        _txn_field(each): "".join(map(partial(_part, state), sorted(parts))).encode()
+        for each, owner in state.transactions.ids.items()
+        if (parts := state.transactions.parts.get(owner.producer_id))
+    }
+    txn_parts["total"] = b"%d" % sum(
+        _name_bytes(state, each, owner) for each, owner in state.transactions.ids.items()
+    )
+    return topics, partitions, producers, txns, txn_parts
+
+
+def _name_bytes(state: LogState, transactional_id: str, owner: TransactionalId) -> int:
+    parts = state.transactions.parts.get(owner.producer_id, ())
+    groups = state.transactions.pending.get(transactional_id, {})
+    listed = sum(len(_part(state, part)) for part in parts)
+    return listed + sum(len(group.encode()) for group in groups)
+
+
+def _part(state: LogState, partition: TopicIdPartition) -> str:
+    return f"{state.topics[partition.topic_id].name}/{_field(partition)};"
 
 
 def staged_deadlines(state: LogState, now_ms: int) -> dict[str, int]:
@@ -93,7 +111,6 @@ def _txn_record(
 ) -> dict[str, Any]:
     """As in `lua/transaction_records.lua`. `forgiving`: what a version 1 client had added to its
     transaction may have been known to the last sequencer alone."""
-    parts = sorted(state.transactions.parts.get(owner.producer_id, ()))
     pending = state.transactions.pending.get(transactional_id, {})
     is_ongoing = _is_ongoing(state, transactional_id, owner)
     return {
@@ -112,8 +129,8 @@ def _txn_record(
         "ongoing": is_ongoing,
         "since": now_ms if is_ongoing else 0,
         "forgiving": True,
-        "parts": "".join(f"{state.topics[part.topic_id].name}/{_field(part)};" for part in parts),
-        "part_count": len(parts),
+        "part_count": len(state.transactions.parts.get(owner.producer_id, ())),
+        "name_bytes": _name_bytes(state, transactional_id, owner),
         "groups": list(pending),
         "offset_rows": sum(
             offset_weight(row.metadata) for rows in pending.values() for row in rows.values()

@@ -22,12 +22,14 @@ class EndedBy(StrEnum):
 
 
 class TransactionLimits(NamedTuple):
-    """`partitions`, `groups` and `offset_rows` of a transaction; `ids` of the cluster."""
+    """`partitions`, `groups` and `offset_rows` of a transaction; `ids` of the cluster;
+    `name_bytes`: of the names of partitions and groups in all transactions together."""
 
     partitions: int = 1_000
     groups: int = 100
     offset_rows: int = 10_000
     ids: int = 100_000
+    name_bytes: int = 256 << 20
 
 
 USUAL_LIMITS = TransactionLimits()
@@ -38,6 +40,11 @@ class ProducerPair(NamedTuple):
 
     producer_id: int
     epoch: int
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a pair like this is ever given."""
+        return self.producer_id >= 0 and self.epoch >= 0
 
 
 class BatchTransaction(NamedTuple):

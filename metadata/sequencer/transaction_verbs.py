@@ -61,7 +61,7 @@ class TransactionVerbs(ScriptRunner):
             "parts": packed_parts(parts),
             "groups": list(groups),
             "verify_only": verify_only,
-            "limits": {"partitions": limits.partitions, "groups": limits.groups},
+            "limits": limits._asdict(),
         }
         now_ms = await self._clock_ms()
         status, *rest = await self._run(

@@ -94,6 +94,7 @@ class TransactionParts:
                 settings.transaction_partitions_max,
                 settings.group_id_bytes_max,
             ),
+            turns=self._broker.turns,
         )
 
     def apis(self, transactions: TransactionsHandler) -> list[Api[Any, Any]]:

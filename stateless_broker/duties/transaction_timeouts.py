@@ -17,7 +17,7 @@ from bucketlog.metadata.sequencer.transaction_requests import OverdueTransaction
 
 logger = logging.getLogger(__name__)
 
-ABORTS_A_ROUND = 100
+ABORTS_A_LOOK = 100
 IDS_A_CALL = 1_000
 IN_FLIGHT_MAX = 20
 PAUSE_S = 0.02
@@ -62,28 +62,38 @@ class TransactionTimeouts:
                 logger.warning("no transactions are aborted now: %s", error)
 
     async def go_round(self) -> None:
-        """Abort what this broker is in line for. Raises `SequencerError`."""
-        overdue = await self._sequencer.overdue_transactions(self._epoch, count=ABORTS_A_ROUND)
-        self._rounds = {each: self._rounds.get(each, 0) + 1 for each in overdue}
+        """Abort what this broker is in line for: all of it, also if very many transactions time out
+        together. Raises `SequencerError`."""
+        is_new, is_more = 1, True
+        while is_more:
+            overdue = await self._sequencer.overdue_transactions(self._epoch, count=ABORTS_A_LOOK)
+            self._rounds = {each: self._rounds.get(each, 1 - is_new) + is_new for each in overdue}
+            is_more = await self._abort_mine() > 0 and len(overdue) == ABORTS_A_LOOK
+            is_new = 0
+
+    async def _abort_mine(self) -> int:
+        """Returns how many transactions were aborted."""
         mine = [
             each
             for each, rounds in self._rounds.items()
             if rounds > self._place_in_line(f"txn:{each.transactional_id}")
         ]
-        slots = asyncio.Semaphore(IN_FLIGHT_MAX)
-
-        async def abort(each: OverdueTransaction) -> None:
-            async with slots:
-                status = await self._abort(each)
-            if status is FactStatus.OK:
-                logger.info(
-                    "aborted the transaction of %r after its timeout", each.transactional_id
-                )
-
-        outcomes = await asyncio.gather(*map(abort, mine), return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        outcomes = await asyncio.gather(*map(self._abort, mine), return_exceptions=True)
+        failed = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        aborted = [
+            each.transactional_id
+            for each, outcome in zip(mine, outcomes, strict=True)
+            if outcome is FactStatus.OK
+        ]
+        if aborted:
+            logger.info(
+                "aborted %d transactions after their timeouts, the first of them of %r",
+                len(aborted),
+                aborted[0],
+            )
+        if failed:
+            raise failed[0]
+        return len(aborted)
 
 
 class TransactionalIdExpiry:

@@ -16,6 +16,7 @@ from bucketlog.log_format.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from bucketlog.metadata.facts import OffsetRow
+from bucketlog.metadata.sequencer.requests import FactStatus
 from bucketlog.metadata.sequencer.transaction_requests import ProducerPair
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.offsets import UNITS_A_ROW, checked_row
@@ -110,9 +111,12 @@ class TransactionOffsetsHandler:
         identity = CallerIdentity(
             message.member_id, message.generation_id, message.group_instance_id
         )
+        pair = ProducerPair(message.producer_id, message.producer_epoch)
+        if not pair.is_possible:
+            return offsets_code(FactStatus.FENCED, version)
         transaction = CommittingTransaction(
             message.transactional_id,
-            ProducerPair(message.producer_id, message.producer_epoch),
+            pair,
             VERSION_2 if version >= VERSION_2_FROM else VERSION_1,
         )
         found = await self._commits.commit(message.group_id, identity, rows, transaction)

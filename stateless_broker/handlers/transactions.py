@@ -7,7 +7,7 @@ TransactionCoordinator and KafkaApis.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
@@ -19,6 +19,7 @@ from bucketlog.log_format.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnResponse,
 )
 from bucketlog.log_format.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
@@ -42,6 +43,7 @@ from bucketlog.stateless_broker.handlers.transaction_codes import (
 )
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.transaction_log import VERSION_1, TransactionLog
 
 VERSION_2 = 2
@@ -49,6 +51,7 @@ VERSION_2_FROM = 5
 """EndTxn and TxnOffsetCommit."""
 INIT_OF_VERSION_2_FROM = 5
 MANY_TRANSACTIONS_FROM = 4
+ROWS_A_STEP = 500
 NONE = -1
 
 
@@ -77,7 +80,9 @@ class TransactionsHandler:
         end: EpochEnd,
         is_leaving: Callable[[], bool],
         rules: TransactionRules,
+        turns: Turns,
     ) -> None:
+        self._turns = turns
         self._transactions = transactions
         self._view = view
         self._end = end
@@ -184,8 +189,8 @@ class TransactionsHandler:
         self, request: Request, message: AddPartitionsToTxnRequest
     ) -> AddPartitionsToTxnResponse:
         version = request.header.api_version
+        stop_with_client(request.connection)
         if version < MANY_TRANSACTIONS_FROM:
-            stop_with_client(request.connection)
             pair = ProducerPair(
                 message.v3_and_below_producer_id, message.v3_and_below_producer_epoch
             )
@@ -194,18 +199,21 @@ class TransactionsHandler:
                 pair,
                 message.v3_and_below_topics,
                 version,
-                verify_only=False,
+                left=self._rules.partitions_max,
             )
             return {"results_by_topic_v3_and_below": rows}
         results: list[AddPartitionsToTxnResult] = []
+        left = self._rules.partitions_max
         for each in message.transactions:
             rows = await self._add(
                 each.transactional_id,
                 ProducerPair(each.producer_id, each.producer_epoch),
                 each.topics,
                 version,
+                left=left,
                 verify_only=each.verify_only,
             )
+            left -= max(1, _count(each.topics))
             results.append({"transactional_id": each.transactional_id, "topic_results": rows})
         return {"error_code": ErrorCode.none, "results_by_transaction": results}
 
@@ -216,32 +224,50 @@ class TransactionsHandler:
         topics: Sequence[AddPartitionsToTxnTopic],
         version: int,
         *,
-        verify_only: bool,
+        left: int,
+        verify_only: bool = False,
     ) -> list[AddPartitionsToTxnTopicResult]:
-        """The partitions are added all or none, as in Kafka."""
-        count = sum(len(topic.partitions) for topic in topics)
+        """The partitions are added all or none, as in Kafka. `left`: so many may be named."""
+        unknown = set[tuple[str, int]]()
         if not self.is_id(transactional_id):
-            return _all(topics, ErrorCode.invalid_request)
-        if self._is_leaving():
-            return _all(topics, ErrorCode.not_coordinator)
-        if count > self._rules.partitions_max:
-            return _all(topics, add_code(FactStatus.TOO_MANY, version))
-        parts, unknown = self._parts(topics)
-        if unknown:
-            return _some_unknown(topics, unknown)
+            code = ErrorCode.invalid_request
+        elif self._is_leaving():
+            code = ErrorCode.not_coordinator
+        elif left <= 0 or _count(topics) > left:
+            code = add_code(FactStatus.TOO_MANY, version)
+        else:
+            parts = dict[TransactionPart, None]()
+            await self._turns.work(self._find(topics, parts, unknown))
+            code = ErrorCode.operation_not_attempted
+            if not unknown:
+                code = await self._added(transactional_id, pair, list(parts), version, verify_only)
+        rows: list[AddPartitionsToTxnTopicResult] = []
+        await self._turns.work(_answer(topics, code, unknown, rows))
+        return rows
+
+    async def _added(
+        self,
+        transactional_id: str,
+        pair: ProducerPair,
+        parts: Sequence[TransactionPart],
+        version: int,
+        verify_only: bool,
+    ) -> ErrorCode:
         status = await self._status(
             self._transactions.add(transactional_id, pair, parts=parts, verify_only=verify_only)
         )
         if isinstance(status, ErrorCode):
-            return _all(topics, status)
+            return status
         is_of_broker = version >= MANY_TRANSACTIONS_FROM
-        code = verified_code(status, version) if is_of_broker else add_code(status, version)
-        return _all(topics, code)
+        return verified_code(status, version) if is_of_broker else add_code(status, version)
 
-    def _parts(
-        self, topics: Sequence[AddPartitionsToTxnTopic]
-    ) -> tuple[list[TransactionPart], set[tuple[str, int]]]:
-        parts, unknown = dict[TransactionPart, None](), set[tuple[str, int]]()
+    def _find(
+        self,
+        topics: Sequence[AddPartitionsToTxnTopic],
+        parts: dict[TransactionPart, None],
+        unknown: set[tuple[str, int]],
+    ) -> Iterator[int]:
+        """Fill `parts` and `unknown`, step by step."""
         for each in topics:
             topic = self._view.topic(each.name)
             for number in each.partitions:
@@ -249,7 +275,34 @@ class TransactionsHandler:
                     unknown.add((each.name, number))
                 else:
                     parts[TransactionPart(topic.name, topic.topic_id, number)] = None
-        return list(parts), unknown
+            yield len(each.partitions) + 1
+
+
+def _count(topics: Sequence[AddPartitionsToTxnTopic]) -> int:
+    return sum(len(topic.partitions) for topic in topics)
+
+
+def _answer(
+    topics: Sequence[AddPartitionsToTxnTopic],
+    code: ErrorCode,
+    unknown: Collection[tuple[str, int]],
+    rows: list[AddPartitionsToTxnTopicResult],
+) -> Iterator[int]:
+    """Fill `rows`, step by step: `code` for all partitions but the unknown ones."""
+
+    def result(name: str, number: int) -> AddPartitionsToTxnPartitionResult:
+        missing = ErrorCode.unknown_topic_or_partition
+        own = missing if (name, number) in unknown else code
+        return {"partition_index": number, "partition_error_code": own}
+
+    for topic in topics:
+        numbers, results = topic.partitions, list[AddPartitionsToTxnPartitionResult]()
+        for start in range(0, len(numbers), ROWS_A_STEP):
+            some = numbers[start : start + ROWS_A_STEP]
+            results += [result(topic.name, number) for number in some]
+            yield len(some)
+        rows.append({"name": topic.name, "results_by_partition": results})
+        yield 1
 
 
 def _no_producer(error: ErrorCode) -> InitProducerIdResponse:
@@ -258,33 +311,3 @@ def _no_producer(error: ErrorCode) -> InitProducerIdResponse:
 
 def _not_ended(error: ErrorCode) -> EndTxnResponse:
     return {"error_code": error, "producer_id": NONE, "producer_epoch": NONE}
-
-
-def _all(
-    topics: Sequence[AddPartitionsToTxnTopic], code: ErrorCode
-) -> list[AddPartitionsToTxnTopicResult]:
-    return list(_rows(topics, lambda name, number: code))
-
-
-def _some_unknown(
-    topics: Sequence[AddPartitionsToTxnTopic], unknown: set[tuple[str, int]]
-) -> list[AddPartitionsToTxnTopicResult]:
-    def code(name: str, number: int) -> ErrorCode:
-        is_unknown = (name, number) in unknown
-        missing = ErrorCode.unknown_topic_or_partition
-        return missing if is_unknown else ErrorCode.operation_not_attempted
-
-    return list(_rows(topics, code))
-
-
-def _rows(
-    topics: Sequence[AddPartitionsToTxnTopic], code: Callable[[str, int], ErrorCode]
-) -> Iterator[AddPartitionsToTxnTopicResult]:
-    for topic in topics:
-        yield {
-            "name": topic.name,
-            "results_by_partition": [
-                {"partition_index": number, "partition_error_code": code(topic.name, number)}
-                for number in topic.partitions
-            ],
-        }

@@ -35,6 +35,7 @@ from tests.servers.transactional_ids import (
     field_of,
     init,
     initialise,
+    parts_of,
     raised,
     set_fields,
     status_of,
@@ -99,7 +100,8 @@ async def test_an_init_ends_what_is_ongoing(sequencing: Sequencing) -> None:
     ]
     assert await status_of(sequencing, batch(pair, 1)) is BatchStatus.FENCED
     record = (await sequencing.records("txns"))["i:x"]
-    assert (record["ongoing"], record["parts"], record["serial"]) == (False, "", 1)
+    assert (record["ongoing"], record["part_count"], record["serial"]) == (False, 0, 1)
+    assert await parts_of(sequencing) is None
 
 
 async def test_ids_are_limited(sequencing: Sequencing) -> None:
@@ -175,6 +177,23 @@ async def test_partitions_are_limited(sequencing: Sequencing) -> None:
     part = TransactionPart("t", sequencing.topic_ids["t"], 1)
     added = await sequencing.sequencer.add_to_transaction(1, "x", pair, parts=[part])
     assert added is TOO_MANY
+
+
+async def test_names_in_all_transactions_are_limited(sequencing: Sequencing) -> None:
+    sequencing.sequencer.transaction_limits = TransactionLimits(name_bytes=1)
+    pair = await initialise(sequencing)
+    await write(sequencing, pair)
+    other = await initialise(sequencing, each="y")
+    part = TransactionPart("t", sequencing.topic_ids["t"], 1)
+    add_part = sequencing.sequencer.add_to_transaction
+    assert await add_part(1, "y", other, parts=[part]) is TOO_MANY
+    assert await add_part(1, "y", other, groups=["g"]) is TOO_MANY
+    refused = await status_of(sequencing, batch(other, 0, each="y"), partition=1)
+    assert refused is BatchStatus.TOO_MANY_PARTITIONS
+    assert await status_of(sequencing, batch(pair, 1)) is BatchStatus.OK
+    assert await sequencing.publish(sequencing.a) is PublishStatus.VISIBLE
+    await ended(sequencing, end(pair))
+    assert await add_part(1, "y", other, parts=[part]) is OK
 
 
 # End -------------------------------------------------------------------------------------------

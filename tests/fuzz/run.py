@@ -50,6 +50,14 @@ SETTINGS = {
     "compaction_interval_ms": "5000",
     "compaction_age_ms_min": "1000",
     "log_retention_check_interval_ms": "2000",
+    "transactions": "true",
+    "transaction_wait_ms_max": "100",
+    "transaction_abort_check_interval_ms": "100",
+    "transaction_partitions_max": "6",
+    "transaction_groups_max": "4",
+    "transactional_ids_max": "200",
+    "transactional_id_expiration_ms": "3000",
+    "transactional_id_expiration_check_interval_ms": "1000",
 }
 """Short waits and small numbers of members, so that few requests hold up a run; short intervals of
 duties, so that a run meets them."""

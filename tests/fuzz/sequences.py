@@ -1,4 +1,4 @@
-"""Requests that depend on the answers before them: members of groups, producers, fetch sessions.
+"""Requests that depend on the answers before them: group members, producers, fetch sessions.
 
 A script yields `Step`s and receives the decoded answers, or None if an answer did not come in time.
 Some values of steps are hostile. Pure.
@@ -17,6 +17,7 @@ from tests.fuzz.values import World, plausible_tree
 from tests.models.produced_batches import batch, record
 
 HOSTILE_STEPS = 0.15
+TRANSACTIONAL = 0x10
 ASSIGNMENT = b"\0\0\0\0\0\1\0\6fuzz-0\0\0\0\1\0\0\0\0\xff\xff\xff\xff"
 
 
@@ -92,12 +93,17 @@ def _group_life(random: Random, world: World) -> Script:
     yield Step(ApiKey.LEAVE_GROUP, {**member, "members": [leaving]})
 
 
-def _produce(topic: str, partition: int, records: bytes) -> Step:
+def _produce(
+    topic: str,
+    partition: int,
+    records: bytes,
+    transactional_id: str | None = None,
+    versions: tuple[int, int] = (0, 12),
+) -> Step:
     data = [{"index": partition, "records": records}]
-    values = {"acks": -1, "transactional_id": None, "timeout": 20_000}
-    return Step(
-        ApiKey.PRODUCE, {**values, "topic_data": [{"name": topic, "partition_data": data}]}, 0, 12
-    )
+    values = {"acks": -1, "transactional_id": transactional_id, "timeout": 20_000}
+    topics = [{"name": topic, "partition_data": data}]
+    return Step(ApiKey.PRODUCE, {**values, "topic_data": topics}, *versions)
 
 
 def _idempotent_producer(random: Random, world: World) -> Script:
@@ -117,14 +123,83 @@ def _idempotent_producer(random: Random, world: World) -> Script:
     yield Step(ApiKey.INIT_PRODUCER_ID, {"transactional_id": None, **again}, 3)
 
 
+def _transactional_producer(random: Random, world: World) -> Script:
+    """Transactions with old pairs, repeated ends, mixed versions; often others use the id, too."""
+    each = random.choice(world.transactional_ids)
+    started = {"transactional_id": each, "transaction_timeout": random.choice((100, 60_000))}
+    pair = {"producer_id": -1, "producer_epoch": -1}
+    for _ in range(random.choice((1, 2, 3))):
+        answer = yield Step(ApiKey.INIT_PRODUCER_ID, {**started, **pair})
+        if answer is None or answer.error_code:
+            return
+        pair = {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
+        yield from _transaction(random, world, each, pair)
+        committed = random.random() < 0.5
+        for again in (False, random.random() < 0.3):
+            owner = {"transactional_id": each, **(_wrong(random, pair) if again else pair)}
+            end = {**owner, "committed": committed != (again and random.random() < 0.5)}
+            yield Step(ApiKey.END_TXN, end, *random.choice(((0, 4), (5, 5))))
+        pair = random.choice((pair, _wrong(random, pair)))
+
+
+def _wrong(random: Random, pair: Mapping[str, int]) -> dict[str, int]:
+    """Another pair, mostly of an epoch before or after."""
+    name = random.choice(("producer_epoch", "producer_epoch", "producer_id"))
+    return {**pair, name: max(0, pair[name] + random.choice((-1, 0, 1, 100)))}
+
+
+def _transaction(random: Random, world: World, each: str, pair: Mapping[str, int]) -> Script:
+    topic, partition = random.choice(list(world.topics)), random.choice((0, 1))
+    owner = {"transactional_id": each, **pair}
+    added = {f"v3_and_below_{name}": value for name, value in owner.items()}
+    topics = [{"name": topic, "partitions": [partition] * random.choice((1, 1, 3))}]
+    added |= {"v3_and_below_topics": topics}
+    many = [{**owner, "verify_only": random.random() < 0.5, "topics": topics}]
+    yield Step(ApiKey.ADD_PARTITIONS_TO_TXN, {**added, "transactions": many})
+    for sequence in (0, 0, 1, random.choice((2, 5))):
+        used = _wrong(random, pair) if random.random() < 0.2 else pair
+        numbers = used["producer_id"], min(used["producer_epoch"], 2**15 - 1), sequence
+        flags = random.choice((TRANSACTIONAL,) * 9 + (0,))
+        records = batch(record(0), 1, attributes=flags, producer=numbers)
+        yield _produce(topic, partition, records, each, random.choice(((3, 11), (12, 12))))
+    group = {**owner, "group_id": random.choice(world.groups)}
+    yield Step(ApiKey.ADD_OFFSETS_TO_TXN, group)
+    rows = [{"partition_index": partition, "committed_offset": random.choice((0, 7, -1))}] * 2
+    offsets = {"member_id": "", "generation_id": -1, "group_instance_id": None}
+    offsets |= {"topics": [{"name": topic, "partitions": rows}]}
+    yield Step(ApiKey.TXN_OFFSET_COMMIT, {**group, **offsets})
+    stable = {"group_id": group["group_id"], "require_stable": True, "topics": None}
+    yield Step(ApiKey.OFFSET_FETCH, stable, 7, 7)
+    yield Step(ApiKey.FETCH, {"topics": [_fetched(topic)], "isolation_level": 1}, 4, 12)
+    strange = random.random()
+    if strange < 0.1:
+        yield Step(ApiKey.DELETE_GROUPS, {"groups_names": [group["group_id"]]})
+    elif strange < 0.2:
+        yield Step(ApiKey.DELETE_RECORDS, {"topics": [{"name": topic, "partitions": []}]})
+
+
 def _topic_life(random: Random, world: World) -> Script:
-    """A topic is created, extended, filled, read, emptied and deleted."""
+    """A topic is created, extended, filled, read, emptied and deleted, in a transaction, too."""
     name = f"sometimes-{random.randrange(6)}"
     wanted = {"name": name, "num_partitions": 2, "replication_factor": 1}
     wanted |= {"assignments": [], "configs": []}
     yield Step(ApiKey.CREATE_TOPICS, {"topics": [wanted], "timeout": 5000, "validate_only": False})
     yield Step(ApiKey.METADATA, {"topics": [{"name": name, "topic_id": None}]}, 4)
     yield _produce(name, 0, batch(record(0), 1))
+    each = random.choice(world.transactional_ids)
+    started = {"transactional_id": each, "transaction_timeout": 60_000}
+    fresh = {"producer_id": -1, "producer_epoch": -1}
+    answer = yield Step(ApiKey.INIT_PRODUCER_ID, {**started, **fresh})
+    owner: dict[str, Any] = {"transactional_id": each, **fresh}
+    if answer is not None:
+        owner = {
+            **owner,
+            "producer_id": answer.producer_id,
+            "producer_epoch": answer.producer_epoch,
+        }
+    numbers = owner["producer_id"], owner["producer_epoch"], 0
+    records = batch(record(0), 1, attributes=TRANSACTIONAL, producer=numbers)
+    yield _produce(name, 1, records, each, (12, 12))
     yield Step(ApiKey.LIST_OFFSETS, {"topics": [_listed(name)]})
     yield Step(ApiKey.FETCH, {"topics": [_fetched(name)], "session_id": 0}, 0, 12)
     emptied = [{"partition_index": 0, "offset": random.choice((-1, 0, 1, 2**40))}]
@@ -133,6 +208,7 @@ def _topic_life(random: Random, world: World) -> Script:
     yield Step(ApiKey.CREATE_PARTITIONS, {"topics": [grown]})
     if random.random() < 0.7:
         yield Step(ApiKey.DELETE_TOPICS, {"topic_names": [name]}, 1, 5)
+    yield Step(ApiKey.END_TXN, {**owner, "committed": random.random() < 0.5}, 5)
     yield Step(ApiKey.FETCH, {"topics": [_fetched(name)]}, 0, 12)
 
 
@@ -169,6 +245,7 @@ def _fetch_session(random: Random, world: World) -> Script:
 SCRIPTS: Sequence[Callable[[Random, World], Script]] = (
     _group_life,
     _idempotent_producer,
+    _transactional_producer,
     _topic_life,
     _fetch_session,
 )

@@ -46,6 +46,7 @@ class World:
     topics: Mapping[str, uuid.UUID]
     groups: Sequence[str] = tuple(f"group-{number}" for number in range(12))
     members: Sequence[str] = ("", "member-0", "member-1")
+    transactional_ids: Sequence[str] = tuple(f"transaction-{number}" for number in range(6))
     producer_ids: int = 2000
 
     @property
@@ -111,7 +112,7 @@ BY_NAME: Mapping[str, Choice] = {
     **dict.fromkeys(("key", "coordinator_keys"), _group),
     **dict.fromkeys(("member_id", "group_instance_id"), _member),
     **dict.fromkeys(("partition", "partition_index", "index"), _one_of(0, 0, 1, 2, 3, 9)),
-    **dict.fromkeys(("partition_indexes", "broker_ids"), _one_of(0, 1, 2, 3)),
+    **dict.fromkeys(("partition_indexes", "partitions", "broker_ids"), _one_of(0, 1, 2, 3)),
     **dict.fromkeys(("generation_id", "generation_id_or_member_epoch"), _one_of(-1, 0, 1, 2, 3)),
     **dict.fromkeys(("fetch_offset", "offset", "committed_offset"), _one_of(0, 0, 1, 5, -1, 1000)),
     **dict.fromkeys(("max_bytes", "partition_max_bytes"), _one_of(0, 1, 1000, 1 << 20, 2**31 - 1)),
@@ -143,7 +144,11 @@ BY_NAME: Mapping[str, Choice] = {
     "states_filter": _one_of("Stable", "Empty", "stable", "NoSuchState"),
     "timeout": _one_of(0, 100, 20_000),
     "timestamp": _one_of(-1, -2, -3, -4, 0, 1_700_000_000_000),
-    "transactional_id": _one_of(None, None, None, "transaction"),
+    "transaction_timeout": _one_of(1, 50, 60_000, -1),
+    "transactional_id": _one_of(None, None, None, "transaction-0", "transaction-1"),
+    "v3_and_below_producer_epoch": _one_of(-1, 0, 1),
+    "v3_and_below_producer_id": _producer_id,
+    "v3_and_below_transactional_id": _one_of("transaction-0", "transaction-1"),
     "types_filter": _one_of("consumer", "classic", ""),
     "value": _one_of(*CONFIG_VALUES),
 }

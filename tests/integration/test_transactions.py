@@ -132,6 +132,8 @@ async def test_wrong_requests_are_refused(rig: Rig) -> None:
     assert await client.end() is ErrorCode.invalid_producer_id_mapping
     assert await client.produce() is ErrorCode.invalid_producer_id_mapping
     assert await client.offsets(1) is ErrorCode.invalid_producer_id_mapping
+    client.pair = (5, -2)
+    assert await client.offsets(1) is ErrorCode.invalid_producer_epoch
     client.id = "x" * 2_000
     assert await client.produce() is ErrorCode.invalid_request
     assert await client.end() is ErrorCode.invalid_request
@@ -193,8 +195,19 @@ async def test_redis_gets_the_groups_of_open_transactions_back(rig: Rig, valkey:
     with Redis(unix_socket_path=str(valkey.path)) as redis:
         (key,) = cast(list[bytes], redis.keys("*:txns"))
         record = ormsgpack.unpackb(cast(bytes, redis.hget(key.decode(), "i:x")))
+        parts = cast(bytes, redis.hget(key.decode().replace(":txns", ":txn_parts"), "i:x"))
     assert (record["ongoing"], record["groups"], record["part_count"]) == (True, ["g"], 1)
-    assert record["parts"].startswith("t/")
+    assert parts.startswith(b"t/")
+    assert name_bytes(valkey) == record["name_bytes"] == len(parts) + len("g")
+    assert await client.end() is NONE
+    assert name_bytes(valkey) == 0
+
+
+def name_bytes(valkey: OwnValkey) -> int:
+    """Of all transactions together."""
+    with Redis(unix_socket_path=str(valkey.path)) as redis:
+        (key,) = cast(list[bytes], redis.keys("*:txn_parts"))
+        return int(cast(bytes, redis.hget(key.decode(), "total")))
 
 
 async def test_sequences_go_on_after_a_marker(rig: Rig, valkey: OwnValkey) -> None:

@@ -1,6 +1,7 @@
 """Transactional ids on a real sequencer, for tests: short words for inits, batches and ends."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from typing import cast
 
 import ormsgpack
 
@@ -115,6 +116,13 @@ async def set_fields(sequencing: Sequencing, **fields: object) -> None:
     """Change the record of id `x`."""
     record = (await sequencing.records("txns"))["i:x"] | fields
     await sequencing.redis.hset(sequencing.key("txns"), "i:x", ormsgpack.packb(record))
+
+
+async def parts_of(sequencing: Sequencing, each: str = "x") -> str | None:
+    """The list of the partitions of the id's transaction."""
+    found = sequencing.redis.hget(sequencing.key("txn_parts"), f"i:{each}")
+    text = await cast(Awaitable[bytes | None], found)
+    return None if text is None else text.decode()
 
 
 async def add(sequencing: Sequencing, pair: ProducerPair, partition: int) -> None:

@@ -18,7 +18,7 @@ if refusal then return cmsgpack.pack({refusal}) end
 local new_parts, new_groups = {}, {}
 for _, part in ipairs(want.parts) do
   local name = part_of(part[1], partition_field(part[2], part[3]))
-  if not has_part(r, name) then new_parts[#new_parts + 1] = name end
+  if not has_part(keys, field, r, name) then new_parts[#new_parts + 1] = name end
 end
 for _, group in ipairs(want.groups) do
   if not has_group(r, group) then new_groups[#new_groups + 1] = group end
@@ -30,9 +30,12 @@ end
 if r.part_count + #new_parts > want.limits.partitions or #r.groups + #new_groups > want.limits.groups then
   return cmsgpack.pack({'too_many'})
 end
+if #new_parts + #new_groups > 0 and are_names_full(keys, want.limits) then return cmsgpack.pack({'too_many'}) end
 local deadlines = {}
 begin_transaction(r, field, now, deadlines)
-for _, name in ipairs(new_parts) do add_part(r, name) end
-for _, group in ipairs(new_groups) do r.groups[#r.groups + 1] = group end
+for _, name in ipairs(new_parts) do
+  if not has_part(keys, field, r, name) then add_part(keys, field, r, name) end
+end
+for _, group in ipairs(new_groups) do add_group(r, group) end
 store_transactions(keys, {[field] = r}, deadlines)
 return cmsgpack.pack({'ok'})

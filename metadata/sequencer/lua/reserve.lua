@@ -192,7 +192,7 @@ local function transaction_context()
   end
   return {keys = keys, ticket = ticket, now = now, limits = want.limits, txns = load_records(keys.txns, fields),
     txns_dirty = {}, deadlines = {}, entered = {}, topics = topics, partitions = partitions, groups = groups,
-    markers_left = want.limits.partitions, ids_left = ids_left,
+    markers_left = want.limits.partitions, ids_left = ids_left, listed_left = LISTED,
     pending_elsewhere = pending_elsewhere, take_marker = take_marker, enter = enter}
 end
 local txn_context = want.txns and transaction_context()

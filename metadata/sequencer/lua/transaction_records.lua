@@ -3,8 +3,11 @@
 --   outcome ('none' | 'committed' | 'aborted') and by ('' | 'client' | 'server' | 'init') of the last transaction,
 --   serial: how many of its transactions have ended; version, timeout (ms), two_phase, updated (ms)
 --   next: false, or the id's one open entry: {ticket, kind ('init' | 'end' | 'forget'), and the fields as it makes them}
---   ongoing, since (ms), forgiving, parts, part_count, groups, offset_rows, offsets: the transaction that has not ended
--- `parts`: 'topic name/topic id:partition;' each. `offsets`: its open entries with offsets, as open_lists.lua.
+--   ongoing, since (ms), forgiving, part_count, name_bytes, groups, offset_rows, offsets: the transaction that has not ended
+-- `offsets`: its open entries with offsets, as open_lists.lua.
+-- Its partitions are in the hash `txn_parts`, the same field: 'topic name/topic id:partition;' each. A list may be long:
+-- a script reads it once, and only where it needs it.
+-- `name_bytes`: of the list and of `groups`. The field 'total' of `txn_parts` has the sum of all ids.
 -- `forgiving`: since the epoch's activation the id has had neither an end nor an init: clients of version 1 may
 -- have added partitions that only the last sequencer knew.
 -- INVARIANT  While `next` is set, nothing else of the id is accepted; a void entry only clears it.
@@ -19,7 +22,7 @@ local function txn_id(field) return field:sub(3) end
 local function new_transactional_id()
   return {producer = '', epoch = NO_EPOCH, last_producer = '', last_epoch = NO_EPOCH, outcome = 'none', by = '',
     serial = 0, version = 1, timeout = 0, two_phase = false, updated = 0, next = false, ongoing = false, since = 0,
-    forgiving = false, parts = '', part_count = 0, groups = {}, offset_rows = 0, offsets = ''}
+    forgiving = false, part_count = 0, name_bytes = 0, groups = {}, offset_rows = 0, offsets = ''}
 end
 
 local function is_owner(r, producer, epoch)
@@ -40,26 +43,59 @@ end
 
 local function part_of(topic_name, field) return topic_name .. '/' .. field .. ';' end
 
--- Of a record: the set of its parts, made when it is first needed, and those that were added to it.
-local part_sets, added_parts = {}, {}
+local TOTAL = 'total'
+local name_bytes_more = 0
 
-local function has_part(r, part)
-  local set = part_sets[r]
-  if not set then
-    set = {}
-    for each in r.parts:gmatch('[^;]+;') do set[each] = true end
-    part_sets[r] = set
-  end
-  return set[part] == true
+local function count_names(r, bytes)
+  r.name_bytes = r.name_bytes + bytes
+  name_bytes_more = name_bytes_more + bytes
 end
 
--- The part stands in the record's text from `store_transactions` on.
-local function add_part(r, part)
-  if has_part(r, part) then return end
-  part_sets[r][part] = true
-  added_parts[r] = added_parts[r] or {}
-  table.insert(added_parts[r], part)
+local function store_total(keys)
+  if name_bytes_more ~= 0 then redis.call('HINCRBY', keys.txn_parts, TOTAL, string.format('%d', name_bytes_more)) end
+  name_bytes_more = 0
+end
+
+-- Are there too many names in all transactions together to add one?
+local function are_names_full(keys, limits)
+  return tonumber(redis.call('HGET', keys.txn_parts, TOTAL) or 0) + name_bytes_more >= limits.name_bytes
+end
+
+-- Lists that this script has read: field -> {text, known (part -> true), added: [part, …]}.
+local part_lists = {}
+
+local function part_list(keys, field, r)
+  local list = part_lists[field]
+  if not list then
+    list = {text = r.part_count > 0 and redis.call('HGET', keys.txn_parts, field) or '', known = {}, added = {}}
+    for part in list.text:gmatch('[^;]+;') do list.known[part] = true end
+    part_lists[field] = list
+  end
+  return list
+end
+
+local function has_part(keys, field, r, part)
+  return part_list(keys, field, r).known[part] == true
+end
+
+local function add_part(keys, field, r, part)
+  local list = part_list(keys, field, r)
+  list.known[part] = true
+  list.added[#list.added + 1] = part
   r.part_count = r.part_count + 1
+  count_names(r, #part)
+end
+
+local function store_part_lists(keys)
+  for _, field in ipairs(sorted_keys(part_lists)) do
+    local list = part_lists[field]
+    if #list.added > 0 then redis.call('HSET', keys.txn_parts, field, list.text .. table.concat(list.added)) end
+  end
+end
+
+local function add_group(r, group)
+  r.groups[#r.groups + 1] = group
+  count_names(r, #group)
 end
 
 local function has_group(r, group)
@@ -77,10 +113,9 @@ local function begin_transaction(r, field, now, deadlines)
 end
 
 local function store_transactions(keys, records, deadlines)
-  for _, r in pairs(records) do
-    if added_parts[r] then r.parts = r.parts .. table.concat(added_parts[r]) end
-  end
   store_records(keys.txns, records)
+  store_part_lists(keys)
+  store_total(keys)
   for _, field in ipairs(sorted_keys(deadlines)) do
     redis.call('ZADD', keys.txn_deadlines, string.format('%.0f', deadlines[field]), field)
   end
@@ -96,12 +131,15 @@ local function settle_transactions(keys, ticket, fields, visible)
       r.next = false
       if visible then
         redis.call('ZREM', keys.txn_deadlines, field)
+        redis.call('HDEL', keys.txn_parts, field)
+        count_names(r, -r.name_bytes)
         for name, value in pairs(entry.record) do r[name] = value end
         r.ongoing, r.since, r.forgiving = false, 0, false
-        r.parts, r.part_count, r.groups, r.offset_rows, r.offsets = '', 0, {}, 0, ''
+        r.part_count, r.groups, r.offset_rows, r.offsets = 0, {}, 0, ''
       end
       if r.producer == '' or visible and entry.kind == 'forget' then records[field] = false end
     end
   end
   store_records(keys.txns, records)
+  store_total(keys)
 end

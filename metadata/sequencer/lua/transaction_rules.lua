@@ -7,7 +7,7 @@
 -- every group of the transaction. It depends on all open segments of these. An init ends what is ongoing by the
 -- same entry. An end names the pair of its transaction.
 -- `ctx`: keys, ticket, now, limits, txns, txns_dirty, deadlines, entered (ids with an entry of this ticket), topics,
--- partitions, groups, markers_left, ids_left; functions pending_elsewhere, take_marker, enter.
+-- partitions, groups, markers_left, ids_left, listed_left; functions pending_elsewhere, take_marker, enter.
 
 local function dirty(ctx, field, r)
   ctx.txns[field], ctx.txns_dirty[field], ctx.entered[field] = r, r, true
@@ -20,9 +20,9 @@ local function raised(r, candidate)
 end
 
 -- RETURNS {topic id, partition, field} for each marker, or nil where the topic's fate is open.
-local function marker_places(ctx, r)
+local function marker_places(ctx, txn, r)
   local parts, names, fields = {}, {}, {}
-  for name, topic_id, partition in r.parts:gmatch('([^/;]+)/(%x+):(%d+);') do
+  for name, topic_id, partition in part_list(ctx.keys, txn, r).text:gmatch('([^/;]+)/(%x+):(%d+);') do
     local field = topic_id .. ':' .. partition
     parts[#parts + 1] = {name, topic_id, partition, field}
     if ctx.topics[name] == nil then names[#names + 1] = name; ctx.topics[name] = false end
@@ -55,9 +55,9 @@ local function content_is_open(ctx, r, places)
 end
 
 -- RETURNS the places of the markers, or nil: ask again.
-local function judge_markers(ctx, r, commit)
+local function judge_markers(ctx, txn, r, commit)
   if r.part_count > ctx.markers_left and ctx.markers_left < ctx.limits.partitions then return nil end
-  local places = marker_places(ctx, r)
+  local places = marker_places(ctx, txn, r)
   if not places or commit and content_is_open(ctx, r, places) then return nil end
   return places
 end
@@ -110,7 +110,7 @@ local function judge_init(ctx, entry)
   end
   local markers, ended, ended_epoch = {}, '', NO_EPOCH
   if r.ongoing then
-    local places = judge_markers(ctx, r, false)
+    local places = judge_markers(ctx, field, r, false)
     if not places then return {'wait'} end
     markers, ended, ended_epoch = take_markers(ctx, r, places), r.producer, r.epoch
     record.serial = r.serial + 1
@@ -155,7 +155,7 @@ local function judge_end(ctx, entry)
   if r.next then return {'wait'} end
   local answer = end_answer(r, producer, epoch, commit, version, by, serial)
   if answer then return answer end
-  local places = judge_markers(ctx, r, commit)
+  local places = judge_markers(ctx, field, r, commit)
   if not places then return {'wait'} end
   local markers = take_markers(ctx, r, places)
   local record = {producer = r.producer, epoch = r.epoch, last_producer = producer, last_epoch = epoch,
@@ -177,9 +177,10 @@ local function judge_offsets(ctx, entry)
   if version < 2 and not (r.ongoing or r.forgiving) then return {'invalid_state'} end
   local is_new = not has_group(r, group)
   if r.offset_rows + rows > ctx.limits.offset_rows or is_new and #r.groups >= ctx.limits.groups then return {'too_many'} end
+  if is_new and are_names_full(ctx.keys, ctx.limits) then return {'too_many'} end
   ctx.enter(group_field(group), record)
   begin_transaction(r, field, ctx.now, ctx.deadlines)
-  if is_new then r.groups[#r.groups + 1] = group end
+  if is_new then add_group(r, group) end
   r.offset_rows = r.offset_rows + rows
   if not ctx.entered[field] then r.offsets = r.offsets .. string.format('%d:', ctx.ticket) .. NO_BASE .. ',' end
   dirty(ctx, field, r)
@@ -202,15 +203,33 @@ end
 
 local TRANSACTION_ENTRIES = {init = judge_init, ['end'] = judge_end, txn_offsets = judge_offsets, forget_id = judge_forget}
 
+-- The list of a transaction's partitions, for a batch whose producer has none in the partition yet. A reservation reads
+-- lists of so many partitions, and one more list; batches that need others wait for the next one.
+local LISTED = 4000
+
+local function may_read_list(ctx, field, r)
+  if part_lists[field] then return true end
+  if ctx.listed_left <= 0 then return false end
+  ctx.listed_left = ctx.listed_left - r.part_count
+  return true
+end
+
 -- RETURNS nil, or why a batch may not join the transaction `txn`, {id, version}. `newest`: the producer's newest batch in the
 -- partition, or nil; it has the serial of its transaction (7), so that `parts` is not searched for each batch.
 local function member_problem(ctx, txn, producer, epoch, part, newest)
-  local r = ctx.txns[txn_field(txn[1])]
+  local field = txn_field(txn[1])
+  local r = ctx.txns[field]
   local problem = owner_problem(r, producer, epoch)
   if problem then return problem end
-  local is_member = newest and newest[7] == r.serial or has_part(r, part)
+  local is_member = newest and newest[7] == r.serial
+  if not is_member then
+    if not may_read_list(ctx, field, r) then return 'wait' end
+    is_member = has_part(ctx.keys, field, r, part)
+  end
   if txn[2] < 2 and not r.forgiving and not (r.ongoing and is_member) then return 'invalid_state' end
-  if not is_member and r.part_count >= ctx.limits.partitions then return 'too_many_partitions' end
+  if not is_member and (r.part_count >= ctx.limits.partitions or are_names_full(ctx.keys, ctx.limits)) then
+    return 'too_many_partitions'
+  end
   return nil
 end
 
@@ -220,7 +239,7 @@ local function join(ctx, txn, part, newest)
   local r = ctx.txns[field]
   if r.ongoing and newest and newest[7] == r.serial then return r.serial end
   begin_transaction(r, field, ctx.now, ctx.deadlines)
-  add_part(r, part)
+  if not has_part(ctx.keys, field, r, part) then add_part(ctx.keys, field, r, part) end
   ctx.txns_dirty[field] = r
   return r.serial
 end
