@@ -1,5 +1,6 @@
 """Administration of transactions by third-party tools: kafka-transactions, kafka-python's admin."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from kafka.admin import KafkaAdminClient
 
 from bucketlog.log_format.errors import ConfigurationError
 from tests.rigs.patience import PATIENCE_S
+from tests.rigs.shell import Shell
 from tests.scenarios.round_trip import create_topic
 from tests.servers.broker_process import BrokerProcess
 from tests.servers.components import Components
@@ -104,4 +106,21 @@ def test_kafka_pythons_admin(broker: BrokerProcess) -> None:
         assert "Ongoing" in str(admin.describe_transactions(["python"])).title()
     finally:
         admin.close()
+    producer.abort_transaction(PATIENCE_S)
+
+
+def test_the_command_line(broker: BrokerProcess) -> None:
+    producer, shell = opened(broker, "shell"), Shell(broker.bootstrap)
+    rows = json.loads(shell.ok("transaction", "list", "-o", "json"))
+    assert "Ongoing" in {row["state"] for row in rows if row["transactional_id"] == "shell"}
+    found = json.loads(shell.ok("transaction", "describe", "shell", "-o", "jsonl"))
+    assert (found["state"], found["partitions"]) == ("Ongoing", [["shell", 0]])
+    assert b"shell[0]" in shell.ok("transaction", "describe", "shell")
+    shell.ok("transaction", "abort", "shell", "--yes")
+    assert "CompleteAbort" in shell.failing(1, "transaction", "abort", "shell", "-y")
+    missing = shell.failing(1, "transaction", "describe", "none")
+    assert "bucketlog transaction list" in missing
+    with pytest.raises(KafkaException) as caught:
+        producer.commit_transaction(PATIENCE_S)
+    assert caught.value.args[0].txn_requires_abort()
     producer.abort_transaction(PATIENCE_S)
