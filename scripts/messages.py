@@ -9,7 +9,7 @@ import sys
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -154,7 +154,8 @@ def _plain(hint: Any) -> type[Any]:
         return hint
     if "Timedelta" in hint.__name__:
         return timedelta
-    return next((plain for plain in (int, str, bytes, UUID) if issubclass(hint, plain)), hint)
+    kinds = (int, str, bytes, UUID, datetime)
+    return next((plain for plain in kinds if issubclass(hint, plain)), hint)
 
 
 def _request_class(structure: Structure) -> str:
@@ -233,10 +234,11 @@ def _call(target: str, arguments: Sequence[str]) -> str:
 def _imports(text: str) -> str:
     """What `text` uses, in ruff's order."""
     typing = [name for name in ("NotRequired", "TypedDict") if name in text]
+    times = [name for name in ("datetime", "timedelta") if name in text]
     standard = [
         ("Sequence[" in text, "from collections.abc import Sequence"),
         ("@dataclass" in text, "from dataclasses import dataclass"),
-        ("timedelta" in text, "from datetime import timedelta"),
+        (bool(times), f"from datetime import {', '.join(times)}"),
         (True, f"from typing import {', '.join(typing)}"),
         ("UUID" in text, "from uuid import UUID"),
     ]

@@ -26,6 +26,7 @@ from bucketlog.cli.segment import app as segment_app
 from bucketlog.cli.signals import TerminationSignal
 from bucketlog.cli.spark import app as spark_app
 from bucketlog.cli.topic import app as topic_app
+from bucketlog.cli.transaction import app as transaction_app
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import explained
 from bucketlog.log_format.printable import printable_lines
@@ -63,6 +64,7 @@ app.command("consume")(consume)
 app.command("replay")(replay)
 app.add_typer(spark_app, name="spark")
 app.add_typer(group_app, name="group")
+app.add_typer(transaction_app, name="transaction")
 app.add_typer(segment_app, name="segment")
 app.command("doctor")(doctor)
 app.add_typer(bench_app, name="bench")

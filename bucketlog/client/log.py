@@ -31,6 +31,7 @@ from bucketlog.client.repeated_lines import RepeatedLines
 from bucketlog.client.settlement import Settlement
 from bucketlog.client.topic import Topic, check_topic
 from bucketlog.client.topics import Topics
+from bucketlog.client.transactions import TransactionAdmin
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError, LogError
 
 K = TypeVar("K")
@@ -85,6 +86,7 @@ class Log:
         self._admin = Admin(self._config, timeout_s=timeout_s)
         self.topics = Topics(self._admin)
         self.groups = Groups(self._admin)
+        self.transactions = TransactionAdmin(self._admin, self._config)
         self._opened: list[Producer | Consumer[Any, Any]] = []
 
     def cluster_id(self) -> str:

@@ -43,6 +43,7 @@ SERVED_VERSIONS: Mapping[ApiKey, Versions] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: Versions(0, 5),
     ApiKey.ADD_OFFSETS_TO_TXN: Versions(0, 4),
     ApiKey.END_TXN: Versions(0, 5),
+    ApiKey.WRITE_TXN_MARKERS: Versions(1, 1),
     ApiKey.TXN_OFFSET_COMMIT: Versions(0, 5),
     ApiKey.DESCRIBE_CONFIGS: Versions(1, 4),
     ApiKey.ALTER_CONFIGS: Versions(0, 2),
@@ -50,6 +51,9 @@ SERVED_VERSIONS: Mapping[ApiKey, Versions] = {
     ApiKey.DELETE_GROUPS: Versions(0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Versions(0, 1),
     ApiKey.OFFSET_DELETE: Versions(0, 0),
+    ApiKey.DESCRIBE_PRODUCERS: Versions(0, 0),
+    ApiKey.DESCRIBE_TRANSACTIONS: Versions(0, 0),
+    ApiKey.LIST_TRANSACTIONS: Versions(0, 1),
 }
 OWN_CODECS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
 """Written by hand in this package; all other messages are kio's."""

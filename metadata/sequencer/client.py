@@ -46,6 +46,7 @@ from bucketlog.metadata.sequencer.requests import (
 )
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
 from bucketlog.metadata.sequencer.staging import staged_deadlines, staged_records
+from bucketlog.metadata.sequencer.transaction_listing import TransactionListing
 from bucketlog.metadata.sequencer.transaction_requests import (
     USUAL_LIMITS,
     TransactionChange,
@@ -57,7 +58,7 @@ from bucketlog.metadata.sequencer.transaction_verbs import TransactionVerbs
 STAGE_CHUNK = 2000
 
 
-class Sequencer(GroupVerbs, TransactionVerbs):
+class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
     """One shard's sequencer on one Redis, which may be replaced by another one (`use`).
 
     `stream_segments_max` bounds the entries of the stream, and `stream_bytes_max` the bytes of

@@ -31,6 +31,9 @@ class SequencerVerb(StrEnum):
     BIND_END = "bind_end"
     OVERDUE_TRANSACTIONS = "overdue_transactions"
     IDLE_TRANSACTIONAL_IDS = "idle_transactional_ids"
+    LIST_TRANSACTIONS = "list_transactions"
+    DESCRIBE_TRANSACTIONS = "describe_transactions"
+    LIST_PRODUCERS = "list_producers"
     CHECK_STATE = "check_state"
     ACTIVE_EPOCH = "active_epoch"
     ACTIVATE = "activate"
@@ -58,6 +61,9 @@ _PARTS: dict[SequencerVerb, tuple[str, ...]] = {
     SequencerVerb.BIND_END: (*_TRANSACTIONS, "transaction_rules"),
     SequencerVerb.OVERDUE_TRANSACTIONS: _TRANSACTIONS,
     SequencerVerb.IDLE_TRANSACTIONAL_IDS: (*_TRANSACTIONS, "transaction_rules"),
+    SequencerVerb.LIST_TRANSACTIONS: (*_TRANSACTIONS, "transaction_listing"),
+    SequencerVerb.DESCRIBE_TRANSACTIONS: (*_TRANSACTIONS, "transaction_listing"),
+    SequencerVerb.LIST_PRODUCERS: ("identity",),
     SequencerVerb.CHECK_STATE: ("identity",),
     SequencerVerb.ACTIVE_EPOCH: ("identity",),
     SequencerVerb.ACTIVATE: ("identity",),

@@ -7,8 +7,12 @@ from typing import Any
 from bucketlog.consumers.transactional_commits import TransactionalCommits
 from bucketlog.log_format.wire.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
 from bucketlog.log_format.wire.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
+from bucketlog.log_format.wire.messages.describe_producers import DESCRIBE_PRODUCERS
+from bucketlog.log_format.wire.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from bucketlog.log_format.wire.messages.end_txn import END_TXN
+from bucketlog.log_format.wire.messages.list_transactions import LIST_TRANSACTIONS
 from bucketlog.log_format.wire.messages.txn_offset_commit import TXN_OFFSET_COMMIT
+from bucketlog.log_format.wire.messages.write_txn_markers import WRITE_TXN_MARKERS
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
 from bucketlog.stateless_broker.duties.transaction_timeouts import (
@@ -16,6 +20,8 @@ from bucketlog.stateless_broker.duties.transaction_timeouts import (
     TransactionTimeouts,
 )
 from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.handlers.producers import ProducersHandler
+from bucketlog.stateless_broker.handlers.transaction_admin import TransactionAdminHandler
 from bucketlog.stateless_broker.handlers.transaction_offsets import TransactionOffsetsHandler
 from bucketlog.stateless_broker.handlers.transactions import TransactionRules, TransactionsHandler
 from bucketlog.stateless_broker.network.dispatch import Api
@@ -110,4 +116,31 @@ class TransactionParts:
             Api(ADD_OFFSETS_TO_TXN, transactions.add_offsets),
             Api(END_TXN, transactions.end),
             Api(TXN_OFFSET_COMMIT, offsets.commit),
+            *self._admin_apis(),
+        ]
+
+    def _admin_apis(self) -> list[Api[Any, Any]]:
+        broker, membership = self._broker, self._broker.cluster.membership
+        admin = TransactionAdminHandler(
+            transactions=self.log,
+            sequencer=broker.cluster.sequencer,
+            view=broker.log.view,
+            end=self._end,
+            is_mine=lambda each: (
+                membership.transaction_coordinator_of(each).node_id == membership.me.node_id
+            ),
+            now_ms=membership.now_ms,
+            turns=broker.turns,
+        )
+        producers = ProducersHandler(
+            sequencer=broker.cluster.sequencer,
+            view=broker.log.view,
+            end=self._end,
+            turns=broker.turns,
+        )
+        return [
+            Api(LIST_TRANSACTIONS, admin.list, large_answers=True),
+            Api(DESCRIBE_TRANSACTIONS, admin.describe, large_answers=True),
+            Api(DESCRIBE_PRODUCERS, producers.describe, large_answers=True),
+            Api(WRITE_TXN_MARKERS, admin.write_markers),
         ]

@@ -23,6 +23,7 @@ CLASSES: Mapping[str, str] = {
     "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
     "transactional-message-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
 }
 OTHER_ADDRESS_OPTIONS = {"transactional-message-copier": "--broker-list"}
