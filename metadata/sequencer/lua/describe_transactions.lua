@@ -13,7 +13,8 @@ local records = load_records(keys.txns, fields)
 for _, field in ipairs(fields) do
   local r = records[field]
   if r and is_shown(r) then
-    described[#described + 1] = {listed_transaction(field, r), r.timeout, r.parts, r.last_producer, r.last_epoch, r.outcome}
+    local parts = part_list(keys, field, r).text
+    described[#described + 1] = {listed_transaction(field, r), r.timeout, parts, r.last_producer, r.last_epoch, r.outcome}
   end
 end
 return cmsgpack.pack({'ok', described})
