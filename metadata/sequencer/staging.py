@@ -67,9 +67,9 @@ def staged_records(state: LogState, now_ms: int) -> tuple[dict[str, bytes], ...]
         for each, owner in state.transactions.ids.items()
         if (parts := state.transactions.parts.get(owner.producer_id))
     }
-    txn_parts["total"] = b"%d" % sum(
-        _name_bytes(state, each, owner) for each, owner in state.transactions.ids.items()
-    )
+    total = sum(_name_bytes(state, each, owner) for each, owner in state.transactions.ids.items())
+    if total:
+        txn_parts["total"] = b"%d" % total
     return topics, partitions, producers, txns, txn_parts
 
 

@@ -228,7 +228,7 @@ def test_a_producer_goes_on_after_a_timeout(shared: OwnCluster) -> None:
     producer.begin_transaction()
     write(producer, "late", b"too late")
     log = shared.place / "broker-0.log"
-    eventually(lambda: "aborted the transaction of 'late'" in log.read_text())
+    eventually(lambda: "the first of them of 'late'" in log.read_text())
     with pytest.raises(KafkaException) as caught:
         producer.commit_transaction(PATIENCE_S)
     assert caught.value.args[0].txn_requires_abort()

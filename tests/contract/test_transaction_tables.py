@@ -63,9 +63,11 @@ async def prepared(sequencing: Sequencing, state: State) -> ProducerPair:
         serial=SERIAL,
         ongoing=state.ongoing,
         forgiving=state.forgiving,
-        parts="".join(f"t/{topic}:{number};" for number in state.parts),
         part_count=len(state.parts),
     )
+    if state.parts:
+        parts = "".join(f"t/{topic}:{number};" for number in state.parts)
+        await sequencing.redis.hset(sequencing.key("txn_parts"), "i:x", parts)
     return pair
 
 

@@ -12,8 +12,8 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
     "txn-init-aborts": one(
         "an init aborts what is open",
         "transaction_rules.lua",
-        "if r.ongoing then\n    local places = judge_markers(ctx, r, false)",
-        "if false then\n    local places = judge_markers(ctx, r, false)",
+        "if r.ongoing then\n    local places = judge_markers(ctx, field, r, false)",
+        "if false then\n    local places = judge_markers(ctx, field, r, false)",
     ),
     "txn-init-raises": one(
         "an init raises the epoch",

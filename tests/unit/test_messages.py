@@ -6,7 +6,7 @@ import resource
 import struct
 import types
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast, get_args, get_origin, get_type_hints, is_typeddict
 from unittest.mock import Mock
 from uuid import UUID, uuid4
@@ -227,10 +227,8 @@ def test_milliseconds_and_ids() -> None:
     body = encode_entity(build(schema, {"topics": topics, "timeout": 12_345}))
     message = read_message(DELETE_TOPICS, 6, memoryview(body), 0)
     assert message.timeout == timedelta(milliseconds=12_345)
-    assert [(topic.name, topic.topic_id) for topic in message.topics] == [
-        (None, topic_id),
-        ("t", None),
-    ]
+    named = [(topic.name, topic.topic_id) for topic in message.topics]
+    assert named == [(None, topic_id), ("t", None)]
 
 
 @pytest.mark.parametrize(
@@ -276,6 +274,7 @@ def value_of(hint: Any) -> Any:
 VALUES: dict[type, object] = {
     bool: True,
     bytes: b"bytes",
+    datetime: datetime(2026, 1, 1, tzinfo=UTC),
     ErrorCode: ErrorCode.invalid_request,
     int: 3,
     str: "text",
