@@ -188,6 +188,8 @@ async def _not_shown(world: World) -> str:
     for partition, rows in batches_of(log).items():
         if partition.topic_id not in topics or partition in world.truth.compacted:
             continue
+        if partition not in last.batches:
+            return f"it does not show {partition}"
         found, wanted = last.batches[partition], _from_start(world, last, partition, rows)
         start = state.partitions[partition].log_start
         if last.starts[partition] != start:

@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -175,6 +176,9 @@ def _in_child(ending: _Ending, work: Callable[[], T]) -> T:
             with os.fdopen(writer, "wb") as out:
                 out.write(pickle.dumps(found))
             status = 0
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
         finally:
             os._exit(status)
     os.close(writer)
