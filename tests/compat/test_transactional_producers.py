@@ -19,69 +19,28 @@ from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.tiered_storage.backends.file import FileBucket
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.scenarios.round_trip import create_topic
-from tests.servers.broker_process import BrokerProcess
 from tests.servers.components import Components
 from tests.servers.kafka_tools import KafkaTools
-from tests.servers.own_valkey import OwnValkey
-
-QUICK = {
-    "transactions": "true",
-    "heartbeat_interval_ms": "100",
-    "session_timeout_ms": "1000",
-    "transaction_abort_check_interval_ms": "100",
-    "group_initial_rebalance_delay_ms": "0",
-}
-
-
-class Cluster:
-    """Brokers on one folder, with a Valkey of their own."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.valkey = OwnValkey(place)
-        self.valkey.start()
-        self.brokers: list[BrokerProcess] = []
-
-    def start(self, **settings: str) -> BrokerProcess:
-        broker = BrokerProcess(
-            self.place / f"broker-{len(self.brokers)}.log",
-            bucket_url=f"file://{self.place}/bucket",
-            redis_url=f"unix://{self.valkey.path}",
-            **QUICK | settings,
-        )
-        self.brokers.append(broker)
-        return broker.wait_until_ready()
-
-    @property
-    def bootstrap(self) -> str:
-        return ",".join(
-            broker.bootstrap for broker in self.brokers if broker.process.poll() is None
-        )
-
-    def stop(self) -> None:
-        for broker in self.brokers:
-            if broker.process.poll() is None:
-                broker.kill()
-        self.valkey.stop()
+from tests.servers.own_cluster import OwnCluster
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("transactions"))
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnCluster]:
+    cluster = OwnCluster(tmp_path_factory.mktemp("transactions"))
     cluster.start()
     yield cluster
     cluster.stop()
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path)
+def own(tmp_path: Path) -> Iterator[OwnCluster]:
+    cluster = OwnCluster(tmp_path)
     cluster.start()
     yield cluster
     cluster.stop()
 
 
-def producer_of(cluster: Cluster, transactional_id: str, **config: Any) -> Producer:
+def producer_of(cluster: OwnCluster, transactional_id: str, **config: Any) -> Producer:
     made = Producer(
         {"bootstrap.servers": cluster.bootstrap, "transactional.id": transactional_id}
         | {each.replace("_", "."): value for each, value in config.items()}
@@ -90,7 +49,7 @@ def producer_of(cluster: Cluster, transactional_id: str, **config: Any) -> Produ
     return made
 
 
-def read(cluster: Cluster, topic: str, partitions: int = 1) -> list[bytes]:
+def read(cluster: OwnCluster, topic: str, partitions: int = 1) -> list[bytes]:
     """All that is committed, sorted."""
     consumer = Consumer(
         {
@@ -114,12 +73,12 @@ def read(cluster: Cluster, topic: str, partitions: int = 1) -> list[bytes]:
     return sorted(found)
 
 
-def wait_for(cluster: Cluster, topic: str, count: int) -> None:
+def wait_for(cluster: OwnCluster, topic: str, count: int) -> None:
     """Until so many records are committed."""
     eventually(lambda: len(read(cluster, topic)) >= count, bound_s=2 * PATIENCE_S)
 
 
-def check_bucket(cluster: Cluster, topic: str, values: list[bytes]) -> None:
+def check_bucket(cluster: OwnCluster, topic: str, values: list[bytes]) -> None:
     """What a reader of the bucket alone shows, once all brokers have stopped, and that no byte of
     the log contradicts another."""
     for broker in cluster.brokers:
@@ -139,7 +98,7 @@ def write(producer: Producer, topic: str, *values: bytes) -> None:
 # One client at a time ----------------------------------------------------------------------------
 
 
-def test_librdkafka_commits_and_aborts(shared: Cluster) -> None:
+def test_librdkafka_commits_and_aborts(shared: OwnCluster) -> None:
     create_topic(shared.bootstrap, "rdkafka", 2)
     producer = producer_of(shared, "rdkafka")
     for turn in range(6):
@@ -155,7 +114,7 @@ def test_librdkafka_commits_and_aborts(shared: Cluster) -> None:
     assert read(shared, "rdkafka", 2) == expected
 
 
-async def test_aiokafka_commits_aborts_and_copies(shared: Cluster) -> None:
+async def test_aiokafka_commits_aborts_and_copies(shared: OwnCluster) -> None:
     create_topic(shared.bootstrap, "aio-in", 1)
     create_topic(shared.bootstrap, "aio-out", 1)
     producer = AIOKafkaProducer(bootstrap_servers=shared.bootstrap, transactional_id="aio")
@@ -190,7 +149,7 @@ async def test_aiokafka_commits_aborts_and_copies(shared: Cluster) -> None:
     assert read(shared, "aio-out") == [b"committed"]
 
 
-def test_kafka_python_commits_and_aborts(shared: Cluster) -> None:
+def test_kafka_python_commits_and_aborts(shared: OwnCluster) -> None:
     create_topic(shared.bootstrap, "python", 1)
     producer = KafkaProducer(bootstrap_servers=shared.bootstrap, transactional_id="python")
     try:
@@ -207,7 +166,7 @@ def test_kafka_python_commits_and_aborts(shared: Cluster) -> None:
     assert read(shared, "python") == [b"0", b"2"]
 
 
-def java_tools(cluster: Cluster, components: Components) -> KafkaTools:
+def java_tools(cluster: OwnCluster, components: Components) -> KafkaTools:
     try:
         tools = KafkaTools(cluster.bootstrap)
     except ConfigurationError as error:
@@ -217,7 +176,7 @@ def java_tools(cluster: Cluster, components: Components) -> KafkaTools:
     return tools
 
 
-def test_java_copies_in_transactions(shared: Cluster, components: Components) -> None:
+def test_java_copies_in_transactions(shared: OwnCluster, components: Components) -> None:
     """Version 2 of transactions, with random aborts."""
     tools = java_tools(shared, components)
     create_topic(shared.bootstrap, "java-in", 1)
@@ -238,7 +197,7 @@ def test_java_copies_in_transactions(shared: Cluster, components: Components) ->
 # What goes wrong ---------------------------------------------------------------------------------
 
 
-def test_a_second_producer_fences_the_first(shared: Cluster) -> None:
+def test_a_second_producer_fences_the_first(shared: OwnCluster) -> None:
     create_topic(shared.bootstrap, "fenced", 1)
     first = producer_of(shared, "fenced")
     first.begin_transaction()
@@ -253,7 +212,7 @@ def test_a_second_producer_fences_the_first(shared: Cluster) -> None:
     assert read(shared, "fenced") == [b"of the second"]
 
 
-def test_a_producer_goes_on_after_a_timeout(shared: Cluster) -> None:
+def test_a_producer_goes_on_after_a_timeout(shared: OwnCluster) -> None:
     create_topic(shared.bootstrap, "late", 1)
     producer = producer_of(shared, "late", transaction_timeout_ms=1_000)
     producer.begin_transaction()
@@ -270,7 +229,7 @@ def test_a_producer_goes_on_after_a_timeout(shared: Cluster) -> None:
     assert read(shared, "late") == [b"in time"]
 
 
-def test_a_transaction_outlives_redis(own: Cluster) -> None:
+def test_a_transaction_outlives_redis(own: OwnCluster) -> None:
     create_topic(own.bootstrap, "wiped", 1)
     producer = producer_of(own, "wiped")
     for turn in range(3):
@@ -283,7 +242,9 @@ def test_a_transaction_outlives_redis(own: Cluster) -> None:
     assert read(own, "wiped") == expected
 
 
-def test_a_java_copy_job_outlives_brokers_and_redis(own: Cluster, components: Components) -> None:
+def test_a_java_copy_job_outlives_brokers_and_redis(
+    own: OwnCluster, components: Components
+) -> None:
     create_topic(own.bootstrap, "in", 1)
     create_topic(own.bootstrap, "out", 1)
     own.start()
@@ -318,7 +279,7 @@ def test_a_java_copy_job_outlives_brokers_and_redis(own: Cluster, components: Co
 class CopyJob:
     """Copies topic `in` to `out`, with its offsets, as Kafka's clients are used for it."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: OwnCluster) -> None:
         bootstrap = cluster.bootstrap
         self._producer = producer_of(cluster, "copy")
         self._consumer = Consumer(
@@ -377,7 +338,7 @@ class CopyJob:
         self._consumer.close()
 
 
-def test_a_copy_job_outlives_brokers_and_redis(own: Cluster) -> None:
+def test_a_copy_job_outlives_brokers_and_redis(own: OwnCluster) -> None:
     create_topic(own.bootstrap, "in", 1)
     create_topic(own.bootstrap, "out", 1)
     own.start()
