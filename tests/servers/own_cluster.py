@@ -33,6 +33,12 @@ class OwnCluster:
         self.brokers.append(broker)
         return broker.wait_until_ready()
 
+    def kill_and_restart(self, broker: BrokerProcess) -> BrokerProcess:
+        """At the same address, as deployments restart brokers. If a broker returns with its node id
+        at another port, librdkafka looks for it at the old port until its next metadata refresh."""
+        broker.kill()
+        return self.start(port=str(broker.ready["port"]))
+
     @property
     def bootstrap(self) -> str:
         return ",".join(
