@@ -176,7 +176,7 @@ def _in_child(ending: _Ending, work: Callable[[], T]) -> T:
             with os.fdopen(writer, "wb") as out:
                 out.write(pickle.dumps(found))
             status = 0
-        except BaseException:
+        except BaseException:  # noqa: BLE001 (the process ends below)
             traceback.print_exc()
             sys.stderr.flush()
         finally:
