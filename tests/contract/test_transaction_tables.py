@@ -222,3 +222,23 @@ async def test_batches(
     assert (await sequencing.batch(sequencing.a, batch)).status is status
     is_ongoing = (await sequencing.records("txns"))["i:x"]["ongoing"]
     assert is_ongoing == (state.ongoing or status is BatchStatus.OK)
+
+
+@pytest.mark.parametrize("commit", [COMMIT, ABORT])
+async def test_what_arrives_after_its_end_begins_nothing(
+    sequencing: Sequencing, commit: bool
+) -> None:
+    """The transaction ended before anything of it was written in this epoch."""
+    owner = await prepared(sequencing, FORGIVING)
+    assert await sequencing.sequencer.bind_end(1, "x", owner, is_commit=commit) is DONE
+    batch = WantedBatch(1, str(owner.producer_id), EPOCH, 0, BatchTransaction("x", 1))
+    late = await sequencing.batch(sequencing.a, batch)
+    assert late.status is BatchStatus.INVALID_STATE
+    assert not (await sequencing.records("txns"))["i:x"]["ongoing"]
+
+
+async def test_an_end_of_somebody_else_leaves_an_id_forgiving(sequencing: Sequencing) -> None:
+    owner = await prepared(sequencing, FORGIVING)
+    former = owner._replace(epoch=EPOCH - 1)
+    assert await sequencing.sequencer.bind_end(1, "x", former, is_commit=False) is FENCED
+    assert (await sequencing.records("txns"))["i:x"]["forgiving"]

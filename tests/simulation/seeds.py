@@ -176,10 +176,10 @@ def _in_child(ending: _Ending, work: Callable[[], T]) -> T:
             with os.fdopen(writer, "wb") as out:
                 out.write(pickle.dumps(found))
             status = 0
-        except BaseException:  # noqa: BLE001 (the process ends below)
-            traceback.print_exc()
-            sys.stderr.flush()
         finally:
+            if status:
+                traceback.print_exc()
+                sys.stderr.flush()
             os._exit(status)
     os.close(writer)
     data = ending.wait_for(child, reader)

@@ -2,8 +2,9 @@
 -- ARGV     1 epoch, 2 id, 3 producer id, 4 producer epoch, 5 commit ('1' or '0')
 -- RETURNS  packed {'bound', serial} | {'done', producer id, producer epoch} | {'wait' | 'mapping' | 'fenced' | 'abortable' |
 --          'invalid_state'} | {'lost', reason}
--- INVARIANTS  Changes nothing. A request that has nothing to end is answered from this state, and never later: later it
---          could end the next transaction, which has the same producer epoch.
+-- INVARIANTS  A request that has nothing to end is answered from this state, and never later: later it could end the next
+--          transaction, which has the same producer epoch. Its answer ends the id's forgiveness: a batch or an offset of
+--          the ended transaction that arrives late would begin a transaction that nobody ends.
 
 local keys = keys_by_name(KEYS)
 local _, problem = check_epoch(keys, tonumber(ARGV[1]))
@@ -13,4 +14,9 @@ local r = load_records(keys.txns, {field})[field]
 if not r then return cmsgpack.pack({'mapping'}) end
 if r.ongoing and is_owner(r, producer, epoch) then return cmsgpack.pack({'bound', r.serial}) end
 if r.next then return cmsgpack.pack({'wait'}) end
-return cmsgpack.pack(end_answer(r, producer, epoch, commit, 1, 'client', -1))
+local answer = end_answer(r, producer, epoch, commit, 1, 'client', -1)
+if r.forgiving and answer[1] == 'done' and is_owner(r, producer, epoch) then
+  r.forgiving = false
+  store_records(keys.txns, {[field] = r})
+end
+return cmsgpack.pack(answer)

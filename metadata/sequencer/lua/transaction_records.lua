@@ -8,7 +8,7 @@
 -- Its partitions are in the hash `txn_parts`, the same field: 'topic name/topic id:partition;' each. A list may be long:
 -- a script reads it once, and only where it needs it.
 -- `name_bytes`: of the list and of `groups`. The field 'total' of `txn_parts` has the sum of all ids.
--- `forgiving`: since the epoch's activation the id has had neither an end nor an init: clients of version 1 may
+-- `forgiving`: since the epoch's activation no end or init of the id has been answered: clients of version 1 may
 -- have added partitions that only the last sequencer knew.
 -- INVARIANT  While `next` is set, nothing else of the id is accepted; a void entry only clears it.
 
