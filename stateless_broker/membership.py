@@ -16,7 +16,12 @@ from hashlib import blake2b
 from bucketlog.log_format.errors import ClusterInUseError, SequencerError
 from bucketlog.log_format.model import WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import BrokerAddress, LiveBroker, NodeIdConflict
+from bucketlog.metadata.sequencer.requests import (
+    BrokerAddress,
+    LiveBroker,
+    LiveBrokers,
+    NodeIdConflict,
+)
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.lifeline import Lifeline
 
@@ -102,6 +107,9 @@ class Membership:
         self._differs_since: float | None = None
         """Since when `_withdrawn` and the broker's health disagree (event loop's time)."""
         self._members: tuple[LiveBroker, ...] = ()
+        self._forgotten: dict[LiveBroker, float] = {}
+        """Members that a server which has lost its state does not know yet, and until when they
+        remain members (event loop's time)."""
         self._leaders: dict[tuple[bytes, int, str], LiveBroker] = {}
         self._coordinators: dict[str, LiveBroker] = {}
         self._heard_at = float("-inf")
@@ -358,16 +366,34 @@ class Membership:
         self._clock = answer.now_ms, asyncio.get_running_loop().time()
         if self._is_sealed_off:
             self._seal_off(False)
-        if answer.members != self._members:
-            names = ", ".join(str(member.node_id) for member in answer.members)
+        members = self._with_forgotten(answer)
+        if members != self._members:
+            names = ", ".join(str(member.node_id) for member in members)
             logger.info("the cluster's brokers are %s", names)
-            self._members = answer.members
+            self._members = members
             self._leaders.clear()
             self._coordinators.clear()
             self._me = next(m for m in answer.members if m.node_id == answer.node_id)
             self._note_roles()
             self._notify()
         return None
+
+    def _with_forgotten(self, answer: LiveBrokers) -> tuple[LiveBroker, ...]:
+        """The members, with those that the server has lost and that had no time yet to send a
+        heartbeat. Clients forget a broker that one answer to Metadata lacks; librdkafka may then
+        wait for the broker for ever."""
+        now = asyncio.get_running_loop().time()
+        if self._me is not None and not answer.was_known:
+            until = now + self._timeouts.role_ms / 1000
+            self._forgotten = {one: until for one in self._members if one != self._me}
+        ids = {one.node_id for one in answer.members}
+        incarnations = {one.incarnation for one in answer.members}
+        self._forgotten = {
+            one: until
+            for one, until in self._forgotten.items()
+            if now < until and one.node_id not in ids and one.incarnation not in incarnations
+        }
+        return tuple(sorted((*answer.members, *self._forgotten), key=lambda one: one.node_id))
 
     async def leave(self) -> None:
         await self._sequencer.leave(self.me.node_id, self.incarnation)

@@ -135,7 +135,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         )
         if status == "taken":
             return NodeIdConflict(*rest)
-        own, members, now_ms, has_lifeline, look_again_ms = rest
+        own, members, now_ms, has_lifeline, look_again_ms, was_known = rest
         return LiveBrokers(
             own,
             tuple(
@@ -145,6 +145,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
             now_ms,
             has_lifeline,
             look_again_ms if look_again_ms >= 0 else None,
+            was_known,
         )
 
     async def leave(self, node_id: int, incarnation: str) -> None:

@@ -51,7 +51,7 @@ async def beat(
     if isinstance(answer, NodeIdConflict):
         return answer
     assert answer.now_ms == fresh.now_ms
-    return answer._replace(now_ms=0)
+    return answer._replace(now_ms=0, was_known=True)
 
 
 async def test_brokers_find_each_other_before_there_is_an_epoch(fresh: Sequencing) -> None:
@@ -245,3 +245,24 @@ async def test_two_writers_of_one_client_may_get_their_answers_in_any_order(
 @pytest.mark.parametrize("node", [None, 0])
 async def test_a_heartbeat_may_be_repeated(fresh: Sequencing, node: int | None) -> None:
     assert await beat(fresh, "a", node) == await beat(fresh, "a", node) == members(0, a=0)
+
+
+async def test_a_broker_learns_whether_the_server_knew_it(fresh: Sequencing) -> None:
+    async def was_known() -> bool:
+        answer = await fresh.sequencer.heartbeat(
+            "a",
+            node_id=0,
+            address=address("a"),
+            writer=None,
+            session_timeout_ms=TIMEOUT_MS,
+            role_timeout_ms=ROLE_TIMEOUT_MS,
+            serves=True,
+        )
+        assert isinstance(answer, LiveBrokers)
+        return answer.was_known
+
+    assert [await was_known(), await was_known()] == [False, True]
+    await fresh.redis.flushall()
+    assert [await was_known(), await was_known()] == [False, True]
+    await fresh.sequencer.leave(0, "a")
+    assert not await was_known()

@@ -132,6 +132,37 @@ async def test_all_brokers_name_the_same_leaders_and_controller() -> None:
     assert len({one.controller for one in known}) == 1
 
 
+async def test_who_had_no_time_to_join_a_server_that_was_wiped_remains_a_member() -> None:
+    """librdkafka waits for ever for a coordinator that an answer to Metadata lacked."""
+    membership, sequencer = await membership_of(0, member(0), member(1), member(2))
+    before = leaders(membership)
+    sequencer.answer = Answer(0, (member(0),), NOW_MS, was_known=False)
+    await membership.heartbeat()
+    assert leaders(membership) == before
+    sequencer.answer = Answer(0, (member(0), member(2)), NOW_MS)
+    await membership.heartbeat()
+    assert leaders(membership) == before
+    successor = LiveBroker(1, "another incarnation", True, BrokerAddress("elsewhere", 2, ""))
+    sequencer.answer = Answer(0, (member(0), successor, member(2)), NOW_MS)
+    await membership.heartbeat()
+    assert membership.members == (member(0), successor, member(2))
+    sequencer.answer = Answer(0, (member(0), member(2)), NOW_MS)
+    await membership.heartbeat()
+    now = [one.node_id for one in membership.members]
+    assert now == [0, 2], "somebody else had its node id"
+
+
+async def test_who_does_not_join_a_server_that_was_wiped_is_a_member_for_a_while() -> None:
+    membership, sequencer = await membership_of(0, member(0), member(1), session_timeout_ms=50)
+    sequencer.answer = Answer(0, (member(0),), NOW_MS, was_known=False)
+    await membership.heartbeat()
+    assert membership.members == (member(0), member(1))
+    sequencer.answer = Answer(0, (member(0),), NOW_MS)
+    beating = asyncio.create_task(membership.run(1))
+    await until(lambda: membership.members == (member(0),))
+    beating.cancel()
+
+
 async def test_an_incarnation_changes_no_leader() -> None:
     membership, sequencer = await membership_of(0, member(0), member(1))
     before = leaders(membership)
