@@ -19,11 +19,13 @@ from prometheus_client.registry import Collector
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.metadata.sequencer.producer_rows import ProducerRows
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.fetch.reading import ReadCounts
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 from bucketlog.tiered_storage.counting import BucketCounts, CountingBucket
 
 
@@ -33,14 +35,6 @@ class MemoryBudgets:
 
     frames: MemoryBudget
     answers: MemoryBudget
-
-
-@dataclass(frozen=True, slots=True)
-class WorkCounts:
-    """Counts of the work of a broker's duties and reads."""
-
-    upkeep: UpkeepCounts
-    reads: ReadCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +66,7 @@ class BrokerFigures(Collector):
         self._bucket = sources.bucket
         self._upkeep = sources.work.upkeep
         self._reads = sources.work.reads
+        self._transactions = sources.work.transactions
         self._budget = sources.budgets.frames
         self._answers = sources.budgets.answers
         self._health = sources.health
@@ -132,6 +127,7 @@ class BrokerFigures(Collector):
         view = self._state.view()
         if view is not None:
             yield from _contents(view)
+            yield from _open_transactions(view)
         group_bytes = self._state.group_bytes()
         if group_bytes is not None:
             yield GaugeMetricFamily(
@@ -143,6 +139,7 @@ class BrokerFigures(Collector):
         producers = self._state.producers()
         if producers is not None:
             yield from _producers(producers)
+        yield _ended_transactions(self._transactions)
         yield from _upkeep(self._upkeep)
         yield from _reads(self._reads)
         yield GaugeMetricFamily(
@@ -169,6 +166,35 @@ def _contents(view: View) -> Iterator[Metric]:
         ),
     ):
         yield GaugeMetricFamily(f"bucketlog_{name}", text, value=value)
+
+
+def _open_transactions(view: View) -> Iterator[Metric]:
+    transactions = view.transactions
+    for name, text, value in (
+        ("transactional_ids", "Transactional ids of the cluster.", len(transactions.ids)),
+        (
+            "open_transactions",
+            "Transactions that have records or offsets and have not ended.",
+            transactions.open_count(),
+        ),
+        (
+            "unstable_offsets_max",
+            "The largest distance between a partition's last stable offset and high watermark.",
+            view.unstable_offsets_max(),
+        ),
+    ):
+        yield GaugeMetricFamily(f"bucketlog_{name}", text, value=value)
+
+
+def _ended_transactions(counts: TransactionCounts) -> Metric:
+    family = CounterMetricFamily(
+        "bucketlog_transactions_ended",
+        "Transactions that this broker ended. by=server: after their timeouts.",
+        labels=["outcome", "by"],
+    )
+    for (outcome, by), count in sorted(counts.ended.items()):
+        family.add_metric([outcome, by.value], count)
+    return family
 
 
 def _producers(rows: ProducerRows) -> Iterator[Metric]:

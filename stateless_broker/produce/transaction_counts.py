@@ -1,0 +1,26 @@
+"""The transactions that a broker has ended, counted for its metrics."""
+
+from dataclasses import dataclass, field
+
+from bucketlog.metadata.sequencer.requests import FactStatus
+from bucketlog.metadata.sequencer.transaction_requests import EndedBy, WantedEnd
+
+COMMITTED, ABORTED = "committed", "aborted"
+
+
+def _none() -> dict[tuple[str, EndedBy], int]:
+    ends = ((COMMITTED, EndedBy.CLIENT), (ABORTED, EndedBy.CLIENT), (ABORTED, EndedBy.SERVER))
+    return dict.fromkeys(ends, 0)
+
+
+@dataclass(slots=True)
+class TransactionCounts:
+    """`ended`: by outcome, and by who ended the transaction ('client': the client or an
+    administrator, 'server': the timeout)."""
+
+    ended: dict[tuple[str, EndedBy], int] = field(default_factory=_none)
+
+    def note_end(self, wanted: WantedEnd, status: FactStatus) -> None:
+        """Count an end that is in the log, and not the repeat of one."""
+        if status is FactStatus.OK:
+            self.ended[COMMITTED if wanted.is_commit else ABORTED, wanted.by] += 1
