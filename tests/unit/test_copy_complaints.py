@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.scenarios.transactional_copy import SOURCE, complaints
+from tests.scenarios.copy_job import SOURCE
+from tests.scenarios.transactional_copy import complaints
 
 Rows = list[tuple[int, bytes]]
 IN: Rows = [(0, b"a"), (1, b"b"), (2, b"c")]

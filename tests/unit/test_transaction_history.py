@@ -116,6 +116,14 @@ def final(**rows: list[tuple[int, Item]]) -> Plant:
     return plant
 
 
+def both(*plants: Plant) -> Plant:
+    def plant(history: TransactionHistory) -> None:
+        for each in plants:
+            each(history)
+
+    return plant
+
+
 C0 = Item("c", 0)
 PLANTED: dict[str, tuple[Plant, Anomaly]] = {
     "a reader sees an aborted record": (
@@ -136,9 +144,9 @@ PLANTED: dict[str, tuple[Plant, Anomaly]] = {
     ),
     "an aborted offset is seen": (offset(2, 2.5), Anomaly.ABORTED_READ),
     "a part in the same partition": (
-        lambda history: (
-            final(one=[(0, A0), (1, A1), (3, B0), (5, D0)], two=[(4, B1), (6, D1)])(history)
-            or polls(Poll("r", ONE, 0, [(0, A0)], 2))(history)
+        both(
+            final(one=[(0, A0), (1, A1), (3, B0), (5, D0)], two=[(4, B1), (6, D1)]),
+            polls(Poll("r", ONE, 0, [(0, A0)], 2)),
         ),
         Anomaly.INTERMEDIATE_READ,
     ),
