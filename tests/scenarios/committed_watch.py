@@ -2,14 +2,16 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from tests.rigs.patience import PATIENCE_S, Deadline
 
 Shown = list[tuple[int, bytes]]
 """Offset and value, in the order of the answers."""
+Text = Callable[[Message], bytes]
+"""What is compared of a record."""
 
 ENDS_A_READER = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._FATAL})
 READ_COMMITTED = {
@@ -24,11 +26,18 @@ READ_COMMITTED = {
 }
 
 
+def value_of(message: Message) -> bytes:
+    return message.value() or b""
+
+
 class CommittedReader(threading.Thread):
     """`shown`: by topic and partition. `news` are the times at which something was shown."""
 
-    def __init__(self, bootstrap: str, topics: Sequence[str], partitions: int) -> None:
+    def __init__(
+        self, bootstrap: str, topics: Sequence[str], partitions: int, text: Text = value_of
+    ) -> None:
         super().__init__(name="committed reader")
+        self._text = text
         self.failures: list[str] = []
         self.count = 0
         self.news: list[float] = []
@@ -62,7 +71,7 @@ class CommittedReader(threading.Thread):
             assert topic is not None
             assert partition is not None
             assert offset is not None
-            self.shown[topic, partition].append((offset, message.value() or b""))
+            self.shown[topic, partition].append((offset, self._text(message)))
             found += 1
         if found:
             self.news.append(time.monotonic())
@@ -75,7 +84,7 @@ class CommittedReader(threading.Thread):
 
 
 def committed_log(
-    bootstrap: str, topics: Sequence[str], partitions: int
+    bootstrap: str, topics: Sequence[str], partitions: int, text: Text = value_of
 ) -> dict[tuple[str, int], Shown]:
     """All that a new consumer is shown, up to the ends of the partitions."""
     config = {"bootstrap.servers": bootstrap, **READ_COMMITTED, "enable.partition.eof": True}
@@ -94,7 +103,7 @@ def committed_log(
                 assert topic is not None
                 assert partition is not None
                 if error is None:
-                    found[topic, partition].append((message.offset() or 0, message.value() or b""))
+                    found[topic, partition].append((message.offset() or 0, text(message)))
                 elif error.code() == KafkaError._PARTITION_EOF:
                     unread.discard((topic, partition))
                 else:
