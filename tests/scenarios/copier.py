@@ -1,7 +1,9 @@
 """Reads a topic as a member of a group and writes in transactions, of which the group's offsets are
-a part: what librdkafka's documentation asks of such a program.
+a part: what librdkafka's documentation asks of such a program. Its one addition: a producer that is
+stuck is replaced.
 """
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -21,7 +23,33 @@ QUICK = {
     "log_level": 0,
 }
 POLL_S = 0.2
+STUCK_S = 30.0
+"""librdkafka 2.16 may wait for ever in `send_offsets_to_transaction`, whatever timeout it is given,
+once an answer to Metadata has lacked the group's coordinator: librdkafka's issues 5456, 5511."""
 NOT_ASSIGNED = frozenset({KafkaError._STATE, KafkaError._UNKNOWN_PARTITION})
+
+
+class _StuckError(Exception):
+    pass
+
+
+def _within_time(call: Callable[[], object]) -> None:
+    """Raises what the call raises, or `_StuckError`; then the call may still go on."""
+    raised: list[KafkaException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            call()
+        except KafkaException as error:
+            raised.append(error)
+        done.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    if not done.wait(STUCK_S):
+        raise _StuckError
+    if raised:
+        raise raised[0]
 
 
 class Copier:
@@ -32,6 +60,8 @@ class Copier:
         self, bootstrap: str, transactional_id: str, *, group: str, source: str, batch: int
     ) -> None:
         self.stopping = False
+        self.stuck = 0
+        """How often the producer was replaced because a call did not return."""
         self._id = transactional_id
         self._batch = batch
         self._rebalanced = False
@@ -79,6 +109,11 @@ class Copier:
         try:
             self._in_transaction(messages)
             return True
+        except _StuckError:
+            self.stuck += 1
+            self._producer = self._new_producer()
+            self._rewind()
+            return False
         except KafkaException as error:
             if not error.args[0].txn_requires_abort():
                 raise
@@ -91,7 +126,8 @@ class Copier:
         self._write(self._producer, messages)
         rows = [TopicPartition(*place, last + 1) for place, (_, last) in spans(messages).items()]
         metadata = self._consumer.consumer_group_metadata()
-        self._retried(self._producer.send_offsets_to_transaction, rows, metadata)
+        producer = self._producer
+        _within_time(lambda: self._retried(producer.send_offsets_to_transaction, rows, metadata))
         self._commit()
 
     def _commit(self) -> None:

@@ -12,6 +12,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
+from tests.scenarios.copy_process import STARTED
 from tests.servers.kafka_tools import KafkaTools
 
 INSTANCES = 3
@@ -29,11 +30,20 @@ class CopyJob:
 
     def __init__(self, bootstrap: str, folder: Path, *, batch: int) -> None:
         self.problems: list[str] = []
-        self.kills = 0
+        self._started = 0
         self._bootstrap = bootstrap
         self._folder = folder
         self._batch = batch
         self._running: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def stuck(self) -> int:
+        """How often a producer was replaced because a call of it did not return."""
+        begun = sum(
+            self._log(number).read_text(errors="replace").count(STARTED)
+            for number in range(INSTANCES)
+        )
+        return max(0, begun - self._started)
 
     @abstractmethod
     def _command(self, number: int) -> list[str]:
@@ -58,7 +68,6 @@ class CopyJob:
         number = source.randrange(INSTANCES)
         self._running[number].kill()
         self._running[number].wait()
-        self.kills += 1
         self._running[number] = self._start(number)
 
     def look(self) -> None:
@@ -76,6 +85,7 @@ class CopyJob:
         return self._folder / f"copy-{number}.log"
 
     def _start(self, number: int) -> subprocess.Popen[bytes]:
+        self._started += 1
         with self._log(number).open("ab") as log:
             return subprocess.Popen(
                 self._command(number),

@@ -15,12 +15,19 @@ from confluent_kafka import Message, Producer
 
 from tests.scenarios.copier import Copier, place_of
 
+STARTED = "a producer begins"
+"""It writes this line for each; a second one follows a producer that was stuck."""
+
 
 class CopyProcess(Copier):
     def __init__(self, args: argparse.Namespace) -> None:
         self._targets: Sequence[str] = args.target
         where = args.bootstrap, args.id
         super().__init__(*where, group=args.group, source=args.source, batch=args.batch)
+
+    def _new_producer(self) -> Producer:
+        print(STARTED, flush=True)
+        return super()._new_producer()
 
     def _write(self, producer: Producer, messages: Sequence[Message]) -> None:
         for message in messages:

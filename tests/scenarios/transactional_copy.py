@@ -61,6 +61,8 @@ class CopyFigures:
     faults: dict[str, int] = field(default_factory=dict)
     longest_without_commit_s: float = 0.0
     """As the consumer saw it that read while the job ran."""
+    producers_stuck: int = 0
+    """librdkafka's producers that were replaced: see tests/scenarios/copier.py."""
     epochs: int = 0
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -99,6 +101,7 @@ def transactional_copy(
         with running:
             wanted = records * len(running.targets)
             _Run(cluster, valkey, running, reader, figures, Random(seed)).go(wanted, slot_s)
+            figures.producers_stuck = running.stuck
         reader.stop()
         figures.longest_without_commit_s = round(reader.longest_pause_s(), 1)
         figures.problems += [*running.problems, *reader.failures]
