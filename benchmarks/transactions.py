@@ -1,16 +1,16 @@
-"""Transactions: how many a second, and how long a commit takes, beside Apache Kafka.
+"""Transactions: throughput and commit latency, compared with Apache Kafka.
 
-On a folder with fsync, or in MinIO; Kafka fsyncs each batch with --kafka-fsync:
+The bucket is a folder with fsync, or MinIO. With --kafka-fsync, Kafka fsyncs each batch:
 
     python -m benchmarks.transactions --beside-kafka --kafka-fsync
     python -m benchmarks.transactions --beside-kafka --store minio
 
-One JSON line on standard output. A transaction has one record of --record-bytes in each of its
-partitions. `commit` is EndTxn alone, when all records are acknowledged; `whole` is from
-begin_transaction to the answer of commit_transaction, with the registration of partitions. The
-`crowd` is --producers producers in threads, with transactions of one record in one partition each.
-Servers take turns within one run, so that ratios are of one machine at one time. The client is
-librdkafka, with transactions of version 1.
+The result is one JSON line on standard output. A transaction has one record of --record-bytes in
+each of its partitions. `commit` is the time of EndTxn, after all records are acknowledged. `whole`
+is the time from begin_transaction to the end of commit_transaction, including the registration of
+partitions. For `crowd`, --producers producers run in threads. Each of their transactions has one
+record in one partition. The servers take turns within a run, so their figures can be compared. The
+client is librdkafka, with transactions of version 1.
 """
 
 import argparse
@@ -42,8 +42,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--partitions", type=int, nargs="+", default=list(PARTITIONS))
     parser.add_argument("--record-bytes", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each measurement")
-    parser.add_argument("--producers", type=int, default=16, help="of the crowd")
+    parser.add_argument("--seconds", type=float, default=8.0, help="length of each measurement")
+    parser.add_argument("--producers", type=int, default=16, help="producers of the crowd")
     parser.add_argument("--beside-kafka", action="store_true", help="measure Apache Kafka, too")
     parser.add_argument("--kafka-fsync", action="store_true", help="Kafka fsyncs each batch")
     add_arguments(parser)
@@ -96,7 +96,7 @@ def measured(producer: Producer, topic: str, partitions: int, value: bytes, s: f
 
 
 def crowd(bootstrap: str, topic: str, producers: int, value: bytes, s: float) -> list[Turn]:
-    """Each writes to a partition of its own."""
+    """Each producer writes to its own partition."""
     made = [producer_of(bootstrap, f"crowd-{number}") for number in range(producers)]
 
     def run(number: int) -> list[Turn]:

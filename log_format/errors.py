@@ -37,7 +37,7 @@ BucketlogError                 code, retriable, remedy
 ├── SharedClusterError         as another test worker saw it
 ├── IngestConflictError        retriable: another ingest has committed the batch
 └── LogError                   the broker answered a client with a Kafka error code
-    └── TransactionAbortedError  retriable: nothing of the transaction is visible: run it again
+    └── TransactionAbortedError  retriable: nothing of the transaction is visible; run it again
 """
 
 
@@ -185,7 +185,7 @@ class LogError(BucketlogError):
 
 
 class TransactionAbortedError(LogError):
-    """Nothing of the transaction is visible, and nothing will be: run it again."""
+    """The transaction was aborted: nothing of it will become visible. Run it again."""
 
     code = "TRANSACTION_ABORTABLE"
     retriable = True

@@ -133,7 +133,7 @@ class Transactions:
         return owner
 
     def open_count(self) -> int:
-        """How many transactions have records or pending offsets, and no end."""
+        """The number of open transactions with records or pending offsets."""
         owners = [self.ids[each].producer_id for each in list(self.pending)]
         return len(self.parts) + sum(owner not in self.parts for owner in owners)
 

@@ -265,7 +265,7 @@ class View:
         return self._state.transactions
 
     def unstable_offsets_max(self) -> int:
-        """The largest distance from the last stable offset to the high watermark of a partition."""
+        """The largest distance between a partition's last stable offset and high watermark."""
         logs = [self.log(each) for each in self._state.transactions.open_partitions()]
         return max(
             (log.high_watermark - log.last_stable_offset for log in logs if log is not None),

@@ -170,7 +170,7 @@ class AsyncGroupConsumer(AsyncConsumer[K, V]):
         await self.call(lambda consumer: consumer.commit())
 
     async def call(self, what: Callable[[GroupConsumer[K, V]], T]) -> T:
-        """Call it with the waiting consumer, in the consumer's thread."""
+        """Call `what` with the blocking consumer, in the consumer's thread."""
 
         def with_consumer(consumer: Consumer[K, V]) -> T:
             assert isinstance(consumer, GroupConsumer)

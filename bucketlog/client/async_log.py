@@ -126,8 +126,8 @@ class AsyncLog:
         timeout_s: float = TRANSACTION_TIMEOUT_S,
         **options: Unpack[ProducerOptions],
     ) -> AsyncTransaction:
-        """A transaction, with the arguments of `Log.transaction`, for `async with`.
-        Entering the block raises what `Log.transaction` raises."""
+        """A transaction for `async with`, with the arguments of `Log.transaction`. The start of the
+        block raises the errors of `Log.transaction`."""
         check_names("producer", options)
 
         def make(waiting: GroupConsumer[Any, Any] | None) -> Transaction:

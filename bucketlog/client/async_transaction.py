@@ -1,4 +1,4 @@
-"""Transactions for asyncio: a `Transaction`, its waiting done in threads; the rules are its own."""
+"""Transactions for asyncio: each wraps a `Transaction`, and waits in threads."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -17,8 +17,11 @@ V = TypeVar("V")
 
 
 class AsyncTransaction:
-    """One transaction; made by `AsyncLog.transaction`, used by `async with`. For one task at a
-    time. A task that is cancelled in the block abandons the transaction, which is aborted."""
+    """One transaction, made by `AsyncLog.transaction` and used with `async with`.
+
+    Only one task may use it at a time. If this task is cancelled in the block, it abandons the
+    transaction, and brokers abort it.
+    """
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class AsyncTransaction:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> None:
-        """As `Transaction.send`; waits while the queue is full or a schema registry is asked."""
+        """As `Transaction.send`. Waits for room in the queue and for a schema registry."""
         await prepare(topic, value=value, key=key)
         record = encoded(topic, value, key, headers, partition, timestamp_ms)
         if not self._transaction.put(record):
@@ -57,7 +60,7 @@ class AsyncTransaction:
     async def send_many(
         self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
     ) -> int:
-        """As `Transaction.send_many`. `values` and `key` are used in another thread."""
+        """As `Transaction.send_many`. Another thread iterates over `values` and calls `key`."""
         return await asyncio.to_thread(self._transaction.send_many, topic, values, key=key)
 
     async def abort(self) -> None:
@@ -65,11 +68,11 @@ class AsyncTransaction:
         await self._run(self._transaction.abort)
 
     async def commit(self) -> None:
-        """As `Transaction.commit`. A task that is cancelled meanwhile does not know the outcome."""
+        """As `Transaction.commit`. If the task is cancelled meanwhile, the outcome is unknown."""
         await self._run(self._transaction.commit)
 
     async def _run(self, call: Callable[[], object]) -> None:
-        """In the thread of the consumer, which reads again after an abort."""
+        """Call in a thread: the consumer's, if there is one, because an abort rewinds it."""
         if self._consumer is None:
             await asyncio.to_thread(call)
         else:

@@ -1,4 +1,4 @@
-"""Commits of a group's member: what librdkafka has stored, through the rebalances meanwhile."""
+"""Commits of the offsets that librdkafka has stored for a group member."""
 
 import time
 from random import Random
@@ -14,10 +14,11 @@ _BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=400, jitter=1.0)
 
 
 def commit_stored(kafka: Consumer, timeout_s: float) -> KafkaError | None:
-    """Commit, and wait for the answer. Returns why nothing is committed, or None.
+    """Commit, and wait for the response. Returns the error if nothing is committed, else None.
 
-    Waits for the end of a rebalance: the broker refuses commits shortly before it, and those of the
-    generation before, until this member, which still has its partitions, knows.
+    Near the end of a rebalance, the broker refuses commits. It then refuses those of the previous
+    generation, until this member learns of the new one. The member still has its partitions, so
+    this function retries.
     """
     deadline = time.monotonic() + timeout_s
     pauses_s = _BACKOFF.pauses_s(Random())

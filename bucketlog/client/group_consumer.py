@@ -76,7 +76,7 @@ class GroupConsumer(Consumer[K, V]):
         """Given to this member, and where to begin is not looked up yet."""
         self._given = HandedOut(keeps_first=not membership.auto_commit)
         self._end_at: dict[int, int] = {}
-        """With `until="end"`: where each partition that this member has ends."""
+        """With `until="end"`: the end of each partition of this member."""
         self._served_s = time.monotonic()
         self._place_at_s = 0.0
         self._interrupted = False
@@ -128,21 +128,21 @@ class GroupConsumer(Consumer[K, V]):
 
     @property
     def has_lost_records(self) -> bool:
-        """Whether partitions went to another member while records of them were not committed."""
+        """Whether this member has lost partitions whose returned records were not committed."""
         return self._given.has_lost_records
 
     def offsets_in_hand(self) -> tuple[list[KafkaPartition], Any]:
-        """The offsets that commit all records handed out so far, and librdkafka's description of
-        this member."""
+        """The offsets after all records returned so far, and librdkafka's metadata of this
+        member."""
         spots = self._spots(self._given.next_offsets())
         return spots, self._kafka.consumer_group_metadata()
 
     def settle(self) -> None:
-        """All records handed out so far are committed."""
+        """Note that all records returned so far are committed."""
         self._given.settle()
 
     def rewind(self) -> None:
-        """Read the records again that were handed out and are not committed. Raises `LogError`."""
+        """Read again the returned records that are not committed. Raises `LogError`."""
         again = self._spots(self._given.settle())
         self._drop_ready({spot.partition for spot in again})
         self._ahead = None
@@ -237,7 +237,7 @@ class GroupConsumer(Consumer[K, V]):
                 raise log_error(error.args[0], self._doing("committing offsets")) from error
 
     def _spots(self, offsets: dict[int, int]) -> list[KafkaPartition]:
-        """Of partitions that this member has."""
+        """The offsets, for the partitions that this member has."""
         return [
             KafkaPartition(self.topic.name, partition, offset)
             for partition, offset in offsets.items()

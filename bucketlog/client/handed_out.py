@@ -1,45 +1,45 @@
-"""What a member of a group has handed out, by partition: being worked on, done, not committed."""
+"""Records that a group member has returned to its caller: in progress, done, not committed."""
 
 from collections.abc import Collection
 
 
 class HandedOut:
-    """Offsets by partition. `keeps_first`: remember where what is not committed begins."""
+    """Offsets by partition. `keeps_first`: remember the first offset that is not committed."""
 
     def __init__(self, *, keeps_first: bool) -> None:
         self.has_lost_records = False
-        """Whether partitions went to another member while the caller had records of them that were
-        not committed; `settle` clears this."""
+        """Whether the member has lost partitions whose returned records were not committed.
+        `settle` resets it."""
         self._keeps_first = keeps_first
         self._handed: dict[int, int] = {}
-        """The next offset after what the caller has and may not be done with."""
+        """The offset after the last record that the caller may still be processing."""
         self._done: dict[int, int] = {}
-        """The same after what the caller is done with and librdkafka was not told yet."""
+        """The offset after the last processed record, if not yet stored in librdkafka."""
         self._first: dict[int, int] = {}
         """The first offset that is not committed."""
 
     def note(self, partition: int, offset: int) -> None:
-        """The caller is given this record."""
+        """Note that the caller gets this record."""
         self._handed[partition] = offset + 1
         if self._keeps_first:
             self._first.setdefault(partition, offset)
 
     def finish(self) -> None:
-        """The caller is done with all that it was given."""
+        """Note that the caller has processed all records that it got."""
         self._done.update(self._handed)
         self._handed.clear()
 
     def take_done(self) -> dict[int, int]:
-        """The next offset after what is done; this counts as told from now on."""
+        """Return the offsets after the processed records, and count them as stored."""
         done, self._done = self._done, {}
         return done
 
     def next_offsets(self) -> dict[int, int]:
-        """The next offset after all that was handed out and is not settled."""
+        """The offsets after all returned records that are not settled."""
         return {**self._done, **self._handed}
 
     def settle(self) -> dict[int, int]:
-        """All is committed, or is to be read again: from these offsets on."""
+        """Forget all records: they are committed, or are read again from the returned offsets."""
         first, self._first = self._first, {}
         self._handed.clear()
         self._done.clear()
@@ -47,7 +47,7 @@ class HandedOut:
         return first
 
     def drop(self, gone: Collection[int]) -> None:
-        """These partitions are another member's now."""
+        """Forget partitions that have moved to another member."""
         self.has_lost_records |= not self._first.keys().isdisjoint(gone)
         for name in gone:
             for account in (self._handed, self._done, self._first):

@@ -139,17 +139,19 @@ class Log:
     ) -> Transaction:
         """A transaction: `with log.transaction("billing-1") as transaction`.
 
-        Leaving the block commits; an exception aborts. The first transaction of a transactional id
-        fences the id's producers of other programs, so each running instance needs an id of its
-        own, which it keeps when it restarts. With `consumer`, the offsets of the records that the
-        consumer has handed out are committed with the transaction; after an abort the consumer
-        hands them out again. It needs `auto_commit=False`. `timeout_s`: brokers abort a transaction
-        that is open for this long. Options are those of `producer`. Raises `ConfigurationError`.
+        The end of the block commits. An exception in the block aborts. The first transaction of a
+        transactional id fences the producers of this id in other programs. Give each running
+        instance its own id, and use the same id after a restart.
+
+        `consumer`: the transaction also commits the offsets of all records that this consumer has
+        returned. After an abort, the consumer returns them again. It needs `auto_commit=False`.
+        `timeout_s`: brokers abort a transaction that is open for longer. Options are those of
+        `producer`. Raises `ConfigurationError`.
         """
         check_names("producer", options)
         if options.get("idempotent") is False:
             raise ConfigurationError(
-                "a transaction needs an idempotent producer", remedy="leave out idempotent"
+                "a transaction needs an idempotent producer", remedy="remove idempotent=False"
             )
         if consumer is not None:
             _check_commits_by_hand(consumer)
@@ -161,8 +163,8 @@ class Log:
             known = self._transactional[transactional_id] = _Transactional(producer, settings)
         elif known.settings != settings:
             raise ConfigurationError(
-                f"transactions of {transactional_id!r} began with other options",
-                remedy="give all transactions of an id the same options",
+                f"an earlier transaction of {transactional_id!r} had other options",
+                remedy="use the same options for all transactions of an id",
             )
         return Transaction(known.producer, consumer)
 
@@ -177,13 +179,14 @@ class Log:
         timeout_s: float = TRANSACTION_TIMEOUT_S,
         **options: Unpack[ProducerOptions],
     ) -> int:
-        """Call `handler(record, transaction)` for each record; what it sends is committed with the
-        group's offsets, so each record counts exactly once.
+        """Call `handler(record, transaction)` for each record, and commit what it sends together
+        with the group's offsets. Each record counts exactly once.
 
-        Up to `max_records` that are there are one transaction. A transaction that was aborted is
-        run again, with the handler's calls, up to `attempts_max` times in a row. An exception of
-        the handler aborts and is raised. Returns how many records were committed once all are read
-        (`until="end"`), else never. Other arguments as `transaction`'s.
+        A transaction covers up to `max_records` available records. If it aborts, `transform` runs
+        it again and calls the handler again. After `attempts_max` aborts in a row, it raises
+        `TransactionAbortedError`. Any other exception of the handler aborts the transaction and is
+        raised. With `until="end"`, `transform` returns the number of committed records once all are
+        read; otherwise it never returns. Other arguments: see `transaction`.
         """
         count, failed = 0, 0
         pauses_s = TRANSFORM_BACKOFF.pauses_s(Random())
@@ -311,11 +314,11 @@ class _Transactional(NamedTuple):
 def _check_commits_by_hand(consumer: object) -> None:
     if not isinstance(consumer, GroupConsumer):
         raise ConfigurationError(
-            "a transaction commits the offsets of a group", remedy="open the consumer with group="
+            "the consumer of a transaction must be in a group", remedy="open it with group=..."
         )
     if consumer.commits_automatically:
         raise ConfigurationError(
-            f"the consumer of group {consumer.group!r} commits by itself",
+            f"the consumer of group {consumer.group!r} commits automatically",
             remedy="open it with auto_commit=False",
         )
 

@@ -1,10 +1,9 @@
-"""Transactions of the SDK: records and offsets of a group are committed together, or not at all.
+"""Transactions of the SDK: they commit records and group offsets together, or not at all.
 
-A `TransactionalProducer` belongs to one transactional id and is made once; its transactions follow
-each other. Invariants: a transaction ends once, by a commit or an abort; a producer whose
-transaction has an unknown outcome, or that was fenced, is never used again. After an abort, the
-consumer whose records the transaction was made from reads them again. Sources: KIP-98, KIP-447;
-librdkafka's transactional API.
+A `TransactionalProducer` belongs to one transactional id. It runs one transaction at a time.
+Invariants: a transaction ends once, with a commit or an abort. A producer that was fenced, or whose
+transaction has an unknown outcome, is never used again. After an abort, the consumer of the
+transaction reads its records again. Sources: KIP-98, KIP-447; librdkafka's transactional API.
 """
 
 import threading
@@ -33,18 +32,18 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 CALL_S = 0.5
-"""A call of librdkafka lasts at most this long, so that Ctrl-C acts; then it is continued."""
+"""Each call of librdkafka waits at most this long, so that Ctrl-C works. Then it is repeated."""
 POLL_S = 0.1
 POLL_EVERY = 256
-"""Delivery reports are served at least once in this number of sends."""
+"""The number of sends after which delivery reports are served."""
 _BACKOFF = Backoff(first_pause_ms=20, longest_pause_ms=500, jitter=1.0)
 
 
 class TransactionalProducer:
     """The producer of one transactional id. Raises `ConfigurationError`.
 
-    `timeout_s`: after this time brokers abort an open transaction, and a call that waits for a
-    broker fails.
+    `timeout_s`: the time after which brokers abort an open transaction, and after which a call that
+    waits for a broker fails.
     """
 
     def __init__(
@@ -54,7 +53,8 @@ class TransactionalProducer:
             raise ConfigurationError(f"timeout_s is {timeout_s}", remedy="make it positive")
         if not transactional_id:
             raise ConfigurationError(
-                "the transactional id is empty", remedy='as in log.transaction("billing-1")'
+                "the transactional id is empty",
+                remedy='give an id, as in log.transaction("billing-1")',
             )
         timeout_ms = max(1, int(timeout_s * 1000))
         delivery_ms = min(timeout_ms, int(config["delivery.timeout.ms"]))
@@ -75,8 +75,8 @@ class TransactionalProducer:
         """Locked while a transaction is open."""
 
     def begin(self) -> None:
-        """Begin a transaction. The first one fences earlier producers of the id and aborts what
-        they left open. Raises `LogError`, `ConfigurationError`."""
+        """Begin a transaction. The first one fences earlier producers of the id and aborts their
+        open transaction. Raises `LogError`, `ConfigurationError`."""
         if not self._open.acquire(blocking=False):
             raise ConfigurationError(
                 f"a transaction of {self.transactional_id!r} is open",
@@ -92,7 +92,7 @@ class TransactionalProducer:
             raise self._failure(error.args[0], "beginning") from error
 
     def add_offsets(self, consumer: GroupConsumer[Any, Any]) -> None:
-        """Raises `TransactionAbortedError`, `LogError`."""
+        """Add the consumer's offsets. Raises `TransactionAbortedError`, `LogError`."""
         if consumer.has_lost_records:
             self._aborted("partitions of its consumer went to another member")
         offsets, member = consumer.offsets_in_hand()
@@ -105,35 +105,35 @@ class TransactionalProducer:
             )
 
     def commit(self) -> None:
-        """Raises `TransactionAbortedError`, or `LogError` where the outcome is not known."""
+        """Commit. Raises `TransactionAbortedError`, or `LogError` if the outcome is unknown."""
         self._end_step("committing", self.outbox.kafka.commit_transaction)
         self._open.release()
 
     def abort(self) -> None:
-        """Raises `LogError`."""
+        """Abort the open transaction. Raises `LogError`."""
         self._call("aborting", self.outbox.kafka.abort_transaction)
         self.outbox.failures.clear()
         self._open.release()
 
     def discard(self) -> None:
-        """Never use the producer again. Brokers abort what it left open after its timeout, or
-        when a successor of the same id begins."""
+        """Never use the producer again. Brokers abort its open transaction after the timeout, or
+        when another producer of the id begins."""
         self.is_usable = False
-        with suppress(KafkaException):  # a fatal error, which has been raised
+        with suppress(KafkaException):  # a fatal error, which was raised before
             self.outbox.kafka.close()
 
     def close(self) -> None:
-        """Abort what is open, and release the connections."""
+        """Abort an open transaction, and close the connections."""
         if not self.is_usable:
             return
         if self._open.locked():
-            with suppress(LogError):  # a successor aborts it
+            with suppress(LogError):  # the next producer of the id aborts it
                 self.abort()
         if self.is_usable:
             self.discard()
 
     def _end_step(self, doing: str, call: Callable[[float], object]) -> None:
-        """A step of a commit: where it requires it, the transaction is aborted."""
+        """Run a step of a commit. Abort the transaction if librdkafka requires this."""
         try:
             self._call(doing, call)
         except LogError as error:
@@ -143,8 +143,8 @@ class TransactionalProducer:
             self._aborted(next(iter(self.outbox.failures.values()), error))
 
     def _aborted(self, reason: object) -> NoReturn:
-        """Abort, and raise `TransactionAbortedError`: nothing is committed, whatever the abort's
-        answer. Raises `LogError` if another producer has the id."""
+        """Abort, and raise `TransactionAbortedError`, even if the abort fails with a retriable
+        error: nothing is committed. Raises `LogError` if another producer has taken the id over."""
         try:
             self.abort()
         except LogError as failure:
@@ -155,7 +155,7 @@ class TransactionalProducer:
         )
 
     def _call(self, doing: str, call: Callable[[float], object]) -> None:
-        """Call, and call again after errors that permit this, for up to `timeout_s`."""
+        """Call, and retry after retriable errors, for up to `timeout_s`."""
         deadline = time.monotonic() + self.timeout_s
         pauses_s = _BACKOFF.pauses_s(Random())
         while True:
@@ -176,7 +176,7 @@ class TransactionalProducer:
         failure = log_error(reason, f"{doing} transaction {self.transactional_id!r}")
         if doing == "committing" and reason.retriable():
             return LogError(
-                f"{failure.args[0]}: whether it is committed is not known",
+                f"{failure.args[0]}: the transaction may or may not be committed",
                 code=failure.code,
                 kafka_code=failure.kafka_code,
                 retriable=False,
@@ -186,10 +186,10 @@ class TransactionalProducer:
 
 
 class Transaction:
-    """One transaction; made by `Log.transaction`, used as a context manager.
+    """One transaction, made by `Log.transaction` and used as a context manager.
 
-    Leaving the block normally commits: every record is acknowledged, and consumers see all of them
-    or none. An exception in the block aborts the transaction and is raised again.
+    The end of the block commits: consumers then see all records. An exception in the block aborts
+    the transaction, and is raised again: consumers see none of the records.
     """
 
     def __init__(
@@ -211,22 +211,22 @@ class Transaction:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> None:
-        """Queue one record, as `Producer.send` does. The commit waits until it is acknowledged.
+        """Queue one record, as `Producer.send` does. The commit waits for its acknowledgement.
 
-        Raises `InvalidDataError` for a value that the topic does not take, `LogError` if the queue
-        finds no room within the transaction's timeout.
+        Raises `InvalidDataError` if the topic does not accept the value. Raises `LogError` if the
+        queue stays full for the transaction's timeout.
         """
         record = encoded(topic, value, key, headers, partition, timestamp_ms)
         self.put_when_there_is_room(record)
 
     def put_when_there_is_room(self, record: Encoded) -> None:
-        """Queue one record, once there is room. Raises `LogError`."""
+        """Wait for room, and queue one record. Raises `LogError`."""
         deadline = 0.0
         while not self.put(record):
             deadline = self._wait_for_room(deadline)
 
     def put(self, record: Encoded) -> bool:
-        """Queue one record; False: there is no room now. Raises `LogError`."""
+        """Queue one record. Returns False if the queue is full. Raises `LogError`."""
         self._check_open()
         if not self._producer.outbox.put(record, self._report):
             return False
@@ -238,7 +238,7 @@ class Transaction:
     def send_many(
         self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
     ) -> int:
-        """Queue many records; `key` computes each one's key. Returns how many."""
+        """Queue many records. `key` computes the key of each value. Returns their number."""
         count = 0
         for messages in encoded_chunks(topic, values, key):
             self._check_open()
@@ -250,7 +250,7 @@ class Transaction:
         return count
 
     def abort(self) -> None:
-        """Abort now: nothing of it becomes visible. The rest of the block may not send."""
+        """Abort now: none of the records becomes visible. The rest of the block may not send."""
         self._check_open()
         self._has_ended = True
         try:
@@ -262,7 +262,7 @@ class Transaction:
         """Commit now, as the end of the block does.
 
         Raises `TransactionAbortedError` if the transaction was aborted: run it again. Raises
-        `LogError` if another producer has the transactional id, or if the outcome is not known.
+        `LogError` if another producer has taken the id over, or if the outcome is unknown.
         """
         self._check_open()
         self._has_ended = True
@@ -274,7 +274,7 @@ class Transaction:
             self._rewind()
             raise
         except BaseException as stop:
-            if self._producer.is_usable:  # Ctrl-C, or offsets that may not be added
+            if self._producer.is_usable:  # Ctrl-C, or offsets that cannot be added
                 self._abandon(stop)
             self._rewind()
             raise
@@ -305,7 +305,7 @@ class Transaction:
         try:
             if isinstance(stop, Exception):
                 self._producer.abort()
-            else:  # Ctrl-C: nothing is waited for
+            else:  # Ctrl-C: do not wait
                 self._producer.discard()
         except BucketlogError as failure:
             stop.add_note(f"and: {failure}")
@@ -318,7 +318,7 @@ class Transaction:
         if self._has_ended:
             raise ConfigurationError(
                 f"the transaction of {self._producer.transactional_id!r} has ended",
-                remedy="begin another one: log.transaction(...)",
+                remedy="begin a new transaction: log.transaction(...)",
             )
 
     def _wait_for_room(self, deadline: float) -> float:

@@ -171,10 +171,10 @@ def _contents(view: View) -> Iterator[Metric]:
 def _open_transactions(view: View) -> Iterator[Metric]:
     transactions = view.transactions
     for name, text, value in (
-        ("transactional_ids", "Transactional ids of the cluster.", len(transactions.ids)),
+        ("transactional_ids", "Transactional ids in the cluster.", len(transactions.ids)),
         (
             "open_transactions",
-            "Transactions that have records or offsets and have not ended.",
+            "Open transactions with records or offsets.",
             transactions.open_count(),
         ),
         (
@@ -189,7 +189,7 @@ def _open_transactions(view: View) -> Iterator[Metric]:
 def _ended_transactions(counts: TransactionCounts) -> Metric:
     family = CounterMetricFamily(
         "bucketlog_transactions_ended",
-        "Transactions that this broker ended. by=server: after their timeouts.",
+        "Transactions that this broker ended. by=server: after a timeout or by an administrator.",
         labels=["outcome", "by"],
     )
     for (outcome, by), count in sorted(counts.ended.items()):

@@ -1,4 +1,4 @@
-"""The transactions that a broker has ended, counted for its metrics."""
+"""Counts of the transactions that a broker has ended, for its metrics."""
 
 from dataclasses import dataclass, field
 
@@ -15,12 +15,12 @@ def _none() -> dict[tuple[str, EndedBy], int]:
 
 @dataclass(slots=True)
 class TransactionCounts:
-    """`ended`: by outcome, and by who ended the transaction ('client': the client or an
-    administrator, 'server': the timeout)."""
+    """`ended`: counts by outcome, and by who ended the transaction. 'client': its client; 'server':
+    a broker after the timeout, or an administrator. Aborts by an init are not counted."""
 
     ended: dict[tuple[str, EndedBy], int] = field(default_factory=_none)
 
     def note_end(self, wanted: WantedEnd, status: FactStatus) -> None:
-        """Count an end that is in the log, and not the repeat of one."""
+        """Count an end that is in the log. A repeated request counts once."""
         if status is FactStatus.OK:
             self.ended[COMMITTED if wanted.is_commit else ABORTED, wanted.by] += 1

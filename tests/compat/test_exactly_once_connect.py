@@ -1,5 +1,5 @@
-"""A Connect worker with exactly-once sources is killed again and again, and Redis is wiped: each
-line of the file is one committed record."""
+"""Connect's exactly-once sources: each line of a file becomes one committed record, although the
+worker is killed repeatedly and Redis is wiped."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_each_line_is_one_record(tools: KafkaTools, own: OwnCluster, tmp_path: P
             with application(kafka, "connect-distributed", config, said):
                 eventually(worker.answers, lambda: said.read_text()[-4000:], pause_s=0.2)
                 worker.configure("from", FILE_SOURCE, connector)
-                for _ in range(APPENDS):  # each a transaction, at the least
+                for _ in range(APPENDS):  # each takes at least one transaction
                     with source.open("a") as lines:
                         lines.writelines(f"{written + number:05}\n" for number in range(LINES))
                     written += LINES

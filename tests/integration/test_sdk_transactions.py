@@ -41,7 +41,7 @@ def made(log: Log, prefix: str, partitions: int = 2) -> Topic[str, str]:
 
 
 def values(log: Log, topic: Topic[str, str]) -> list[str]:
-    """All that is committed, sorted."""
+    """All committed values, sorted."""
     with log.consumer(topic, start="earliest", until="end") as consumer:
         return sorted(record.value for record in consumer)
 
@@ -215,7 +215,7 @@ def test_a_handler_that_always_aborts_is_not_called_for_ever(
 def test_records_of_a_partition_that_went_abort(
     log: Log, words: Topic[str, str], copies: Topic[str, str]
 ) -> None:
-    """Its next reader reads them again: committed here, they would count twice."""
+    """The partition's next reader reads the records again. A commit would count them twice."""
     fill(log, words, 50)
     first = log.consumer(
         words, group=words.name, start="earliest", auto_commit=False, max_wait_ms=10

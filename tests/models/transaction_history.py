@@ -1,9 +1,9 @@
-"""Were transactions isolated and whole? Pure: from what clients did and saw to anomalies.
+"""Checks that transactions were isolated and complete: finds anomalies in a history. Pure.
 
-The names G1a, G1b and G1c are Adya's. Transactions of a log may write to a partition in turns, so
-that the order of writes says nothing (Jepsen says the same of Kafka): information flows from a
-transaction to those that read its records, and from one that commits a group's offset to the one
-that goes on from there.
+The names G1a, G1b and G1c are Adya's. Transactions of a log may interleave their writes to a
+partition, so the order of writes implies no dependency (Jepsen's analyses of Kafka agree). Instead,
+information flows from a transaction to those that read its records. It also flows from a
+transaction that commits a group's offset to the transaction that continues from this offset.
 """
 
 from collections import defaultdict
@@ -14,11 +14,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 Partition = tuple[str, int]
-"""A topic and a number."""
+"""A topic and a partition number."""
 
 
 class Outcome(StrEnum):
-    """UNKNOWN: its client died, or was told neither way."""
+    """UNKNOWN: the client died, or did not learn the outcome."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
@@ -26,19 +26,19 @@ class Outcome(StrEnum):
 
 
 class Item(NamedTuple):
-    """A record: the number-th that this transaction wrote."""
+    """A record: a transaction, and the record's number in the transaction, from 0."""
 
     transaction: str
     number: int
 
 
 Rows = Sequence[tuple[int, Item]]
-"""Offset and record, as a reader got them."""
+"""Offsets and records, as a reader got them."""
 
 
 class Moved(NamedTuple):
-    """A transaction consumed a partition from `first` to before `end`, and committed `end` for the
-    group."""
+    """The move of a group's offset. A transaction consumed a partition from `first` to before
+    `end`, and committed `end`."""
 
     group: str
     partition: Partition
@@ -48,7 +48,7 @@ class Moved(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """`writes`: the number of records. `ended`: when its client got the answer to its commit or
+    """`writes`: the number of records. `ended`: when the client got the response to its commit or
     abort."""
 
     name: str
@@ -60,7 +60,7 @@ class Transaction:
 
 
 class Poll(NamedTuple):
-    """A reader was at offset `first`, was shown `rows`, and was at `position` then."""
+    """A poll of a reader at offset `first`, which returned `rows`; then it was at `position`."""
 
     reader: str
     partition: Partition
@@ -70,7 +70,7 @@ class Poll(NamedTuple):
 
 
 class OffsetSeen(NamedTuple):
-    """A group's committed offset, -1 for none, as it was asked for at `began` or later."""
+    """A group's committed offset (-1: none). The request for it was sent at `began` or later."""
 
     group: str
     partition: Partition
@@ -79,7 +79,7 @@ class OffsetSeen(NamedTuple):
 
 
 class StableSeen(NamedTuple):
-    """A last stable offset. Those of one observer come in the order in which it saw them."""
+    """A last stable offset. Offsets of one observer are in the order in which it saw them."""
 
     observer: str
     partition: Partition
@@ -88,8 +88,8 @@ class StableSeen(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionHistory:
-    """`final`: the committed records of the whole log in the end, by partition. Records of
-    transactions that are not listed were written outside of them."""
+    """`final`: all committed records in the end, by partition. Records whose transaction is not
+    listed were written without one."""
 
     transactions: list[Transaction] = field(default_factory=list)
     polls: list[Poll] = field(default_factory=list)
@@ -119,7 +119,7 @@ class Found(NamedTuple):
 
 
 def anomalies(history: TransactionHistory) -> list[Found]:
-    """Empty if there is none."""
+    """Return all anomalies of the history."""
     log = _Log(history)
     return [
         *_duplicated(history),
@@ -134,8 +134,8 @@ def anomalies(history: TransactionHistory) -> list[Found]:
 
 
 class _Log:
-    """What is committed in the end. A transaction whose outcome is not known was committed if
-    something of it is there."""
+    """The committed records in the end. A transaction with an unknown outcome counts as committed
+    if one of its records is there."""
 
     def __init__(self, history: TransactionHistory) -> None:
         self.by_name = {each.name: each for each in history.transactions}
@@ -147,7 +147,7 @@ class _Log:
                 self.places[item.transaction].append((partition, offset, item))
 
     def committed(self, transaction: Transaction) -> bool:
-        """False if nothing shows the outcome."""
+        """Whether it was committed; False if nothing shows the outcome."""
         if transaction.outcome is Outcome.UNKNOWN:
             return transaction.name in self.items
         return transaction.outcome is Outcome.COMMITTED
@@ -163,7 +163,7 @@ def _duplicated(history: TransactionHistory) -> Iterator[Found]:
 
 
 def _aborted_reads(history: TransactionHistory, log: _Log) -> Iterator[Found]:
-    """By a reader, by a transaction, or in the end."""
+    """Records of aborted transactions that a reader or a transaction read, or that the log has."""
     shown = [
         *(
             (poll.reader, item)
@@ -183,8 +183,8 @@ def _aborted_reads(history: TransactionHistory, log: _Log) -> Iterator[Found]:
 
 
 def _unfinished(history: TransactionHistory, log: _Log) -> Iterator[Found]:
-    """A client asks for a commit when all its records are acknowledged: if one of them is there,
-    all are."""
+    """Transactions of which records are missing. A client commits after all records are
+    acknowledged: if one of them is in the log, all must be."""
     for transaction in history.transactions:
         there = len(log.items.get(transaction.name, ()))
         if transaction.outcome is Outcome.ABORTED or there == transaction.writes:
@@ -197,7 +197,8 @@ def _unfinished(history: TransactionHistory, log: _Log) -> Iterator[Found]:
 
 
 def _passed(history: TransactionHistory, log: _Log) -> Iterator[Found]:
-    """A reader may be behind in one partition, and the rest may be there; it may not be beyond."""
+    """Committed records that a reader has passed without getting them. A reader may be behind in a
+    partition, and then lack a part of a transaction."""
     by_reader: dict[str, list[Poll]] = defaultdict(list)
     for poll in history.polls:
         by_reader[poll.reader].append(poll)
@@ -234,7 +235,7 @@ def _circles(history: TransactionHistory, log: _Log) -> Iterator[Found]:
 
 
 def _flows(history: TransactionHistory, committed: set[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of transactions: information flows from the first to the second."""
+    """Pairs of transactions. Information flows from the first to the second."""
     moves: dict[tuple[str, Partition], list[tuple[int, int, str]]] = defaultdict(list)
     for each in history.transactions:
         if each.name not in committed:
@@ -251,7 +252,7 @@ def _flows(history: TransactionHistory, committed: set[str]) -> Iterator[tuple[s
 
 
 def _in_circles(after: Mapping[str, set[str]]) -> set[str]:
-    """The nodes that are in a circle, or that come after one."""
+    """The nodes that are in a circle, or come after a circle."""
     needs = dict.fromkeys(after, 0)
     for names in after.values():
         for name in names:
@@ -269,7 +270,7 @@ def _in_circles(after: Mapping[str, set[str]]) -> set[str]:
 
 
 def _circle(after: Mapping[str, set[str]], left: set[str]) -> list[str]:
-    """One of them. Each node in `left` has a node before it there."""
+    """One circle. Each node in `left` has a predecessor in `left`."""
     before = {name: node for node in sorted(left) for name in after[node] if name in left}
     way = [min(left)]
     while before[way[-1]] not in way:
@@ -279,8 +280,8 @@ def _circle(after: Mapping[str, set[str]], left: set[str]) -> list[str]:
 
 
 def _lost_offsets(history: TransactionHistory, log: _Log) -> Iterator[Found]:
-    """An offset is behind what was committed before it was asked for, or two transactions that were
-    committed consumed the same."""
+    """Offsets that are behind an earlier commit, and records that two committed transactions
+    consumed."""
     ends: dict[tuple[str, Partition], list[tuple[float, int, str]]] = defaultdict(list)
     moves: dict[tuple[str, Partition], list[tuple[int, int, str]]] = defaultdict(list)
     for each in history.transactions:
@@ -305,7 +306,8 @@ def _lost_offsets(history: TransactionHistory, log: _Log) -> Iterator[Found]:
 
 
 def _offsets_of_aborted(history: TransactionHistory, log: _Log) -> Iterator[Found]:
-    """If nothing shows the outcome of a transaction, its offset may be seen."""
+    """Offsets of aborted transactions that were seen. If nothing shows the outcome of a
+    transaction, its offset may be seen."""
     may_be: dict[tuple[str, Partition], set[int]] = defaultdict(set)
     may_not: dict[tuple[str, Partition], dict[int, Transaction]] = defaultdict(dict)
     for each in history.transactions:

@@ -1,4 +1,4 @@
-"""The claims about transactions; targets of `tests.proofs`."""
+"""The proofs of the claims about transactions: targets of `tests.proofs`."""
 
 import sys
 from collections.abc import Callable
@@ -18,7 +18,7 @@ JOBS: dict[str, type[CopyJob]] = {"librdkafka": LibrdkafkaJob, "java": JavaJob}
 
 
 def prove_transactions(short: bool) -> Figures:
-    """A copy job in transactions under kills and faults of Redis: each record is copied once."""
+    """A transactional copy job copies each record once, despite kills and faults of Redis."""
     found: dict[str, Figures] = {}
     for name, job in JOBS.items():
         if short:
@@ -32,7 +32,7 @@ def prove_transactions(short: bool) -> Figures:
 
 
 def prove_streams(short: bool) -> Figures:
-    """Kafka Streams counts words under `exactly_once_v2`, kills and wipes: each word once."""
+    """Kafka Streams with `exactly_once_v2` counts each word once, despite kills and wipes."""
     if short:
         figures = streams_count(Store.FILE, kills=3, wipes=1, between_s=5)
     else:
@@ -43,7 +43,7 @@ def prove_streams(short: bool) -> Figures:
 
 
 def prove_history(short: bool) -> Figures:
-    """Transactional clients under chaos: no anomaly in the history of their transactions."""
+    """The history of transactional clients under chaos has no anomaly."""
     store, seconds = (Store.FILE, SHORT_SECONDS) if short else (Store.MINIO, 60 * MINUTES)
     with TemporaryDirectory(prefix="bucketlog-transactions-") as folder:
         figures = transaction_chaos(Path(folder), store, seconds, SEED, _told)

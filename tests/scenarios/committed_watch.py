@@ -1,4 +1,4 @@
-"""A consumer of committed records that reads while a scenario lasts, and what it was shown."""
+"""A consumer that reads committed records during a scenario, and notes what it gets."""
 
 import threading
 import time
@@ -9,9 +9,9 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from tests.rigs.patience import PATIENCE_S, Deadline
 
 Shown = list[tuple[int, bytes]]
-"""Offset and value, in the order of the answers."""
+"""Offsets and values, in the order of the responses."""
 Text = Callable[[Message], bytes]
-"""What is compared of a record."""
+"""The part of a record that is compared."""
 
 ENDS_A_READER = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError._FATAL})
 READ_COMMITTED = {
@@ -31,7 +31,7 @@ def value_of(message: Message) -> bytes:
 
 
 class CommittedReader(threading.Thread):
-    """`shown`: by topic and partition. `news` are the times at which something was shown."""
+    """`shown`: the records, by topic and partition. `news`: the times at which records came."""
 
     def __init__(
         self, bootstrap: str, topics: Sequence[str], partitions: int, text: Text = value_of
@@ -78,7 +78,7 @@ class CommittedReader(threading.Thread):
             self.count += found
 
     def longest_pause_s(self) -> float:
-        """Without a record, between the first and the last."""
+        """The longest time without a record, between the first and the last record."""
         pairs = zip(self.news, self.news[1:], strict=False)
         return max((after - before for before, after in pairs), default=0.0)
 
@@ -86,7 +86,7 @@ class CommittedReader(threading.Thread):
 def committed_log(
     bootstrap: str, topics: Sequence[str], partitions: int, text: Text = value_of
 ) -> dict[tuple[str, int], Shown]:
-    """All that a new consumer is shown, up to the ends of the partitions."""
+    """All records that a new consumer gets, up to the ends of the partitions."""
     config = {"bootstrap.servers": bootstrap, **READ_COMMITTED, "enable.partition.eof": True}
     found: dict[tuple[str, int], Shown] = {
         (topic, number): [] for topic in topics for number in range(partitions)

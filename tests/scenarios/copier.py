@@ -1,6 +1,7 @@
-"""Reads a topic as a member of a group and writes in transactions, of which the group's offsets are
-a part: what librdkafka's documentation asks of such a program. Its one addition: a producer that is
-stuck is replaced.
+"""A group member that reads a topic, and writes records and the group's offsets in transactions.
+
+It follows librdkafka's documentation for such programs. In addition, it replaces a producer that is
+stuck.
 """
 
 import threading
@@ -24,8 +25,8 @@ QUICK = {
 }
 POLL_S = 0.2
 STUCK_S = 30.0
-"""librdkafka 2.16 may wait for ever in `send_offsets_to_transaction`, whatever timeout it is given,
-once an answer to Metadata has lacked the group's coordinator: librdkafka's issues 5456, 5511."""
+"""After a Metadata response without the group's coordinator, librdkafka 2.16 may wait forever in
+`send_offsets_to_transaction`, despite its timeout: librdkafka's issues 5456, 5511."""
 NOT_ASSIGNED = frozenset({KafkaError._STATE, KafkaError._UNKNOWN_PARTITION})
 
 
@@ -34,7 +35,8 @@ class _StuckError(Exception):
 
 
 def _within_time(call: Callable[[], object]) -> None:
-    """Raises what the call raises, or `_StuckError`; then the call may still go on."""
+    """Run the call, and raise what it raises. Raises `_StuckError` if it takes too long; the call
+    may then still be running."""
     raised: list[KafkaException] = []
     done = threading.Event()
 
@@ -53,15 +55,15 @@ def _within_time(call: Callable[[], object]) -> None:
 
 
 class Copier:
-    """Invariant: what it sends in a transaction was read since the last rebalance, so that the
-    group's generation in the transaction is the one in which it was read."""
+    """Invariant: the records of a transaction were read after the last rebalance. The transaction
+    therefore has the group's generation in which they were read."""
 
     def __init__(
         self, bootstrap: str, transactional_id: str, *, group: str, source: str, batch: int
     ) -> None:
         self.stopping = False
         self.stuck = 0
-        """How often the producer was replaced because a call did not return."""
+        """The number of producers that were replaced because a call did not return."""
         self._id = transactional_id
         self._batch = batch
         self._rebalanced = False
@@ -82,10 +84,10 @@ class Copier:
 
     @abstractmethod
     def _write(self, producer: Producer, messages: Sequence[Message]) -> None:
-        """In a transaction, for what was read."""
+        """Send records for `messages`, in an open transaction."""
 
     def _new_producer(self) -> Producer:
-        """It fences the one before."""
+        """Return a new producer, which fences the previous one."""
         made = Producer({**self._where, "transactional.id": self._id, "linger.ms": 1})
         self._retried(made.init_transactions)
         return made
@@ -105,7 +107,7 @@ class Copier:
         self._rebalanced = True
 
     def _copy(self, messages: Sequence[Message]) -> bool:
-        """False if the transaction was aborted."""
+        """Copy in a transaction. Returns False if it was aborted."""
         try:
             self._in_transaction(messages)
             return True
@@ -139,14 +141,14 @@ class Copier:
             try:
                 return call(*arguments, PATIENCE_S)
             except KafkaException as error:
-                # `committed` does not say that an error which its caller may retry is retriable
+                # errors of `committed` that a caller may retry are not marked retriable
                 is_moving = error.args[0].code() in NO_COORDINATOR
                 if not is_moving and not error.args[0].retriable():
                     raise
             deadline.pause()
 
     def _rewind(self) -> None:
-        """To what is committed, or to the beginning of the partition."""
+        """Seek to the committed offsets, or to the beginning of partitions without one."""
         assigned = self._consumer.assignment()
         if not assigned:
             return

@@ -1,6 +1,6 @@
-"""The instances of a copy job: processes that are killed and started again, in either library.
+"""Copy jobs of librdkafka and Java, whose instances are processes that can be killed.
 
-Invariant: all of them are ended, by their pids, when the `with` block is left.
+Invariant: at the end of the `with` block, all processes are ended by their pids.
 """
 
 import os
@@ -23,8 +23,8 @@ KILLED = -9
 
 
 class CopyJob:
-    """`targets` are the topics to which each record is copied. A process that ends by itself and
-    was not killed is started again; if its exit code is not 0, it is in `problems`."""
+    """`targets` are the topics to which each record is copied. `look` restarts processes that end
+    by themselves. If the exit code of one is not 0, it is added to `problems`."""
 
     targets: tuple[str, ...]
 
@@ -38,7 +38,7 @@ class CopyJob:
 
     @property
     def stuck(self) -> int:
-        """How often a producer was replaced because a call of it did not return."""
+        """The number of producers that were replaced because a call did not return."""
         begun = sum(
             self._log(number).read_text(errors="replace").count(STARTED)
             for number in range(INSTANCES)
@@ -47,7 +47,7 @@ class CopyJob:
 
     @abstractmethod
     def _command(self, number: int) -> list[str]:
-        """Of the instance with this number."""
+        """The command of the instance with this number."""
 
     def __enter__(self) -> Self:
         self._running = [self._start(number) for number in range(INSTANCES)]
@@ -64,14 +64,14 @@ class CopyJob:
             process.wait()
 
     def kill(self, source: Random) -> None:
-        """kill -9 of an instance; its successor has the same transactional id."""
+        """Kill an instance (kill -9), and start another with the same transactional id."""
         number = source.randrange(INSTANCES)
         self._running[number].kill()
         self._running[number].wait()
         self._running[number] = self._start(number)
 
     def look(self) -> None:
-        """Start those again that ended by themselves."""
+        """Restart instances that ended by themselves."""
         for number, process in enumerate(self._running):
             code = process.poll()
             if code is None:
@@ -97,7 +97,7 @@ class CopyJob:
 
 
 class LibrdkafkaJob(CopyJob):
-    """Version 1 of transactions, to two topics."""
+    """Copies to two topics, with transactions of version 1."""
 
     targets = ("copy-out", "copy-also-out")
 
@@ -111,9 +111,9 @@ class LibrdkafkaJob(CopyJob):
 
 
 class JavaJob(CopyJob):
-    """Version 2 of transactions, by Apache Kafka's copier, which writes to one topic. An instance
-    ends where the partitions that it was assigned have no more records. Raises
-    `ConfigurationError` where Apache Kafka's tools are not installed."""
+    """Copies to one topic with Apache Kafka's copier, with transactions of version 2. An instance
+    ends when its assigned partitions have no more records. Raises `ConfigurationError` if Apache
+    Kafka's tools are not installed."""
 
     targets = ("copy-out",)
 

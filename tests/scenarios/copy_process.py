@@ -1,10 +1,10 @@
-"""One instance of a copy job, a process of its own: from topic `in` to all topics of `out`.
+"""One instance of a copy job, as a process: it copies --source to all --target topics.
 
     python -m tests.scenarios.copy_process --bootstrap … --id copy-0 --group copy --batch 100 \\
         --source in --target out --target also-out
 
-It copies each record to the partition from which it came. SIGTERM ends it between two transactions.
-A fatal error ends it with a traceback.
+Each record keeps its partition number. SIGTERM ends the process between two transactions. A fatal
+error ends it with a traceback.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from confluent_kafka import Message, Producer
 from tests.scenarios.copier import Copier, place_of
 
 STARTED = "a producer begins"
-"""It writes this line for each; a second one follows a producer that was stuck."""
+"""Printed for each producer. A second line means that the first producer was stuck."""
 
 
 class CopyProcess(Copier):

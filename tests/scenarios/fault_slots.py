@@ -1,4 +1,4 @@
-"""A cluster to which any fault can be done, and a plan of faults carried out on it."""
+"""A cluster that supports all faults, and the execution of a plan of faults."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from tests.servers.replicated_valkey import ReplicatedValkey
 
 BROKERS = 3
 ALONE = frozenset({"zone-loss", "redis-left-behind", "redis-failover", "valkey-pause"})
-"""Faults that come alone, because no other fault could begin or end beside them."""
+"""Faults that come alone, because no other fault can begin or end at the same time."""
 SETTINGS = {
     "checkpoint_interval_ms": "5000",
     "flush_interval_ms": "20",
@@ -24,7 +24,7 @@ SETTINGS = {
 
 
 class FaultNotes(Protocol):
-    """What notes when a fault begins and ends; `broker` is None for a fault of all brokers."""
+    """Notes when faults begin and end. `broker` is None for a fault of all brokers."""
 
     def fault_begins(self, name: str, broker: int | None) -> None: ...
     def fault_ended(self, name: str, broker: int | None) -> None: ...
@@ -34,7 +34,7 @@ class FaultNotes(Protocol):
 def fragile_cluster(
     folder: Path, store: Store, broken_rule: str | None = None, **settings: str
 ) -> Iterator[Cluster]:
-    """The files of the brokers' clocks are in `folder`. `broken_rule`: see `ChaosOptions`."""
+    """A running cluster. `folder` holds the clock files. `broken_rule`: see `ChaosOptions`."""
     with ExitStack() as closing:
         valkey = closing.enter_context(ReplicatedValkey().running())
         clocks = folder / "clocks"
@@ -66,9 +66,11 @@ def carry_out(
     topic: str,
     group: str,
 ) -> list[str]:
-    """Returns what went wrong with the brokers themselves. The leader is that of `topic`, and the
-    coordinator that of `group`. If a slot ends late, because brokers
-    start slowly, all later slots are late, too."""
+    """Carry out the plan. Returns a message for each broker that ended by itself.
+
+    Faults of a leader hit the leader of `topic`, and faults of a coordinator that of `group`. If a
+    slot ends late because brokers start slowly, all later slots are late, too.
+    """
     began, problems = time.monotonic(), []
     slots: dict[float, list[PlannedFault]] = {}
     for planned in plan:
@@ -97,7 +99,7 @@ def carry_out(
 def _victims(
     cluster: Cluster, slot: Sequence[PlannedFault], topic: str, group: str
 ) -> list[tuple[PlannedFault, ClusterBroker]]:
-    """The broker of each fault. If it has a fault already, the plan's broker instead."""
+    """Choose a broker for each fault. If the broker already has a fault, use the plan's broker."""
     found: list[tuple[PlannedFault, ClusterBroker]] = []
     for planned in slot:
         planned_broker = cluster.brokers[planned.broker]
@@ -111,7 +113,7 @@ def _victims(
 
 
 def _revive(cluster: Cluster) -> list[str]:
-    """Start the brokers that ended by themselves. Returns a text for each."""
+    """Start the brokers that ended by themselves. Returns a message for each."""
     problems = []
     for broker in cluster.brokers:
         if broker.process is not None and broker.process.process.poll() is not None:

@@ -1,7 +1,7 @@
-"""Clients of the history of transactions: each moves records from a topic to random partitions of
-the same topic, so that transactions depend on each other, and notes what became of them.
+"""Clients whose transactions and reads are recorded in a history.
 
-Values name their records: `<transaction> <number>`.
+A mover moves records of a topic to random partitions of the same topic, so that transactions depend
+on each other. It notes their outcomes. The value of a record is its name: `<transaction> <number>`.
 """
 
 import threading
@@ -31,7 +31,7 @@ from tests.scenarios.copier import Copier, spans
 BATCH = 5
 PAUSE_S = 0.03
 LEFT_SHARE = 0.02
-"""Of the transactions: their producer is left, and its successor fences it."""
+"""The share of transactions whose producer is abandoned. The next producer fences it."""
 HASTY_S = 0.001
 FETCH_WAIT_MS = 100
 ANSWER_TIMEOUT_S = 2.0
@@ -54,7 +54,7 @@ class _LeftError(Exception):
 
 
 class Mover(Copier):
-    """A thread, from `start` to `stop`. `failures` are errors that a client should not meet."""
+    """A thread that runs from `start` to `stop`. `failures`: errors that a client must not get."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Mover(Copier):
             producer.produce(self._topic, value, partition=partition)
 
     def _commit(self) -> None:
-        """Some producers are left before the commit, or while it may be on its way."""
+        """Commit. Abandons some producers before the commit, or while it may be in flight."""
         chance = self._random.random()
         if chance < LEFT_SHARE / 2:
             raise _LeftError(Outcome.ABORTED)
@@ -153,8 +153,8 @@ class Mover(Copier):
 
 
 class IsolatedReader(threading.Thread):
-    """Reads from one broker alone, with `read_committed`, whoever leads the partitions. It notes
-    what it was shown, and the last stable offsets."""
+    """Reads from one broker with `read_committed`, even if other brokers lead the partitions. Notes
+    the records that it gets, and the last stable offsets."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class IsolatedReader(threading.Thread):
                     while not self._stopping.is_set():
                         self._fetch(client)
             except OSError:
-                continue  # it is dead, or does not answer
+                continue  # the broker is dead, or does not answer
 
     def _fetch(self, client: WireClient) -> None:
         wanted = fetch_values(self._topic, self.positions, max_wait=FETCH_WAIT_MS)

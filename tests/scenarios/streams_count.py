@@ -1,8 +1,8 @@
-"""Kafka Streams counts words with `exactly_once_v2`, under kills of brokers and of the application.
+"""Kafka Streams counts words with `exactly_once_v2` while brokers and instances are killed.
 
 At full size, from the repository's root: `make prove WHAT=streams-eos`. Two instances of Apache
-Kafka's word count run on three brokers. Lines are written all the time, and the sum of what was
-written is the undisturbed count.
+Kafka's word count run on three brokers. A producer writes lines all the time. In the end, the
+counts must equal the number of words written.
 """
 
 import struct
@@ -40,7 +40,7 @@ IN_MEMORY = (
     "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$InMemoryDslStoreSuppliers"  # no disk
 )
 GAVE_UP = "SHUTDOWN_CLIENT"
-"""In the log of an instance that met an error which it does not survive."""
+"""Logged by an instance that gets a fatal error."""
 TAIL_BYTES = 4_000
 
 
@@ -69,7 +69,7 @@ class _Writer(threading.Thread):
         self.tally: Counter[str] = Counter()
         self.lines = 0
         self.left = 0
-        """Not acknowledged in the end."""
+        """The number of lines that were never acknowledged."""
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -95,7 +95,7 @@ class _Writer(threading.Thread):
 
 
 class _Application:
-    """Its instances are ended when the `with` block is left."""
+    """Instances of the word count. The end of the `with` block ends them."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -112,7 +112,7 @@ class _Application:
             process.wait()
 
     def kill(self, number: int) -> None:
-        """kill -9, and a new process."""
+        """Kill an instance (kill -9), and start a new process."""
         self._running[number].kill()
         self._running[number].wait()
         self._running[number] = self._start(number)
@@ -155,8 +155,8 @@ class _Application:
 
 
 def streams_count(store: Store, *, kills: int, wipes: int, between_s: float) -> StreamsFigures:
-    """What is wrong is in `problems`. Raises `AssertionError` if the counts never are complete, and
-    `ConfigurationError` where Apache Kafka's tools are not installed."""
+    """Run the scenario; `problems` lists what went wrong. Raises `AssertionError` if the counts
+    stay incomplete, and `ConfigurationError` if Apache Kafka's tools are not installed."""
     began = time.perf_counter()
     figures = StreamsFigures(store)
     with ExitStack() as closing:
@@ -188,7 +188,7 @@ def streams_count(store: Store, *, kills: int, wipes: int, between_s: float) -> 
         figures.problems += _wrong(reader, writer.tally)
         final = committed_log(cluster.bootstrap, [COUNTS], PARTITIONS, _count)
         if final != reader.shown:
-            figures.problems.append("the consumer was shown other records than a new one is")
+            figures.problems.append("the consumer and a new consumer got different records")
     figures.seconds = round(time.perf_counter() - began, 1)
     return figures
 
@@ -202,7 +202,7 @@ def _faults(
     wipes: int,
     between_s: float,
 ) -> None:
-    """Brokers and instances are killed by turns."""
+    """Kill brokers and instances in turn, and wipe Redis in between."""
     wiped = {(number + 1) * kills // (wipes + 1) for number in range(wipes)}
     for turn in range(kills):
         let_pass(between_s / 2)
@@ -221,13 +221,13 @@ def _faults(
 
 
 def _count(message: Message) -> bytes:
-    """`word count`."""
+    """The text `word count` of a record."""
     (number,) = struct.unpack(">q", message.value() or b"")
     return b"%s %d" % (message.key() or b"", number)
 
 
 def _latest(reader: CommittedReader) -> tuple[Counter[str], list[str]]:
-    """The last count of each word, and which counts are not above the one before."""
+    """The last count of each word, and complaints about counts that did not grow."""
     found: Counter[str] = Counter()
     wrong: list[str] = []
     for rows in reader.shown.values():

@@ -1,8 +1,8 @@
 """Transactional clients under chaos, and the history of their transactions.
 
-At full size, from the repository's root: `make prove WHAT=transaction-history`. The faults and
-their plan are those of `make chaos`. Three clients move the records of one topic around in it. At
-each broker, a reader notes the committed records and the last stable offsets.
+At full size, from the repository's root: `make prove WHAT=transaction-history`. The plan of faults
+is made as for `make chaos`. Three clients move records between the partitions of one topic. At each
+broker, a reader notes the committed records and the last stable offsets.
 """
 
 import time
@@ -41,7 +41,7 @@ TOPIC, GROUP = "ring", "movers"
 PARTITIONS = 6
 MOVERS = 3
 SEEDS = 120
-"""Records that are moved around."""
+"""The number of records that are moved."""
 LAST_QUIET_S = 4.0
 MOST_COMPLAINTS = 5
 
@@ -52,9 +52,9 @@ class HistoryFigures:
     seed: int
     faults: dict[str, int] = field(default_factory=dict)
     transactions: dict[str, int] = field(default_factory=dict)
-    """By outcome, as their clients know it."""
+    """The number of transactions by outcome, as their clients know it."""
     producers_stuck: int = 0
-    """librdkafka's producers that were replaced: see tests/scenarios/copier.py."""
+    """The number of replaced librdkafka producers: see tests/scenarios/copier.py."""
     records: int = 0
     polls: int = 0
     offsets_seen: int = 0
@@ -81,8 +81,8 @@ class _Notes:
 def transaction_chaos(
     folder: Path, store: Store, seconds: float, seed: int, told: Callable[[str], None]
 ) -> HistoryFigures:
-    """What is wrong is in `anomalies` and `problems`. Raises `AssertionError` if the clients come
-    to a halt; nothing is left running."""
+    """Run the scenario; `anomalies` and `problems` list what went wrong. Raises `AssertionError` if
+    the clients make no progress. Stops all processes."""
     began = time.perf_counter()
     figures = HistoryFigures(store, seed)
     history = TransactionHistory()
@@ -124,7 +124,7 @@ def _seed(cluster: Cluster) -> None:
 def _clients(
     cluster: Cluster, history: TransactionHistory, seed: int, figures: HistoryFigures
 ) -> Iterator[list[Mover]]:
-    """While the block lasts. All have read to the end when it is left."""
+    """Run movers and readers during the block. At its end, all readers reach the same position."""
     where = [(broker.node_id, broker.bootstrap) for broker in cluster.brokers]
     readers = [IsolatedReader(*each, history, topic=TOPIC, partitions=PARTITIONS) for each in where]
     offsets = History()
@@ -167,7 +167,8 @@ def _clients(
 
 
 def _all_go_on(movers: list[Mover]) -> None:
-    """Each partition is somebody's, so that those who have some commit again and again."""
+    """Wait until the movers have committed ten more transactions each, on average. A mover that has
+    no partitions commits nothing, so the sum counts."""
     before = sum(mover.committed for mover in movers)
     eventually(
         lambda: sum(mover.committed for mover in movers) >= before + 10 * MOVERS,
@@ -176,7 +177,7 @@ def _all_go_on(movers: list[Mover]) -> None:
 
 
 def _final(cluster: Cluster, figures: HistoryFigures) -> dict[Partition, Rows]:
-    """Of the bucket alone; a new consumer is shown the same."""
+    """The committed records, read from the bucket. Checks that a new consumer gets the same."""
     found: dict[Partition, list[tuple[int, Item]]] = {}
     for record in bucketlog.replay(cluster.bucket_url, TOPIC):
         row = record.offset, item_of(record.value)

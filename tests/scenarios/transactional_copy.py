@@ -1,9 +1,9 @@
-"""A copy job in transactions, under kills of brokers and of its own instances, and faults of Redis.
+"""A transactional copy job while brokers and instances of the job are killed, and Redis has faults.
 
 At full size, from the repository's root: `make prove WHAT=transactions`. Three brokers reach a
-Valkey with a replica through ways. In each slot, a process is killed (kill -9) and started again: a
-broker at the same port, or an instance of the job. In the middle of each of the first slots, one of
-the `FAULTS` comes.
+Valkey with a replica through ways. Each slot kills a process (kill -9) and starts it again: a
+broker at the same port, or an instance of the job. The first slots also have one fault each: Redis
+is wiped or fails over, or a coordinator is paused.
 """
 
 import time
@@ -45,7 +45,7 @@ LOOK_S = 0.1
 MOST_COMPLAINTS = 5
 
 Place = tuple[str, int]
-"""A topic and a partition of it."""
+"""A topic and a partition number."""
 Log = Mapping[Place, Shown]
 
 
@@ -60,9 +60,9 @@ class CopyFigures:
     instance_kills: int = 0
     faults: dict[str, int] = field(default_factory=dict)
     longest_without_commit_s: float = 0.0
-    """As the consumer saw it that read while the job ran."""
+    """The longest pause that the consumer saw while the job ran."""
     producers_stuck: int = 0
-    """librdkafka's producers that were replaced: see tests/scenarios/copier.py."""
+    """The number of replaced librdkafka producers: see tests/scenarios/copier.py."""
     epochs: int = 0
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -80,8 +80,8 @@ def transactional_copy(
     slot_s: float,
     seed: int = 1,
 ) -> CopyFigures:
-    """What is wrong is in `problems`. Raises `AssertionError` if the job comes to a halt or ends
-    before all faults have come; nothing is left running."""
+    """Run the scenario; `problems` lists what went wrong. Raises `AssertionError` if the job makes
+    no progress, or ends before all faults have come. Stops all processes."""
     began = time.perf_counter()
     figures = CopyFigures(store, records, batch)
     with ExitStack() as closing:
@@ -123,7 +123,7 @@ def _fill(cluster: Cluster, records: int) -> None:
 
 
 class _Run:
-    """While it goes on, processes are killed by turns, and `reader` counts what is copied."""
+    """Kills processes in turn while `reader` counts the copied records."""
 
     def __init__(
         self,
@@ -148,8 +148,8 @@ class _Run:
         ]
 
     def go(self, wanted: int, slot_s: float) -> None:
-        """Until the reader was shown `wanted` records, which takes as long as it takes: each new
-        record begins the wait again."""
+        """Run until the reader has got `wanted` records. Fails if no new record comes for too
+        long."""
         slot, next_s, seen = 0, time.monotonic() + slot_s / 2, 0
         deadline = self._deadline()
         while self._reader.count < wanted:
@@ -212,7 +212,7 @@ class _Run:
 
 
 def _judge(cluster: Cluster, shown: Log, targets: Sequence[str], figures: CopyFigures) -> None:
-    """Adds to `figures` what is wrong, and what the bucket says of the transactions."""
+    """Add problems, and counts of transactions from the bucket, to `figures`."""
     topics = (SOURCE, *targets)
     final = committed_log(cluster.bootstrap, topics, PARTITIONS)
     bucket = cluster.open_bucket()
@@ -229,9 +229,9 @@ def _judge(cluster: Cluster, shown: Log, targets: Sequence[str], figures: CopyFi
 
 
 def complaints(final: Log, shown: Log, stored: Log, targets: Sequence[str]) -> list[str]:
-    """`final` is what a consumer is shown in the end, `shown` what one was shown all the time, and
-    `stored` what is in the bucket. Each target has in each partition the values of the source, in
-    their order."""
+    """Return what is wrong. `final`: the records that a consumer gets in the end. `shown`: those
+    that a consumer got while the job ran. `stored`: those in the bucket. Each partition of a target
+    must have the values of the source's partition, in the same order."""
     found: list[str] = []
     for place, rows in final.items():
         topic, partition = place
@@ -274,7 +274,7 @@ def _stored(url: str, topics: Sequence[str]) -> Log:
 
 
 def _ends(bucket: SyncBucket) -> list[TransactionEnded]:
-    """The log is young: it is in its first segments, none of which is split yet."""
+    """The ends of transactions in the log's segments. The log is young: no segment is split yet."""
     found: list[TransactionEnded] = []
     for info in bucket.list(keys.LOG):
         if is_seal(info.size_bytes):

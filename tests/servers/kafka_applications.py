@@ -23,7 +23,7 @@ def properties(path: Path, values: Mapping[str, object]) -> Path:
 
 @contextmanager
 def application(tools: KafkaTools, name: str, config: Path, said: Path) -> Iterator[None]:
-    """It is killed in the end, with kill -9."""
+    """A running program. The end of the `with` block kills it (kill -9)."""
     with said.open("ab") as out:
         process = tools.start_application(name, config, out)
         try:
@@ -36,7 +36,7 @@ def application(tools: KafkaTools, name: str, config: Path, said: Path) -> Itera
 def worker_properties(
     path: Path, bootstrap: str, port: int, more: Mapping[str, object] | None = None
 ) -> Path:
-    """Of a worker of group `connect` in distributed mode, whose REST server is at `port`."""
+    """The settings of a distributed worker of group `connect` with its REST server at `port`."""
     return properties(
         path,
         {
@@ -61,7 +61,7 @@ def worker_properties(
 
 
 class ConnectWorker:
-    """The REST server of a worker on 127.0.0.1."""
+    """The REST server of a worker, on 127.0.0.1."""
 
     def __init__(self, port: int) -> None:
         self._address = f"http://127.0.0.1:{port}"

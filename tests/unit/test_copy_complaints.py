@@ -1,4 +1,4 @@
-"""The judge of copy jobs, on a good outcome and on planted bad ones."""
+"""The check of copy jobs, with a good outcome and planted bad outcomes."""
 
 import pytest
 

@@ -1,5 +1,4 @@
-"""The judge of transactions, on a good history and on planted anomalies: each is reported, and
-nothing else."""
+"""The check of transaction histories reports each planted anomaly, and nothing else."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,8 +34,9 @@ def moved(first: int, end: int) -> list[Moved]:
 
 
 def good() -> TransactionHistory:
-    """`a` and `b` consume a seed each, `c` aborts, `d` reads what `a` wrote and its client dies
-    after the commit, `x` is lost. Offsets of markers and aborted records are left out."""
+    """A history without anomalies. `a` and `b` consume one seed each. `c` aborts. `d` reads what
+    `a` wrote, and its client dies after the commit. `x` is lost. Markers and aborted records take
+    offsets that no reader gets."""
     return TransactionHistory(
         transactions=[
             Transaction("a", Outcome.COMMITTED, 2, [S0], moved(0, 1), ended=1),
@@ -106,7 +106,7 @@ def stable(observer: str, value: int) -> Plant:
 
 
 def final(**rows: list[tuple[int, Item]]) -> Plant:
-    """Partitions `in_`, `one` and `two`, instead of what is there; nobody read them."""
+    """Replace the records of partitions `in_`, `one` and `two`, and remove all polls."""
     names = {"in_": IN, "one": ONE, "two": TWO}
 
     def plant(history: TransactionHistory) -> None:
@@ -204,8 +204,8 @@ def test_each_anomaly_is_planted() -> None:
     ],
 )
 def test_what_is_no_anomaly(plant: Plant) -> None:
-    """A reader that is behind in a partition or began later, an offset that was asked for before
-    the answer to the commit, a last stable offset that stays."""
+    """A reader that is behind in a partition or began later. An offset that was requested before
+    the response to the commit. A last stable offset that stays the same."""
     history = good()
     plant(history)
     assert anomalies(history) == []
