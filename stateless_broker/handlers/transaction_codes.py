@@ -2,9 +2,9 @@
 
 Clients of before KIP-890 do not know TRANSACTION_ABORTABLE. They get codes after which they abort
 and ask for a new epoch; PRODUCER_FENCED, INVALID_PRODUCER_EPOCH and INVALID_TXN_STATE from a
-coordinator would end them. Kafka Streams knows TRANSACTION_ABORTABLE and yet ends after it, so after
-a timeout all clients get codes after which Streams gives its tasks back and continues, where there
-is one that does not end others. Source: Kafka's TransactionManager and StreamsProducer,
+coordinator would end them. Kafka Streams knows TRANSACTION_ABORTABLE and yet ends after it. So the
+offsets of a transaction that was aborted after its timeout get a code for all clients after which
+Streams gives its tasks back and continues. Source: Kafka's TransactionManager and StreamsProducer,
 librdkafka's rdkafka_txnmgr.c.
 """
 
