@@ -23,6 +23,8 @@ QUICK = {
     "log_level": 0,
 }
 POLL_S = 0.2
+CALL_S = 20.0
+"""Then the call is repeated."""
 STUCK_S = 30.0
 """librdkafka 2.16 may wait for ever in `send_offsets_to_transaction`, whatever timeout it is given,
 once an answer to Metadata has lacked the group's coordinator: librdkafka's issues 5456, 5511."""
@@ -137,10 +139,10 @@ class Copier:
         deadline = Deadline(f"{call} always fails", 2 * PATIENCE_S)
         while True:
             try:
-                return call(*arguments, PATIENCE_S)
+                return call(*arguments, CALL_S)
             except KafkaException as error:
                 # `committed` does not say that an error which its caller may retry is retriable
-                is_moving = error.args[0].code() in NO_COORDINATOR
+                is_moving = error.args[0].code() in (*NO_COORDINATOR, KafkaError._TIMED_OUT)
                 if not is_moving and not error.args[0].retriable():
                     raise
             deadline.pause()
