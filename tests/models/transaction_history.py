@@ -6,6 +6,7 @@ information flows from a transaction to those that read its records. It also flo
 transaction that commits a group's offset to the transaction that continues from this offset.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -279,6 +280,24 @@ def _circle(after: Mapping[str, set[str]], left: set[str]) -> list[str]:
     return [way[start], *reversed(way[start:])]
 
 
+class _Highest:
+    """The highest of some offsets by a time, and whose it is."""
+
+    def __init__(self, rows: Iterable[tuple[float, int, str]]) -> None:
+        self._times: list[float] = []
+        self._highest: list[tuple[int, str]] = []
+        highest = (-1, "")
+        for at, offset, name in sorted(rows):
+            highest = max(highest, (offset, name))
+            self._times.append(at)
+            self._highest.append(highest)
+
+    def before(self, at: float) -> tuple[int, str]:
+        """-1 for none."""
+        found = bisect_left(self._times, at)
+        return self._highest[found - 1] if found else (-1, "")
+
+
 def _lost_offsets(history: TransactionHistory, log: _Log) -> Iterator[Found]:
     """Offsets that are behind an earlier commit, and records that two committed transactions
     consumed."""
@@ -291,13 +310,13 @@ def _lost_offsets(history: TransactionHistory, log: _Log) -> Iterator[Found]:
                 ends[place].append((each.ended, moved.end, each.name))
             if log.committed(each):
                 moves[place].append((moved.first, moved.end, each.name))
+    bounds = {place: _Highest(rows) for place, rows in ends.items()}
     for seen in history.offsets_seen:
         place = seen.group, seen.partition
-        for ended, end, name in ends[place]:
-            if ended < seen.began and seen.offset < end:
-                what = f"{place}: {seen.offset} was seen after {name} had committed {end}"
-                yield Found(Anomaly.LOST_OFFSETS, what)
-                break
+        end, name = bounds[place].before(seen.began) if place in bounds else (-1, "")
+        if seen.offset < end:
+            what = f"{place}: {seen.offset} was seen after {name} had committed {end}"
+            yield Found(Anomaly.LOST_OFFSETS, what)
     for place, mine in moves.items():
         for (_, end, before), (first, _, name) in pairwise(sorted(mine)):
             if first < end:

@@ -24,6 +24,8 @@ QUICK = {
     "log_level": 0,
 }
 POLL_S = 0.2
+CALL_S = 20.0
+"""Then the call is repeated."""
 STUCK_S = 30.0
 """After a Metadata response without the group's coordinator, librdkafka 2.16 may wait forever in
 `send_offsets_to_transaction`, despite its timeout: librdkafka's issues 5456, 5511."""
@@ -139,10 +141,10 @@ class Copier:
         deadline = Deadline(f"{call} always fails", 2 * PATIENCE_S)
         while True:
             try:
-                return call(*arguments, PATIENCE_S)
+                return call(*arguments, CALL_S)
             except KafkaException as error:
-                # errors of `committed` that a caller may retry are not marked retriable
-                is_moving = error.args[0].code() in NO_COORDINATOR
+                # `committed` does not say that an error which its caller may retry is retriable
+                is_moving = error.args[0].code() in (*NO_COORDINATOR, KafkaError._TIMED_OUT)
                 if not is_moving and not error.args[0].retriable():
                     raise
             deadline.pause()

@@ -69,6 +69,9 @@ class Mover(Copier):
     ) -> None:
         super().__init__(bootstrap, name, group=group, source=topic, batch=BATCH)
         self.failures: list[str] = []
+        self.fatal: list[str] = []
+        """Errors that ended a producer. librdkafka 2.16 sends records anew in other batches, if a
+        broker that accepted them is missing in an answer to Metadata."""
         self.committed = 0
         self._history = history
         self._group = group
@@ -107,7 +110,7 @@ class Mover(Copier):
             self._begin_anew()
         except KafkaException as error:
             outcome = Outcome.UNKNOWN
-            self.failures.append(f"{self._name}: {error}")
+            self.fatal.append(f"{self._name}: {error}")
             self._begin_anew()
         self._history.transactions.append(
             Transaction(

@@ -54,12 +54,15 @@ class HistoryFigures:
     transactions: dict[str, int] = field(default_factory=dict)
     """The number of transactions by outcome, as their clients know it."""
     producers_stuck: int = 0
-    """The number of replaced librdkafka producers: see tests/scenarios/copier.py."""
+    """librdkafka's producers that were replaced: see tests/scenarios/copier.py."""
+    producers_ended: int = 0
+    """By a fatal error, which is not judged here: see tests/scenarios/movers.py."""
     records: int = 0
     polls: int = 0
     offsets_seen: int = 0
     stable_seen: int = 0
-    anomalies: list[str] = field(default_factory=list)
+    anomalies: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -79,35 +82,50 @@ class _Notes:
 
 
 def transaction_chaos(
-    folder: Path, store: Store, seconds: float, seed: int, told: Callable[[str], None]
+    folder: Path,
+    store: Store,
+    seconds: float,
+    seed: int,
+    told: Callable[[str], None],
+    *,
+    broken_rule: str | None = None,
 ) -> HistoryFigures:
-    """Run the scenario; `anomalies` and `problems` list what went wrong. Raises `AssertionError` if
-    the clients make no progress. Stops all processes."""
+    """What is wrong is in `anomalies` and `problems`. Raises `AssertionError` if the clients come
+    to a halt; nothing is left running. If the brokers break a rule, nothing else is done to them.
+    """
     began = time.perf_counter()
     figures = HistoryFigures(store, seed)
     history = TransactionHistory()
     notes = _Notes()
     folder.mkdir(parents=True, exist_ok=True)
-    with fragile_cluster(folder, store, transactions="true") as cluster:
+    with fragile_cluster(folder, store, broken_rule, transactions="true") as cluster:
         create_topic(cluster.brokers[0].bootstrap, TOPIC, PARTITIONS)
         _seed(cluster)
         faults = faults_for(cluster)
         kinds = {name: fault.targets for name, fault in faults.items()}
         plan = plan_faults(seed, seconds, kinds, brokers=BROKERS, alone=ALONE)
         with _clients(cluster, history, seed, figures) as movers:
-            figures.problems += carry_out(
-                cluster, plan, faults, notes, told, topic=TOPIC, group=GROUP
-            )
+            if broken_rule is None:
+                figures.problems += carry_out(
+                    cluster, plan, faults, notes, told, topic=TOPIC, group=GROUP
+                )
+            else:
+                let_pass(seconds)
             let_pass(LAST_QUIET_S)
             _all_go_on(movers)
         history.final = _final(cluster, figures)
+        if broken_rule is not None:
+            for broker in cluster.brokers:
+                broker.kill()  # it may never end at SIGTERM
     figures.faults = dict(notes.faults)
     figures.transactions = dict(Counter(str(each.outcome) for each in history.transactions))
     figures.records = sum(map(len, history.final.values()))
     figures.polls = len(history.polls)
     figures.offsets_seen = len(history.offsets_seen)
     figures.stable_seen = len(history.stable_seen)
-    figures.anomalies = [str(each) for each in anomalies(history)]
+    found = anomalies(history)
+    figures.anomalies = dict(Counter(str(each.anomaly) for each in found))
+    figures.examples = [str(each) for each in found[:MOST_COMPLAINTS]]
     figures.seconds = round(time.perf_counter() - began, 1)
     return figures
 
@@ -160,6 +178,7 @@ def _clients(
     clients: list[Mover | IsolatedReader] = [*movers, *readers]
     figures.problems += [text for client in clients for text in client.failures]
     figures.producers_stuck = sum(mover.stuck for mover in movers)
+    figures.producers_ended = sum(len(mover.fatal) for mover in movers)
     history.offsets_seen += [
         OffsetSeen(row.group, (TOPIC, row.partition), row.offset, row.began)
         for row in offsets.committed_seen
@@ -172,7 +191,9 @@ def _all_go_on(movers: list[Mover]) -> None:
     before = sum(mover.committed for mover in movers)
     eventually(
         lambda: sum(mover.committed for mover in movers) >= before + 10 * MOVERS,
-        lambda: f"transactions make no progress: {[mover.failures for mover in movers]}",
+        lambda: (
+            f"transactions make no progress: {[mover.fatal + mover.failures for mover in movers]}"
+        ),
     )
 
 
