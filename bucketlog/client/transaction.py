@@ -83,7 +83,11 @@ class TransactionalProducer:
                 remedy="end it first, or use another transactional id for each thread",
             )
         if not self._is_initialised:
-            self._call("initialising", self.outbox.kafka.init_transactions)
+            try:
+                self._call("initialising", self.outbox.kafka.init_transactions)
+            except LogError:
+                self.discard()
+                raise
             self._is_initialised = True
         try:
             self.outbox.kafka.begin_transaction()

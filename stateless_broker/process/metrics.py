@@ -118,12 +118,7 @@ class BrokerFigures(Collector):
             "1 if this broker runs the sequencer's Valkey.",
             value=int(self._health.runs_valkey()),
         )
-        degraded = GaugeMetricFamily(
-            "bucketlog_degraded", "1 for each part of the broker that is.", labels=["part"]
-        )
-        for part in sorted(self._health.degraded):
-            degraded.add_metric([part], 1)
-        yield degraded
+        yield _degraded(self._health)
         view = self._state.view()
         if view is not None:
             yield from _contents(view)
@@ -151,6 +146,15 @@ class BrokerFigures(Collector):
         registry.register(self)
         ProcessCollector(registry=registry)
         return generate_latest(registry)
+
+
+def _degraded(health: Health) -> Metric:
+    family = GaugeMetricFamily(
+        "bucketlog_degraded", "1 for each part of the broker that is.", labels=["part"]
+    )
+    for part in sorted(health.degraded):
+        family.add_metric([part], 1)
+    return family
 
 
 def _contents(view: View) -> Iterator[Metric]:
