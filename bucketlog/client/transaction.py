@@ -8,6 +8,7 @@ transaction reads its records again. Sources: KIP-98, KIP-447; librdkafka's tran
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from random import Random
@@ -74,6 +75,18 @@ class TransactionalProducer:
         self._open = threading.Lock()
         """Locked while a transaction is open."""
 
+    def initialise(self) -> None:
+        """Fence earlier producers of the id and abort their open transaction, once. Raises
+        `LogError`."""
+        if self._is_initialised:
+            return
+        try:
+            self._call("initialising", self.outbox.kafka.init_transactions)
+        except BaseException:  # Ctrl-C, too
+            self.discard()
+            raise
+        self._is_initialised = True
+
     def begin(self) -> None:
         """Begin a transaction. The first one fences earlier producers of the id and aborts their
         open transaction. Raises `LogError`, `ConfigurationError`."""
@@ -82,13 +95,7 @@ class TransactionalProducer:
                 f"a transaction of {self.transactional_id!r} is open",
                 remedy="end it first, or use another transactional id for each thread",
             )
-        if not self._is_initialised:
-            try:
-                self._call("initialising", self.outbox.kafka.init_transactions)
-            except LogError:
-                self.discard()
-                raise
-            self._is_initialised = True
+        self.initialise()
         try:
             self.outbox.kafka.begin_transaction()
         except KafkaException as error:
@@ -123,8 +130,9 @@ class TransactionalProducer:
         """Never use the producer again. Brokers abort its open transaction after the timeout, or
         when another producer of the id begins."""
         self.is_usable = False
-        with suppress(KafkaException):  # a fatal error, which was raised before
-            self.outbox.kafka.close()
+        with warnings.catch_warnings(), suppress(KafkaException):
+            warnings.simplefilter("ignore", RuntimeWarning)  # its abort may fail
+            self.outbox.kafka.close()  # raises a fatal error, which was raised before
 
     def close(self) -> None:
         """Abort an open transaction, and close the connections."""
@@ -166,6 +174,8 @@ class TransactionalProducer:
             try:
                 call(CALL_S)
                 return
+            except SystemError as error:  # confluent-kafka has lost the exception of a signal
+                raise KeyboardInterrupt from error
             except KafkaException as error:
                 reason: KafkaError = error.args[0]
                 if reason.retriable() and time.monotonic() < deadline:
@@ -202,6 +212,7 @@ class Transaction:
         self._producer = producer
         self._consumer = consumer
         self.is_committed = False
+        self._has_begun = False
         self._has_ended = False
         self._sends = 0
 
@@ -280,6 +291,8 @@ class Transaction:
         except BaseException as stop:
             if self._producer.is_usable:  # Ctrl-C, or offsets that cannot be added
                 self._abandon(stop)
+            if not isinstance(stop, Exception):
+                stop.add_note("the transaction may or may not be committed")
             self._rewind()
             raise
         self.is_committed = True
@@ -287,6 +300,12 @@ class Transaction:
             self._consumer.settle()
 
     def __enter__(self) -> Self:
+        if self._has_begun:
+            raise ConfigurationError(
+                f"this transaction of {self._producer.transactional_id!r} had a block before",
+                remedy="make a transaction for each block: log.transaction(...)",
+            )
+        self._has_begun = True
         self._producer.begin()
         return self
 
@@ -319,6 +338,11 @@ class Transaction:
             self._consumer.rewind()
 
     def _check_open(self) -> None:
+        if not self._has_begun:
+            raise ConfigurationError(
+                f"the transaction of {self._producer.transactional_id!r} has not begun",
+                remedy="use it as a block: with log.transaction(...) as transaction",
+            )
         if self._has_ended:
             raise ConfigurationError(
                 f"the transaction of {self._producer.transactional_id!r} has ended",

@@ -86,6 +86,50 @@ def test_one_transaction_of_an_id_at_a_time(log: Log, words: Topic[str, str]) ->
     assert values(log, words) == ["of the first"]
 
 
+def test_a_transaction_is_for_one_block(log: Log, words: Topic[str, str]) -> None:
+    transaction = log.transaction(words.name)
+    with pytest.raises(ConfigurationError, match="has not begun"):
+        transaction.send(words, "early")
+    with transaction:
+        transaction.send(words, "in the block")
+    with pytest.raises(ConfigurationError, match="a block before"), transaction:
+        pass
+    with log.transaction(words.name) as another:
+        another.send(words, "in another")
+    assert values(log, words) == ["in another", "in the block"]
+
+
+def test_an_interrupted_commit_is_not_waited_for(
+    log: Log, words: Topic[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """confluent-kafka turns a signal during the call into a SystemError."""
+    transaction = log.transaction(words.name)
+    with transaction:
+        transaction.send(words, "unknown")
+        monkeypatch.setattr(
+            transaction._producer.outbox, "kafka", Interrupted(transaction._producer.outbox.kafka)
+        )
+        with pytest.raises(KeyboardInterrupt) as caught:
+            transaction.commit()
+    assert "may or may not be committed" in "".join(caught.value.__notes__)
+    with log.transaction(words.name) as successor:
+        successor.send(words, "of the successor")
+    assert values(log, words) == ["of the successor"]
+
+
+class Interrupted:
+    """A producer whose commit is interrupted before it begins."""
+
+    def __init__(self, kafka: Any) -> None:
+        self._kafka = kafka
+
+    def commit_transaction(self, _: float) -> None:
+        raise SystemError("returned NULL without setting an exception")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kafka, name)
+
+
 def test_a_second_program_takes_over(
     broker: EmbeddedCluster, log: Log, words: Topic[str, str]
 ) -> None:
