@@ -149,10 +149,6 @@ class Log:
         `producer`. Raises `ConfigurationError`.
         """
         check_names("producer", options)
-        if options.get("idempotent") is False:
-            raise ConfigurationError(
-                "a transaction needs an idempotent producer", remedy="remove idempotent=False"
-            )
         if consumer is not None:
             _check_commits_by_hand(consumer)
         producer = self._transactional_producer(transactional_id, timeout_s, options)
@@ -163,7 +159,7 @@ class Log:
     ) -> TransactionalProducer:
         if options.get("idempotent") is False:
             raise ConfigurationError(
-                "a transaction needs an idempotent producer", remedy="leave out idempotent"
+                "a transaction needs an idempotent producer", remedy="remove idempotent=False"
             )
         settings = (timeout_s, dict(options))
         known = self._transactional.get(transactional_id)

@@ -1,5 +1,6 @@
 """Transactions of the SDK against real brokers."""
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,6 +12,7 @@ import pytest
 
 import bucketlog
 from bucketlog import GroupConsumer, Log, Record, Topic, Transaction
+from bucketlog.client import transaction as transaction_module
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.errors import (
     ConfigurationError,
@@ -115,6 +117,44 @@ def test_an_interrupted_commit_is_not_waited_for(
     with log.transaction(words.name) as successor:
         successor.send(words, "of the successor")
     assert values(log, words) == ["of the successor"]
+
+
+def test_a_call_that_hangs_is_given_up_with_its_producer(
+    log: Log, words: Topic[str, str], copies: Topic[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As librdkafka's does after Metadata has lacked the group's coordinator."""
+    monkeypatch.setattr(transaction_module, "HUNG_S", 0.1)
+    sent, hung = fill(log, words, 20), list[Hanging]()
+
+    def copy(record: Record[str, str], transaction: Transaction) -> None:
+        if not hung:
+            outbox = transaction._producer.outbox
+            hung.append(Hanging(outbox.kafka))
+            monkeypatch.setattr(outbox, "kafka", hung[0])
+        transaction.send(copies, record.value)
+
+    with reader(log, words, auto_commit=False) as consumer:
+        done = log.transform(consumer, copy, transactional_id=words.name)
+    hung[0].released.set()
+    assert done == 20
+    assert values(log, copies) == sent
+
+
+class Hanging:
+    """A producer whose call for offsets does not return."""
+
+    def __init__(self, kafka: Any) -> None:
+        self.released = threading.Event()
+        self._kafka = kafka
+
+    def send_offsets_to_transaction(self, *_: object) -> None:
+        self.released.wait()
+
+    def __len__(self) -> int:
+        return len(self._kafka)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kafka, name)
 
 
 class Interrupted:
