@@ -1,6 +1,7 @@
 """`bucketlog transaction`: list, describe, abort."""
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ app = typer.Typer(
 )
 Name = Annotated[str, typer.Argument(metavar="TRANSACTIONAL_ID")]
 LIST_COLUMNS = ("transactional_id", "producer_id", "state")
-COLUMNS = (*LIST_COLUMNS, "producer_epoch", "timeout_ms", "started_ms", "partitions")
+COLUMNS = (*LIST_COLUMNS, "producer_epoch", "timeout_ms", "started", "partitions")
 
 
 @app.command("list")
@@ -42,7 +43,12 @@ def describe(
     if output is Output.TABLE:
         parts = (f"{topic}[{partition}]" for topic, partition in row["partitions"])
         row["partitions"] = " ".join(parts) or "none"
+        row["started"] = _time(row["started_ms"])
     print_rows([row], COLUMNS, output)
+
+
+def _time(ms: int | None) -> str | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat()
 
 
 @app.command("abort")

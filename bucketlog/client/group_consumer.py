@@ -29,7 +29,7 @@ from bucketlog.client.membership import GroupMembership
 from bucketlog.client.poison import Poison
 from bucketlog.client.settlement import Settlement
 from bucketlog.client.topic import Topic
-from bucketlog.log_format.errors import LogError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -113,14 +113,23 @@ class GroupConsumer(Consumer[K, V]):
         """Commit all records handed out so far, and wait for the broker's word.
 
         Called before the records are worked on, they are read at most once. Raises `LogError`,
-        ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID where the group went on without this member.
+        ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID where the group went on without this member. Raises
+        `ConfigurationError` while a transaction is open that commits the offsets.
         """
+        if self.transactional_id is not None:
+            raise ConfigurationError(
+                f"transaction {self.transactional_id!r} is open, and commits its offsets",
+                remedy="remove commit(): the end of the block commits the offsets",
+            )
         self._given.finish()
         self._store()
         self._commit_stored()
         self._given.settle()
 
     # For transactions that commit the offsets ---------------------------------------------------
+
+    transactional_id: str | None = None
+    """Of the open transaction that commits the offsets of this consumer."""
 
     @property
     def commits_automatically(self) -> bool:

@@ -122,6 +122,9 @@ ADVICE: dict[str, Advice] = {
     "THROTTLING_QUOTA_EXCEEDED": Advice(True, "slow down, or ask for a larger quota"),
     "TOPIC_ALREADY_EXISTS": Advice(False, "use topics.ensure, or another name"),
     "TOPIC_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this topic"),
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": Advice(
+        False, "set BUCKETLOG_TRANSACTIONS=true at all brokers"
+    ),
     "UNKNOWN_MEMBER_ID": Advice(
         True, "the group went on without this member: poll again, it rejoins"
     ),

@@ -55,9 +55,10 @@ class TransactionalProducer:
     ) -> None:
         if timeout_s <= 0:
             raise ConfigurationError(f"timeout_s is {timeout_s}", remedy="make it positive")
-        if not transactional_id:
+        given: object = transactional_id
+        if not isinstance(given, str) or not given:
             raise ConfigurationError(
-                "the transactional id is empty",
+                f"the transactional id is {transactional_id!r}, and must be a text",
                 remedy='give an id, as in log.transaction("billing-1")',
             )
         timeout_ms = max(1, int(timeout_s * 1000))
@@ -125,7 +126,7 @@ class TransactionalProducer:
             if not error.retriable:
                 raise
             raise TransactionAbortedError(  # the id's next producer aborts it
-                f"transaction {self.transactional_id!r} was abandoned: {error}"
+                f"transaction {self.transactional_id!r} was abandoned: {error.message}"
             ) from error
 
     def commit(self) -> None:
@@ -166,9 +167,9 @@ class TransactionalProducer:
             cause = error.__cause__
             if not isinstance(cause, KafkaException) or not cause.args[0].txn_requires_abort():
                 raise
-            self._aborted(next(iter(self.outbox.failures.values()), error))
+            self._aborted(next(iter(self.outbox.failures.values()), error).message)
 
-    def _aborted(self, reason: object) -> NoReturn:
+    def _aborted(self, reason: str) -> NoReturn:
         """Abort, and raise `TransactionAbortedError`, even if the abort fails with a retriable
         error: nothing is committed. Raises `LogError` if another producer has taken the id over."""
         try:
@@ -271,7 +272,7 @@ class Transaction:
     def abort(self) -> None:
         """Abort now: none of the records becomes visible. The rest of the block may not send."""
         self._check_open()
-        self._has_ended = True
+        self._note_end()
         try:
             self._producer.abort()
         finally:
@@ -284,7 +285,7 @@ class Transaction:
         `LogError` if another producer has taken the id over, or if the outcome is unknown.
         """
         self._check_open()
-        self._has_ended = True
+        self._note_end()
         try:
             if self._consumer is not None:
                 self._producer.add_offsets(self._consumer)
@@ -311,6 +312,8 @@ class Transaction:
             )
         self._has_begun = True
         self._producer.begin()
+        if self._consumer is not None:
+            self._consumer.transactional_id = self._producer.transactional_id
         return self
 
     def __exit__(
@@ -324,9 +327,14 @@ class Transaction:
         if exc is None:
             self.commit()
             return
-        self._has_ended = True
+        self._note_end()
         self._abandon(exc)
         self._rewind()
+
+    def _note_end(self) -> None:
+        self._has_ended = True
+        if self._consumer is not None:
+            self._consumer.transactional_id = None
 
     def _abandon(self, stop: BaseException) -> None:
         try:

@@ -169,21 +169,22 @@ class TransactionAdmin:
                 (length,) = _LENGTH.unpack(_received(connection, _LENGTH.size))
                 data = _received(connection, min(length, FRAME_BYTES_MAX))
         except EOFError:
-            raise _no_answer(
-                doing, address, "it closed the connection", "set BUCKETLOG_TRANSACTIONS=true there"
+            remedy = "set BUCKETLOG_TRANSACTIONS=true at all brokers; if it is set, try again"
+            raise _transport(
+                doing, address, "closed the connection without an answer", remedy
             ) from None
         except OSError as error:
-            remedy = ADVICE["_TRANSPORT"].remedy
-            raise _no_answer(doing, address, str(error.strerror or error), remedy) from error
+            remedy, why = ADVICE["_TRANSPORT"].remedy, str(error.strerror or error)
+            raise _transport(doing, address, f"does not answer: {why}", remedy) from error
         answer = FrameReader(memoryview(data), 4, flexible=True, items_max=ITEMS_MAX)
         answer.tags()
         return answer
 
 
-def _no_answer(doing: str, address: Iterable[object], why: str, remedy: str) -> LogError:
+def _transport(doing: str, address: Iterable[object], what: str, remedy: str) -> LogError:
     where = ":".join(map(str, address))
     return LogError(
-        f"{doing}: broker {where} does not answer: {why}",
+        f"{doing}: broker {where} {what}",
         code="TRANSPORT",
         kafka_code=TRANSPORT,
         retriable=True,

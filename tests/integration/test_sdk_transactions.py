@@ -205,8 +205,9 @@ def test_a_transaction_that_takes_too_long_is_aborted(log: Log, words: Topic[str
 
 
 def test_options_that_contradict_each_other(log: Log, words: Topic[str, str]) -> None:
-    with pytest.raises(ConfigurationError, match="is empty"):
-        log.transaction("")
+    for wrong in ("", cast(Any, 5)):
+        with pytest.raises(ConfigurationError, match="must be a text"):
+            log.transaction(wrong)
     with pytest.raises(ConfigurationError, match="timeout_s"):
         log.transaction("x", timeout_s=0)
     with pytest.raises(ConfigurationError, match="idempotent"):
@@ -254,6 +255,21 @@ def test_a_transform_reads_again_after_an_abort(
     assert calls["00050"] == calls["00299"] == 3
     with reader(log, words, auto_commit=False) as consumer:
         assert log.transform(consumer, copy, transactional_id=words.name) == 0
+
+
+def test_a_consumer_commits_by_its_transaction_alone(
+    log: Log, words: Topic[str, str], copies: Topic[str, str]
+) -> None:
+    fill(log, words, 10)
+    with reader(log, words, auto_commit=False) as consumer:
+        with log.transaction(words.name, consumer=consumer) as transaction:
+            records = consumer.poll()
+            transaction.send_many(copies, [record.value for record in records])
+            with pytest.raises(ConfigurationError, match="remove commit"):
+                consumer.commit()
+            transaction.abort()
+        consumer.poll()
+        consumer.commit()
 
 
 def test_an_exception_of_the_handler_leaves_its_records_to_the_next_run(
