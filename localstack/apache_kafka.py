@@ -40,16 +40,23 @@ class RunningKafka:
 
 
 @contextmanager
-def running_kafka(folder: Path, *, fsync: bool = False) -> Iterator[RunningKafka]:
-    """`fsync`: after each batch. By default, Kafka leaves this to the operating system.
+def running_kafka(
+    folder: Path, *, fsync: bool = False, port: int = 0, partitions: int = 1
+) -> Iterator[RunningKafka]:
+    """`fsync`: after each batch. By default, Kafka leaves this to the operating system. `port`: 0
+    is any. `partitions`: of topics that are created automatically.
 
     Raises `ConfigurationError` (not installed), `KafkaStartError`.
     """
     jars = installed_jars()
-    port, controller = free_port(), free_port()
+    port, controller = port or free_port(), free_port()
     make_folder(folder)
     config = folder / "server.properties"
-    config.write_text(_properties(folder, port, controller) + (FSYNC if fsync else ""))
+    config.write_text(
+        _properties(folder, port, controller)
+        + f"num.partitions={partitions}\n"
+        + (FSYNC if fsync else "")
+    )
     java = [java_program(), "-cp", f"{jars}/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     log_path = folder / "server.log"
     named = ("-t", CLUSTER_ID, "-c", str(config))

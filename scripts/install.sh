@@ -4,7 +4,7 @@
 #   scripts/install.sh kcat minio ...          installs what is missing of: kcat, prometheus, minio,
 #                                              localstack, kafka-tools, spark-jars, schema-registry,
 #                                              terraform, tflint, helm, linters, schemas,
-#                                              supply-tools
+#                                              supply-tools, client-suites
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
@@ -69,12 +69,14 @@ where() {
         schemas) echo "$cache/schemas/$(cksum <"$schemas_need" | cut -d' ' -f1)" ;;
         supply-tools) echo "$cache/supply-tools/$(cksum <"$supply_tools_need" | cut -d' ' -f1)/bin/python" ;;
         schema-registry) echo "$cache/schema-registry/$(cksum <"$schema_registry_pom" | cut -d' ' -f1)" ;;
+        client-suites) echo "$cache/client-suites/$(cat scripts/client_suites.* | cksum | cut -d' ' -f1)" ;;
     esac
 }
 
 is_installed() {
     case "$1" in
         localstack | linters | supply-tools) [ -e "$(dirname "$(where "$1")")/../.installed" ] ;;
+        client-suites) [ -e "$(where "$1")/.installed" ] ;;
         *) local path && path="$(where "$1")" && [ -x "$path" ] ;;
     esac
 }
@@ -266,6 +268,19 @@ install_schema-registry() {
         "Apicurio's schema registry, by Maven (160 MB)" unpack-dependencies
 }
 
+install_client-suites() {
+    local folder
+    folder="$(where client-suites)"
+    echo "install: tests of Kafka clients, with what they run on (minutes, 450 MB)"
+    rm -rf "$folder"
+    mkdir -p "$(dirname "$folder")"
+    if ! logged scripts/client_suites.sh "$folder"; then
+        refuse client-suites "their installation failed"
+        return
+    fi
+    touch "$folder/.installed"
+}
+
 # Name, pom, SHA-256 of the fetched files, message, goal of Maven's dependency plugin.
 install_jars() {
     if ! command -v mvn >/dev/null; then
@@ -350,7 +365,7 @@ esac
 for name in "$@"; do
     case "$name" in
         kcat | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | \
-            helm | linters | schemas | schema-registry | supply-tools) "$action" "$name" ;;
+            helm | linters | schemas | schema-registry | supply-tools | client-suites) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2

@@ -132,6 +132,19 @@ async def test_ends(
     )
 
 
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("state", [EMPTY, ONGOING, COMMITTED, TIMED_OUT])
+async def test_ends_by_a_producer_of_no_such_id(
+    sequencing: Sequencing, state: State, version: int
+) -> None:
+    owner = await prepared(sequencing, state)
+    foreign = owner._replace(producer_id=owner.producer_id + 1)
+    for commit in (COMMIT, ABORT):
+        wanted = WantedEnd("x", foreign, commit, version)
+        answer, _ = await entry(sequencing, sequencing.a, wanted)
+        assert answer is FactStatus.UNKNOWN_TRANSACTIONAL_ID
+
+
 @pytest.mark.parametrize(
     ("state", "epoch", "serial", "status"),
     [

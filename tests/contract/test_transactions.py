@@ -132,7 +132,7 @@ async def test_only_the_owner_may_write(sequencing: Sequencing) -> None:
         BatchStatus.UNKNOWN_TRANSACTIONAL_ID
     )
     assert await status_of(sequencing, batch(raised(pair), 0)) is BatchStatus.FENCED
-    assert await status_of(sequencing, batch(other, 0)) is BatchStatus.FENCED
+    assert await status_of(sequencing, batch(other, 0)) is BatchStatus.UNKNOWN_TRANSACTIONAL_ID
     assert await status_of(sequencing, batch(pair, 0)) is BatchStatus.OK
 
 

@@ -28,6 +28,7 @@ from tests.proofs.availability import AVAILABILITY_TARGETS
 from tests.proofs.benchmarks import FILE_TARGETS, STORE_TARGETS
 from tests.proofs.chaos import CHAOS_TARGETS
 from tests.proofs.cli import CLI_TARGETS
+from tests.proofs.client_suites import CLIENT_SUITE_TARGETS
 from tests.proofs.cluster import CLUSTER_TARGETS
 from tests.proofs.copy import COPY_TARGETS
 from tests.proofs.deployment import DEPLOYMENT_TARGETS
@@ -194,6 +195,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **HOSTILE_TARGETS,
     **RECOVERY_TARGETS,
     **TRANSACTION_TARGETS,
+    **CLIENT_SUITE_TARGETS,
     **TIER_TARGETS,
     **VALIDATION_TARGETS,
     **SPARK_TARGETS,

@@ -33,12 +33,17 @@ local function is_last(r, producer, epoch)
   return r.last_epoch ~= NO_EPOCH and r.last_producer == producer and r.last_epoch == epoch
 end
 
+-- What a pair gets that neither owns the id nor did so last. As in Kafka, only a producer of the id is fenced.
+local function stranger_problem(r, producer)
+  return (producer == r.producer or producer == r.last_producer) and 'fenced' or 'mapping'
+end
+
 -- RETURNS nil, or why this pair may not write in a transaction of the id now.
 local function owner_problem(r, producer, epoch)
   if not r then return 'mapping' end
   if r.next then return 'wait' end
   if is_owner(r, producer, epoch) then return nil end
-  return is_last(r, producer, epoch) and r.by == 'server' and 'abortable' or 'fenced'
+  return is_last(r, producer, epoch) and r.by == 'server' and 'abortable' or stranger_problem(r, producer)
 end
 
 local function part_of(topic_name, field) return topic_name .. '/' .. field .. ';' end

@@ -134,7 +134,7 @@ local function end_answer(r, producer, epoch, commit, version, by, serial)
       if commit then return {'abortable'} end
       return {'done', producer, epoch}
     end
-    return {'fenced'}
+    return {stranger_problem(r, producer)}
   end
   if serial >= 0 and serial ~= r.serial then return {'again'} end
   if r.ongoing then return nil end
