@@ -101,6 +101,7 @@ class TransactionParts:
                 settings.transactional_id_bytes_max,
                 settings.transaction_partitions_max,
                 settings.group_id_bytes_max,
+                settings.transaction_two_phase_commit,
             ),
             turns=self._broker.turns,
         )
