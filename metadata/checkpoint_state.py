@@ -8,7 +8,11 @@ checkpoint was created.
 
 import struct
 
-from bucketlog.log_format.checkpoint import CHECKPOINT_VERSION, TRANSACTIONS_VERSION
+from bucketlog.log_format.checkpoint import (
+    CHECKPOINT_VERSION,
+    KEPT_TRANSACTIONS_VERSION,
+    TRANSACTIONS_VERSION,
+)
 from bucketlog.log_format.model import (
     Buffer,
     Ticket,
@@ -19,8 +23,11 @@ from bucketlog.log_format.model import (
 )
 from bucketlog.metadata.checkpoint_bytes import OFFSET, StateReader, offset_rows, text_bytes
 from bucketlog.metadata.checkpoint_transactions import (
+    decode_kept,
     decode_transactions,
+    encode_kept,
     encode_transactions,
+    has_kept_transactions,
     has_transactions,
 )
 from bucketlog.metadata.fold import LogState, PartitionState, TopicState
@@ -74,13 +81,18 @@ def encode_state(state: LogState) -> bytes:
             _DROPPED.pack(*ticket, topic_id, number, there.start, there.manifest, contents)
         )
         pieces.append(text_bytes(there.name))
-    if state_version(state) == TRANSACTIONS_VERSION:
+    version = state_version(state)
+    if version >= TRANSACTIONS_VERSION:
         pieces += encode_transactions(state, rows)
+    if version >= KEPT_TRANSACTIONS_VERSION:
+        pieces += encode_kept(state)
     return b"".join(pieces)
 
 
 def state_version(state: LogState) -> int:
     """The version of a checkpoint of `state`."""
+    if has_kept_transactions(state):
+        return KEPT_TRANSACTIONS_VERSION
     return TRANSACTIONS_VERSION if has_transactions(state) else CHECKPOINT_VERSION
 
 
@@ -168,6 +180,8 @@ def decode_state(
     state.swept_below = Ticket(*swept_below)
     if version >= TRANSACTIONS_VERSION:
         decode_transactions(reader, state, partition_at, keep_groups=keep_groups)
+    if version >= KEPT_TRANSACTIONS_VERSION:
+        decode_kept(reader, state)
     reader.end()
     return state
 

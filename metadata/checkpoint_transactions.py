@@ -1,7 +1,7 @@
-"""The part of a checkpoint's state that is about transactions: version 4. Pure.
+"""The part of a checkpoint's state that is about transactions: versions 4 and 5. Pure.
 
 This part follows the state of version 3 (docs/format/checkpoint.md). A checkpoint has it only if
-the log has transactions that must be known.
+the log has transactions that must be known. Version 5 also has the pairs of kept transactions.
 """
 
 import struct
@@ -21,6 +21,7 @@ _HEAD = struct.Struct(">IIIII")
 _ID = struct.Struct(">qhqhBBQBqBq")
 _OPEN = struct.Struct(">IIqhq")
 _ABORTED = struct.Struct(">IIqqq")
+_KEPT = struct.Struct(">Iqh")
 _ENDED_BY = ("", "client", "server", "init")
 
 
@@ -31,6 +32,11 @@ def has_transactions(state: LogState) -> bool:
         or bool(state.transactions.pending)
         or any(part.transactions for part in state.partitions.values())
     )
+
+
+def has_kept_transactions(state: LogState) -> bool:
+    """Whether an init has kept a transaction that is still open."""
+    return any(owner.is_kept for owner in state.transactions.ids.values())
 
 
 def encode_transactions(state: LogState, rows: Mapping[TopicId, int]) -> list[bytes]:
@@ -63,13 +69,23 @@ def encode_transactions(state: LogState, rows: Mapping[TopicId, int]) -> list[by
                 *owner[:4],
                 OUTCOMES.index(owner.outcome),
                 _ENDED_BY.index(owner.by),
-                *owner[6:],
+                *owner[6:11],
             )
         )
     numbers = {each: number for number, each in enumerate(transactions.ids)}
     for each, group, offsets in pending:
         pieces += [COUNT.pack(numbers[each]), text_bytes(group), *offset_rows(offsets, rows)]
     return pieces + opened + aborted
+
+
+def encode_kept(state: LogState) -> list[bytes]:
+    """What version 5 has after `encode_transactions`."""
+    kept = [
+        _KEPT.pack(number, *owner.transaction)
+        for number, owner in enumerate(state.transactions.ids.values())
+        if owner.is_kept
+    ]
+    return [COUNT.pack(len(kept)), *kept]
 
 
 def decode_transactions(
@@ -102,6 +118,20 @@ def decode_transactions(
     if offsets:
         raise reader.wrong("its pending offsets do not agree with their number")
     _take_partitions(reader, state, partition_at, opened, aborted)
+
+
+def decode_kept(reader: StateReader, state: LogState) -> None:
+    """Decode into `state`, whose transactional ids are decoded. Raises `InvalidDataError`."""
+    ids = state.transactions.ids
+    named = list(ids)
+    (count,) = reader.take(COUNT)
+    reader.expect(count, _KEPT)
+    for _ in range(count):
+        number, producer_id, epoch = reader.take(_KEPT)
+        if number >= len(named) or ids[named[number]].is_kept or min(producer_id, epoch) < 0:
+            raise reader.wrong("a kept transaction has no transactional id of its own")
+        owner = ids[named[number]]
+        ids[named[number]] = owner._replace(txn_producer_id=producer_id, txn_producer_epoch=epoch)
 
 
 def _take_id(reader: StateReader) -> TransactionalId:

@@ -23,6 +23,8 @@ from bucketlog.log_format.model import (
 SKIP_BIT = 0x8000
 ERROR_PLACE_CHARS = 100
 VERSION = 1
+KEPT_VERSION = 2
+"""Of the fact that a producer is initialised, if its transaction is kept."""
 
 
 class FactKind(IntEnum):
@@ -232,9 +234,18 @@ class ProducerInitialised(_Fact):
     at_ms: Milliseconds
 
 
+class TransactionKept(ProducerInitialised):
+    """InitProducerId that keeps the open transaction (KIP-939): version 2 of its kind. The `txn`
+    pair began the transaction. Its markers and its end carry that pair, although another pair owns
+    the transactional id."""
+
+    txn_producer_id: ProducerId
+    txn_producer_epoch: ProducerEpoch
+
+
 class TransactionEnded(_Fact):
-    """The end of a transaction; its markers are in the same segment. `next_producer_id` and
-    `next_epoch` own the transactional id from now on."""
+    """The end of a transaction; its markers are in the same segment. The pair is the one that began
+    the transaction. `next_producer_id` and `next_epoch` own the transactional id from now on."""
 
     kind: Literal[FactKind.TRANSACTION_ENDED] = Field(FactKind.TRANSACTION_ENDED, exclude=True)
     id: str
@@ -293,10 +304,12 @@ _MODELS: dict[int, type[TopicFact] | type[GroupFact] | type[TierFact] | type[Tra
     FactKind.TRANSACTION_OFFSETS: TransactionOffsets,
     FactKind.TRANSACTIONAL_IDS_FORGOTTEN: TransactionalIdsForgotten,
 }
+_KEPT_MODELS = {int(FactKind.PRODUCER_INITIALISED): TransactionKept}
 
 
 def encode_fact(fact: Fact) -> FactEntry:
-    return FactEntry(fact.kind, VERSION, fact.model_dump_json().encode())
+    version = KEPT_VERSION if isinstance(fact, TransactionKept) else VERSION
+    return FactEntry(fact.kind, version, fact.model_dump_json().encode())
 
 
 def decode_fact(entry: FactEntry) -> Fact | None:
@@ -304,7 +317,9 @@ def decode_fact(entry: FactEntry) -> Fact | None:
     model = _MODELS.get(entry.kind)
     if model is None and entry.kind & SKIP_BIT:
         return None
-    if model is None or entry.version > VERSION:
+    if entry.version > VERSION:
+        model = _KEPT_MODELS.get(entry.kind) if entry.version == KEPT_VERSION else None
+    if model is None:
         raise InvalidDataError(
             f"the log holds a fact of kind {entry.kind} version {entry.version}",
             remedy="a newer bucketlog wrote it: upgrade this one",

@@ -313,7 +313,7 @@ class LogState:
     def _apply_transaction_fact(self, segment: SegmentId, fact: TransactionFact) -> None:
         match fact:
             case ProducerInitialised():
-                self.transactions.initialise(fact)
+                self.transactions.initialise(segment, fact)
             case TransactionOffsets():
                 rows = self.transactions.offsets_of(segment, fact)
                 for row in fact.offsets:

@@ -1,10 +1,11 @@
 """Transactional ids, pending offsets and open transactions in the fold. Pure.
 
 Invariants: entries of one id are in the order in which the sequencer took them. Ends and offsets
-name the pair that owns the id. Offsets of a transaction are pending until its end, which moves them
-to the group or drops them. After an end, no partition has an open transaction of its producer.
-Entries that break an invariant do not come from the protocol, and stop the fold. Source: KIP-98,
-KIP-447, KIP-890; Kafka's TransactionMetadata and OffsetMetadataManager.
+name the pair that began the transaction. This pair owns the id, unless a later init kept the
+transaction. Offsets of a transaction are pending until its end, which moves them to the group or
+drops them. After an end, no partition has an open transaction of its producer. Entries that break
+an invariant do not come from the protocol, and stop the fold. Source: KIP-98, KIP-447, KIP-890,
+KIP-939; Kafka's TransactionMetadata and OffsetMetadataManager.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -27,6 +28,7 @@ from bucketlog.metadata.facts import (
     ProducerInitialised,
     TransactionalIdsForgotten,
     TransactionEnded,
+    TransactionKept,
     TransactionOffsets,
     decode_fact,
 )
@@ -37,7 +39,8 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 class TransactionalId(NamedTuple):
     """The owner of a transactional id, and how its last transaction ended. `serial`: the number of
-    its transactions that have ended. The `last` pair is -1 if no request may use it."""
+    its transactions that have ended. The `last` pair is -1 if no request may use it. The `txn` pair
+    began the open transaction if an init has kept this transaction, else it is -1."""
 
     producer_id: int
     producer_epoch: int
@@ -50,6 +53,19 @@ class TransactionalId(NamedTuple):
     timeout_ms: int
     two_phase: bool
     updated_ms: int
+    txn_producer_id: int = -1
+    txn_producer_epoch: int = -1
+
+    @property
+    def is_kept(self) -> bool:
+        return self.txn_producer_id >= 0
+
+    @property
+    def transaction(self) -> tuple[int, int]:
+        """The pair in the batches, markers and entries of the id's transaction."""
+        if self.is_kept:
+            return self.txn_producer_id, self.txn_producer_epoch
+        return self.producer_id, self.producer_epoch
 
 
 @dataclass(slots=True)
@@ -67,8 +83,12 @@ class Transactions:
     """By group and partition: the transactional ids that have a pending offset there. So a commit
     looks only at the transactions whose offsets it replaces."""
 
-    def initialise(self, fact: ProducerInitialised) -> None:
-        before = self.ids.get(fact.id)
+    def initialise(self, segment: SegmentId, fact: ProducerInitialised) -> None:
+        """Raises `InvalidDataError`."""
+        before, kept = self.ids.get(fact.id), (-1, -1)
+        if isinstance(fact, TransactionKept):
+            kept = fact.txn_producer_id, fact.txn_producer_epoch
+            self._owner(segment, fact.id, kept, "keeps a transaction of")
         self.ids[fact.id] = TransactionalId(
             fact.producer_id,
             fact.producer_epoch,
@@ -81,21 +101,25 @@ class Transactions:
             fact.timeout_ms,
             fact.two_phase,
             fact.at_ms,
+            *kept,
         )
 
     def end(self, segment: SegmentId, fact: TransactionEnded) -> Mapping[str, Offsets]:
         """Return the offsets that were pending, by group. Raises `InvalidDataError`."""
-        owner = self._owner(segment, fact, "ends a transaction of")
+        pair = fact.producer_id, fact.producer_epoch
+        owner = self._owner(segment, fact.id, pair, "ends a transaction of")
         self.ids[fact.id] = owner._replace(
             producer_id=fact.next_producer_id,
             producer_epoch=fact.next_epoch,
-            last_producer_id=fact.producer_id,
-            last_producer_epoch=fact.producer_epoch,
+            last_producer_id=owner.producer_id,
+            last_producer_epoch=owner.producer_epoch,
             outcome="committed" if fact.committed else "aborted",
             by=fact.by,
             serial=owner.serial + 1,
             version=fact.version,
             updated_ms=fact.at_ms,
+            txn_producer_id=-1,
+            txn_producer_epoch=-1,
         )
         pending = self.pending.pop(fact.id, {})
         for group, rows in pending.items():
@@ -112,29 +136,26 @@ class Transactions:
     def forget(self, segment: SegmentId, fact: TransactionalIdsForgotten) -> None:
         """Raises `InvalidDataError`."""
         for each in fact.ids:
-            if each in self.pending:
+            owner = self.ids.get(each)
+            if each in self.pending or (owner is not None and owner.is_kept):
                 raise _wrong(segment, "forgets", each, "its transaction has no end")
             if self.ids.pop(each, None) is None:
                 raise _wrong(segment, "forgets", each, "it does not exist")
 
     def _owner(
-        self, segment: SegmentId, fact: TransactionEnded | TransactionOffsets, what: str
+        self, segment: SegmentId, transactional_id: str, pair: tuple[int, int], what: str
     ) -> TransactionalId:
-        owner = self.ids.get(fact.id)
+        owner = self.ids.get(transactional_id)
         if owner is None:
-            raise _wrong(segment, what, fact.id, "it does not exist")
-        if (owner.producer_id, owner.producer_epoch) != (fact.producer_id, fact.producer_epoch):
-            raise _wrong(
-                segment,
-                what,
-                fact.id,
-                f"producer {fact.producer_id} with epoch {fact.producer_epoch} does not own it",
-            )
+            raise _wrong(segment, what, transactional_id, "it does not exist")
+        if owner.transaction != pair:
+            reason = f"producer {pair[0]} with epoch {pair[1]} does not own it"
+            raise _wrong(segment, what, transactional_id, reason)
         return owner
 
     def open_count(self) -> int:
         """The number of open transactions with records or pending offsets."""
-        owners = [self.ids[each].producer_id for each in list(self.pending)]
+        owners = [self.ids[each].transaction[0] for each in list(self.pending)]
         return len(self.parts) + sum(owner not in self.parts for owner in owners)
 
     def open_partitions(self) -> set[TopicIdPartition]:
@@ -146,7 +167,8 @@ class Transactions:
     def offsets_of(self, segment: SegmentId, fact: TransactionOffsets) -> Offsets:
         """Return the pending offsets to which the fact adds rows; the caller passes each partition
         to `hold`. Raises `InvalidDataError`."""
-        self._owner(segment, fact, "commits offsets in a transaction of")
+        pair = fact.producer_id, fact.producer_epoch
+        self._owner(segment, fact.id, pair, "commits offsets in a transaction of")
         self._pending_ids.setdefault(fact.group, set()).add(fact.id)
         return self.pending.setdefault(fact.id, {}).setdefault(fact.group, {})
 

@@ -130,6 +130,12 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "most of a partition",
         ),
         one(
+            "Oldest transaction with two-phase commit",
+            "s",
+            "max(bucketlog_oldest_two_phase_transaction_seconds)",
+            "open for",
+        ),
+        one(
             "CPU",
             "percentunit",
             f"sum by (instance) (rate(process_cpu_seconds_total[{RATE}]))",

@@ -13,6 +13,12 @@ class TransactionSettings(BaseSettings):
         description="Whether clients may use transactions. Turn it on when all brokers of the "
         "cluster, and all other readers of the bucket, know transactions.",
     )
+    transaction_two_phase_commit: bool = Field(
+        False,
+        description="transaction.two.phase.commit.enable: whether clients may use two-phase commit "
+        "(KIP-939): transactions that have no timeout, and that outlive their producer. Turn it on "
+        "when all brokers of the cluster, and all other readers of the bucket, know it.",
+    )
     transaction_timeout_ms_max: Positive = Field(900_000, description="transaction.max.timeout.ms")
     transactional_id_expiration_ms: Positive = Field(
         604_800_000,

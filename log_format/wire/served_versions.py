@@ -39,7 +39,7 @@ SERVED_VERSIONS: Mapping[ApiKey, Versions] = {
     ApiKey.CREATE_TOPICS: Versions(2, 7),
     ApiKey.DELETE_TOPICS: Versions(1, 6),
     ApiKey.DELETE_RECORDS: Versions(0, 2),
-    ApiKey.INIT_PRODUCER_ID: Versions(0, 5),
+    ApiKey.INIT_PRODUCER_ID: Versions(0, 6),
     ApiKey.ADD_PARTITIONS_TO_TXN: Versions(0, 5),
     ApiKey.ADD_OFFSETS_TO_TXN: Versions(0, 4),
     ApiKey.END_TXN: Versions(0, 5),

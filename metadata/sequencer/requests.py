@@ -25,7 +25,8 @@ class BatchStatus(StrEnum):
     and WAIT batches again. UNASSIGNED_PRODUCER: no sequencer has assigned the producer id yet.
 
     Of a transaction: FENCED, where another pair owns the transactional id; ABORTABLE, where the
-    server has ended the producer's transaction."""
+    server has ended the producer's transaction; PREPARED, where the owner has kept an earlier
+    producer's transaction, which can only be ended."""
 
     OK = "ok"
     DUPLICATE = "duplicate"
@@ -41,6 +42,7 @@ class BatchStatus(StrEnum):
     UNKNOWN_TRANSACTIONAL_ID = "mapping"
     ABORTABLE = "abortable"
     INVALID_STATE = "invalid_state"
+    PREPARED = "prepared"
     TOO_MANY_PARTITIONS = "too_many_partitions"
 
 
@@ -48,7 +50,8 @@ class FactStatus(StrEnum):
     """NOT_COORDINATOR: another broker has taken the group since.
 
     Of transactional ids: DONE, there is nothing to write; AGAIN, the end was for a transaction that
-    has ended since; ABORTABLE, the server has ended the transaction."""
+    has ended since; ABORTABLE, the server has ended the transaction; PREPARED, the transaction is
+    an earlier producer's, which the owner has kept and can only end."""
 
     OK = "ok"
     WAIT = "wait"
@@ -62,6 +65,7 @@ class FactStatus(StrEnum):
     FENCED = "fenced"
     ABORTABLE = "abortable"
     INVALID_STATE = "invalid_state"
+    PREPARED = "prepared"
     TOO_MANY = "too_many"
 
 

@@ -16,6 +16,8 @@ from bucketlog.metadata.producers import ProducedBatch
 from bucketlog.metadata.transactions import TransactionalId
 
 VISIBLE = -1
+NEVER_MS = 2**52
+"""With the start of a transaction added, the deadline of one with two-phase commit."""
 
 
 def _pack(record: Any) -> bytes:
@@ -65,7 +67,7 @@ def staged_records(state: LogState, now_ms: int) -> tuple[dict[str, bytes], ...]
     txn_parts = {
         _txn_field(each): "".join(map(partial(_part, state), sorted(parts))).encode()
         for each, owner in state.transactions.ids.items()
-        if (parts := state.transactions.parts.get(owner.producer_id))
+        if (parts := state.transactions.parts.get(owner.transaction[0]))
     }
     total = sum(_name_bytes(state, each, owner) for each, owner in state.transactions.ids.items())
     if total:
@@ -74,7 +76,7 @@ def staged_records(state: LogState, now_ms: int) -> tuple[dict[str, bytes], ...]
 
 
 def _name_bytes(state: LogState, transactional_id: str, owner: TransactionalId) -> int:
-    parts = state.transactions.parts.get(owner.producer_id, ())
+    parts = state.transactions.parts.get(owner.transaction[0], ())
     groups = state.transactions.pending.get(transactional_id, {})
     listed = sum(len(_part(state, part)) for part in parts)
     return listed + sum(len(group.encode()) for group in groups)
@@ -85,11 +87,12 @@ def _part(state: LogState, partition: TopicIdPartition) -> str:
 
 
 def staged_deadlines(state: LogState, now_ms: int) -> dict[str, int]:
-    """The members of `txn_deadlines`: each open transaction gets its whole timeout again."""
+    """The members of `txn_deadlines`: each open transaction gets its whole timeout again. With
+    two-phase commit, it gets a deadline that never comes."""
     return {
-        _txn_field(each): now_ms + owner.timeout_ms
+        _txn_field(each): now_ms + (NEVER_MS if owner.two_phase else owner.timeout_ms)
         for each, owner in state.transactions.ids.items()
-        if not owner.two_phase and _is_ongoing(state, each, owner)
+        if _is_ongoing(state, each, owner)
     }
 
 
@@ -98,8 +101,10 @@ def _txn_field(transactional_id: str) -> str:
 
 
 def _is_ongoing(state: LogState, transactional_id: str, owner: TransactionalId) -> bool:
-    transactions = state.transactions
-    return transactional_id in transactions.pending or owner.producer_id in transactions.parts
+    transactions, (producer_id, _) = state.transactions, owner.transaction
+    if owner.is_kept:
+        return True
+    return transactional_id in transactions.pending or producer_id in transactions.parts
 
 
 def _producer(producer_id: int) -> str:
@@ -125,11 +130,13 @@ def _txn_record(
         "timeout": owner.timeout_ms,
         "two_phase": owner.two_phase,
         "updated": min(owner.updated_ms, now_ms),
+        "txn_producer": _producer(owner.txn_producer_id),
+        "txn_epoch": owner.txn_producer_epoch,
         "next": False,
         "ongoing": is_ongoing,
         "since": now_ms if is_ongoing else 0,
         "forgiving": True,
-        "part_count": len(state.transactions.parts.get(owner.producer_id, ())),
+        "part_count": len(state.transactions.parts.get(owner.transaction[0], ())),
         "name_bytes": _name_bytes(state, transactional_id, owner),
         "groups": list(pending),
         "offset_rows": sum(

@@ -20,8 +20,9 @@ DESCRIBED_A_CALL = 20
 
 
 class ListedTransaction(NamedTuple):
-    """`state` is Kafka's name. `since_ms`: when the transaction began; 0 if none is ongoing.
-    `serial` and `version` as in `OverdueTransaction`."""
+    """`pair` began the ongoing transaction, `owner` may end it; they differ if an init has kept the
+    transaction. `state` is Kafka's name. `since_ms`: when the transaction began; 0 if none is
+    ongoing. `serial` and `version` as in `OverdueTransaction`."""
 
     transactional_id: str
     pair: ProducerPair
@@ -29,17 +30,19 @@ class ListedTransaction(NamedTuple):
     since_ms: int
     serial: int
     version: int
+    owner: ProducerPair
 
 
 class TransactionDescription(NamedTuple):
     """`parts`: topic names and partitions of the ongoing transaction. `last`, `outcome`: the pair
-    of the last transaction and how it ended."""
+    of the last transaction and how it ended. `two_phase`: the timeout has no effect."""
 
     listed: ListedTransaction
     timeout_ms: int
     parts: tuple[tuple[str, int], ...]
     last: ProducerPair | None
     outcome: str
+    two_phase: bool
 
 
 class ListedProducer(NamedTuple):
@@ -56,8 +59,8 @@ class TransactionListing(ScriptRunner):
     async def list_transactions(
         self, epoch: int, producer_ids: Collection[int] = ()
     ) -> AsyncIterator[list[ListedTransaction]]:
-        """All transactional ids, or those that these producers own, in parts. An id may come
-        twice. Raises `SequencerError`."""
+        """All transactional ids, or those with a `pair` of these producers, in parts. An id may
+        come twice. Raises `SequencerError`."""
         packed = ormsgpack.packb([str(each) for each in producer_ids])
         cursor = BEGIN
         while True:
@@ -82,10 +85,10 @@ class TransactionListing(ScriptRunner):
         if status != "ok":
             self._raise_lost(status, rest)
         described = {}
-        for row, timeout_ms, parts, last, last_epoch, outcome in rest[0]:
+        for row, timeout_ms, parts, last, last_epoch, outcome, two_phase in rest[0]:
             listed = _listed(row)
             described[listed.transactional_id] = TransactionDescription(
-                listed, timeout_ms, _parts(parts), pair_of(last, last_epoch), outcome
+                listed, timeout_ms, _parts(parts), pair_of(last, last_epoch), outcome, two_phase
             )
         return described
 
@@ -112,9 +115,9 @@ class TransactionListing(ScriptRunner):
 
 
 def _listed(row: Sequence[Any]) -> ListedTransaction:
-    transactional_id, producer, epoch, state, since_ms, serial, version = row
-    pair = ProducerPair(int(producer), epoch)
-    return ListedTransaction(transactional_id, pair, state, since_ms, serial, version)
+    transactional_id, producer, epoch, state, since_ms, serial, version, *owner = row
+    pair, owned_by = ProducerPair(int(producer), epoch), ProducerPair(int(owner[0]), owner[1])
+    return ListedTransaction(transactional_id, pair, state, since_ms, serial, version, owned_by)
 
 
 def _parts(packed: str) -> tuple[tuple[str, int], ...]:

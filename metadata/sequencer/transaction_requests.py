@@ -58,7 +58,8 @@ class BatchTransaction(NamedTuple):
 
 class WantedInit(NamedTuple):
     """A pair for a producer that starts, or, with `expected`, one that goes on after an error.
-    `candidate`: a producer id that was never used."""
+    `candidate`: a producer id that was never used. `two_phase`: transactions without timeout.
+    `keeps`: an ongoing transaction is not aborted, so that the producer can end it."""
 
     transactional_id: str
     expected: ProducerPair | None
@@ -66,6 +67,7 @@ class WantedInit(NamedTuple):
     version: int
     candidate: int
     two_phase: bool = False
+    keeps: bool = False
 
 
 class WantedEnd(NamedTuple):
@@ -112,12 +114,14 @@ class MarkerPlace(NamedTuple):
 
 class TransactionChange(NamedTuple):
     """What an accepted entry comes to: `pair` owns the id once it is visible, `last` is the pair
-    before it, if its owner may still use it. `ended`: the pair whose transaction ends."""
+    before it, if its owner may still use it. `ended`: the pair whose transaction ends; `kept`: the
+    pair whose transaction goes on, although it owns the id no more."""
 
     pair: ProducerPair
     last: ProducerPair | None = None
     ended: ProducerPair | None = None
     markers: tuple[MarkerPlace, ...] = ()
+    kept: ProducerPair | None = None
 
 
 class BoundEnd(NamedTuple):
@@ -127,10 +131,19 @@ class BoundEnd(NamedTuple):
 
 
 class OverdueTransaction(NamedTuple):
+    """`pair`: the owner of the id."""
+
     transactional_id: str
     pair: ProducerPair
     version: int
     serial: int
+
+
+class TransactionAges(NamedTuple):
+    """`two_phase_ms`: age of the oldest transaction with two-phase commit; 0 without one."""
+
+    overdue: list[OverdueTransaction]
+    two_phase_ms: int
 
 
 class TransactionPart(NamedTuple):
@@ -150,7 +163,7 @@ def read_change(answer: Sequence[Any]) -> TransactionChange | None:
     pair = ProducerPair(int(answer[1]), answer[2])
     if len(answer) == 3:
         return TransactionChange(pair)
-    last, last_epoch, ended, ended_epoch, markers = answer[3:]
+    last, last_epoch, ended, ended_epoch, markers, *kept = answer[3:]
     return TransactionChange(
         pair,
         pair_of(last, last_epoch),
@@ -159,16 +172,17 @@ def read_change(answer: Sequence[Any]) -> TransactionChange | None:
             MarkerPlace(TopicIdPartition(TopicId(bytes.fromhex(topic_id)), partition), base, stamp)
             for topic_id, partition, base, stamp in markers
         ),
+        pair_of(*kept) if kept else None,
     )
 
 
 def packed_entry(entry: WantedTransactionEntry) -> tuple[str | int | bool, ...]:
     """The entry as `lua/reserve.lua` takes it."""
     match entry:
-        case WantedInit(transactional_id, expected, timeout_ms, version, candidate, two_phase):
+        case WantedInit(transactional_id, expected, timeout_ms, version, candidate):
             text, epoch = ("", NO_EPOCH) if expected is None else _texts(expected)
-            fresh = str(candidate)
-            return "init", transactional_id, text, epoch, timeout_ms, version, fresh, two_phase
+            head_of_init = "init", transactional_id, text, epoch, timeout_ms, version
+            return *head_of_init, str(candidate), entry.two_phase, entry.keeps
         case WantedEnd(transactional_id, pair, is_commit, version, by, serial, candidate):
             producer, epoch = _texts(pair)
             head = "end", transactional_id, producer, epoch, is_commit

@@ -17,6 +17,7 @@ from bucketlog.metadata.sequencer.transaction_requests import (
     BoundEnd,
     OverdueTransaction,
     ProducerPair,
+    TransactionAges,
     TransactionPart,
     packed_parts,
 )
@@ -30,6 +31,7 @@ STATUSES = frozenset(
         FactStatus.FENCED,
         FactStatus.ABORTABLE,
         FactStatus.INVALID_STATE,
+        FactStatus.PREPARED,
         FactStatus.TOO_MANY,
     }
 )
@@ -84,17 +86,20 @@ class TransactionVerbs(ScriptRunner):
         )
         return BoundEnd(rest[0]) if status == "bound" else self._status(status, rest)
 
-    async def overdue_transactions(self, epoch: int, *, count: int) -> list[OverdueTransaction]:
-        """At most `count` transactions whose timeout has passed."""
+    async def overdue_transactions(self, epoch: int, *, count: int) -> TransactionAges:
+        """At most `count` transactions whose timeout has passed, and the age of the oldest one with
+        two-phase commit."""
         now_ms = await self._clock_ms()
         status, *rest = await self._run(SequencerVerb.OVERDUE_TRANSACTIONS, epoch, now_ms, count)
         if status != "ok":
             self._raise_lost(status, rest)
-        (rows,) = rest
-        return [
+        rows, two_phase_since_ms = rest
+        overdue = [
             OverdueTransaction(each, ProducerPair(int(producer), of), version, serial)
             for each, producer, of, version, serial in rows
         ]
+        age_ms = now_ms - int(two_phase_since_ms) if two_phase_since_ms >= 0 else 0
+        return TransactionAges(overdue, max(0, age_ms))
 
     async def idle_transactional_ids(
         self, epoch: int, cursor: str, *, count: int, before_ms: int

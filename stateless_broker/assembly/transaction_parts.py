@@ -73,6 +73,7 @@ class TransactionParts:
                 abort=self.log.abort_overdue,
                 place_in_line=place_in_line,
                 interval_ms=settings.transaction_abort_check_interval_ms,
+                counts=self._broker.counts.transactions,
             )
             spawn(timeouts.run(), "the timeouts of transactions")
         if settings.transactional_id_expiration_check_interval_ms:
@@ -100,6 +101,7 @@ class TransactionParts:
                 settings.transactional_id_bytes_max,
                 settings.transaction_partitions_max,
                 settings.group_id_bytes_max,
+                settings.transaction_two_phase_commit,
             ),
             turns=self._broker.turns,
         )

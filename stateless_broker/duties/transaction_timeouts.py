@@ -1,8 +1,10 @@
 """Transactions are aborted after their timeouts, and idle transactional ids are forgotten.
 
 Invariants: deadlines are in the sequencer, so no broker has to remember anything. The end of an
-overdue transaction names its producer, epoch and serial: a transaction that has ended meanwhile is
-left alone. All brokers look; the first in line for an id acts at once, each other a round later.
+overdue transaction names its owner, epoch and serial: a transaction that has ended meanwhile, or
+that another producer has kept, is left alone. All brokers look; the first in line for an id acts at
+once, each other a round later. A transaction with two-phase commit is never overdue: the look notes
+the age of the oldest.
 """
 
 import asyncio
@@ -13,7 +15,8 @@ from typing import Protocol
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import WallClock
 from bucketlog.metadata.sequencer.requests import FactStatus
-from bucketlog.metadata.sequencer.transaction_requests import OverdueTransaction
+from bucketlog.metadata.sequencer.transaction_requests import OverdueTransaction, TransactionAges
+from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +30,7 @@ EXPIRY = "the expiry of transactional ids"
 
 
 class TransactionStore(Protocol):
-    async def overdue_transactions(self, epoch: int, *, count: int) -> list[OverdueTransaction]: ...
+    async def overdue_transactions(self, epoch: int, *, count: int) -> TransactionAges: ...
 
     async def idle_transactional_ids(
         self, epoch: int, cursor: str, *, count: int, before_ms: int
@@ -43,10 +46,12 @@ class TransactionTimeouts:
         abort: Callable[[OverdueTransaction], Awaitable[FactStatus]],
         place_in_line: Callable[[str], int],
         interval_ms: int,
+        counts: TransactionCounts,
     ) -> None:
         self._epoch = epoch
         self._sequencer = sequencer
         self._abort = abort
+        self._counts = counts
         self._place_in_line = place_in_line
         self._interval_s = interval_ms / 1000
         self._rounds: dict[OverdueTransaction, int] = {}
@@ -54,19 +59,23 @@ class TransactionTimeouts:
 
     async def run(self) -> None:
         """Look for overdue transactions, until the epoch ends."""
-        while True:
-            await asyncio.sleep(self._interval_s)
-            try:
-                await self.go_round()
-            except (SequencerError, TimeoutError) as error:
-                logger.warning("no transactions are aborted now: %s", error)
+        try:
+            while True:
+                await asyncio.sleep(self._interval_s)
+                try:
+                    await self.go_round()
+                except (SequencerError, TimeoutError) as error:
+                    logger.warning("no transactions are aborted now: %s", error)
+        finally:
+            self._counts.oldest_two_phase_ms = 0
 
     async def go_round(self) -> None:
         """Abort all overdue transactions for which this broker is in line, even if very many time
         out together. Raises `SequencerError`."""
         is_new, is_more = 1, True
         while is_more:
-            overdue = await self._sequencer.overdue_transactions(self._epoch, count=ABORTS_A_LOOK)
+            found = await self._sequencer.overdue_transactions(self._epoch, count=ABORTS_A_LOOK)
+            overdue, self._counts.oldest_two_phase_ms = found
             self._rounds = {each: self._rounds.get(each, 1 - is_new) + is_new for each in overdue}
             is_more = await self._abort_mine() > 0 and len(overdue) == ABORTS_A_LOOK
             is_new = 0

@@ -56,6 +56,8 @@ UNITS_A_ROW = 3
 NOT_BEGUN = datetime.fromtimestamp(-0.001, UTC)
 UNKNOWN_START = datetime.fromtimestamp(0, UTC)
 ABORTED_AT_ONCE = 20
+NO_TIMEOUT = timedelta(milliseconds=2**31 - 1)
+"""What Kafka shows for a transaction with two-phase commit."""
 
 
 class TransactionAdminHandler:
@@ -188,7 +190,9 @@ class TransactionAdminHandler:
         try:
             if owner.pair == pair and (owner.since_ms or owner.state in PREPARING):
                 status = await self._transactions.abort_overdue(
-                    OverdueTransaction(owner.transactional_id, pair, owner.version, owner.serial)
+                    OverdueTransaction(
+                        owner.transactional_id, owner.owner, owner.version, owner.serial
+                    )
                 )
                 return _ABORT_CODES.get(status, ErrorCode.invalid_txn_state)
             return await self._without_transaction(owner.transactional_id, pair)
@@ -241,7 +245,9 @@ def _described(found: TransactionDescription) -> TransactionState:
         "error_code": ErrorCode.none,
         "transactional_id": listed.transactional_id,
         "transaction_state": listed.state,
-        "transaction_timeout": timedelta(milliseconds=found.timeout_ms),
+        "transaction_timeout": NO_TIMEOUT
+        if found.two_phase
+        else timedelta(milliseconds=found.timeout_ms),
         "transaction_start_time": since if listed.since_ms else NOT_BEGUN,
         "producer_id": listed.pair.producer_id,
         "producer_epoch": listed.pair.epoch,

@@ -27,6 +27,7 @@ _ALWAYS: Mapping[FactStatus, ErrorCode] = {
     FactStatus.DONE: ErrorCode.none,
     FactStatus.UNKNOWN_TRANSACTIONAL_ID: ErrorCode.invalid_producer_id_mapping,
     FactStatus.INVALID_STATE: ErrorCode.invalid_txn_state,
+    FactStatus.PREPARED: ErrorCode.invalid_txn_state,
     FactStatus.WAIT: ErrorCode.concurrent_transactions,
     FactStatus.AGAIN: ErrorCode.not_coordinator,
     FactStatus.TOO_MANY: ErrorCode.policy_violation,

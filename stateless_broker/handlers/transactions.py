@@ -2,7 +2,7 @@
 
 Translators between Kafka's messages and `TransactionLog`. Every request is judged by its own
 version: from EndTxn 5 on, each end raises the producer's epoch (KIP-890). Any broker takes the
-requests of any transactional id. Source: KIP-98, KIP-360, KIP-588, KIP-890; Kafka's
+requests of any transactional id. Source: KIP-98, KIP-360, KIP-588, KIP-890, KIP-939; Kafka's
 TransactionCoordinator and KafkaApis.
 """
 
@@ -57,10 +57,13 @@ NONE = -1
 
 @dataclass(frozen=True, slots=True)
 class TransactionRules:
+    """`two_phase_commit`: whether clients may use two-phase commit (KIP-939)."""
+
     timeout_ms_max: int
     id_bytes_max: int
     partitions_max: int
     group_id_bytes_max: int
+    two_phase_commit: bool
 
 
 def stop_with_client(connection: Connection) -> None:
@@ -101,9 +104,14 @@ class TransactionsHandler:
         version, transactional_id = request.header.api_version, message.transactional_id or ""
         timeout_ms = round(message.transaction_timeout.total_seconds() * 1000)
         given = ProducerPair(message.producer_id, message.producer_epoch)
+        two_phase, keeps = message.enable2_pc, message.keep_prepared_txn
         if not self.is_id(transactional_id) or (given.producer_id < 0) != (given.epoch < 0):
             return _no_producer(ErrorCode.invalid_request)
-        if not 0 < timeout_ms <= self._rules.timeout_ms_max:
+        if (two_phase or keeps) and not self._rules.two_phase_commit:
+            return _no_producer(ErrorCode.transactional_id_authorization_failed)
+        if keeps and given.is_possible:
+            return _no_producer(ErrorCode.invalid_request)
+        if timeout_ms <= 0 or (not two_phase and timeout_ms > self._rules.timeout_ms_max):
             return _no_producer(ErrorCode.invalid_transaction_timeout)
         if self._is_leaving():
             return _no_producer(ErrorCode.not_coordinator)
@@ -113,6 +121,8 @@ class TransactionsHandler:
                 None if given.producer_id < 0 else given,
                 timeout_ms=timeout_ms,
                 version=VERSION_2 if version >= INIT_OF_VERSION_2_FROM else VERSION_1,
+                two_phase=two_phase,
+                keeps=keeps,
             )
         except (SequencerError, TimeoutError) as error:
             self._note(error)
@@ -121,7 +131,14 @@ class TransactionsHandler:
         if code is not ErrorCode.none or outcome.change is None:
             return _no_producer(code)
         producer_id, epoch = outcome.change.pair
-        return {"error_code": code, "producer_id": producer_id, "producer_epoch": epoch}
+        kept_id, kept_epoch = outcome.change.kept or ProducerPair(NONE, NONE)
+        return {
+            "error_code": code,
+            "producer_id": producer_id,
+            "producer_epoch": epoch,
+            "ongoing_txn_producer_id": kept_id,
+            "ongoing_txn_producer_epoch": kept_epoch,
+        }
 
     def _note(self, error: Exception) -> None:
         if isinstance(error, SequencerLostError):

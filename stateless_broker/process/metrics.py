@@ -134,7 +134,7 @@ class BrokerFigures(Collector):
         producers = self._state.producers()
         if producers is not None:
             yield from _producers(producers)
-        yield _ended_transactions(self._transactions)
+        yield from _transactions(self._transactions)
         yield from _upkeep(self._upkeep)
         yield from _reads(self._reads)
         yield GaugeMetricFamily(
@@ -190,7 +190,7 @@ def _open_transactions(view: View) -> Iterator[Metric]:
         yield GaugeMetricFamily(f"bucketlog_{name}", text, value=value)
 
 
-def _ended_transactions(counts: TransactionCounts) -> Metric:
+def _transactions(counts: TransactionCounts) -> Iterator[Metric]:
     family = CounterMetricFamily(
         "bucketlog_transactions_ended",
         "Transactions that this broker ended. by=server: after a timeout or by an administrator.",
@@ -198,7 +198,12 @@ def _ended_transactions(counts: TransactionCounts) -> Metric:
     )
     for (outcome, by), count in sorted(counts.ended.items()):
         family.add_metric([outcome, by.value], count)
-    return family
+    yield family
+    yield GaugeMetricFamily(
+        "bucketlog_oldest_two_phase_transaction_seconds",
+        "Age of the oldest open transaction with two-phase commit; 0 without one.",
+        value=counts.oldest_two_phase_ms / 1000,
+    )
 
 
 def _producers(rows: ProducerRows) -> Iterator[Metric]:

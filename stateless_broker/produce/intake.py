@@ -49,6 +49,7 @@ AGAINST_PRODUCERS = (
     BatchStatus.UNKNOWN_TRANSACTIONAL_ID,
     BatchStatus.ABORTABLE,
     BatchStatus.INVALID_STATE,
+    BatchStatus.PREPARED,
 )
 
 

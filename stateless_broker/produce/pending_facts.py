@@ -32,6 +32,7 @@ FINAL = (
     FactStatus.FENCED,
     FactStatus.ABORTABLE,
     FactStatus.INVALID_STATE,
+    FactStatus.PREPARED,
 )
 """Answers about transactional ids that an older sequencer may get wrong."""
 TRANSACTION_ENTRIES_MAX = 500

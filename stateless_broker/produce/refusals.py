@@ -45,6 +45,11 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
         ErrorCode.invalid_txn_state,
         "the partition was not added to a transaction",
     ),
+    # Clients must not abort after this error: the transaction is prepared.
+    BatchStatus.PREPARED: (
+        ErrorCode.invalid_txn_state,
+        "the producer has kept a prepared transaction: commit or abort it before new records",
+    ),
     BatchStatus.TOO_MANY_PARTITIONS: (
         ErrorCode.invalid_request,
         "the transaction has too many partitions (BUCKETLOG_TRANSACTION_PARTITIONS_MAX)",

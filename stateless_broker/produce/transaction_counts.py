@@ -16,9 +16,11 @@ def _none() -> dict[tuple[str, EndedBy], int]:
 @dataclass(slots=True)
 class TransactionCounts:
     """`ended`: counts by outcome, and by who ended the transaction. 'client': its client; 'server':
-    a broker after the timeout, or an administrator. Aborts by an init are not counted."""
+    a broker after the timeout, or an administrator. Aborts by an init are not counted.
+    `oldest_two_phase_ms`: the age of the oldest open transaction with two-phase commit."""
 
     ended: dict[tuple[str, EndedBy], int] = field(default_factory=_none)
+    oldest_two_phase_ms: int = 0
 
     def note_end(self, wanted: WantedEnd, status: FactStatus) -> None:
         """Count an end that is in the log. A repeated request counts once."""

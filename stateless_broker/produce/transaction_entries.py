@@ -18,6 +18,7 @@ from bucketlog.metadata.facts import (
     FactKind,
     ProducerInitialised,
     TransactionEnded,
+    TransactionKept,
     TransactionVersion,
     encode_fact,
 )
@@ -75,21 +76,31 @@ def entry_facts(
             )
         )
     if isinstance(wanted, WantedInit):
-        last = change.last or NO_PAIR
-        facts.append(
-            ProducerInitialised(
-                id=wanted.transactional_id,
-                producer_id=change.pair.producer_id,
-                producer_epoch=change.pair.epoch,
-                last_producer_id=last.producer_id,
-                last_producer_epoch=last.epoch,
-                timeout_ms=wanted.timeout_ms,
-                version=version,
-                two_phase=wanted.two_phase,
-                at_ms=at_ms,
-            )
-        )
+        facts.append(_init_fact(wanted, change, version, at_ms))
     return [encode_fact(fact) for fact in facts]
+
+
+def _init_fact(
+    wanted: WantedInit, change: TransactionChange, version: TransactionVersion, at_ms: int
+) -> ProducerInitialised:
+    last = change.last or NO_PAIR
+    fact = ProducerInitialised(
+        id=wanted.transactional_id,
+        producer_id=change.pair.producer_id,
+        producer_epoch=change.pair.epoch,
+        last_producer_id=last.producer_id,
+        last_producer_epoch=last.epoch,
+        timeout_ms=wanted.timeout_ms,
+        version=version,
+        two_phase=wanted.two_phase,
+        at_ms=at_ms,
+    )
+    if change.kept is None:
+        return fact
+    producer_id, epoch = change.kept
+    return TransactionKept(
+        **fact.model_dump(), txn_producer_id=producer_id, txn_producer_epoch=epoch
+    )
 
 
 def entry_markers(

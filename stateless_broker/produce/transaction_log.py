@@ -77,14 +77,23 @@ class TransactionLog:
         self._counts = counts
 
     async def initialise(
-        self, transactional_id: str, expected: ProducerPair | None, *, timeout_ms: int, version: int
+        self,
+        transactional_id: str,
+        expected: ProducerPair | None,
+        *,
+        timeout_ms: int,
+        version: int,
+        two_phase: bool = False,
+        keeps: bool = False,
     ) -> TransactionOutcome:
         """A late init would fence the producer that has asked again meanwhile, so it is not
         executed after its broker has stood still."""
         read_at = asyncio.get_running_loop().time()
         async with asyncio.timeout(self._times.request_ms / 1000):
             candidate = await self._producer_ids.next()
-            wanted = WantedInit(transactional_id, expected, timeout_ms, version, candidate)
+            wanted = WantedInit(
+                transactional_id, expected, timeout_ms, version, candidate, two_phase, keeps
+            )
             return await self._commit(wanted, read_at)
 
     async def finish(

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException, Producer
 from kafka.admin import KafkaAdminClient
+from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import Shell
+from tests.rigs.wire_client import WireClient, build_batch
 from tests.scenarios.round_trip import create_topic
 from tests.servers.broker_process import BrokerProcess
 from tests.servers.components import Components
@@ -29,6 +32,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         bucket_url=f"file://{place}/bucket",
         redis_url=f"unix://{valkey.path}",
         transactions="true",
+        transaction_two_phase_commit="true",
     ).wait_until_ready()
     yield started
     started.kill()
@@ -117,3 +121,70 @@ def test_the_command_line(broker: BrokerProcess) -> None:
         producer.commit_transaction(PATIENCE_S)
     assert caught.value.args[0].txn_requires_abort()
     producer.abort_transaction(PATIENCE_S)
+
+
+# Two-phase commit ------------------------------------------------------------------------------
+
+
+def kept(broker: BrokerProcess, name: str) -> int:
+    """A transaction without timeout, which a second producer has kept; the id of its producer."""
+    create_topic(broker.bootstrap, name, 2)
+    with WireClient(broker.bootstrap) as client:
+        first = initialise(client, name)
+        batch = build_batch(
+            [(None, b"value")],
+            producer_id=first[0],
+            producer_epoch=first[1],
+            base_sequence=0,
+            transactional=True,
+        )
+        data = [{"name": name, "partition_data": [{"index": 0, "records": batch}]}]
+        answer = client.call(
+            ApiKey.PRODUCE, 12, transactional_id=name, acks=-1, timeout=20_000, topic_data=data
+        )
+        assert answer.responses[0].partition_responses[0].error_code is ErrorCode.none
+        initialise(client, name)
+    return first[0]
+
+
+def initialise(client: WireClient, name: str) -> tuple[int, int]:
+    answer = client.call(
+        ApiKey.INIT_PRODUCER_ID,
+        6,
+        transactional_id=name,
+        transaction_timeout=1_000,
+        enable2_pc=True,
+        keep_prepared_txn=True,
+    )
+    assert answer.error_code is ErrorCode.none
+    return answer.producer_id, answer.producer_epoch
+
+
+def test_kafkas_tool_aborts_a_kept_transaction(broker: BrokerProcess, tools: KafkaTools) -> None:
+    producer_id = kept(broker, "kept")
+    (described,) = table(tools.lines(TOOL, "describe", "--transactional-id", "kept"))
+    assert (described["TransactionState"], described["TopicPartitions"]) == ("Ongoing", "kept-0")
+    assert int(described["TransactionTimeoutMs"]) == 2**31 - 1
+    assert int(described["ProducerId"]) == producer_id
+    place = ("--topic", "kept", "--partition", "0")
+    tools.lines(TOOL, "abort", *place, "--start-offset", "0")
+    assert states(tools)["kept"] == "CompleteAbort"
+
+
+def test_kafkas_tool_terminates_a_kept_transaction(
+    broker: BrokerProcess, tools: KafkaTools
+) -> None:
+    """By an InitProducerId of version 5, which keeps nothing."""
+    kept(broker, "terminated")
+    tools.lines(TOOL, "forceTerminateTransaction", "--transactionalId", "terminated")
+    assert states(tools)["terminated"] == "Empty"
+    place = ("--topic", "terminated", "--partition", "0")
+    (row,) = table(tools.lines(TOOL, "describe-producers", *place))
+    assert row["CurrentTransactionStartOffset"] == "None"
+
+
+def test_the_command_line_aborts_a_kept_transaction(broker: BrokerProcess) -> None:
+    kept(broker, "shelved")
+    shell = Shell(broker.bootstrap)
+    shell.ok("transaction", "abort", "shelved", "--yes")
+    assert b"CompleteAbort" in shell.ok("transaction", "describe", "shelved")

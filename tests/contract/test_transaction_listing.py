@@ -75,9 +75,10 @@ async def test_all_about_an_ongoing_transaction(sequencing: Sequencing) -> None:
     change = await ended(sequencing, end(pair))
     await write(sequencing, change.pair, partitions=(1, 0))
     found = await sequencing.sequencer.describe_transactions(1, ["x"])
-    listed = ListedTransaction("x", raised(pair), "Ongoing", NOW_MS, 1, V2)
+    listed = ListedTransaction("x", raised(pair), "Ongoing", NOW_MS, 1, V2, raised(pair))
     parts = found["x"].parts
-    assert found == {"x": TransactionDescription(listed, TIMEOUT_MS, parts, pair, "committed")}
+    described = TransactionDescription(listed, TIMEOUT_MS, parts, pair, "committed", False)
+    assert found == {"x": described}
     assert sorted(parts) == [("t", 0), ("t", 1)]
 
 

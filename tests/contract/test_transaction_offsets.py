@@ -160,7 +160,10 @@ async def test_an_end_of_a_forgotten_group_enters_its_key(sequencing: Sequencing
 
 async def test_a_transaction_is_overdue_after_its_timeout(sequencing: Sequencing) -> None:
     pair = await initialise(sequencing)
-    overdue = sequencing.sequencer.overdue_transactions
+
+    async def overdue(epoch: int, *, count: int) -> list[OverdueTransaction]:
+        return (await sequencing.sequencer.overdue_transactions(epoch, count=count)).overdue
+
     sequencing.now_ms += TIMEOUT_MS
     await write(sequencing, pair)
     sequencing.now_ms += TIMEOUT_MS - 1

@@ -36,6 +36,7 @@ from bucketlog.metadata.facts import (
     TopicDeleted,
     TransactionalIdsForgotten,
     TransactionEnded,
+    TransactionKept,
     TransactionOffsets,
     encode_fact,
 )
@@ -105,17 +106,41 @@ def initialise(
     )
 
 
-def end(
-    transactional_id: str, producer_id: int, epoch: int = 0, *, commit: bool, at: int = 0
+def keep(
+    transactional_id: str, pair: tuple[int, int], kept: tuple[int, int], *, at: int = 0
 ) -> Fact:
-    """The next epoch is the next number."""
+    """An init for `pair` that keeps the transaction which `kept` began."""
+    return TransactionKept(
+        id=transactional_id,
+        producer_id=pair[0],
+        producer_epoch=pair[1],
+        timeout_ms=60_000,
+        version=2,
+        two_phase=True,
+        at_ms=at,
+        txn_producer_id=kept[0],
+        txn_producer_epoch=kept[1],
+    )
+
+
+def end(
+    transactional_id: str,
+    producer_id: int,
+    epoch: int = 0,
+    *,
+    commit: bool,
+    at: int = 0,
+    follower: tuple[int, int] | None = None,
+) -> Fact:
+    """The next epoch is the next number, unless there is a `follower`."""
+    next_producer_id, next_epoch = follower or (producer_id, epoch + 1)
     return TransactionEnded(
         id=transactional_id,
         producer_id=producer_id,
         producer_epoch=epoch,
         committed=commit,
-        next_producer_id=producer_id,
-        next_epoch=epoch + 1,
+        next_producer_id=next_producer_id,
+        next_epoch=next_epoch,
         by="client",
         version=2,
         at_ms=at,

@@ -1,5 +1,6 @@
-"""Random histories with transactions: several transactional ids, batches and offsets in them, ends
-with their markers in one segment, forgotten ids. For the rest, see `RandomHistory`."""
+"""Random histories with transactions: several transactional ids, batches and offsets in them, inits
+that keep them, ends with their markers in one segment, forgotten ids. For the rest, see
+`RandomHistory`."""
 
 import random
 from collections.abc import Iterable
@@ -36,6 +37,7 @@ from tests.models.indexes import (
     forget_ids,
     in_transaction,
     initialise,
+    keep,
     marker,
     partition,
     send_offsets,
@@ -68,12 +70,15 @@ class TransactionalHistory(RandomHistory):
         touched.add(name)
         if owner is None:
             return _with_facts(index, initialise(name, IDS[name], self.choice.randrange(9)))
-        pair = owner.producer_id, owner.producer_epoch
-        parts = self.state.transactions.parts.get(owner.producer_id, set())
+        pair, follower = owner.transaction, (owner.producer_id, owner.producer_epoch + 1)
+        parts = self.state.transactions.parts.get(pair[0], set())
         pending = self.state.transactions.pending.get(name, {})
         places = [TopicIdPartition(*key) for key in self.existing()]
         what = self.choice.random()
-        if what < 0.5 and places:
+        if what < (0.3 if owner.is_kept else 0.08):
+            follower = self.choice.choice([follower, (follower[0] + 1, 0)])
+            return _with_facts(index, keep(name, follower, pair))
+        if what < 0.5 and places and not owner.is_kept:
             chosen = self.choice.sample(places, min(len(places), self.choice.randint(1, 3)))
             touched.update(chosen)
             self.written.setdefault(name, set()).update(chosen)
@@ -84,21 +89,21 @@ class TransactionalHistory(RandomHistory):
             for key, row in rows.items():
                 self.next_offset[key] = row.next_offset
             return _with_rows(index, rows)
-        if what < 0.65 and self.sizes:
+        if what < 0.65 and self.sizes and not owner.is_kept:
             topic = self.choice.choice(list(self.sizes))
             keys = [partition(topic, number) for number in range(self.sizes[topic])]
             group = self.choice.choice(GROUPS)
             touched.add(group)
             offsets = {key: self.choice.randrange(1000) for key in keys}
             return _with_facts(index, send_offsets(name, *pair, group, offsets, metadata="µ"))
-        if not (parts or pending) and what < 0.7:
+        if not (parts or pending or owner.is_kept) and what < 0.7:
             return _with_facts(index, forget_ids(name))
         ended = [key for key in sorted(parts) if key in places]
         touched.update(self.written.pop(name, ()), pending)
         markers = {key: marker(self._take(key), *pair) for key in ended}
         for key in ended:
             self.next_offset[key] += 1
-        fact = end(name, *pair, commit=self.choice.random() < 0.5)
+        fact = end(name, *pair, commit=self.choice.random() < 0.5, follower=follower)
         return _with_rows(_with_facts(index, fact), markers)
 
     def _take(self, key: TopicIdPartition) -> int:

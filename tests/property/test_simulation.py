@@ -61,3 +61,12 @@ def test_seeds_reach_what_tiers_are_made_for_and_their_traces_repeat() -> None:
         events.update(simulated("--first", str(first), "--seeds", str(SEEDS))["events"])
     assert not [event for event in EVENTS if not events[event]]
     assert 0 < events["keys: records left"] < events["keys: records written"]
+
+
+@pytest.mark.long
+def test_what_is_prepared_ends_as_decided() -> None:
+    """Successors meet transactions that are decided, and ones that are not."""
+    events = Counter(simulated("--first", "0", "--seeds", "2", "--prepared", "2")["events"])
+    for outcome in (True, False):
+        assert events[f"prepared job: keeps, {outcome}"] > 5
+        assert events[f"prepared job: decides, {outcome}"] > 5

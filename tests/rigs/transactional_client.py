@@ -27,21 +27,32 @@ class TransactionalClient:
         self.id = transactional_id
         self.version = version
         self.pair = (-1, -1)
+        self.kept = (-1, -1)
+        """The pair of the transaction that the last init has kept."""
         self.sequences: dict[int, int] = {}
 
     async def init(
-        self, *, expected: tuple[int, int] = (-1, -1), timeout_ms: int = TIMEOUT_MS
+        self,
+        *,
+        expected: tuple[int, int] = (-1, -1),
+        timeout_ms: int = TIMEOUT_MS,
+        two_phase: bool = False,
+        keeps: bool = False,
     ) -> ErrorCode:
+        extended = two_phase or keeps
         answer = await self.rig.call(
             ApiKey.INIT_PRODUCER_ID,
-            5,
+            6 if extended else 5,
             transactional_id=self.id,
             transaction_timeout=timeout_ms,
             producer_id=expected[0],
             producer_epoch=expected[1],
+            **({"enable2_pc": two_phase, "keep_prepared_txn": keeps} if extended else {}),
         )
         if answer.error_code is ErrorCode.none:
             self.pair, self.sequences = (answer.producer_id, answer.producer_epoch), {}
+        if extended:
+            self.kept = answer.ongoing_txn_producer_id, answer.ongoing_txn_producer_epoch
         return ErrorCode(answer.error_code)
 
     @property

@@ -40,19 +40,27 @@ async def entry(sequencing: Sequencing, writer: WriterId, wanted: WantedTransact
 
 
 def init(
-    expected: ProducerPair | None = None, *, candidate: int = CANDIDATE, each: str = "x"
+    expected: ProducerPair | None = None,
+    *,
+    candidate: int = CANDIDATE,
+    each: str = "x",
+    two_phase: bool = False,
+    keeps: bool = False,
 ) -> WantedInit:
-    return WantedInit(each, expected, TIMEOUT_MS, V2, candidate)
+    return WantedInit(each, expected, TIMEOUT_MS, V2, candidate, two_phase, keeps)
 
 
 async def initialise(
-    sequencing: Sequencing, expected: ProducerPair | None = None, *, each: str = "x"
+    sequencing: Sequencing,
+    expected: ProducerPair | None = None,
+    *,
+    each: str = "x",
+    two_phase: bool = False,
 ) -> ProducerPair:
     """A visible init by writer `a`; its pair."""
     first = await sequencing.sequencer.producer_ids(sequencing.epoch, 1)
-    status, change = await entry(
-        sequencing, sequencing.a, init(expected, candidate=first, each=each)
-    )
+    wanted = init(expected, candidate=first, each=each, two_phase=two_phase)
+    status, change = await entry(sequencing, sequencing.a, wanted)
     assert status is OK
     assert change is not None
     assert await sequencing.publish(sequencing.a) is PublishStatus.VISIBLE

@@ -43,7 +43,9 @@ def hunted(args: argparse.Namespace) -> int:
 
 def simulated(args: argparse.Namespace) -> int:
     seeds = [args.seed] if args.seed is not None else range(args.first, args.first + args.seeds)
-    sizes = Sizes() if args.batches is None else replace(Sizes(), batches_each=args.batches)
+    sizes = replace(Sizes(), prepared_jobs=args.prepared)
+    if args.batches is not None:
+        sizes = replace(sizes, batches_each=args.batches)
     cases = [Case(seed, args.mutant) for seed in seeds]
     tally = Tally()
     for _, outcome in run_cases(cases, jobs=args.jobs, sizes=sizes, everything=args.everything):
@@ -63,6 +65,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="from this one on")
     parser.add_argument("--jobs", type=int, default=JOBS, help="so many at once")
     parser.add_argument("--batches", type=int, help="so many of each producer")
+    parser.add_argument("--prepared", type=int, default=0, help="so many with two-phase commit")
     parser.add_argument("--everything", action="store_true", help="print the whole trace")
     parser.add_argument("--mutant", choices=MUTANTS, metavar="RULE", help="with this rule broken")
     parser.add_argument(

@@ -17,6 +17,7 @@ from tests.simulation.groups import Committer
 from tests.simulation.keyed import KeyedWriter
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, Way
+from tests.simulation.prepared_transactions import Decisions, PreparedCopyJob
 from tests.simulation.readers import BucketReader
 from tests.simulation.record_deleter import RecordDeleter
 from tests.simulation.redis_client import RedisClient, verbs_by_sha
@@ -60,6 +61,7 @@ SETTINGS = {
     "tier_rows_max": 2,
     "log_cleaner_dedupe_buffer_bytes": 4_096,
     "transactions": True,
+    "transaction_two_phase_commit": True,
     "transaction_abort_check_interval_ms": 500,
     "transaction_wait_ms_max": 1_000,
     "transaction_request_ms_max": 3_000,
@@ -94,6 +96,7 @@ class Sizes:
     deleters: int = 1
     keyed: int = 1
     copy_jobs: int = 3
+    prepared_jobs: int = 0
 
 
 class World:
@@ -170,6 +173,11 @@ class World:
 
     def _make_transactional_clients(self) -> None:
         self.copy_jobs = [self._copy_job(n) for n in range(self.sizes.copy_jobs)]
+        decisions: Decisions = {}
+        self.copy_jobs += [
+            PreparedCopyJob(f"p{n}", self.surface, self.random(f"prepared {n}"), decisions)
+            for n in range(self.sizes.prepared_jobs)
+        ]
         self.committed_consumers = [
             CommittedConsumer(
                 "rc", self.surface, self.random("rc"), topic=COPIED, partitions=PARTITIONS

@@ -249,7 +249,7 @@ async def test_an_unknown_api_ends_the_connection(desk: Desk, api_key: int) -> N
         (ApiKey.PRODUCE, 13),
         (ApiKey.FETCH, 3),
         (ApiKey.FETCH, 17),
-        (ApiKey.INIT_PRODUCER_ID, 6),
+        (ApiKey.INIT_PRODUCER_ID, 7),
     ],
 )
 async def test_an_unknown_version_ends_the_connection(
@@ -287,7 +287,7 @@ async def test_api_versions(desk: Desk, version: int) -> None:
         ApiKey.FETCH: (fetch.MIN_VERSION, fetch.MAX_VERSION),
         ApiKey.METADATA: (0, 12),
         ApiKey.API_VERSIONS: (0, 4),
-        ApiKey.INIT_PRODUCER_ID: (0, 5),
+        ApiKey.INIT_PRODUCER_ID: (0, 6),
     }
 
 

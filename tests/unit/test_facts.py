@@ -23,6 +23,7 @@ from bucketlog.metadata.facts import (
     TopicFact,
     TransactionalIdsForgotten,
     TransactionEnded,
+    TransactionKept,
     TransactionOffsets,
     decode_fact,
     encode_fact,
@@ -149,6 +150,36 @@ def test_the_stored_form_does_not_change() -> None:
         b'[["00000000-0000-0000-0000-000000000005",2,9,-1,""]],"at_ms":9}',
         b'{"ids":["app-1","app-2"]}',
     ]
+
+
+def test_an_init_that_keeps_a_transaction_has_version_2() -> None:
+    fact = TransactionKept(
+        id="app-1",
+        producer_id=2**63 - 1,
+        producer_epoch=4,
+        timeout_ms=60_000,
+        version=2,
+        two_phase=True,
+        at_ms=7,
+        txn_producer_id=5,
+        txn_producer_epoch=3,
+    )
+    entry = encode_fact(fact)
+    assert (entry.kind, entry.version) == (10, 2)
+    assert entry.payload == (
+        b'{"id":"app-1","producer_id":"9223372036854775807","producer_epoch":4,'
+        b'"last_producer_id":"-1","last_producer_epoch":-1,"timeout_ms":60000,"version":2,'
+        b'"two_phase":true,"at_ms":7,"txn_producer_id":"5","txn_producer_epoch":3}'
+    )
+    assert decode_fact(entry) == fact
+    with pytest.raises(InvalidDataError, match="txn_producer_id"):
+        decode_fact(FactEntry(10, 1, entry.payload))
+
+
+@pytest.mark.parametrize(("kind", "version"), [(10, 3), (11, 2), (1, 2)])
+def test_an_unknown_version_is_refused(kind: int, version: int) -> None:
+    with pytest.raises(InvalidDataError, match=f"kind {kind} version {version}.*upgrade"):
+        decode_fact(FactEntry(kind, version, b"{}"))
 
 
 @pytest.mark.parametrize("kind", [0, 14, 0x7FFF])

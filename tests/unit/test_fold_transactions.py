@@ -24,6 +24,7 @@ from tests.models.indexes import (
     forget_ids,
     in_transaction,
     initialise,
+    keep,
     marker,
     partition,
     row,
@@ -100,6 +101,43 @@ def test_an_owner_comes_from_the_last_entry_of_the_id() -> None:
     assert state.transactions.ids["x"] == owner
     state.apply(segment(3, {}, forget_ids("x", "y")))
     assert state.transactions.ids == {}
+
+
+def test_a_kept_transaction_has_the_pair_that_began_it() -> None:
+    state = folded(
+        segment(1, {HERE: [in_transaction(0, 7)]}, send_offsets("x", 7, 0, "g", {HERE: 5})),
+        segment(2, {}, keep("x", (7, 1), (7, 0), at=3)),
+        segment(3, {}, keep("x", (9, 0), (7, 0), at=4)),
+    )
+    owner = TransactionalId(9, 0, -1, -1, "none", "", 0, 2, 60_000, True, 4, 7, 0)
+    assert state.transactions.ids["x"] == owner
+    assert owner.transaction == (7, 0)
+    assert state.transactions.open_count() == 1
+    state.apply(segment(4, {HERE: [marker(1, 7)]}, end("x", 7, commit=True, follower=(9, 1), at=5)))
+    assert state.transactions.ids["x"] == TransactionalId(
+        9, 1, 9, 0, "committed", "client", 1, 2, 60_000, True, 5
+    )
+    assert state.groups["g"][HERE].offset == 5
+    assert here(state).last_stable_offset == 2
+
+
+def test_offsets_that_become_visible_after_the_init_that_keeps_them_count() -> None:
+    """An init enters no group, so a view may show it before offsets with an earlier ticket."""
+    state = folded(
+        segment(1, {}, keep("x", (7, 1), (7, 0))),
+        segment(2, {}, send_offsets("x", 7, 0, "g", {HERE: 5})),
+        segment(3, {}, end("x", 7, commit=True, follower=(7, 2))),
+    )
+    assert state.groups["g"][HERE].offset == 5
+
+
+def test_an_init_that_does_not_keep_the_transaction_ends_it() -> None:
+    state = folded(
+        segment(1, {}, keep("x", (7, 1), (7, 0))),
+        segment(2, {}, end("x", 7, commit=False, follower=(7, 2)), initialise("x", 7, 2, at=6)),
+    )
+    owner = TransactionalId(7, 2, -1, -1, "none", "", 1, 2, 60_000, False, 6)
+    assert state.transactions.ids["x"] == owner
 
 
 def test_offsets_are_pending_until_the_end() -> None:
@@ -238,6 +276,22 @@ WRONG: dict[str, tuple[SegmentIndex, str]] = {
         "producer 7 with epoch 1 does not own it",
     ),
     "an unknown id is forgotten": (segment(2, {}, forget_ids("x", "z")), "'z': it does not exist"),
+    "the end of a kept transaction by its owner": (
+        segment(2, {}, keep("x", (7, 1), (7, 0)), end("x", 7, 1, commit=True)),
+        "producer 7 with epoch 1 does not own it",
+    ),
+    "another transaction is kept": (
+        segment(2, {}, keep("x", (7, 2), (7, 1))),
+        "keeps a transaction of transactional id 'x': producer 7 with epoch 1 does not own it",
+    ),
+    "a transaction of an unknown id is kept": (
+        segment(2, {}, keep("z", (7, 1), (7, 0))),
+        "'z': it does not exist",
+    ),
+    "an id is forgotten with its kept transaction": (
+        segment(2, {}, keep("y", (8, 1), (8, 0)), forget_ids("y")),
+        "'y': its transaction has no end",
+    ),
     "an id is forgotten with its offsets": (
         segment(2, {}, send_offsets("x", 7, 0, "g", {}), forget_ids("x")),
         "'x': its transaction has no end",

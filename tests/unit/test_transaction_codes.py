@@ -26,11 +26,13 @@ ADD = {
     S.ABORTABLE: (E.unknown_producer_id, E.transaction_abortable),
     S.TOO_MANY: (E.policy_violation, E.transaction_abortable),
     S.WAIT: (E.concurrent_transactions, E.concurrent_transactions),
+    S.PREPARED: (E.invalid_txn_state, E.invalid_txn_state),
 }
 OFFSETS = {
     S.FENCED: (E.invalid_producer_epoch, E.invalid_producer_epoch),
     S.ABORTABLE: (E.illegal_generation, E.illegal_generation),
     S.INVALID_STATE: (E.invalid_txn_state, E.transaction_abortable),
+    S.PREPARED: (E.invalid_txn_state, E.invalid_txn_state),
     S.WAIT: (E.coordinator_not_available, E.coordinator_load_in_progress),
     S.TOO_MANY: (E.policy_violation, E.transaction_abortable),
 }
@@ -38,6 +40,7 @@ INIT = {
     S.FENCED: (E.invalid_producer_epoch, E.producer_fenced),
     S.WAIT: (E.concurrent_transactions, E.concurrent_transactions),
     S.TOO_MANY: (E.policy_violation, E.policy_violation),
+    S.INVALID_STATE: (E.invalid_txn_state, E.invalid_txn_state),
 }
 
 

@@ -9,6 +9,7 @@ from bucketlog.metadata.facts import (
     FactKind,
     ProducerInitialised,
     TransactionEnded,
+    TransactionKept,
     decode_fact,
 )
 from bucketlog.metadata.sequencer.transaction_requests import (
@@ -58,6 +59,38 @@ def test_an_end_is_a_fact_and_markers(commit: bool, by: EndedBy) -> None:
         assert (header.base_offset, header.producer_id) == (each.base_offset, A.producer_id)
         assert header.producer_epoch == 4
         assert decode_marker(each.data) == Marker(commit, 9)
+
+
+def test_an_init_that_keeps_a_transaction_says_which() -> None:
+    wanted = WantedInit("x", None, 60_000, 2, 8, two_phase=True, keeps=True)
+    change = TransactionChange(B, kept=A)
+    (entry,) = entry_facts(wanted, change, NOTHING, 5)
+    assert decode_fact(entry) == TransactionKept(
+        id="x",
+        producer_id=B.producer_id,
+        producer_epoch=4,
+        timeout_ms=60_000,
+        version=2,
+        two_phase=True,
+        at_ms=5,
+        txn_producer_id=A.producer_id,
+        txn_producer_epoch=3,
+    )
+    assert list(entry_markers(wanted, change, sequencer_epoch=1, at_ms=5)) == []
+
+
+def test_the_markers_of_a_kept_transaction_follow_the_pair_that_began_it() -> None:
+    """As Kafka's: the producer's later batches have higher epochs."""
+    owner, follower = ProducerPair(2**61, 7), ProducerPair(2**61, 8)
+    wanted, change = WantedEnd("x", owner, True, 2), TransactionChange(follower, owner, A, PLACES)
+    (entry,) = entry_facts(wanted, change, stand_in(wanted), 77)
+    fact = decode_fact(entry)
+    assert isinstance(fact, TransactionEnded)
+    assert (fact.producer_id, fact.producer_epoch) == A
+    assert (fact.next_producer_id, fact.next_epoch) == follower
+    markers = entry_markers(wanted, change, sequencer_epoch=1, at_ms=1)
+    headers = [read_header(each.data) for each in markers]
+    assert {(each.producer_id, each.producer_epoch) for each in headers} == {(A.producer_id, 4)}
 
 
 def test_an_end_of_version_1_keeps_the_epoch_in_its_markers() -> None:

@@ -1,14 +1,21 @@
 """Transactions that time out together are aborted together; others wait for their turn."""
 
+import asyncio
+
 import pytest
 
 from bucketlog.log_format.errors import SequencerUnavailableError
 from bucketlog.metadata.sequencer.requests import FactStatus
-from bucketlog.metadata.sequencer.transaction_requests import OverdueTransaction, ProducerPair
+from bucketlog.metadata.sequencer.transaction_requests import (
+    OverdueTransaction,
+    ProducerPair,
+    TransactionAges,
+)
 from bucketlog.stateless_broker.duties.transaction_timeouts import (
     ABORTS_A_LOOK,
     TransactionTimeouts,
 )
+from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 
 
 class Overdue:
@@ -20,14 +27,17 @@ class Overdue:
             for number in range(count)
         ]
         self.looks = 0
+        self.looked = asyncio.Event()
+        self.counts = TransactionCounts()
         self.answer = FactStatus.OK
         self.broken = ""
         """The id whose abort fails."""
 
-    async def overdue_transactions(self, epoch: int, *, count: int) -> list[OverdueTransaction]:
+    async def overdue_transactions(self, epoch: int, *, count: int) -> TransactionAges:
         assert epoch == 7
         self.looks += 1
-        return self.left[:count]
+        self.looked.set()
+        return TransactionAges(self.left[:count], 5_000)
 
     async def idle_transactional_ids(
         self, epoch: int, cursor: str, *, count: int, before_ms: int
@@ -49,6 +59,7 @@ def duty(overdue: Overdue, place: int = 0) -> TransactionTimeouts:
         abort=overdue.abort,
         place_in_line=lambda task: place,
         interval_ms=1,
+        counts=overdue.counts,
     )
 
 
@@ -57,6 +68,23 @@ async def test_a_round_aborts_all_that_have_timed_out() -> None:
     await duty(overdue).go_round()
     assert overdue.left == []
     assert overdue.looks == 4
+
+
+async def test_a_round_notes_the_oldest_transaction_with_two_phase_commit() -> None:
+    overdue = Overdue(1)
+    await duty(overdue).go_round()
+    assert overdue.counts.oldest_two_phase_ms == 5_000
+
+
+async def test_what_was_noted_goes_with_the_epoch() -> None:
+    overdue = Overdue(0)
+    running = asyncio.create_task(duty(overdue).run())
+    await overdue.looked.wait()
+    await asyncio.sleep(0)
+    assert overdue.counts.oldest_two_phase_ms == 5_000
+    running.cancel()
+    await asyncio.wait([running])
+    assert overdue.counts.oldest_two_phase_ms == 0
 
 
 async def test_a_round_ends_if_nothing_can_be_aborted() -> None:

@@ -1,4 +1,4 @@
-"""InitProducerId: its request and response, versions 0 to 5.
+"""InitProducerId: its request and response, versions 0 to 6.
 
 Written by `scripts/messages.py` from kio's schemas: do not edit.
 """
@@ -19,6 +19,8 @@ class InitProducerIdRequest:
     transaction_timeout: timedelta
     producer_id: int = -1
     producer_epoch: int = -1
+    enable2_pc: bool = False
+    keep_prepared_txn: bool = False
 
 
 class InitProducerIdResponse(TypedDict):
@@ -26,6 +28,8 @@ class InitProducerIdResponse(TypedDict):
     error_code: ErrorCode
     producer_id: NotRequired[int]
     producer_epoch: int
+    ongoing_txn_producer_id: NotRequired[int]
+    ongoing_txn_producer_epoch: NotRequired[int]
 
 
 INIT_PRODUCER_ID = ApiMessages(

@@ -1,7 +1,8 @@
 -- PURPOSE  Add partitions and groups to a producer's transaction (clients of version 1), or look whether they are in it.
 -- ARGV     1 epoch, 2 now (ms), 3 packed {id, producer, producer epoch, parts: [[topic name, topic id, partition], …],
 --          groups: [group, …], verify_only, limits: {partitions, groups}}
--- RETURNS  packed {'ok' | 'mapping' | 'wait' | 'fenced' | 'abortable' | 'invalid_state' | 'too_many'} | {'lost', reason}
+-- RETURNS  packed {'ok' | 'mapping' | 'wait' | 'fenced' | 'abortable' | 'prepared' | 'invalid_state' | 'too_many'}
+--          | {'lost', reason}
 -- INVARIANTS  All or nothing. Nothing of it is in the log: what is acknowledged of a transaction is its batches and
 --          its offsets. `invalid_state`: verified partitions are not all in the transaction.
 

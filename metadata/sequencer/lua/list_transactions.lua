@@ -1,5 +1,6 @@
 -- PURPOSE  List the transactional ids. Each call checks a part of them, from a cursor on.
--- ARGV     1 epoch, 2 cursor ('0': start), 3 approximate number to check, 4 packed producer ids; empty: of all producers
+-- ARGV     1 epoch, 2 cursor ('0': start), 3 approximate number to check, 4 packed producer ids (of their
+--          transactions, if they are kept); empty: of all producers
 -- RETURNS  packed {'ok', next cursor ('0': all were checked), [row of transaction_listing.lua, …]} | {'lost', reason}
 -- INVARIANTS  Changes nothing. An id may come twice, as with HSCAN.
 
@@ -13,7 +14,7 @@ local listed = {}
 for i = 1, #found[2], 2 do
   local field = found[2][i]
   local r = field ~= '' and cmsgpack.unpack(found[2][i + 1])
-  if r and is_shown(r) and (not is_filtered or wanted[r.producer]) then
+  if r and is_shown(r) and (not is_filtered or wanted[(transaction_pair(r))]) then
     listed[#listed + 1] = listed_transaction(field, r)
   end
 end

@@ -1,6 +1,7 @@
--- PURPOSE  Which transactions are to be aborted: those whose timeout has passed.
+-- PURPOSE  Which transactions are to be aborted: those whose timeout has passed. And when the oldest one without timeout began.
 -- ARGV     1 epoch, 2 now (ms), 3 at most so many
--- RETURNS  packed {'ok', [[id, producer id, producer epoch, version, serial], …]} | {'lost', reason}
+-- RETURNS  packed {'ok', [[id, producer id, producer epoch, version, serial], …], start (ms) of the oldest transaction with
+--          two-phase commit, or -1} | {'lost', reason}; the pair is the owner's
 -- INVARIANTS  Changes nothing. An end that is under way is left out.
 
 local keys = keys_by_name(KEYS)
@@ -14,4 +15,6 @@ for _, field in ipairs(fields) do
     overdue[#overdue + 1] = {txn_id(field), r.producer, r.epoch, r.version, r.serial}
   end
 end
-return cmsgpack.pack({'ok', overdue})
+local never = string.format('%.0f', NEVER)
+local oldest = redis.call('ZRANGEBYSCORE', keys.txn_deadlines, never, '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+return cmsgpack.pack({'ok', overdue, oldest[2] and tonumber(oldest[2]) - NEVER or -1})

@@ -6,7 +6,7 @@
 --           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'] | entry of a transactional id, …],
 --           and, where transactional ids are concerned, txns: [[id, version], …], limits: {partitions, groups, offset_rows, ids}}
 --          entries of a transactional id (transaction_rules.lua):
---           ['init', id, expected producer or '', its epoch, timeout (ms), version, fresh producer id, two_phase]
+--           ['init', id, expected producer or '', its epoch, timeout (ms), version, fresh producer id, two_phase, keep what is ongoing]
 --           ['end', id, producer, epoch, commit, version, by, serial or -1, fresh producer id]
 --           ['txn_offsets', id, producer, epoch, version, group, term, offset rows] | ['forget_id', id, not updated since (ms)]
 --          the counter is -1 for a producer id of an earlier epoch, and above all counters for an id of a later epoch
@@ -18,7 +18,8 @@
 --          before; of one that wanted none the high watermark shown; -1 where there is nothing
 --          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
 --          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | fenced | unknown_topic | offset_limit
---                        | too_many_producers | unassigned_producer | mapping | abortable | invalid_state | too_many_partitions
+--                        | too_many_producers | unassigned_producer | mapping | abortable | prepared | invalid_state
+--                        | too_many_partitions
 --          per control: ok | wait | exists | unknown_topic | invalid_partitions | not_coordinator; of a transactional
 --                        id {status, …}
 -- INVARIANTS  Everything is worked out before anything is written (Lua is not atomic on error).

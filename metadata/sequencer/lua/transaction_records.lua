@@ -2,7 +2,8 @@
 --   producer (text; '' until the id's first init is visible), epoch, last_producer, last_epoch ('' and -1: none),
 --   outcome ('none' | 'committed' | 'aborted') and by ('' | 'client' | 'server' | 'init') of the last transaction,
 --   serial: how many of its transactions have ended; version, timeout (ms), two_phase, updated (ms)
---   next: false, or the id's one open entry: {ticket, kind ('init' | 'end' | 'forget'), and the fields as it makes them}
+--   txn_producer, txn_epoch: the pair that began the ongoing transaction, if an init has kept it ('' and -1: the owner)
+--   next: false, or the id's one open entry: {ticket, kind ('init' | 'keep' | 'end' | 'forget'), and the fields as it makes them}
 --   ongoing, since (ms), forgiving, part_count, name_bytes, groups, offset_rows, offsets: the transaction that has not ended
 -- `offsets`: its open entries with offsets, as open_lists.lua.
 -- The partitions are in the hash `txn_parts`, in the same field: 'topic name/topic id:partition;' each. This list may be
@@ -14,6 +15,7 @@
 
 local NO_EPOCH = -1
 local LAST_EPOCH = 32766   -- the next epoch is that of another producer id
+local NEVER = 4503599627370496   -- 2^52 ms since 1970: plus the start of a transaction with two-phase commit, its deadline
 
 local function txn_field(id) return 'i:' .. id end
 
@@ -21,8 +23,9 @@ local function txn_id(field) return field:sub(3) end
 
 local function new_transactional_id()
   return {producer = '', epoch = NO_EPOCH, last_producer = '', last_epoch = NO_EPOCH, outcome = 'none', by = '',
-    serial = 0, version = 1, timeout = 0, two_phase = false, updated = 0, next = false, ongoing = false, since = 0,
-    forgiving = false, part_count = 0, name_bytes = 0, groups = {}, offset_rows = 0, offsets = ''}
+    serial = 0, version = 1, timeout = 0, two_phase = false, updated = 0, txn_producer = '', txn_epoch = NO_EPOCH,
+    next = false, ongoing = false, since = 0, forgiving = false, part_count = 0, name_bytes = 0, groups = {},
+    offset_rows = 0, offsets = ''}
 end
 
 local function is_owner(r, producer, epoch)
@@ -33,15 +36,25 @@ local function is_last(r, producer, epoch)
   return r.last_epoch ~= NO_EPOCH and r.last_producer == producer and r.last_epoch == epoch
 end
 
--- What a pair gets that neither owns the id nor did so last. As in Kafka, only a producer of the id is fenced.
-local function stranger_problem(r, producer)
-  return (producer == r.producer or producer == r.last_producer) and 'fenced' or 'mapping'
+-- Records that earlier releases stored have no `txn_producer`.
+local function is_kept(r) return (r.txn_producer or '') ~= '' end
+
+-- RETURNS the pair in the batches and markers of the id's transaction.
+local function transaction_pair(r)
+  if is_kept(r) then return r.txn_producer, r.txn_epoch end
+  return r.producer, r.epoch
 end
 
--- RETURNS nil, or why this pair may not write in a transaction of the id now.
+-- What a pair gets that neither owns the id nor did so last. As in Kafka, only a producer of the id is fenced.
+local function stranger_problem(r, producer)
+  return (producer == r.producer or producer == r.last_producer or producer == r.txn_producer) and 'fenced' or 'mapping'
+end
+
+-- RETURNS nil, or why this pair may not write in a transaction of the id now. A kept transaction can only be ended.
 local function owner_problem(r, producer, epoch)
   if not r then return 'mapping' end
   if r.next then return 'wait' end
+  if is_kept(r) and is_owner(r, producer, epoch) then return 'prepared' end
   if is_owner(r, producer, epoch) then return nil end
   return is_last(r, producer, epoch) and r.by == 'server' and 'abortable' or stranger_problem(r, producer)
 end
@@ -110,20 +123,35 @@ local function has_group(r, group)
   return false
 end
 
+-- RETURNS when a transaction that began at `since` is to be aborted.
+local function deadline_of(r, since)
+  if r.two_phase then return NEVER + since end
+  return since + r.timeout
+end
+
+local function store_deadline(keys, field, deadline)
+  redis.call('ZADD', keys.txn_deadlines, string.format('%.0f', deadline), field)
+end
+
 -- A transaction is ongoing from here on. `deadlines`: field -> when it is to be aborted.
 local function begin_transaction(r, field, now, deadlines)
   if r.ongoing then return end
   r.ongoing, r.since = true, now
-  if not r.two_phase then deadlines[field] = now + r.timeout end
+  deadlines[field] = deadline_of(r, now)
 end
 
 local function store_transactions(keys, records, deadlines)
   store_records(keys.txns, records)
   store_part_lists(keys)
   store_total(keys)
-  for _, field in ipairs(sorted_keys(deadlines)) do
-    redis.call('ZADD', keys.txn_deadlines, string.format('%.0f', deadlines[field]), field)
-  end
+  for _, field in ipairs(sorted_keys(deadlines)) do store_deadline(keys, field, deadlines[field]) end
+end
+
+-- The transaction goes on with what an init has changed: the owner, the timeout of later transactions, two-phase commit.
+local function keep_transaction(keys, field, r, record)
+  for name, value in pairs(record) do r[name] = value end
+  r.forgiving = false
+  if r.two_phase then store_deadline(keys, field, deadline_of(r, r.since)) end
 end
 
 -- The ticket's entries become visible or void. `fields`: the ids that have an entry with it.
@@ -134,11 +162,14 @@ local function settle_transactions(keys, ticket, fields, visible)
     local entry = r.next
     if entry and entry.ticket == ticket then
       r.next = false
-      if visible then
+      if visible and entry.kind == 'keep' then
+        keep_transaction(keys, field, r, entry.record)
+      elseif visible then
         redis.call('ZREM', keys.txn_deadlines, field)
         redis.call('HDEL', keys.txn_parts, field)
         count_names(r, -r.name_bytes)
         for name, value in pairs(entry.record) do r[name] = value end
+        r.txn_producer, r.txn_epoch = '', NO_EPOCH
         r.ongoing, r.since, r.forgiving = false, 0, false
         r.part_count, r.groups, r.offset_rows, r.offsets = 0, {}, 0, ''
       end

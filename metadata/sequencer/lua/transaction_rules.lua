@@ -1,11 +1,13 @@
 -- What `reserve` does with entries about transactional ids: inits, ends, offsets, ids to be forgotten.
 -- A judge answers {status, …} and changes records of `ctx` in memory only, and only where the status is 'ok':
---   {'ok', producer, epoch, last producer, last epoch, ended producer, ended epoch, [[topic id, partition, base, stamp], …]}
+--   {'ok', producer, epoch, last producer, last epoch, ended producer, ended epoch, [[topic id, partition, base, stamp], …],
+--    and of an init that keeps a transaction the pair that began it}
 --   {'done', producer, epoch}: nothing is to be written, the pair is what the client goes on with
---   {'wait' | 'again' | 'mapping' | 'fenced' | 'abortable' | 'invalid_state' | 'not_coordinator' | 'too_many'}
+--   {'wait' | 'again' | 'mapping' | 'fenced' | 'abortable' | 'prepared' | 'invalid_state' | 'not_coordinator' | 'too_many'}
 -- INVARIANTS  An end has a marker in every partition of the transaction whose topic exists, and enters the key of
 -- every group of the transaction. It depends on all open segments of these. An init ends what is ongoing by the
--- same entry. An end names the pair of its transaction.
+-- same entry, or keeps it. Then another pair owns the id and ends the transaction; the pair that began it is that of
+-- the markers, and may write no more.
 -- `ctx`: keys, ticket, now, limits, txns, txns_dirty, deadlines, entered (ids with an entry of this ticket), topics,
 -- partitions, groups, markers_left, ids_left, listed_left; functions pending_elsewhere, take_marker, enter.
 
@@ -43,8 +45,8 @@ end
 
 -- Is a batch or an entry with offsets of the transaction pending at another writer?
 local function content_is_open(ctx, r, places)
-  local fields = {}
-  for _, place in ipairs(places) do fields[#fields + 1] = r.producer .. ':' .. place[3] end
+  local fields, producer = {}, transaction_pair(r)
+  for _, place in ipairs(places) do fields[#fields + 1] = producer .. ':' .. place[3] end
   for _, rows in pairs(load_records(ctx.keys.producers, fields)) do
     if #rows > 0 and ctx.pending_elsewhere(rows[#rows][1]) then return true end
   end
@@ -85,9 +87,18 @@ local function set_next(ctx, field, r, kind, record)
   dirty(ctx, field, r)
 end
 
+-- An init that keeps what is ongoing. Without two-phase commit, it would give the transaction a timeout.
+local function judge_keep(ctx, field, r, record, candidate)
+  if r.two_phase and not record.two_phase then return {'invalid_state'} end
+  record.producer, record.epoch = raised(r, candidate)
+  record.txn_producer, record.txn_epoch = transaction_pair(r)
+  set_next(ctx, field, r, 'keep', record)
+  return {'ok', record.producer, record.epoch, '', NO_EPOCH, '', NO_EPOCH, {}, record.txn_producer, record.txn_epoch}
+end
+
 -- An id's pair for a producer that starts, or that goes on after an error (expected: the pair that it has).
 local function judge_init(ctx, entry)
-  local _, id, expected, expected_epoch, timeout, version, candidate, two_phase = unpack(entry)
+  local _, id, expected, expected_epoch, timeout, version, candidate, two_phase, keeps = unpack(entry)
   local field = txn_field(id)
   local r = ctx.txns[field]
   local record = {producer = candidate, epoch = 0, last_producer = '', last_epoch = NO_EPOCH, outcome = 'none', by = '',
@@ -108,11 +119,13 @@ local function judge_init(ctx, entry)
       return {'fenced'}
     end
   end
+  if keeps and r.ongoing then return judge_keep(ctx, field, r, record, candidate) end
   local markers, ended, ended_epoch = {}, '', NO_EPOCH
   if r.ongoing then
     local places = judge_markers(ctx, field, r, false)
     if not places then return {'wait'} end
-    markers, ended, ended_epoch = take_markers(ctx, r, places), r.producer, r.epoch
+    markers = take_markers(ctx, r, places)
+    ended, ended_epoch = transaction_pair(r)
     record.serial = r.serial + 1
   end
   record.producer, record.epoch = raised(r, candidate)
@@ -158,11 +171,12 @@ local function judge_end(ctx, entry)
   local places = judge_markers(ctx, field, r, commit)
   if not places then return {'wait'} end
   local markers = take_markers(ctx, r, places)
+  local ended, ended_epoch = transaction_pair(r)
   local record = {producer = r.producer, epoch = r.epoch, last_producer = producer, last_epoch = epoch,
     outcome = commit and 'committed' or 'aborted', by = by, serial = r.serial + 1, version = version}
   if version >= 2 or by == 'server' then record.producer, record.epoch = raised(r, candidate) end
   set_next(ctx, field, r, 'end', record)
-  return {'ok', record.producer, record.epoch, producer, epoch, producer, epoch, markers}
+  return {'ok', record.producer, record.epoch, producer, epoch, ended, ended_epoch, markers}
 end
 
 -- Offsets of a group, pending until the transaction ends.

@@ -1,6 +1,8 @@
 """Checkpoints of logs without transactions have version 3, with the bytes of the release before
-transactions: brokers of that release read them. Those of logs with transactions have version 4."""
+transactions: brokers of that release read them. Those of logs with transactions have version 4, and
+version 5 while an init keeps a transaction."""
 
+import struct
 from base64 import b85decode
 from hashlib import sha256
 
@@ -22,6 +24,7 @@ from tests.models.indexes import (
     forget_ids,
     in_transaction,
     initialise,
+    keep,
     marker,
     partition,
     row,
@@ -52,6 +55,7 @@ s)%jn~NS0e5=aVjug3;R@tf($mq?<n9iNpd%WJ37bJOq>$_Y3xO_lL7Bd{#l;i
 )
 HERE = partition(1)
 STATE_4 = "7c12b4e456d2279f60c4565e0b9c487a64dc3e9a530d18b1dd23aa6057c0a149"
+STATE_5 = "df98fb3031e332fa084afbd8042db5b5ab8c79e1a6ea23f9861d78e868897ae0"
 
 
 def test_a_log_without_transactions_has_the_bytes_of_version_3() -> None:
@@ -109,6 +113,41 @@ def test_version_4_is_written_only_while_there_is_something_to_say() -> None:
         )
     ]
     assert versions == [4, 4, 4, 3]
+
+
+def kept() -> list[SegmentIndex]:
+    """The transaction of `y` is kept by a producer with another id."""
+    return [*transactional(), segment(6, {}, keep("y", (9, 0), (1 << 60, 3), at=4))]
+
+
+def test_the_bytes_of_version_5_do_not_change() -> None:
+    version, state = checkpoint_state(kept())
+    assert version == 5
+    assert sha256(state).hexdigest() == STATE_5
+    found = decode_state(state, version=5)
+    assert_same_transactions(found, fold(kept()))
+    assert found.transactions.ids["y"].transaction == (1 << 60, 3)
+    assert encode_state(found) == state
+
+
+def test_version_5_is_written_only_while_a_transaction_is_kept() -> None:
+    fact = end("y", 1 << 60, 3, commit=True, follower=(9, 1))
+    ended = segment(7, {HERE: [marker(4, 1 << 60, 3)]}, fact)
+    assert checkpoint_state([*kept(), ended])[0] == 4
+
+
+def test_a_release_that_does_not_know_version_5_would_stop() -> None:
+    _, state = checkpoint_state(kept())
+    with pytest.raises(InvalidDataError, match="bytes after its end"):
+        decode_state(state, version=4)
+
+
+@pytest.mark.parametrize("row", [(2, 5, 0), (1, -1, 0), (1, 5, -1)])
+def test_a_kept_transaction_has_an_id_and_a_pair(row: tuple[int, int, int]) -> None:
+    _, state = checkpoint_state(kept())
+    damaged = state[: -struct.calcsize(">Iqh")] + struct.pack(">Iqh", *row)
+    with pytest.raises(InvalidDataError, match="no transactional id of its own"):
+        decode_state(damaged, version=5)
 
 
 def test_a_release_that_does_not_know_version_4_would_stop() -> None:
