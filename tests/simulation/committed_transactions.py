@@ -69,7 +69,7 @@ async def check_transactions(world: World) -> None:
         world.trace.violate("progress", "a transaction is open for longer than its timeout")
     log = committed(world)
     values, state = committed_values(world, log), fold(log)
-    for shared in sorted({job.id for job in world.copy_jobs}):
+    for shared in sorted({job.group for job in world.copy_jobs}):
         _check_copied(world, state, values, shared)
     _check_told(world, values)
     await _check_shown(world, values, state)
