@@ -1,6 +1,6 @@
 """Rules about transactions, broken."""
 
-from tests.simulation.source_changes import Mutant, one
+from tests.simulation.source_changes import Change, Mutant, one
 
 TRANSACTION_MUTANTS: dict[str, Mutant] = {
     "txn-check": one(
@@ -44,5 +44,84 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
         "bucketlog.log_format.transactions:PartitionTransactions.stable_end",
         "high_watermark if first is None else min(high_watermark, max(first.first_offset, start))",
         "high_watermark",
+    ),
+    # One at a time -----------------------------------------------------------------------------
+    "txn-open-batch": one(
+        "batches and offsets wait while an init or end of their id is open",
+        "transaction_records.lua",
+        "if r.next then return 'wait' end",
+        "",
+    ),
+    "txn-open-init": one(
+        "an init waits while another init or an end of the id is open",
+        "transaction_rules.lua",
+        "if r.next then return {'wait'} end\n  if expected ~= '' then",
+        "if expected ~= '' then",
+    ),
+    "txn-open-end": one(
+        "an end waits while an init or another end of the id is open",
+        "transaction_rules.lua",
+        "if r.next then return {'wait'} end\n  local answer",
+        "local answer",
+    ),
+    # Ends --------------------------------------------------------------------------------------
+    "txn-end-epoch": one(
+        "an end names the pair of its transaction",
+        "transaction_rules.lua",
+        "if not is_owner(r, producer, epoch) then\n    local was_last",
+        "if false then\n    local was_last",
+    ),
+    "txn-end-raises": one(
+        "an end of version 2 raises the epoch",
+        "transaction_rules.lua",
+        "if version >= 2 or by == 'server' then",
+        "if by == 'server' then",
+    ),
+    "txn-newest": Mutant(
+        "final answers about transactional ids are told by the newest epoch alone",
+        [
+            Change(
+                "bucketlog.stateless_broker.produce.transaction_log:TransactionLog._told",
+                "if status in FINAL and not await self._is_newest():",
+                "if False:",
+            ),
+            Change(
+                "bucketlog.stateless_broker.produce.pending_facts:settle_refused",
+                "elif status in FINAL and not is_newest:",
+                "elif False:",
+            ),
+        ],
+    ),
+    # Markers and offsets -----------------------------------------------------------------------
+    "txn-marker-skip": one(
+        "an end has no marker in a topic that is gone",
+        "transaction_rules.lua",
+        "local lives = newest and not newest[4] and newest[2] == part[2] and ",
+        "local lives = true or ",
+    ),
+    "txn-offsets-in-end": one(
+        "the offsets of a transaction are committed by its commit alone",
+        "bucketlog.metadata.fold:LogState._apply_transaction_fact",
+        "if fact.committed:",
+        "if True:",
+    ),
+    # Epochs and tiers --------------------------------------------------------------------------
+    "txn-deadline": one(
+        "an epoch begins with the timeouts of the transactions that are open",
+        "bucketlog.metadata.sequencer.staging:staged_deadlines",
+        "if not owner.two_phase and _is_ongoing(state, each, owner)",
+        "if False",
+    ),
+    "txn-split-stable": one(
+        "a split ends at or before the last stable offset",
+        "bucketlog.tiered_storage.tier_plan:plan_split",
+        "bisect_right(log.next_offsets, log.last_stable_offset)",
+        "len(log.next_offsets)",
+    ),
+    "txn-tier-drop": one(
+        "a split leaves out what is aborted",
+        "bucketlog.tiered_storage.splitting:_Part.append",
+        "bool(row.attributes & CONTROL) or row in self._aborted",
+        "bool(row.attributes & CONTROL)",
     ),
 }
