@@ -15,6 +15,7 @@ __all__ = [
     "AsyncGroupConsumer",
     "AsyncLog",
     "AsyncProducer",
+    "AsyncTransaction",
     "Avro",
     "BucketlogError",
     "ClusterInUseError",
@@ -41,6 +42,8 @@ __all__ = [
     "SchemaRegistry",
     "SchemaRegistryError",
     "Topic",
+    "Transaction",
+    "TransactionAbortedError",
     "UnreadableRecordError",
     "aconnect",
     "connect",
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from bucketlog.client.async_log import aconnect as aconnect
     from bucketlog.client.async_producer import AsyncDelivery as AsyncDelivery
     from bucketlog.client.async_producer import AsyncProducer as AsyncProducer
+    from bucketlog.client.async_transaction import AsyncTransaction as AsyncTransaction
     from bucketlog.client.consumer import Consumer as Consumer
     from bucketlog.client.decoding import UnreadableRecordError as UnreadableRecordError
     from bucketlog.client.formats import Format as Format
@@ -72,6 +76,7 @@ if TYPE_CHECKING:
     from bucketlog.client.sending import Delivered as Delivered
     from bucketlog.client.topic import Record as Record
     from bucketlog.client.topic import Topic as Topic
+    from bucketlog.client.transaction import Transaction as Transaction
     from bucketlog.embedded.cluster import ClusterStartError as ClusterStartError
     from bucketlog.embedded.cluster import EmbeddedCluster as EmbeddedCluster
     from bucketlog.log_format.errors import BucketlogError as BucketlogError
@@ -83,6 +88,7 @@ if TYPE_CHECKING:
     from bucketlog.log_format.errors import InvalidDataError as InvalidDataError
     from bucketlog.log_format.errors import LogError as LogError
     from bucketlog.log_format.errors import SchemaRegistryError as SchemaRegistryError
+    from bucketlog.log_format.errors import TransactionAbortedError as TransactionAbortedError
     from bucketlog.replaying.replay import Replay as Replay
     from bucketlog.replaying.replay import replay as replay
 
@@ -92,6 +98,7 @@ _HOMES = {
     "AsyncGroupConsumer": "bucketlog.client.async_consumer",
     "AsyncLog": "bucketlog.client.async_log",
     "AsyncProducer": "bucketlog.client.async_producer",
+    "AsyncTransaction": "bucketlog.client.async_transaction",
     "Avro": "bucketlog.client.schemas.avro",
     "BucketlogError": "bucketlog.log_format.errors",
     "ClusterInUseError": "bucketlog.log_format.errors",
@@ -118,6 +125,8 @@ _HOMES = {
     "SchemaRegistry": "bucketlog.client.schemas.registry",
     "SchemaRegistryError": "bucketlog.log_format.errors",
     "Topic": "bucketlog.client.topic",
+    "Transaction": "bucketlog.client.transaction",
+    "TransactionAbortedError": "bucketlog.log_format.errors",
     "UnreadableRecordError": "bucketlog.client.decoding",
     "aconnect": "bucketlog.client.async_log",
     "connect": "bucketlog.client.log",

@@ -22,6 +22,7 @@ HEAP = "1g"
 """What Kafka's own start script gives a broker."""
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
+FSYNC = "log.flush.interval.messages=1\n"
 LOG_TAIL_LINES = 20
 
 
@@ -39,13 +40,16 @@ class RunningKafka:
 
 
 @contextmanager
-def running_kafka(folder: Path) -> Iterator[RunningKafka]:
-    """Raises `ConfigurationError` (not installed), `KafkaStartError`."""
+def running_kafka(folder: Path, *, fsync: bool = False) -> Iterator[RunningKafka]:
+    """`fsync`: after each batch. By default, Kafka leaves this to the operating system.
+
+    Raises `ConfigurationError` (not installed), `KafkaStartError`.
+    """
     jars = installed_jars()
     port, controller = free_port(), free_port()
     make_folder(folder)
     config = folder / "server.properties"
-    config.write_text(_properties(folder, port, controller))
+    config.write_text(_properties(folder, port, controller) + (FSYNC if fsync else ""))
     java = [java_program(), "-cp", f"{jars}/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     log_path = folder / "server.log"
     named = ("-t", CLUSTER_ID, "-c", str(config))

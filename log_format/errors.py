@@ -37,6 +37,7 @@ BucketlogError                 code, retriable, remedy
 ├── SharedClusterError         as another test worker saw it
 ├── IngestConflictError        retriable: another ingest has committed the batch
 └── LogError                   the broker answered a client with a Kafka error code
+    └── TransactionAbortedError  retriable: nothing of the transaction is visible; run it again
 """
 
 
@@ -165,6 +166,9 @@ class ClusterInUseError(BucketlogError):
     code = "CLUSTER_IN_USE"
 
 
+TRANSACTION_ABORTABLE = 120
+
+
 class LogError(BucketlogError):
     """`kafka_code` is the number in Kafka's protocol guide, `code` its name.
 
@@ -180,9 +184,26 @@ class LogError(BucketlogError):
         self.retriable = retriable
 
 
+class TransactionAbortedError(LogError):
+    """The transaction was aborted: nothing of it will become visible. Run it again."""
+
+    code = "TRANSACTION_ABORTABLE"
+    retriable = True
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
+            code=type(self).code,
+            kafka_code=TRANSACTION_ABORTABLE,
+            retriable=True,
+            remedy="run the transaction again",
+        )
+
+
 for _public in (
     *(BucketlogError, ClusterInUseError, ConfigurationError, CorruptObjectError, DataLossError),
     *(IncompatibleSchemaError, InvalidDataError, LogError, SchemaRegistryError),
+    TransactionAbortedError,
 ):
     # names of the package: tracebacks, dead letters and pickles say bucketlog.ConfigurationError
     _public.__module__ = "bucketlog"

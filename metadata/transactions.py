@@ -132,6 +132,15 @@ class Transactions:
             )
         return owner
 
+    def open_count(self) -> int:
+        """The number of open transactions with records or pending offsets."""
+        owners = [self.ids[each].producer_id for each in list(self.pending)]
+        return len(self.parts) + sum(owner not in self.parts for owner in owners)
+
+    def open_partitions(self) -> set[TopicIdPartition]:
+        """The partitions with an open transaction, for any thread."""
+        return {partition for parts in list(self.parts.values()) for partition in tuple(parts)}
+
     # Pending offsets -------------------------------------------------------------------------
 
     def offsets_of(self, segment: SegmentId, fact: TransactionOffsets) -> Offsets:

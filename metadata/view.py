@@ -264,6 +264,14 @@ class View:
         """Transactional ids and pending offsets: not to be held over an await."""
         return self._state.transactions
 
+    def unstable_offsets_max(self) -> int:
+        """The largest distance between a partition's last stable offset and high watermark."""
+        logs = [self.log(each) for each in self._state.transactions.open_partitions()]
+        return max(
+            (log.high_watermark - log.last_stable_offset for log in logs if log is not None),
+            default=0,
+        )
+
     def pending_offsets(self, group: str) -> set[TopicIdPartition]:
         """The partitions for which a transaction that has not ended has offsets of the group."""
         return set(self._state.transactions.held(group))

@@ -112,6 +112,24 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             "{{kind}}",
         ),
         one(
+            "Ended transactions",
+            "ops",
+            f"sum by (outcome, by) (rate(bucketlog_transactions_ended_total[{RATE}]))",
+            "{{outcome}} by {{by}}",
+        ),
+        one(
+            "Open transactions",
+            "short",
+            "max(bucketlog_open_transactions)",
+            "open",
+        ),
+        one(
+            "Offsets behind open transactions",
+            "short",
+            "max(bucketlog_unstable_offsets_max)",
+            "most of a partition",
+        ),
+        one(
             "CPU",
             "percentunit",
             f"sum by (instance) (rate(process_cpu_seconds_total[{RATE}]))",

@@ -108,7 +108,7 @@ class Membership:
         """Since when `_withdrawn` and the broker's health disagree (event loop's time)."""
         self._members: tuple[LiveBroker, ...] = ()
         self._forgotten: dict[LiveBroker, float] = {}
-        """Members that a server which has lost its state does not know yet, and until when they
+        """Members that the server does not know yet after it lost its state, and until when they
         remain members (event loop's time)."""
         self._leaders: dict[tuple[bytes, int, str], LiveBroker] = {}
         self._coordinators: dict[str, LiveBroker] = {}
@@ -379,9 +379,9 @@ class Membership:
         return None
 
     def _with_forgotten(self, answer: LiveBrokers) -> tuple[LiveBroker, ...]:
-        """The members, with those that the server has lost and that had no time yet to send a
-        heartbeat. Clients forget a broker that one answer to Metadata lacks; librdkafka may then
-        wait for the broker for ever."""
+        """The members, including those that the server has lost and that had no time yet to send a
+        heartbeat. Clients forget a broker that is missing from one Metadata response. librdkafka
+        may then wait for this broker forever."""
         now = asyncio.get_running_loop().time()
         if self._me is not None and not answer.was_known:
             until = now + self._timeouts.role_ms / 1000

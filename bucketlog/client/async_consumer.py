@@ -167,9 +167,13 @@ class AsyncGroupConsumer(AsyncConsumer[K, V]):
 
     async def commit(self) -> None:
         """As `GroupConsumer.commit`."""
-        await self._thread.run(_commit)
+        await self.call(lambda consumer: consumer.commit())
 
+    async def call(self, what: Callable[[GroupConsumer[K, V]], T]) -> T:
+        """Call `what` with the blocking consumer, in the consumer's thread."""
 
-def _commit(consumer: Consumer[Any, Any]) -> None:
-    assert isinstance(consumer, GroupConsumer)
-    consumer.commit()
+        def with_consumer(consumer: Consumer[K, V]) -> T:
+            assert isinstance(consumer, GroupConsumer)
+            return what(consumer)
+
+        return await self._thread.run(with_consumer)

@@ -10,8 +10,15 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast, ove
 
 from bucketlog.client.async_consumer import AsyncConsumer, AsyncGroupConsumer
 from bucketlog.client.async_producer import AsyncProducer
+from bucketlog.client.async_transaction import AsyncTransaction
+from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.groups import Groups
-from bucketlog.client.log import DEFAULT_BOOTSTRAP, Log, check_reachable
+from bucketlog.client.log import (
+    DEFAULT_BOOTSTRAP,
+    TRANSACTION_TIMEOUT_S,
+    Log,
+    check_reachable,
+)
 from bucketlog.client.options import (
     DELIVERY_TIMEOUT_S,
     GroupOptions,
@@ -21,6 +28,7 @@ from bucketlog.client.options import (
 )
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics
+from bucketlog.client.transaction import Transaction
 from bucketlog.log_format.errors import BucketlogError
 
 K = TypeVar("K")
@@ -109,6 +117,25 @@ class AsyncLog:
         )
         self._producers.append(producer)
         return producer
+
+    def transaction(
+        self,
+        transactional_id: str,
+        *,
+        consumer: AsyncGroupConsumer[Any, Any] | None = None,
+        timeout_s: float = TRANSACTION_TIMEOUT_S,
+        **options: Unpack[ProducerOptions],
+    ) -> AsyncTransaction:
+        """A transaction for `async with`, with the arguments of `Log.transaction`. The start of the
+        block raises the errors of `Log.transaction`."""
+        check_names("producer", options)
+
+        def make(waiting: GroupConsumer[Any, Any] | None) -> Transaction:
+            return self._log.transaction(
+                transactional_id, consumer=waiting, timeout_s=timeout_s, **options
+            )
+
+        return AsyncTransaction(make, consumer)
 
     @overload
     def consumer(

@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from random import Random
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -21,14 +20,15 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from bucketlog.client.bounded import bounded
+from bucketlog.client.committing import commit_stored
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.decoding import spot_of
+from bucketlog.client.handed_out import HandedOut
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.membership import GroupMembership
 from bucketlog.client.poison import Poison
 from bucketlog.client.settlement import Settlement
 from bucketlog.client.topic import Topic
-from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import LogError
 
 K = TypeVar("K")
@@ -41,7 +41,6 @@ PLACE_S = 1.0
 CLOSE_S_MIN = 1.0
 """What leaving may take where committing used up the time."""
 LEAVE_POLL_S = 0.02
-_REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
 _LATER = frozenset(
     {
         KafkaError._TIMED_OUT,
@@ -51,8 +50,6 @@ _LATER = frozenset(
         KafkaError.NOT_COORDINATOR,
     }
 )
-_COMMIT_BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=400, jitter=1.0)
-"""A rebalance refuses the commits of all members at once."""
 
 _logger = logging.getLogger("bucketlog.kafka")
 
@@ -77,19 +74,15 @@ class GroupConsumer(Consumer[K, V]):
         self._owned: set[int] = set()
         self._unplaced: set[int] = set()
         """Given to this member, and where to begin is not looked up yet."""
-        self._handed: dict[int, int] = {}
-        """By partition the next offset after what the caller has and may not be done with."""
-        self._done: dict[int, int] = {}
-        """The same after what the caller is done with and librdkafka was not told yet."""
+        self._given = HandedOut(keeps_first=not membership.auto_commit)
+        self._end_at: dict[int, int] = {}
+        """With `until="end"`: the end of each partition of this member."""
         self._served_s = time.monotonic()
         self._place_at_s = 0.0
         self._interrupted = False
         self._closed = False
         self._fatal: KafkaError | None = None
-        ours = {
-            **membership.kafka_config(),
-            "on_commit": self._commit_answered,
-        }
+        ours = {**membership.kafka_config(), "on_commit": self._commit_answered}
         super().__init__(
             {**config, **ours}, topic, poison, until_end=until_end, timeout_s=timeout_s
         )
@@ -122,9 +115,47 @@ class GroupConsumer(Consumer[K, V]):
         Called before the records are worked on, they are read at most once. Raises `LogError`,
         ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID where the group went on without this member.
         """
-        self._finish()
+        self._given.finish()
         self._store()
         self._commit_stored()
+        self._given.settle()
+
+    # For transactions that commit the offsets ---------------------------------------------------
+
+    @property
+    def commits_automatically(self) -> bool:
+        return self._membership.auto_commit
+
+    @property
+    def has_lost_records(self) -> bool:
+        """Whether this member has lost partitions whose returned records were not committed."""
+        return self._given.has_lost_records
+
+    def offsets_in_hand(self) -> tuple[list[KafkaPartition], Any]:
+        """The offsets after all records returned so far, and librdkafka's metadata of this
+        member."""
+        spots = self._spots(self._given.next_offsets())
+        return spots, self._kafka.consumer_group_metadata()
+
+    def settle(self) -> None:
+        """Note that all records returned so far are committed."""
+        self._given.settle()
+
+    def rewind(self) -> None:
+        """Read again the returned records that are not committed. Raises `LogError`."""
+        again = self._spots(self._given.settle())
+        self._drop_ready({spot.partition for spot in again})
+        self._ahead = None
+        try:
+            for spot in again:
+                partition = spot.partition
+                if self._ends is not None and partition not in self._ends:
+                    self._ends[partition] = self._end_at[partition]
+                    self._kafka.resume([spot])
+                self._kafka.seek(spot)
+        except KafkaException as error:
+            self._interrupted = True
+            raise self._error(error.args[0], "reading records again") from error
 
     def close(self) -> None:
         """Commit what is done (with automatic commits) and leave the group.
@@ -169,7 +200,7 @@ class GroupConsumer(Consumer[K, V]):
         traceback: TracebackType | None,
     ) -> None:
         if exc is None:
-            self._finish()
+            self._given.finish()
         try:
             self.close()
         except LogError as error:
@@ -181,7 +212,7 @@ class GroupConsumer(Consumer[K, V]):
 
     def _more_wanted(self) -> None:
         if self._membership.auto_commit:
-            self._finish()
+            self._given.finish()
             try:
                 self._store()  # at once: the next record may take long
             except LogError as error:
@@ -195,47 +226,28 @@ class GroupConsumer(Consumer[K, V]):
         return bool(self._ready) and time.monotonic() - self._served_s > SERVE_S
 
     def _handed_out(self, message: Message) -> None:
-        partition, offset = spot_of(message)
-        self._handed[partition] = offset + 1
-
-    def _finish(self) -> None:
-        self._done.update(self._handed)
-        self._handed.clear()
+        self._given.note(*spot_of(message))
 
     def _store(self) -> None:
         """Tell librdkafka what may be committed."""
-        if not self._done:
-            return
-        name = self.topic.name
-        spots = [
-            KafkaPartition(name, partition, offset)
-            for partition, offset in self._done.items()
-            if partition in self._owned
-        ]
-        self._done.clear()
-        if spots:
+        if spots := self._spots(self._given.take_done()):
             try:
                 self._kafka.store_offsets(offsets=spots)
             except KafkaException as error:
                 raise log_error(error.args[0], self._doing("committing offsets")) from error
 
-    def _commit_stored(self) -> None:
-        """A rebalance's end is waited for: the broker refuses commits shortly before it, and those
-        of the generation before, until this member, which still has its partitions, knows."""
-        deadline = time.monotonic() + self._timeout_s
-        pauses_s = _COMMIT_BACKOFF.pauses_s(Random())
-        while (failure := self._try_commit()) is not None:
-            if failure.code() not in _REBALANCING or time.monotonic() > deadline:
-                raise self._error(failure, "committing offsets")
-            time.sleep(next(pauses_s))
+    def _spots(self, offsets: dict[int, int]) -> list[KafkaPartition]:
+        """The offsets, for the partitions that this member has."""
+        return [
+            KafkaPartition(self.topic.name, partition, offset)
+            for partition, offset in offsets.items()
+            if partition in self._owned
+        ]
 
-    def _try_commit(self) -> KafkaError | None:
-        try:
-            rows = bounded(lambda: self._kafka.commit(asynchronous=False), self._timeout_s)
-        except KafkaException as error:
-            failure: KafkaError = error.args[0]
-            return None if failure.code() == KafkaError._NO_OFFSET else failure
-        return next((row.error for row in rows or () if row.error is not None), None)
+    def _commit_stored(self) -> None:
+        failure = commit_stored(self._kafka, self._timeout_s)
+        if failure is not None:
+            raise self._error(failure, "committing offsets")
 
     # Reading ---------------------------------------------------------------------------------
 
@@ -302,6 +314,7 @@ class GroupConsumer(Consumer[K, V]):
                 self._kafka.store_offsets(offsets=fixed)
             if self._ends is not None and ends is not None:
                 self._ends.update(ends)
+                self._end_at.update(ends)
                 self._kafka.pause([spot for spot in begin if spot.partition not in ends])
         except KafkaException as error:
             if error.args[0].code() in _LATER:
@@ -344,9 +357,7 @@ class GroupConsumer(Consumer[K, V]):
 
     def _partitions_go(self, kafka: KafkaConsumer, spots: list[KafkaPartition]) -> None:
         gone = {spot.partition for spot in spots}
-        kept = [message for message in self._ready if message.partition() not in gone]
-        self._ready.clear()
-        self._ready.extend(kept)
+        self._drop_ready(gone)
         self._unplaced -= gone
         self._settlement.begin_anew()
         try:
@@ -355,13 +366,18 @@ class GroupConsumer(Consumer[K, V]):
         finally:
             leaving = [KafkaPartition(self.topic.name, name) for name in sorted(gone & self._owned)]
             self._owned -= gone
+            self._given.drop(gone)
             for name in gone:
-                for account in (self._handed, self._done, self._ends or {}):
-                    account.pop(name, None)
+                (self._ends or {}).pop(name, None)
             if self._membership.is_cooperative:
                 kafka.incremental_unassign(leaving)
             else:
                 kafka.unassign()
+
+    def _drop_ready(self, partitions: set[int]) -> None:
+        kept = [message for message in self._ready if message.partition() not in partitions]
+        self._ready.clear()
+        self._ready.extend(kept)
 
     # What librdkafka tells by itself ----------------------------------------------------------
 

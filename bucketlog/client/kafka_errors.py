@@ -80,6 +80,11 @@ ADVICE: dict[str, Advice] = {
         False, "keep session_timeout_s within BUCKETLOG_GROUP_SESSION_TIMEOUT_MS_MIN and _MAX"
     ),
     "INVALID_TIMESTAMP": Advice(False, "correct the record's timestamp"),
+    "INVALID_TRANSACTION_TIMEOUT": Advice(
+        False,
+        "use a shorter timeout_s, or raise BUCKETLOG_TRANSACTION_TIMEOUT_MS_MAX at the brokers",
+    ),
+    "INVALID_TXN_STATE": Advice(False, "abort the transaction, and run it again"),
     "INVALID_TOPIC_EXCEPTION": Advice(False, "choose another name"),
     "KAFKA_STORAGE_ERROR": Advice(True, "the bucket is unreachable: see the broker's log"),
     "LEADER_NOT_AVAILABLE": Advice(True, _WAIT),
@@ -147,7 +152,7 @@ ADVICE: dict[str, Advice] = {
     "_BAD_MSG": Advice(False, "damaged bytes: run `bucketlog segment verify` over the bucket"),
     "_CONFLICT": Advice(False, "use one kind of assignor: cooperative-sticky stands alone"),
     "_FATAL": Advice(False, "this client cannot go on: open a new one"),
-    "_FENCED": Advice(False, "another member took over: open a new consumer"),
+    "_FENCED": Advice(False, "another client took over: stop this one, or open a new one"),
     "_INVALID_DIFFERENT_RECORD": Advice(
         False, "another record of its batch breaks a rule of the topic: correct that one"
     ),

@@ -2,10 +2,12 @@
 
 import logging
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from random import Random
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack, overload
+from typing import Any, NamedTuple, Self, TypeVar, Unpack, overload
 
 from confluent_kafka import KafkaException
 
@@ -29,16 +31,27 @@ from bucketlog.client.poison import DeadLetter, OnError, Poison
 from bucketlog.client.producer import Producer
 from bucketlog.client.repeated_lines import RepeatedLines
 from bucketlog.client.settlement import Settlement
-from bucketlog.client.topic import Topic, check_topic
+from bucketlog.client.topic import Record, Topic, check_topic
 from bucketlog.client.topics import Topics
+from bucketlog.client.transaction import Transaction, TransactionalProducer
 from bucketlog.client.transactions import TransactionAdmin
-from bucketlog.log_format.errors import BucketlogError, ConfigurationError, LogError
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.errors import (
+    BucketlogError,
+    ConfigurationError,
+    LogError,
+    TransactionAbortedError,
+)
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 DEFAULT_PORT = 9092
+TRANSACTION_TIMEOUT_S = 60.0
+TRANSFORM_RECORDS = 1000
+TRANSFORM_ATTEMPTS = 10
+TRANSFORM_BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=2000, jitter=0.5)
 TRANSPORT = -195
 """librdkafka's code for a connection that fails."""
 
@@ -88,6 +101,7 @@ class Log:
         self.groups = Groups(self._admin)
         self.transactions = TransactionAdmin(self._admin, self._config)
         self._opened: list[Producer | Consumer[Any, Any]] = []
+        self._transactional: dict[str, _Transactional] = {}
 
     def cluster_id(self) -> str:
         """As the brokers give it. Raises `LogError`."""
@@ -114,6 +128,93 @@ class Log:
         """librdkafka's settings of a consumer without a group on this cluster."""
         check_names("consumer", options)
         return {**self._config, **consumer_config(dict(options), None)}
+
+    def transaction(
+        self,
+        transactional_id: str,
+        *,
+        consumer: GroupConsumer[Any, Any] | None = None,
+        timeout_s: float = TRANSACTION_TIMEOUT_S,
+        **options: Unpack[ProducerOptions],
+    ) -> Transaction:
+        """A transaction: `with log.transaction("billing-1") as transaction`.
+
+        The end of the block commits. An exception in the block aborts. The first transaction of a
+        transactional id fences the producers of this id in other programs. Give each running
+        instance its own id, and use the same id after a restart.
+
+        `consumer`: the transaction also commits the offsets of all records that this consumer has
+        returned. After an abort, the consumer returns them again. It needs `auto_commit=False`.
+        `timeout_s`: brokers abort a transaction that is open for longer. Options are those of
+        `producer`. Raises `ConfigurationError`.
+        """
+        check_names("producer", options)
+        if options.get("idempotent") is False:
+            raise ConfigurationError(
+                "a transaction needs an idempotent producer", remedy="remove idempotent=False"
+            )
+        if consumer is not None:
+            _check_commits_by_hand(consumer)
+        settings = (timeout_s, dict(options))
+        known = self._transactional.get(transactional_id)
+        if known is None or not known.producer.is_usable:
+            config = self.producer_config(options)
+            producer = TransactionalProducer(config, transactional_id, timeout_s=timeout_s)
+            known = self._transactional[transactional_id] = _Transactional(producer, settings)
+        elif known.settings != settings:
+            raise ConfigurationError(
+                f"an earlier transaction of {transactional_id!r} had other options",
+                remedy="use the same options for all transactions of an id",
+            )
+        return Transaction(known.producer, consumer)
+
+    def transform(
+        self,
+        consumer: GroupConsumer[K, V],
+        handler: Callable[[Record[K, V], Transaction], object],
+        *,
+        transactional_id: str,
+        max_records: int = TRANSFORM_RECORDS,
+        attempts_max: int = TRANSFORM_ATTEMPTS,
+        timeout_s: float = TRANSACTION_TIMEOUT_S,
+        **options: Unpack[ProducerOptions],
+    ) -> int:
+        """Call `handler(record, transaction)` for each record, and commit what it sends together
+        with the group's offsets. Each record counts exactly once.
+
+        A transaction covers up to `max_records` available records. If it aborts, `transform` runs
+        it again and calls the handler again. After `attempts_max` aborts in a row, it raises
+        `TransactionAbortedError`. Any other exception of the handler aborts the transaction and is
+        raised. With `until="end"`, `transform` returns the number of committed records once all are
+        read; otherwise it never returns. Other arguments: see `transaction`.
+        """
+        count, failed = 0, 0
+        pauses_s = TRANSFORM_BACKOFF.pauses_s(Random())
+        while not consumer.finished:
+            records = consumer.poll(max_records)
+            if not records:
+                continue
+            transaction = self.transaction(
+                transactional_id, consumer=consumer, timeout_s=timeout_s, **options
+            )
+            try:
+                with transaction:
+                    for record in records:
+                        handler(record, transaction)
+                if not transaction.is_committed:
+                    raise TransactionAbortedError(
+                        f"the handler aborted transaction {transactional_id!r}"
+                    )
+            except TransactionAbortedError as error:
+                failed += 1
+                if failed >= attempts_max:
+                    raise
+                _logger.warning("%s", error)
+                time.sleep(next(pauses_s))
+                continue
+            failed, pauses_s = 0, TRANSFORM_BACKOFF.pauses_s(Random())
+            count += len(records)
+        return count
 
     @overload
     def consumer(
@@ -198,8 +299,28 @@ class Log:
                 closing.push(opened)
             else:
                 closing.enter_context(_closing(opened))
+        for each in self._transactional.values():
+            closing.callback(each.producer.close)
         self._opened.clear()
+        self._transactional.clear()
         closing.__exit__(exc_type, exc, traceback)
+
+
+class _Transactional(NamedTuple):
+    producer: TransactionalProducer
+    settings: tuple[float, dict[str, Any]]
+
+
+def _check_commits_by_hand(consumer: object) -> None:
+    if not isinstance(consumer, GroupConsumer):
+        raise ConfigurationError(
+            "the consumer of a transaction must be in a group", remedy="open it with group=..."
+        )
+    if consumer.commits_automatically:
+        raise ConfigurationError(
+            f"the consumer of group {consumer.group!r} commits automatically",
+            remedy="open it with auto_commit=False",
+        )
 
 
 @contextmanager

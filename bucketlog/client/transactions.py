@@ -1,7 +1,7 @@
 """Administration of transactions: list, describe, abort.
 
-librdkafka has no requests for it, so they are written here, on connections of their own without
-TLS or SASL. An abort ends a whole transaction, as its timeout does. Source: KIP-664; Kafka's
+librdkafka does not support these requests, so this module sends them over its own connections,
+without TLS or SASL. An abort ends a whole transaction, as a timeout does. Source: KIP-664; Kafka's
 messages ListTransactions 0, DescribeTransactions 0, WriteTxnMarkers 1.
 """
 
@@ -33,7 +33,7 @@ _VERSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class TransactionInfo:
-    """`state` is Kafka's word: Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit or
+    """`state` is Kafka's name: Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit or
     CompleteAbort."""
 
     transactional_id: str
@@ -43,8 +43,8 @@ class TransactionInfo:
 
 @dataclass(frozen=True, slots=True)
 class TransactionDetails:
-    """`started_ms`: since the Unix epoch; None if no transaction is open. `partitions`: topics and
-    partitions of the open transaction."""
+    """`started_ms`: the start of the open transaction, in ms since the Unix epoch, or None.
+    `partitions`: its topics and partitions."""
 
     transactional_id: str
     producer_id: int
@@ -63,7 +63,7 @@ class TransactionAdmin:
         self._protocol = str(config.get("security.protocol", "plaintext"))
 
     def list(self) -> list[TransactionInfo]:
-        """All transactional ids, sorted. Each broker is asked for its own."""
+        """List all transactional ids, sorted. Asks each broker for its ids."""
         doing, rows = "listing transactions", dict[str, TransactionInfo]()
         for address in self._brokers(doing):
             body = FrameWriter(flexible=True)
@@ -81,7 +81,7 @@ class TransactionAdmin:
         return sorted(rows.values(), key=lambda row: row.transactional_id)
 
     def describe(self, transactional_id: str) -> TransactionDetails:
-        """All about one transactional id."""
+        """Describe one transactional id."""
         doing = f"describing transactional id {transactional_id!r}"
         body = FrameWriter(flexible=True)
         body.array_length(1)
@@ -103,18 +103,20 @@ class TransactionAdmin:
         return TransactionDetails(found, producer_id, epoch, state, timeout_ms, began, parts)
 
     def abort(self, transactional_id: str) -> TransactionDetails:
-        """Abort the open transaction of the id; returns what was aborted. Its producer gets an
-        error after which it aborts and continues. Raises `LogError` INVALID_TXN_STATE if nothing
-        with records is open."""
+        """Abort the open transaction of the id, and return its details.
+
+        Its producer gets an error, aborts and continues. Raises `LogError` INVALID_TXN_STATE if the
+        id has no open transaction with records.
+        """
         doing = f"aborting the transaction of {transactional_id!r}"
         found = self.describe(transactional_id)
         if found.started_ms is None or not found.partitions:
             raise LogError(
-                f"{doing}: no transaction with records is open, its state is {found.state}",
+                f"{doing}: it has no open transaction with records, its state is {found.state}",
                 code="INVALID_TXN_STATE",
                 kafka_code=48,
                 retriable=False,
-                remedy="see `bucketlog transaction list` for those that are Ongoing",
+                remedy="run `bucketlog transaction list` to find transactions that are Ongoing",
             )
         name, partition = found.partitions[0]
         body = FrameWriter(flexible=True)
@@ -143,7 +145,7 @@ class TransactionAdmin:
     def _brokers(self, doing: str) -> Sequence[tuple[str, int]]:
         if self._protocol.lower() != "plaintext":
             raise ConfigurationError(
-                f"{doing}: not with security.protocol {self._protocol}",
+                f"{doing}: security.protocol {self._protocol} is not supported",
                 remedy="use Apache Kafka's kafka-transactions.sh",
             )
         try:
@@ -168,7 +170,7 @@ class TransactionAdmin:
                 data = _received(connection, min(length, FRAME_BYTES_MAX))
         except EOFError:
             raise _no_answer(
-                doing, address, "it closed the connection", "turn on BUCKETLOG_TRANSACTIONS there"
+                doing, address, "it closed the connection", "set BUCKETLOG_TRANSACTIONS=true there"
             ) from None
         except OSError as error:
             remedy = ADVICE["_TRANSPORT"].remedy
@@ -202,11 +204,11 @@ def _received(connection: socket.socket, length: int) -> bytes:
 def _check(code: int, doing: str) -> None:
     if code == NOT_FOUND:
         raise LogError(
-            f"{doing}: there is no such id [TRANSACTIONAL_ID_NOT_FOUND]",
+            f"{doing}: the id does not exist [TRANSACTIONAL_ID_NOT_FOUND]",
             code="TRANSACTIONAL_ID_NOT_FOUND",
             kafka_code=NOT_FOUND,
             retriable=False,
-            remedy="see `bucketlog transaction list` for the ids there are",
+            remedy="run `bucketlog transaction list` to see all ids",
         )
     if code:
         raise log_error(KafkaError(code), doing)

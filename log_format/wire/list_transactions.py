@@ -1,4 +1,4 @@
-"""ListTransactions' response, written by hand: there may be 100,000 transactional ids in one.
+"""ListTransactions' response, encoded by hand: it may have 100,000 transactional ids.
 
 Source: KIP-664, KIP-994; Kafka's ListTransactionsResponse.json, versions 0 and 1, which are alike.
 """
@@ -19,7 +19,7 @@ def write_row(transactional_id: str, producer_id: int, state: str) -> bytes:
 
 
 def write_response(error: int, unknown_states: Iterable[str], rows: Sequence[bytes]) -> bytes:
-    """`unknown_states`: those of the request's filter that are no states."""
+    """`unknown_states`: names in the request's filter that are not states of transactions."""
     unknown = list(unknown_states)
     out = FrameWriter(flexible=True)
     out.int32(0)

@@ -235,8 +235,8 @@ class LiveBrokers(NamedTuple):
 
     `has_lifeline`: the server sees the lifeline of the asking broker. `look_again_ms`: another
     broker's lifeline is missing, and a heartbeat after this time may find that broker dead.
-    `was_known`: the asking broker was a member before. A member that is not known has been silent
-    for too long, or the server has lost its state."""
+    `was_known`: the asking broker was a member before. A member that is unknown has been
+    silent for too long, or the server has lost its state."""
 
     node_id: int
     members: tuple[LiveBroker, ...]

@@ -1,7 +1,7 @@
-"""The sequencer's verbs for administrators: transactional ids and producers, as they are now.
+"""The sequencer's verbs for administrators: lists of transactional ids and producers.
 
-Invariant: nothing here changes anything. Long lists come in parts, so that no script holds up those
-that reserve; what changes meanwhile may be in the list or not.
+Invariant: these verbs change nothing. Long lists come in parts, so that no script delays
+reservations. A list may or may not include changes that are made meanwhile.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -20,7 +20,7 @@ DESCRIBED_A_CALL = 20
 
 
 class ListedTransaction(NamedTuple):
-    """`state` is Kafka's word. `since_ms`: when the transaction began; 0 if none is ongoing.
+    """`state` is Kafka's name. `since_ms`: when the transaction began; 0 if none is ongoing.
     `serial` and `version` as in `OverdueTransaction`."""
 
     transactional_id: str
@@ -56,7 +56,7 @@ class TransactionListing(ScriptRunner):
     async def list_transactions(
         self, epoch: int, producer_ids: Collection[int] = ()
     ) -> AsyncIterator[list[ListedTransaction]]:
-        """All transactional ids, or those that these producers own, some at a time. An id may come
+        """All transactional ids, or those that these producers own, in parts. An id may come
         twice. Raises `SequencerError`."""
         packed = ormsgpack.packb([str(each) for each in producer_ids])
         cursor = BEGIN
@@ -74,8 +74,8 @@ class TransactionListing(ScriptRunner):
     async def describe_transactions(
         self, epoch: int, transactional_ids: Sequence[str]
     ) -> dict[str, TransactionDescription]:
-        """By id, without those that do not exist; at most `DESCRIBED_A_CALL` ids, because each may
-        have thousands of partitions. Raises `SequencerError`."""
+        """Descriptions by id, without ids that do not exist. Takes at most `DESCRIBED_A_CALL` ids,
+        because each may have thousands of partitions. Raises `SequencerError`."""
         status, *rest = await self._run(
             SequencerVerb.DESCRIBE_TRANSACTIONS, epoch, ormsgpack.packb(list(transactional_ids))
         )
@@ -92,8 +92,8 @@ class TransactionListing(ScriptRunner):
     async def list_producers(
         self, epoch: int, partitions: Collection[TopicIdPartition]
     ) -> AsyncIterator[list[ListedProducer]]:
-        """The producers of the partitions, some at a time. One may come twice. Checks all rows of
-        producers there are. Raises `SequencerError`."""
+        """The producers of the partitions, in parts. A producer may come twice. Checks the rows of
+        all producers. Raises `SequencerError`."""
         packed = ormsgpack.packb([f"{each.topic_id.hex()}:{each.partition}" for each in partitions])
         cursor = BEGIN
         while True:

@@ -14,11 +14,12 @@ from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
 from bucketlog.stateless_broker.epochs.servers import Servers
 from bucketlog.stateless_broker.fetch.feed import Watchers
-from bucketlog.stateless_broker.fetch.reading import RangeReader
+from bucketlog.stateless_broker.fetch.reading import RangeReader, ReadCounts
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import Intake
+from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervision
 from bucketlog.tiered_storage.bucket import Bucket
@@ -60,8 +61,17 @@ class ServedLog:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkCounts:
+    """Counts of the work of a broker's duties and reads, and of the transactions that it ended."""
+
+    upkeep: UpkeepCounts = field(default_factory=UpkeepCounts)
+    reads: ReadCounts = field(default_factory=ReadCounts)
+    transactions: TransactionCounts = field(default_factory=TransactionCounts)
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerParts:
-    """`turns` slices long responses; `upkeep` counts the work of the duties."""
+    """`turns` slices long responses."""
 
     settings: BrokerSettings
     storage: Storage
@@ -72,4 +82,4 @@ class BrokerParts:
     now_ms: WallClock
     new_uuid: Callable[[], UUID]
     turns: Turns = field(default_factory=Turns)
-    upkeep: UpkeepCounts = field(default_factory=UpkeepCounts)
+    counts: WorkCounts = field(default_factory=WorkCounts)

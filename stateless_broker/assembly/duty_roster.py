@@ -141,7 +141,7 @@ def _make_context(broker: BrokerParts) -> DutyContext:
     return DutyContext(
         place_in_line=broker.cluster.membership.place_in_line,
         health=broker.supervision.health,
-        counts=broker.upkeep,
+        counts=broker.counts.upkeep,
         now_ms=broker.now_ms,
         new_uuid=broker.new_uuid,
         topic_defaults=broker.settings.topic_defaults,
@@ -152,7 +152,7 @@ def _make_cleaning(broker: BrokerParts, manifests: Manifests, pace: Pace) -> Key
     return KeyCleaner(
         bucket=broker.storage.bucket,
         manifests=manifests,
-        counts=broker.upkeep,
+        counts=broker.counts.upkeep,
         topic_defaults=broker.settings.topic_defaults,
         spend=pace.spend,
         random_bytes=lambda count: broker.new_uuid().bytes[:count],

@@ -26,17 +26,17 @@ from bucketlog.stateless_broker.assembly.broker_parts import (
     ClusterParts,
     ServedLog,
     Storage,
+    WorkCounts,
 )
 from bucketlog.stateless_broker.assembly.epochs import Epochs
 from bucketlog.stateless_broker.assembly.joining_parts import make_joiner, make_servers
-from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
 from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
 from bucketlog.stateless_broker.epochs.servers import EmbeddedRedis, Servers
 from bucketlog.stateless_broker.fetch.feed import Watchers
-from bucketlog.stateless_broker.fetch.reading import RangeReader, ReadCounts
+from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation, ValidationLimits
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
@@ -91,15 +91,12 @@ class Node:
         surroundings: NodeEnvironment,
         *,
         health: Health,
-        upkeep: UpkeepCounts | None = None,
-        reads: ReadCounts | None = None,
+        counts: WorkCounts | None = None,
     ) -> None:
-        """`upkeep` is where the duties count, `reads` where what fetches read is."""
         self._settings = settings
         self._surroundings = surroundings
         self._health = health
-        self._upkeep = upkeep or UpkeepCounts()
-        self._reads = reads or ReadCounts()
+        self._counts = counts or WorkCounts()
         self.answers = MemoryBudget(
             settings.response_memory_bytes_max,
             address_percent_max=settings.response_memory_address_percent_max,
@@ -332,7 +329,7 @@ class Node:
                 write_bucket=self._hedged(),
                 committed=committed,
                 reader=RangeReader.of(
-                    bucket, self._health, settings, history=self._history, counts=self._reads
+                    bucket, self._health, settings, history=self._history, counts=self._counts.reads
                 ),
             ),
             cluster=ClusterParts(
@@ -364,7 +361,7 @@ class Node:
             supervision=self._supervision,
             now_ms=surroundings.now_ms,
             new_uuid=surroundings.new_uuid,
-            upkeep=self._upkeep,
+            counts=self._counts,
         )
 
     def _hedged(self) -> CountingBucket | HedgingBucket:

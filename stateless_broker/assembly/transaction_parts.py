@@ -56,6 +56,7 @@ class TransactionParts:
             times=TransactionTimes(
                 settings.transaction_wait_ms_max, settings.transaction_request_ms_max
             ),
+            counts=broker.counts.transactions,
         )
         self._commits: TransactionalCommits = groups.transactional_commits(self.log)
 

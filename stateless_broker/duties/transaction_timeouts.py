@@ -62,8 +62,8 @@ class TransactionTimeouts:
                 logger.warning("no transactions are aborted now: %s", error)
 
     async def go_round(self) -> None:
-        """Abort what this broker is in line for: all of it, also if very many transactions time out
-        together. Raises `SequencerError`."""
+        """Abort all overdue transactions for which this broker is in line, even if very many time
+        out together. Raises `SequencerError`."""
         is_new, is_more = 1, True
         while is_more:
             overdue = await self._sequencer.overdue_transactions(self._epoch, count=ABORTS_A_LOOK)
@@ -72,7 +72,7 @@ class TransactionTimeouts:
             is_new = 0
 
     async def _abort_mine(self) -> int:
-        """Returns how many transactions were aborted."""
+        """Abort in parallel. Returns how many transactions were aborted."""
         mine = [
             each
             for each, rounds in self._rounds.items()

@@ -1,8 +1,8 @@
-"""DescribeProducers: who writes to a partition, and whose transaction is open there.
+"""DescribeProducers: the producers of a partition, and their open transactions.
 
-Invariants: open transactions come from the view, so they are what holds the last stable offset
-back. The other producers come from the sequencer, which is asked for a part of its rows at a time,
-by one request at a time. The number of rows of an answer is limited; open transactions come first.
+Invariants: open transactions come from the view, so they are those that hold back the last stable
+offset. Other producers come from the sequencer, which returns a part of its rows per call; only one
+request at a time asks it. The rows of a response are limited. Open transactions come first.
 Source: KIP-664; Kafka's ReplicaManager.activeProducerState.
 """
 
@@ -30,10 +30,10 @@ from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 PRODUCERS_MAX = 10_000
-"""Rows of an answer: half a megabyte."""
+"""Rows of a response: half a megabyte."""
 ROW_UNITS = 3
 NO_COORDINATOR = 0
-"""Markers have the sequencer's epoch; Kafka's tools want a number that is not negative."""
+"""Markers have the sequencer's epoch, but Kafka's tools need a number that is not negative."""
 
 Producers = dict[int, ProducerState]
 
@@ -50,7 +50,7 @@ class ProducersHandler:
         self, request: Request, message: DescribeProducersRequest
     ) -> WrittenResponse:
         version, slices = request.header.api_version, Slices(self._turns)
-        topics = {each.name: each for each in message.topics}  # the last of a name counts
+        topics = {each.name: each for each in message.topics}  # the last one of a name counts
         found: dict[TopicIdPartition, Producers] = {}
         for topic in topics.values():
             for number in topic.partition_indexes:
@@ -123,7 +123,7 @@ class ProducersHandler:
 
 
 def _add(producers: Producers, row: ListedProducer, *, may_grow: bool) -> bool:
-    """Note what the sequencer knows of a producer. Returns whether it is a new one."""
+    """Note a producer that the sequencer returned. Returns whether it is new."""
     known = producers.get(row.producer_id)
     if known is None and not may_grow:
         return False

@@ -1,9 +1,9 @@
 """ListTransactions, DescribeTransactions, and WriteTxnMarkers as the administrator's abort.
 
-Invariants: answers come from the sequencer's records. Each transactional id is listed by the broker
-that FindCoordinator names for it; any broker describes and aborts any. No partition is marked
-alone: an abort ends the whole transaction, as its timeout does, and only while the producer and
-epoch that the request names have it open. Source: KIP-664, KIP-994; Kafka's KafkaApis and
+Invariants: responses come from the sequencer's records. Each transactional id is listed by the
+broker that FindCoordinator returns for it. Any broker can describe and abort any id. An abort never
+marks a single partition: it ends the whole transaction, as a timeout does. The producer and epoch
+of the request must have the transaction open. Source: KIP-664, KIP-994; Kafka's KafkaApis and
 TransactionCoordinator.
 """
 
@@ -48,7 +48,7 @@ from bucketlog.stateless_broker.produce.transaction_log import TransactionLog
 STATES = frozenset(
     {
         *("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"),
-        *("Dead", "PrepareEpochFence"),  # states of Kafka that nothing has here
+        *("Dead", "PrepareEpochFence"),  # states of Kafka that do not occur here
     }
 )
 PREPARING = frozenset({"PrepareCommit", "PrepareAbort"})
@@ -117,8 +117,8 @@ class TransactionAdminHandler:
     async def describe(
         self, request: Request, message: DescribeTransactionsRequest
     ) -> WrittenResponse:
-        """Encodes each transaction at once: it may have a thousand partitions."""
-        ids = list(dict.fromkeys(message.transactional_ids))  # each once: an answer can be large
+        """Encode each transaction immediately, because it may have a thousand partitions."""
+        ids = list(dict.fromkeys(message.transactional_ids))  # once: descriptions can be large
         version, slices = request.header.api_version, Slices(self._turns)
         rows: list[bytes] = []
         errors: list[ErrorCode] = []
@@ -196,7 +196,7 @@ class TransactionAdminHandler:
             return self._code(error)
 
     async def _without_transaction(self, transactional_id: str, pair: ProducerPair) -> ErrorCode:
-        """The pair has no open transaction: the request may be the repeat of one that was done."""
+        """The result for a pair without an open transaction. The request may be a repetition."""
         found = await self._sequencer.describe_transactions(self._end.epoch, [transactional_id])
         described = found.get(transactional_id)
         if described is not None and described.last == pair:

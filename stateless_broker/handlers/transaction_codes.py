@@ -2,7 +2,10 @@
 
 Clients of before KIP-890 do not know TRANSACTION_ABORTABLE. They get codes after which they abort
 and ask for a new epoch; PRODUCER_FENCED, INVALID_PRODUCER_EPOCH and INVALID_TXN_STATE from a
-coordinator would end them. Source: Kafka's TransactionManager, librdkafka's rdkafka_txnmgr.c.
+coordinator would end them. Kafka Streams knows TRANSACTION_ABORTABLE and yet ends after it. So the
+offsets of a transaction that was aborted after its timeout get a code for all clients after which
+Streams gives its tasks back and continues. Source: Kafka's TransactionManager and StreamsProducer,
+librdkafka's rdkafka_txnmgr.c.
 """
 
 from collections.abc import Mapping
@@ -75,11 +78,11 @@ def offsets_code(outcome: FactStatus | ErrorCode, version: int) -> ErrorCode:
         is_known = version >= OFFSETS_LOADING_FROM
         loading = ErrorCode.coordinator_load_in_progress
         return loading if is_known else ErrorCode.coordinator_not_available
-    may_abort = (FactStatus.ABORTABLE, FactStatus.INVALID_STATE, FactStatus.TOO_MANY)
-    if outcome in may_abort and version >= ABORTABLE_KNOWN_FROM:
-        return ErrorCode.transaction_abortable
     if outcome is FactStatus.ABORTABLE:
         return ErrorCode.illegal_generation
+    may_abort = (FactStatus.INVALID_STATE, FactStatus.TOO_MANY)
+    if outcome in may_abort and version >= ABORTABLE_KNOWN_FROM:
+        return ErrorCode.transaction_abortable
     return _ALWAYS[outcome]
 
 

@@ -227,7 +227,7 @@ class TransactionsHandler:
         left: int,
         verify_only: bool = False,
     ) -> list[AddPartitionsToTxnTopicResult]:
-        """The partitions are added all or none, as in Kafka. `left`: so many may be named."""
+        """Add all partitions or none, as in Kafka. `left`: how many the request may still name."""
         unknown = set[tuple[str, int]]()
         if not self.is_id(transactional_id):
             code = ErrorCode.invalid_request

@@ -21,9 +21,8 @@ from bucketlog.log_format import record_check
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.metadata.sequencer.producer_rows import ProducerRows
 from bucketlog.metadata.sequencer.redis_url import connect_redis
+from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
-from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
-from bucketlog.stateless_broker.fetch.reading import ReadCounts
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.listener import Listener, bound_socket
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
@@ -42,7 +41,6 @@ from bucketlog.stateless_broker.process.metrics import (
     BrokerFigures,
     FigureSources,
     MemoryBudgets,
-    WorkCounts,
 )
 from bucketlog.stateless_broker.process.open_files import OpenFilesWatch
 from bucketlog.stateless_broker.settings import BrokerSettings
@@ -63,6 +61,7 @@ EXPORTED_LIMITS = (
     "produce_buffer_bytes",
     "producers_max",
     "response_memory_bytes_max",
+    "transactional_ids_max",
 )
 """Settings that /metrics shows, so that alerts can compare metrics with limits."""
 OPEN_FILES_LOOK_S = 1.0
@@ -110,7 +109,7 @@ class Broker:
             await open_bucket(settings.bucket_url, shard=settings.shard, state_keys=state_keys)
         )
         history = _open_history(settings, state_keys)
-        upkeep, reads = UpkeepCounts(), ReadCounts()
+        counts = WorkCounts()
         requests = RequestFigures(slow_request_ms=settings.slow_request_ms)
         self._node = node = Node(
             settings,
@@ -125,15 +124,14 @@ class Broker:
                 embedded=ValkeyProcesses(settings),
             ),
             health=self._health,
-            upkeep=upkeep,
-            reads=reads,
+            counts=counts,
         )
         figures = BrokerFigures(
             FigureSources(
                 bucket=bucket,
                 budgets=MemoryBudgets(frames=self._budget, answers=node.answers),
                 health=self._health,
-                work=WorkCounts(upkeep, reads),
+                work=counts,
                 requests=requests,
                 limits={name: getattr(settings, name) for name in EXPORTED_LIMITS},
                 state=BoundedState(

@@ -19,11 +19,13 @@ from prometheus_client.registry import Collector
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.metadata.sequencer.producer_rows import ProducerRows
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.fetch.reading import ReadCounts
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 from bucketlog.tiered_storage.counting import BucketCounts, CountingBucket
 
 
@@ -33,14 +35,6 @@ class MemoryBudgets:
 
     frames: MemoryBudget
     answers: MemoryBudget
-
-
-@dataclass(frozen=True, slots=True)
-class WorkCounts:
-    """Counts of the work of a broker's duties and reads."""
-
-    upkeep: UpkeepCounts
-    reads: ReadCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +66,7 @@ class BrokerFigures(Collector):
         self._bucket = sources.bucket
         self._upkeep = sources.work.upkeep
         self._reads = sources.work.reads
+        self._transactions = sources.work.transactions
         self._budget = sources.budgets.frames
         self._answers = sources.budgets.answers
         self._health = sources.health
@@ -123,15 +118,11 @@ class BrokerFigures(Collector):
             "1 if this broker runs the sequencer's Valkey.",
             value=int(self._health.runs_valkey()),
         )
-        degraded = GaugeMetricFamily(
-            "bucketlog_degraded", "1 for each part of the broker that is.", labels=["part"]
-        )
-        for part in sorted(self._health.degraded):
-            degraded.add_metric([part], 1)
-        yield degraded
+        yield _degraded(self._health)
         view = self._state.view()
         if view is not None:
             yield from _contents(view)
+            yield from _open_transactions(view)
         group_bytes = self._state.group_bytes()
         if group_bytes is not None:
             yield GaugeMetricFamily(
@@ -143,6 +134,7 @@ class BrokerFigures(Collector):
         producers = self._state.producers()
         if producers is not None:
             yield from _producers(producers)
+        yield _ended_transactions(self._transactions)
         yield from _upkeep(self._upkeep)
         yield from _reads(self._reads)
         yield GaugeMetricFamily(
@@ -154,6 +146,15 @@ class BrokerFigures(Collector):
         registry.register(self)
         ProcessCollector(registry=registry)
         return generate_latest(registry)
+
+
+def _degraded(health: Health) -> Metric:
+    family = GaugeMetricFamily(
+        "bucketlog_degraded", "1 for each part of the broker that is.", labels=["part"]
+    )
+    for part in sorted(health.degraded):
+        family.add_metric([part], 1)
+    return family
 
 
 def _contents(view: View) -> Iterator[Metric]:
@@ -169,6 +170,35 @@ def _contents(view: View) -> Iterator[Metric]:
         ),
     ):
         yield GaugeMetricFamily(f"bucketlog_{name}", text, value=value)
+
+
+def _open_transactions(view: View) -> Iterator[Metric]:
+    transactions = view.transactions
+    for name, text, value in (
+        ("transactional_ids", "Transactional ids in the cluster.", len(transactions.ids)),
+        (
+            "open_transactions",
+            "Open transactions with records or offsets.",
+            transactions.open_count(),
+        ),
+        (
+            "unstable_offsets_max",
+            "The largest distance between a partition's last stable offset and high watermark.",
+            view.unstable_offsets_max(),
+        ),
+    ):
+        yield GaugeMetricFamily(f"bucketlog_{name}", text, value=value)
+
+
+def _ended_transactions(counts: TransactionCounts) -> Metric:
+    family = CounterMetricFamily(
+        "bucketlog_transactions_ended",
+        "Transactions that this broker ended. by=server: after a timeout or by an administrator.",
+        labels=["outcome", "by"],
+    )
+    for (outcome, by), count in sorted(counts.ended.items()):
+        family.add_metric([outcome, by.value], count)
+    return family
 
 
 def _producers(rows: ProducerRows) -> Iterator[Metric]:

@@ -36,7 +36,7 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
         ErrorCode.invalid_producer_id_mapping,
         "the transactional id is unknown: begin with InitProducerId",
     ),
-    # Older clients abort after this error, and get a new epoch.
+    # Clients abort after this error, and Kafka Streams continues; TRANSACTION_ABORTABLE ends it.
     BatchStatus.ABORTABLE: (
         ErrorCode.invalid_producer_epoch,
         "the transaction was aborted after its timeout",
@@ -65,7 +65,6 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
     ),
 }
 ABORTABLE_CODES = {
-    BatchStatus.ABORTABLE: ErrorCode.transaction_abortable,
     BatchStatus.INVALID_STATE: ErrorCode.transaction_abortable,
 }
 """For clients that know the error (KIP-890)."""

@@ -37,6 +37,7 @@ from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.produce.loop_pauses import LoopPauses
 from bucketlog.stateless_broker.produce.pending_facts import FINAL, TransactionOutcome
 from bucketlog.stateless_broker.produce.producer_ids import ProducerIds
+from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 from bucketlog.stateless_broker.produce.transaction_entries import stand_in
 
 VERSION_1 = 1
@@ -64,6 +65,7 @@ class TransactionLog:
         is_newest: Callable[[], Awaitable[bool]],
         pauses: LoopPauses,
         times: TransactionTimes,
+        counts: TransactionCounts,
     ) -> None:
         self._end = end
         self._intake = intake
@@ -72,6 +74,7 @@ class TransactionLog:
         self._is_newest = is_newest
         self._pauses = pauses
         self._times = times
+        self._counts = counts
 
     async def initialise(
         self, transactional_id: str, expected: ProducerPair | None, *, timeout_ms: int, version: int
@@ -152,12 +155,15 @@ class TransactionLog:
     async def _commit(
         self, wanted: WantedInit | WantedEnd, read_at: float | None = None
     ) -> TransactionOutcome:
-        return await self._intake.commit_transaction_entry(
+        outcome = await self._intake.commit_transaction_entry(
             wanted,
             stand_in(wanted),
             wait_ms=self._times.wait_ms,
             is_stale=None if read_at is None else lambda: self._pauses.since(read_at),
         )
+        if isinstance(wanted, WantedEnd):
+            self._counts.note_end(wanted, outcome.status)
+        return outcome
 
     async def commit_offsets(
         self,

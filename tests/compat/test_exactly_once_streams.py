@@ -1,5 +1,5 @@
-"""Kafka Streams with `exactly_once_v2`: an application that is killed, on a log that loses Redis
-and a broker, counts each word once."""
+"""Kafka Streams with `exactly_once_v2` counts each word once, although the application and a broker
+are killed, and Redis is lost."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def cluster(tmp_path: Path) -> Iterator[OwnCluster]:
 
 
 def counts(cluster: OwnCluster) -> dict[bytes, int]:
-    """The last count of each word, as read_committed shows it. No count is repeated or left out."""
+    """The last count of each word with `read_committed`. No count is repeated or skipped."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,

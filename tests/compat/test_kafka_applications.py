@@ -2,12 +2,8 @@
 and begun again from what key compaction has left of it."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-from urllib.error import URLError
-from urllib.request import Request, urlopen
 
 import pytest
 
@@ -17,6 +13,15 @@ from bucketlog.client.log import Log
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.rigs.patience import eventually, let_pass
 from tests.servers.cluster import free_port
+from tests.servers.kafka_applications import (
+    FILE_SINK,
+    FILE_SOURCE,
+    KEPT,
+    ConnectWorker,
+    application,
+    properties,
+    worker_properties,
+)
 from tests.servers.kafka_tools import KafkaTools
 
 APPLICATION = "streams-wordcount"
@@ -47,23 +52,6 @@ def log(broker: EmbeddedCluster) -> Iterator[Log]:
 
 def wait_until(what: Callable[[], bool], said: Path) -> None:
     eventually(what, lambda: said.read_text()[-4000:], pause_s=0.2)
-
-
-def properties(path: Path, values: Mapping[str, object]) -> Path:
-    path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
-    return path
-
-
-@contextmanager
-def application(tools: KafkaTools, name: str, config: Path, said: Path) -> Iterator[None]:
-    """It is killed in the end, with kill -9."""
-    with said.open("ab") as out:
-        process = tools.start_application(name, config, out)
-        try:
-            yield
-        finally:
-            process.kill()
-            process.wait()
 
 
 def ends(log: Log, topic: str) -> int:
@@ -99,70 +87,23 @@ def wait_until_cleaned(broker: EmbeddedCluster, topic: str, below: int, said: Pa
     wait_until(lambda: records_left(broker, topic) < below, said)
 
 
-def worker_properties(path: Path, bootstrap: str, port: int) -> Path:
-    return properties(
-        path,
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "connect",
-            "listeners": f"http://127.0.0.1:{port}",
-            "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-            "value.converter": "org.apache.kafka.connect.storage.StringConverter",
-            "config.storage.topic": "connect-configs",
-            "offset.storage.topic": "connect-offsets",
-            "offset.storage.partitions": 1,
-            "status.storage.topic": "connect-status",
-            "status.storage.partitions": 1,
-            **{f"{what}.storage.replication.factor": 1 for what in ("config", "offset", "status")},
-            **{
-                f"{what}.storage.{key}": value
-                for what in ("offset", "status")
-                for key, value in ALWAYS_DIRTY.items()
-            },
-            "offset.flush.interval.ms": 200,
-            "scheduled.rebalance.max.delay.ms": 0,
-            "session.timeout.ms": 6_000,
-            "heartbeat.interval.ms": 1_000,
-        },
-    )
-
-
 def test_connect_goes_on_from_its_compacted_topics(
     tools: KafkaTools, broker: EmbeddedCluster, log: Log, tmp_path: Path
 ) -> None:
     port, source, sink, said = free_port(), tmp_path / "in", tmp_path / "out", tmp_path / "said"
     said.touch()
     source.write_text("".join(f"line {number}\n" for number in range(LINES)))
-    config = worker_properties(tmp_path / "worker.properties", broker.bootstrap, port)
-
-    def ask(path: str, body: object = None) -> Any:
-        data = json.dumps(body).encode() if body is not None else None
-        method = "PUT" if data is not None else "GET"
-        address = f"http://127.0.0.1:{port}{path}"
-        headers = {"Content-Type": "application/json"}
-        with urlopen(Request(address, data, headers, method=method), timeout=30) as answer:
-            return json.loads(answer.read())
-
-    def answers() -> bool:
-        try:
-            return bool(ask("/connectors") is not None)
-        except (URLError, OSError):
-            return False
+    dirty = {f"{what}.storage.{key}": value for what in KEPT for key, value in ALWAYS_DIRTY.items()}
+    config = worker_properties(tmp_path / "worker.properties", broker.bootstrap, port, dirty)
+    worker = ConnectWorker(port)
 
     def arrived(lines: int) -> bool:
         return sink.exists() and len(sink.read_text().splitlines()) >= lines
 
     with application(tools, "connect-distributed", config, said):
-        wait_until(answers, said)
-        file = "org.apache.kafka.connect.file.FileStream"
-        ask(
-            "/connectors/from/config",
-            {"connector.class": f"{file}SourceConnector", "file": str(source), "topic": "lines"},
-        )
-        ask(
-            "/connectors/to/config",
-            {"connector.class": f"{file}SinkConnector", "file": str(sink), "topics": "lines"},
-        )
+        wait_until(worker.answers, said)
+        worker.configure("from", FILE_SOURCE, {"file": str(source), "topic": "lines"})
+        worker.configure("to", FILE_SINK, {"file": str(sink), "topics": "lines"})
         wait_until(lambda: arrived(LINES), said)
         for number in range(LINES, TWICE * LINES):  # each a flush of offsets of its own, at most
             with source.open("a") as lines:
@@ -178,7 +119,7 @@ def test_connect_goes_on_from_its_compacted_topics(
         lines.writelines(f"line {number}\n" for number in range(TWICE * LINES, 3 * LINES))
     with application(tools, "connect-distributed", config, said):
         wait_until(lambda: arrived(3 * LINES), said)
-        assert sorted(ask("/connectors")) == ["from", "to"]
+        assert worker.connectors() == ["from", "to"]
     with log.consumer(Topic("lines"), start="earliest", until="end") as consumer:
         found = [record.value for record in consumer]
     assert found == [f"line {number}".encode() for number in range(3 * LINES)]

@@ -48,7 +48,7 @@ def tools(broker: BrokerProcess, components: Components) -> KafkaTools:
 
 
 def opened(broker: BrokerProcess, name: str) -> Producer:
-    """Its transaction has a record in partition 0 of the topic of this name, at offset 0."""
+    """A producer whose transaction has a record at offset 0 of partition 0 of this topic."""
     create_topic(broker.bootstrap, name, 2)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name})
     producer.init_transactions(PATIENCE_S)

@@ -332,7 +332,7 @@ class CopyJob:
             try:
                 return call(*arguments, PATIENCE_S)
             except KafkaException as error:
-                # `committed` does not say that an error which its caller may retry is retriable
+                # errors of `committed` that a caller may retry are not marked retriable
                 is_moving = error.args[0].code() == KafkaError.NOT_COORDINATOR
                 if not is_moving and not error.args[0].retriable():
                     raise

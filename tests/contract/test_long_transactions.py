@@ -1,4 +1,4 @@
-"""Transactions of many partitions with long names: what a script reads of them is bounded."""
+"""Transactions of many partitions with long names: scripts read a limited part of their lists."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ NAME = "n" * 249
 
 
 async def begin(sequencing: Sequencing, each: str) -> ProducerPair:
-    """A transaction of the largest number of partitions, the first of them partition 0 of `t`."""
+    """Begin a transaction of the largest number of partitions. The first is partition 0 of `t`."""
     pair = await initialise(sequencing, each=each)
     topic_id = TopicId(bytes(16))
     parts = [TransactionPart("t", sequencing.topic_ids["t"], 0)]
@@ -29,7 +29,7 @@ async def statuses(sequencing: Sequencing, batches: Sequence[WantedBatch]) -> li
 
 
 async def test_partitions_are_in_a_list_of_their_own(sequencing: Sequencing) -> None:
-    """So that records are small wherever the list is not needed."""
+    """Scripts that do not need the list then read small records."""
     await begin(sequencing, "x")
     record = (await sequencing.records("txns"))["i:x"]
     assert record["part_count"] == PARTITIONS

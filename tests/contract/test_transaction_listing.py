@@ -1,4 +1,4 @@
-"""What the sequencer tells administrators of transactional ids and producers, on a real server."""
+"""The sequencer's lists of transactional ids and producers for administrators, on a real server."""
 
 from collections.abc import AsyncIterator
 from typing import TypeVar

@@ -228,7 +228,7 @@ async def test_batches(
 async def test_what_arrives_after_its_end_begins_nothing(
     sequencing: Sequencing, commit: bool
 ) -> None:
-    """The transaction ended before anything of it was written in this epoch."""
+    """The transaction ended before any of its records was written in this epoch."""
     owner = await prepared(sequencing, FORGIVING)
     assert await sequencing.sequencer.bind_end(1, "x", owner, is_commit=commit) is DONE
     batch = WantedBatch(1, str(owner.producer_id), EPOCH, 0, BatchTransaction("x", 1))

@@ -22,7 +22,7 @@ KNOWN_ANSWERS = 20_000
 """Judged answers are remembered, because many differ only in the correlation id."""
 SERVER_ERROR = struct.pack(">h", ErrorCode.unknown_server_error)
 NOT_BEGUN = struct.pack(">q", -1)
-"""The start time of a transaction that has not begun, as Kafka answers it."""
+"""The start time that Kafka returns for a transaction that has not begun."""
 HEADER = struct.Struct(">hhi")
 
 

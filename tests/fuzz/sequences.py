@@ -124,7 +124,8 @@ def _idempotent_producer(random: Random, world: World) -> Script:
 
 
 def _transactional_producer(random: Random, world: World) -> Script:
-    """Transactions with old pairs, repeated ends, mixed versions; often others use the id, too."""
+    """Transactions with old pairs, repeated ends and mixed versions. Other clients often use the
+    same id."""
     each = random.choice(world.transactional_ids)
     started = {"transactional_id": each, "transaction_timeout": random.choice((100, 60_000))}
     pair = {"producer_id": -1, "producer_epoch": -1}
@@ -143,7 +144,7 @@ def _transactional_producer(random: Random, world: World) -> Script:
 
 
 def _wrong(random: Random, pair: Mapping[str, int]) -> dict[str, int]:
-    """Another pair, mostly of an epoch before or after."""
+    """A wrong pair, mostly with an earlier or later epoch."""
     name = random.choice(("producer_epoch", "producer_epoch", "producer_id"))
     return {**pair, name: max(0, pair[name] + random.choice((-1, 0, 1, 100)))}
 

@@ -3,16 +3,16 @@
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
-from bucketlog.stateless_broker.fetch.reading import ReadCounts
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.process.metrics import (
     BoundedState,
     BrokerFigures,
     FigureSources,
     MemoryBudgets,
-    WorkCounts,
 )
 from tests.rigs.broker_rig import Rig, create_topic, produce, until
+from tests.rigs.several_brokers import Brokers
+from tests.rigs.transactional_client import TransactionalClient
 
 
 def figures(rig: Rig) -> dict[str, float]:
@@ -20,7 +20,7 @@ def figures(rig: Rig) -> dict[str, float]:
         bucket=rig.counts,
         budgets=MemoryBudgets(frames=rig.budget, answers=rig.node.answers),
         health=rig.health,
-        work=WorkCounts(rig.node.parts.upkeep, ReadCounts()),
+        work=rig.node.parts.counts,
         requests=RequestFigures(slow_request_ms=0),
         limits={"offsets_max": 7},
         state=BoundedState(
@@ -69,4 +69,34 @@ async def test_metrics_show_what_the_cluster_holds(rig: Rig) -> None:
         "groups_with_offsets": 1,
         "committed_offsets": 6,
         "producers": 2,
+    }
+
+
+async def test_metrics_show_open_and_ended_transactions(brokers: Brokers) -> None:
+    rig = await brokers.start(transactions=True)
+    await create_topic(rig, "t", 2)
+    client = TransactionalClient(rig)
+    assert await client.init() is ErrorCode.none
+
+    def shown() -> tuple[float, float, float]:
+        found = figures(rig)
+        return (
+            found["bucketlog_transactional_ids"],
+            found["bucketlog_open_transactions"],
+            found["bucketlog_unstable_offsets_max"],
+        )
+
+    assert shown() == (1, 0, 0)
+    for value in (b"a", b"b", b"c"):
+        assert await client.produce(value) is ErrorCode.none
+    assert await client.produce(b"d", partition=1) is ErrorCode.none
+    assert shown() == (1, 1, 3)
+    assert await client.end() is ErrorCode.none
+    assert await client.end(commit=False) is ErrorCode.none
+    assert shown() == (1, 0, 0)
+    ended = {name: value for name, value in figures(rig).items() if "_ended_total{b" in name}
+    assert ended == {
+        'bucketlog_transactions_ended_total{by="client",outcome="aborted"}': 1,
+        'bucketlog_transactions_ended_total{by="client",outcome="committed"}': 1,
+        'bucketlog_transactions_ended_total{by="server",outcome="aborted"}': 0,
     }

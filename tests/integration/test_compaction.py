@@ -172,7 +172,7 @@ async def test_what_nobody_names_goes_and_what_was_replaced(
             assert await a.checkpointer.write() is not None
         await a.duties.deleter.round()
         clock.pass_hours(25)
-    deleted = a.epochs.work._broker.upkeep.deleted_by_kind
+    deleted = a.epochs.work._broker.counts.upkeep.deleted_by_kind
     assert deleted["tier objects"] > 0
     assert deleted["orphans"] == 4
     assert deleted["segments"] > 20

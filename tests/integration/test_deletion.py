@@ -122,7 +122,7 @@ async def test_a_chain_that_is_wholly_dead_goes_with_its_registration(
     deleted = await rig.duties.deleter.round()
     assert names(brokers, chain) == []
     assert len(names(brokers, keys.WRITERS)) == 1
-    assert rig.epochs.work._broker.upkeep.deleted_by_kind == {
+    assert rig.epochs.work._broker.counts.upkeep.deleted_by_kind == {
         "checkpoints": 2,
         "seals": 1,
         "segments": deleted - 2,
@@ -218,7 +218,9 @@ async def test_it_runs_by_itself(brokers: Brokers, clock: Clock) -> None:
     await until(lambda: bool(names(brokers, keys.FLOORS)))
     clock.pass_hours(1)
     await write_two(rig)
-    await until(lambda: rig.epochs.work._broker.upkeep.deleted_by_kind.get("segments", 0) > 0)
+    await until(
+        lambda: rig.epochs.work._broker.counts.upkeep.deleted_by_kind.get("segments", 0) > 0
+    )
     assert rig.health.ready
 
 

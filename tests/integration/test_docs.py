@@ -25,8 +25,8 @@ def blocks(document: str, language: str) -> list[str]:
 
 def test_every_snippet_of_the_sdk_runs(tmp_path: Path, schema_registry: Registry) -> None:
     snippets = blocks("sdk.md", "python")
-    assert len(snippets) == 13
-    with EmbeddedCluster(tmp_path) as cluster:
+    assert len(snippets) == 15
+    with EmbeddedCluster(tmp_path, settings={"transactions": "true"}) as cluster:
         for snippet in snippets:
             script = snippet.replace(ADDRESS, cluster.bootstrap).replace(BUCKET, cluster.bucket_url)
             script = script.replace(REGISTRY, schema_registry.url)

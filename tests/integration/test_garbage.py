@@ -71,7 +71,7 @@ async def test_chains_of_an_earlier_epoch(
     now = due(brokers, "now")
     assert later.keys() <= now.keys()
     assert await round_deletes(rig, brokers) == now.keys()
-    counted = rig.epochs.work._broker.upkeep.deleted_by_kind
+    counted = rig.epochs.work._broker.counts.upkeep.deleted_by_kind
     for kind in (GarbageKind.SEALS, GarbageKind.SEGMENTS, GarbageKind.REGISTRATIONS):
         assert counted[kind] == list(now.values()).count(kind) > 0
         assert any(

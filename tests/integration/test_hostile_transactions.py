@@ -1,4 +1,4 @@
-"""Transactions of hostile and of broken clients: bounded work, and others are served meanwhile."""
+"""Transactions of hostile and broken clients: their work is bounded, and others are served."""
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -14,14 +14,14 @@ NONE = ErrorCode.none
 
 @pytest.fixture
 async def rig(brokers: Brokers) -> Rig:
-    """With topic `t` of 4 partitions."""
+    """A rig with topic `t` of 4 partitions."""
     rig = await brokers.start(**ON)
     await create_topic(rig, "t", 4)
     return rig
 
 
 async def test_pending_offsets_count_against_the_limit(brokers: Brokers) -> None:
-    """They replace no committed offset until their transaction ends."""
+    """Pending offsets replace no committed offset until their transaction ends."""
     rig = await brokers.start(**ON, offsets_max=3)
     await create_topic(rig, "t", 4)
     clients = [TransactionalClient(rig, f"x{number}") for number in range(4)]

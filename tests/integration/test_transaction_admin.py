@@ -18,7 +18,7 @@ T_0 = ({"name": "t", "partition_indexes": (0,)},)
 
 @pytest.fixture
 async def rig(brokers: Brokers) -> Rig:
-    """With topic `t` of 4 partitions."""
+    """A rig with topic `t` of 4 partitions."""
     rig = await brokers.start(**ON)
     await create_topic(rig, "t", 4)
     return rig
@@ -116,7 +116,7 @@ async def described(rig: Rig, partition: int = 0) -> Any:
 
 
 async def test_producers_are_limited(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that hold the last stable offset back come first."""
+    """Producers that hold back the last stable offset come first."""
     for number in range(3):
         await (await opened(rig, f"done-{number}")).end()
     clients = [await opened(rig, f"open-{number}") for number in range(2)]

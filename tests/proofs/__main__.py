@@ -42,6 +42,7 @@ from tests.proofs.shortfall import Figures, ShortfallError
 from tests.proofs.simulation import SIMULATION_TARGETS
 from tests.proofs.spark import SPARK_TARGETS
 from tests.proofs.tier import TIER_TARGETS
+from tests.proofs.transactions import TRANSACTION_TARGETS
 from tests.proofs.validation import VALIDATION_TARGETS
 from tests.proofs.wheel import WHEEL_TARGETS
 from tests.scenarios.clients import CLIENTS
@@ -192,6 +193,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **SIMULATION_TARGETS,
     **HOSTILE_TARGETS,
     **RECOVERY_TARGETS,
+    **TRANSACTION_TARGETS,
     **TIER_TARGETS,
     **VALIDATION_TARGETS,
     **SPARK_TARGETS,

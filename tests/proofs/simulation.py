@@ -11,7 +11,7 @@ from tests.simulation.seeds import Case, run_cases
 JOBS = 3
 """Of two cores: each run waits for its Redis now and then."""
 SEEDS = 1_000
-SEEDS_SHORT = 100
+SEEDS_SHORT = 40
 BATCHES_LEAST = 500
 FAULTS_LEAST = 10
 

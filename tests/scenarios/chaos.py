@@ -9,7 +9,6 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from bucketlog.log_format.errors import BucketlogError
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.segment import is_seal
-from tests.models.fault_plan import PlannedFault, Target, encode_plan, plan_faults
+from tests.models.fault_plan import PlannedFault, encode_plan, plan_faults
 from tests.models.history import Rows
 from tests.models.pauses import Events, Pauses, events_of, figures, pauses_by_fault
 from tests.models.promises import Broken, broken_promises
@@ -27,20 +26,11 @@ from tests.rigs.recorder import Recorder
 from tests.scenarios.broker_reader import BrokerReader
 from tests.scenarios.bucket_reading import records_in_bucket
 from tests.scenarios.chaos_clients import GROUP, MEMBER, PARTITIONS, PROBE, TOPIC, chaos_clients
-from tests.scenarios.faults import Fault, broker_of, faults_for
+from tests.scenarios.fault_slots import ALONE, BROKERS, carry_out, fragile_cluster
+from tests.scenarios.faults import faults_for
 from tests.scenarios.load import read_to_end
-from tests.servers.chaos_broker import BREAK, CLOCK
-from tests.servers.cluster import Cluster, ClusterBroker, Store, running_cluster
-from tests.servers.replicated_valkey import ReplicatedValkey
+from tests.servers.cluster import Cluster, Store
 
-BROKERS = 3
-ALONE = frozenset({"zone-loss", "redis-left-behind", "redis-failover", "valkey-pause"})
-"""Faults that come alone, because no other fault could begin or end beside them."""
-SETTINGS = {
-    "checkpoint_interval_ms": "5000",
-    "flush_interval_ms": "20",
-    "group_initial_rebalance_delay_ms": "0",
-}
 LAST_QUIET_S = 4.0
 READ_BOUND_S = PATIENCE_S / 3
 """The time for a reader in the end: brokers that broke a rule may never show all records."""
@@ -99,25 +89,7 @@ def chaos(options: ChaosOptions, told: Callable[[str], None]) -> ChaosResult:
     cluster does not recover. Nothing is left running."""
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / HISTORY
-    with ExitStack() as closing:
-        valkey = closing.enter_context(ReplicatedValkey().running())
-        clocks = options.folder / "clocks"
-        clocks.mkdir(exist_ok=True)
-        environment = {CLOCK: str(clocks)}
-        if options.broken_rule is not None:
-            environment[BREAK] = options.broken_rule
-        cluster = closing.enter_context(
-            running_cluster(
-                BROKERS,
-                store=options.store,
-                settings=SETTINGS,
-                module="tests.servers.chaos_broker",
-                environment=environment,
-                by_ways=True,
-                more_ways=True,
-                replicated=valkey,
-            )
-        )
+    with fragile_cluster(options.folder, options.store, options.broken_rule) as cluster:
         problems: list[str] = []
         try:
             with Recorder(path, time.monotonic) as recorder:
@@ -162,7 +134,7 @@ def _run(
     told(encode_plan(plan))
     wall, monotonic = time.time(), time.monotonic()
     with chaos_clients(cluster, recorder.history, java=options.java) as clients:
-        problems = _carry_out(cluster, plan, faults, recorder, told)
+        problems = carry_out(cluster, plan, faults, recorder, told, topic=TOPIC, group=GROUP)
         let_pass(LAST_QUIET_S)
         try:
             clients.wait_for_progress()
@@ -202,65 +174,4 @@ def _read_all(cluster: Cluster, recorder: Recorder, epoch_s: float) -> list[str]
     finally:
         bucket.close()
     recorder.log(shown)
-    return problems
-
-
-def _carry_out(
-    cluster: Cluster,
-    plan: Sequence[PlannedFault],
-    faults: Mapping[str, Fault],
-    recorder: Recorder,
-    told: Callable[[str], None],
-) -> list[str]:
-    """Returns what went wrong with the brokers themselves. If a slot ends late, because brokers
-    start slowly, all later slots are late, too."""
-    began, problems = time.monotonic(), []
-    slots: dict[float, list[PlannedFault]] = {}
-    for planned in plan:
-        slots.setdefault(planned.begins_s, []).append(planned)
-    for begins_s, slot in slots.items():
-        let_pass(began + begins_s - time.monotonic())
-        met = _victims(cluster, slot)
-        for planned, broker in met:
-            number = None if planned.target is Target.ALL else broker.node_id
-            told(f"{planned.fault} of {planned.target}: broker {number}")
-            recorder.fault_begins(planned.fault, number)
-            faults[planned.fault].begin(cluster, broker)
-        let_pass(began + slot[0].ends_s - time.monotonic())
-        ends_at = time.monotonic()
-        problems += _revive(cluster, recorder)
-        for planned, broker in met:
-            faults[planned.fault].end(cluster, broker)
-        cluster.wait_until_ready()
-        for planned, broker in met:
-            number = None if planned.target is Target.ALL else broker.node_id
-            recorder.fault_ended(planned.fault, number)
-        began += time.monotonic() - ends_at
-    return problems
-
-
-def _victims(
-    cluster: Cluster, slot: Sequence[PlannedFault]
-) -> list[tuple[PlannedFault, ClusterBroker]]:
-    """The broker of each fault. If it has a fault already, the plan's broker instead."""
-    found: list[tuple[PlannedFault, ClusterBroker]] = []
-    for planned in slot:
-        planned_broker = cluster.brokers[planned.broker]
-        broker = broker_of(
-            cluster, planned.target, topic=TOPIC, group=GROUP, otherwise=planned_broker
-        )
-        if any(broker is other for _, other in found):
-            broker = planned_broker
-        found.append((planned, broker))
-    return found
-
-
-def _revive(cluster: Cluster, recorder: Recorder) -> list[str]:
-    """Start the brokers that ended by themselves. Returns a text for each."""
-    problems = []
-    for broker in cluster.brokers:
-        if broker.process is not None and broker.process.process.poll() is not None:
-            code = broker.process.wait()
-            problems.append(f"broker {broker.node_id} ended by itself with exit code {code}")
-            broker.begin()
     return problems

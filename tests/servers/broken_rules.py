@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bucketlog.metadata.sequencer import scripts
 from tests.models.promises import Rule
 from tests.simulation.source_changes import Change, Mutant, apply, one
+from tests.simulation.transaction_mutants import TRANSACTION_MUTANTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,10 @@ BROKEN_RULES = {
 
 
 def break_rule(name: str) -> None:
-    """In this process, before its broker starts."""
-    patch = apply(BROKEN_RULES[name].mutant.changes)
+    """In this process, before its broker starts. It is one of `BROKEN_RULES` or of the simulation's
+    rules of transactions."""
+    broken = BROKEN_RULES.get(name)
+    patch = apply((broken.mutant if broken else TRANSACTION_MUTANTS[name]).changes)
     original = scripts.lua_source
     scripts.script_text.cache_clear()
     vars(scripts)["lua_source"] = lambda name: patch(name, original(name))

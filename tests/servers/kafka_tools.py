@@ -5,7 +5,7 @@ A tool is a Java class that runs in a JVM of its own, about a second each: ask l
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
@@ -60,7 +60,7 @@ class KafkaTools:
         self, tool: str, *arguments: str, stdin: bytes = b""
     ) -> "subprocess.CompletedProcess[bytes]":
         return subprocess.run(
-            self._command(tool, arguments),
+            self.command(tool, *arguments),
             input=stdin,
             capture_output=True,
             timeout=PATIENCE_S,
@@ -78,7 +78,7 @@ class KafkaTools:
         """One that goes on until it is told to end; what it says comes by lines, and what it
         complains of goes to `complaints`, else to standard error."""
         return subprocess.Popen(
-            self._command(tool, arguments),
+            self.command(tool, *arguments),
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=complaints,
@@ -97,7 +97,8 @@ class KafkaTools:
             env=_environment(),
         )
 
-    def _command(self, tool: str, arguments: Sequence[str]) -> list[str]:
+    def command(self, tool: str, *arguments: str) -> list[str]:
+        """For owners of processes that need more than `run` and `start`."""
         where = (OTHER_ADDRESS_OPTIONS.get(tool, "--bootstrap-server"), self._bootstrap)
         return [*self._java_command, CLASSES[tool], *where, *arguments]
 

@@ -119,7 +119,7 @@ async def set_fields(sequencing: Sequencing, **fields: object) -> None:
 
 
 async def parts_of(sequencing: Sequencing, each: str = "x") -> str | None:
-    """The list of the partitions of the id's transaction."""
+    """The list of partitions of the id's transaction."""
     found = sequencing.redis.hget(sequencing.key("txn_parts"), f"i:{each}")
     text = await cast(Awaitable[bytes | None], found)
     return None if text is None else text.decode()

@@ -133,7 +133,7 @@ async def test_all_brokers_name_the_same_leaders_and_controller() -> None:
 
 
 async def test_who_had_no_time_to_join_a_server_that_was_wiped_remains_a_member() -> None:
-    """librdkafka waits for ever for a coordinator that an answer to Metadata lacked."""
+    """librdkafka waits forever for a coordinator that is missing from a Metadata response."""
     membership, sequencer = await membership_of(0, member(0), member(1), member(2))
     before = leaders(membership)
     sequencer.answer = Answer(0, (member(0),), NOW_MS, was_known=False)

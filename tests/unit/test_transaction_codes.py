@@ -29,7 +29,7 @@ ADD = {
 }
 OFFSETS = {
     S.FENCED: (E.invalid_producer_epoch, E.invalid_producer_epoch),
-    S.ABORTABLE: (E.illegal_generation, E.transaction_abortable),
+    S.ABORTABLE: (E.illegal_generation, E.illegal_generation),
     S.INVALID_STATE: (E.invalid_txn_state, E.transaction_abortable),
     S.WAIT: (E.coordinator_not_available, E.coordinator_load_in_progress),
     S.TOO_MANY: (E.policy_violation, E.transaction_abortable),

@@ -12,7 +12,7 @@ from bucketlog.stateless_broker.duties.transaction_timeouts import (
 
 
 class Overdue:
-    """The sequencer and the log, as far as the duty needs them."""
+    """The parts of the sequencer and the log that the duty needs."""
 
     def __init__(self, count: int) -> None:
         self.left = [

@@ -2,9 +2,9 @@
 -- ARGV     1 epoch, 2 id, 3 producer id, 4 producer epoch, 5 commit ('1' or '0')
 -- RETURNS  packed {'bound', serial} | {'done', producer id, producer epoch} | {'wait' | 'mapping' | 'fenced' | 'abortable' |
 --          'invalid_state'} | {'lost', reason}
--- INVARIANTS  A request that has nothing to end is answered from this state, and never later: later it could end the next
---          transaction, which has the same producer epoch. Its answer ends the id's forgiveness: a batch or an offset of
---          the ended transaction that arrives late would begin a transaction that nobody ends.
+-- INVARIANTS  A request without a transaction to end is answered from this state at once. Later, it could end the next
+--          transaction, which has the same producer epoch. The answer also clears `forgiving`. Otherwise, a late batch or
+--          offset of the ended transaction would begin a transaction that no client ends.
 
 local keys = keys_by_name(KEYS)
 local _, problem = check_epoch(keys, tonumber(ARGV[1]))

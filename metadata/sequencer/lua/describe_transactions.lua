@@ -1,4 +1,4 @@
--- PURPOSE  All about some transactional ids.
+-- PURPOSE  Describe some transactional ids.
 -- ARGV     1 epoch, 2 packed ids
 -- RETURNS  packed {'ok', [[row of transaction_listing.lua, timeout (ms), parts, last producer id, last producer epoch,
 --          outcome], …]} | {'lost', reason}; ids that do not exist are left out. `parts`: as in transaction_records.lua

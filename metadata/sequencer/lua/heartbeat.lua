@@ -5,7 +5,7 @@
 --          9 '1' if the broker cannot write and others should close its writer's chain,
 --          10 for how long a lifeline may be missed (ms); 0: nobody looks
 -- RETURNS  packed {'ok', node id, [[node id, incarnation, serves, host, port, zone], …], now (ms),
---                  is the own lifeline held?, when to ask again because one is missed (ms) or -1, was the broker known?}
+--                  is the own lifeline held?, when to ask again because one is missed (ms) or -1, was the broker known before?}
 --          | {'taken', node id, incarnation, milliseconds since its heartbeat}
 -- INVARIANTS  A node id belongs to one incarnation until that is silent for the session timeout; an
 --          incarnation has one node id. Needs no epoch: brokers find each other before there is one.

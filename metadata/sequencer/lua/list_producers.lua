@@ -1,4 +1,4 @@
--- PURPOSE  Which producers does the sequencer know in some partitions? Each call checks a part of all rows, from a cursor on.
+-- PURPOSE  List the known producers of some partitions. Each call checks a part of all rows, from a cursor on.
 -- ARGV     1 epoch, 2 cursor ('0': start), 3 approximate number to check, 4 packed 'topic id:partition' names
 -- RETURNS  packed {'ok', next cursor ('0': all were checked), [[producer id, name, epoch, last sequence, time (ms; -1: not
 --          known)], …]} | {'lost', reason}: the newest visible batch of each

@@ -1,4 +1,4 @@
--- PURPOSE  Which transactional ids are there? Each call checks a part of them, from a cursor on.
+-- PURPOSE  List the transactional ids. Each call checks a part of them, from a cursor on.
 -- ARGV     1 epoch, 2 cursor ('0': start), 3 approximate number to check, 4 packed producer ids; empty: of all producers
 -- RETURNS  packed {'ok', next cursor ('0': all were checked), [row of transaction_listing.lua, …]} | {'lost', reason}
 -- INVARIANTS  Changes nothing. An id may come twice, as with HSCAN.

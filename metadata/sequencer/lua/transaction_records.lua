@@ -5,11 +5,11 @@
 --   next: false, or the id's one open entry: {ticket, kind ('init' | 'end' | 'forget'), and the fields as it makes them}
 --   ongoing, since (ms), forgiving, part_count, name_bytes, groups, offset_rows, offsets: the transaction that has not ended
 -- `offsets`: its open entries with offsets, as open_lists.lua.
--- Its partitions are in the hash `txn_parts`, the same field: 'topic name/topic id:partition;' each. A list may be long:
--- a script reads it once, and only where it needs it.
--- `name_bytes`: of the list and of `groups`. The field 'total' of `txn_parts` has the sum of all ids.
--- `forgiving`: since the epoch's activation no end or init of the id has been answered: clients of version 1 may
--- have added partitions that only the last sequencer knew.
+-- The partitions are in the hash `txn_parts`, in the same field: 'topic name/topic id:partition;' each. This list may be
+-- long, so a script reads it at most once, and only if necessary.
+-- `name_bytes`: the size of this list and of the names in `groups`. Field 'total' of `txn_parts` is the sum of all ids.
+-- `forgiving`: no end or init of the id has been answered since the epoch's activation. While set, clients of version 1
+-- may write to partitions that they added before, because only the last sequencer knew them.
 -- INVARIANT  While `next` is set, nothing else of the id is accepted; a void entry only clears it.
 
 local NO_EPOCH = -1
@@ -56,7 +56,7 @@ local function store_total(keys)
   name_bytes_more = 0
 end
 
--- Are there too many names in all transactions together to add one?
+-- Whether the names in all transactions have reached their limit.
 local function are_names_full(keys, limits)
   return tonumber(redis.call('HGET', keys.txn_parts, TOTAL) or 0) + name_bytes_more >= limits.name_bytes
 end

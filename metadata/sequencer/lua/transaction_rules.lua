@@ -203,8 +203,8 @@ end
 
 local TRANSACTION_ENTRIES = {init = judge_init, ['end'] = judge_end, txn_offsets = judge_offsets, forget_id = judge_forget}
 
--- The list of a transaction's partitions, for a batch whose producer has none in the partition yet. A reservation reads
--- lists of so many partitions, and one more list; batches that need others wait for the next one.
+-- A batch needs the list of its transaction's partitions if its producer has no batch of the transaction in the partition
+-- yet. A reservation stops reading lists after this number of partitions. Batches that need more lists wait for the next one.
 local LISTED = 4000
 
 local function may_read_list(ctx, field, r)

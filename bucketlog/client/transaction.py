@@ -1,0 +1,339 @@
+"""Transactions of the SDK: they commit records and group offsets together, or not at all.
+
+A `TransactionalProducer` belongs to one transactional id. It runs one transaction at a time.
+Invariants: a transaction ends once, with a commit or an abort. A producer that was fenced, or whose
+transaction has an unknown outcome, is never used again. After an abort, the consumer of the
+transaction reads its records again. Sources: KIP-98, KIP-447; librdkafka's transactional API.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from random import Random
+from types import TracebackType
+from typing import Any, NoReturn, Self, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from bucketlog.client.group_consumer import GroupConsumer
+from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.sending import Encoded, Outbox, encoded, encoded_chunks, queue_full
+from bucketlog.client.topic import Headers, Topic
+from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.errors import (
+    BucketlogError,
+    ConfigurationError,
+    LogError,
+    TransactionAbortedError,
+)
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+CALL_S = 0.5
+"""Each call of librdkafka waits at most this long, so that Ctrl-C works. Then it is repeated."""
+POLL_S = 0.1
+POLL_EVERY = 256
+"""The number of sends after which delivery reports are served."""
+_BACKOFF = Backoff(first_pause_ms=20, longest_pause_ms=500, jitter=1.0)
+
+
+class TransactionalProducer:
+    """The producer of one transactional id. Raises `ConfigurationError`.
+
+    `timeout_s`: the time after which brokers abort an open transaction, and after which a call that
+    waits for a broker fails.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any], transactional_id: str, *, timeout_s: float
+    ) -> None:
+        if timeout_s <= 0:
+            raise ConfigurationError(f"timeout_s is {timeout_s}", remedy="make it positive")
+        if not transactional_id:
+            raise ConfigurationError(
+                "the transactional id is empty",
+                remedy='give an id, as in log.transaction("billing-1")',
+            )
+        timeout_ms = max(1, int(timeout_s * 1000))
+        delivery_ms = min(timeout_ms, int(config["delivery.timeout.ms"]))
+        self.transactional_id = transactional_id
+        self.timeout_s = timeout_s
+        self.is_usable = True
+        """Whether the producer can begin another transaction."""
+        self.outbox = Outbox(
+            {
+                **config,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+                "delivery.timeout.ms": delivery_ms,
+            }
+        )
+        self._is_initialised = False
+        self._open = threading.Lock()
+        """Locked while a transaction is open."""
+
+    def begin(self) -> None:
+        """Begin a transaction. The first one fences earlier producers of the id and aborts their
+        open transaction. Raises `LogError`, `ConfigurationError`."""
+        if not self._open.acquire(blocking=False):
+            raise ConfigurationError(
+                f"a transaction of {self.transactional_id!r} is open",
+                remedy="end it first, or use another transactional id for each thread",
+            )
+        if not self._is_initialised:
+            try:
+                self._call("initialising", self.outbox.kafka.init_transactions)
+            except LogError:
+                self.discard()
+                raise
+            self._is_initialised = True
+        try:
+            self.outbox.kafka.begin_transaction()
+        except KafkaException as error:
+            self.discard()
+            raise self._failure(error.args[0], "beginning") from error
+
+    def add_offsets(self, consumer: GroupConsumer[Any, Any]) -> None:
+        """Add the consumer's offsets. Raises `TransactionAbortedError`, `LogError`."""
+        if consumer.has_lost_records:
+            self._aborted("partitions of its consumer went to another member")
+        offsets, member = consumer.offsets_in_hand()
+        if offsets:
+            self._end_step(
+                "adding offsets",
+                lambda limit_s: self.outbox.kafka.send_offsets_to_transaction(
+                    offsets, member, limit_s
+                ),
+            )
+
+    def commit(self) -> None:
+        """Commit. Raises `TransactionAbortedError`, or `LogError` if the outcome is unknown."""
+        self._end_step("committing", self.outbox.kafka.commit_transaction)
+        self._open.release()
+
+    def abort(self) -> None:
+        """Abort the open transaction. Raises `LogError`."""
+        self._call("aborting", self.outbox.kafka.abort_transaction)
+        self.outbox.failures.clear()
+        self._open.release()
+
+    def discard(self) -> None:
+        """Never use the producer again. Brokers abort its open transaction after the timeout, or
+        when another producer of the id begins."""
+        self.is_usable = False
+        with suppress(KafkaException):  # a fatal error, which was raised before
+            self.outbox.kafka.close()
+
+    def close(self) -> None:
+        """Abort an open transaction, and close the connections."""
+        if not self.is_usable:
+            return
+        if self._open.locked():
+            with suppress(LogError):  # the next producer of the id aborts it
+                self.abort()
+        if self.is_usable:
+            self.discard()
+
+    def _end_step(self, doing: str, call: Callable[[float], object]) -> None:
+        """Run a step of a commit. Abort the transaction if librdkafka requires this."""
+        try:
+            self._call(doing, call)
+        except LogError as error:
+            cause = error.__cause__
+            if not isinstance(cause, KafkaException) or not cause.args[0].txn_requires_abort():
+                raise
+            self._aborted(next(iter(self.outbox.failures.values()), error))
+
+    def _aborted(self, reason: object) -> NoReturn:
+        """Abort, and raise `TransactionAbortedError`, even if the abort fails with a retriable
+        error: nothing is committed. Raises `LogError` if another producer has taken the id over."""
+        try:
+            self.abort()
+        except LogError as failure:
+            if not failure.retriable:
+                raise
+        raise TransactionAbortedError(
+            f"transaction {self.transactional_id!r} was aborted: {reason}"
+        )
+
+    def _call(self, doing: str, call: Callable[[float], object]) -> None:
+        """Call, and retry after retriable errors, for up to `timeout_s`."""
+        deadline = time.monotonic() + self.timeout_s
+        pauses_s = _BACKOFF.pauses_s(Random())
+        while True:
+            try:
+                call(CALL_S)
+                return
+            except KafkaException as error:
+                reason: KafkaError = error.args[0]
+                if reason.retriable() and time.monotonic() < deadline:
+                    if reason.code() != KafkaError._TIMED_OUT:
+                        time.sleep(next(pauses_s))
+                    continue
+                if not reason.txn_requires_abort():
+                    self.discard()
+                raise self._failure(reason, doing) from error
+
+    def _failure(self, reason: KafkaError, doing: str) -> LogError:
+        failure = log_error(reason, f"{doing} transaction {self.transactional_id!r}")
+        if doing == "committing" and reason.retriable():
+            return LogError(
+                f"{failure.args[0]}: the transaction may or may not be committed",
+                code=failure.code,
+                kafka_code=failure.kafka_code,
+                retriable=False,
+                remedy="read what the transaction wrote before you send it again",
+            )
+        return failure
+
+
+class Transaction:
+    """One transaction, made by `Log.transaction` and used as a context manager.
+
+    The end of the block commits: consumers then see all records. An exception in the block aborts
+    the transaction, and is raised again: consumers see none of the records.
+    """
+
+    def __init__(
+        self, producer: TransactionalProducer, consumer: GroupConsumer[Any, Any] | None
+    ) -> None:
+        self._producer = producer
+        self._consumer = consumer
+        self.is_committed = False
+        self._has_ended = False
+        self._sends = 0
+
+    def send(
+        self,
+        topic: Topic[K, V],
+        value: V | None,
+        *,
+        key: K | None = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> None:
+        """Queue one record, as `Producer.send` does. The commit waits for its acknowledgement.
+
+        Raises `InvalidDataError` if the topic does not accept the value. Raises `LogError` if the
+        queue stays full for the transaction's timeout.
+        """
+        record = encoded(topic, value, key, headers, partition, timestamp_ms)
+        self.put_when_there_is_room(record)
+
+    def put_when_there_is_room(self, record: Encoded) -> None:
+        """Wait for room, and queue one record. Raises `LogError`."""
+        deadline = 0.0
+        while not self.put(record):
+            deadline = self._wait_for_room(deadline)
+
+    def put(self, record: Encoded) -> bool:
+        """Queue one record. Returns False if the queue is full. Raises `LogError`."""
+        self._check_open()
+        if not self._producer.outbox.put(record, self._report):
+            return False
+        self._sends += 1
+        if self._sends % POLL_EVERY == 0:
+            self._producer.outbox.poll(0)
+        return True
+
+    def send_many(
+        self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
+    ) -> int:
+        """Queue many records. `key` computes the key of each value. Returns their number."""
+        count = 0
+        for messages in encoded_chunks(topic, values, key):
+            self._check_open()
+            count += len(messages)
+            deadline = 0.0
+            while messages := self._producer.outbox.put_batch(topic.name, messages, self._report):
+                deadline = self._wait_for_room(deadline)
+            self._producer.outbox.poll(0)
+        return count
+
+    def abort(self) -> None:
+        """Abort now: none of the records becomes visible. The rest of the block may not send."""
+        self._check_open()
+        self._has_ended = True
+        try:
+            self._producer.abort()
+        finally:
+            self._rewind()
+
+    def commit(self) -> None:
+        """Commit now, as the end of the block does.
+
+        Raises `TransactionAbortedError` if the transaction was aborted: run it again. Raises
+        `LogError` if another producer has taken the id over, or if the outcome is unknown.
+        """
+        self._check_open()
+        self._has_ended = True
+        try:
+            if self._consumer is not None:
+                self._producer.add_offsets(self._consumer)
+            self._producer.commit()
+        except TransactionAbortedError:
+            self._rewind()
+            raise
+        except BaseException as stop:
+            if self._producer.is_usable:  # Ctrl-C, or offsets that cannot be added
+                self._abandon(stop)
+            self._rewind()
+            raise
+        self.is_committed = True
+        if self._consumer is not None:
+            self._consumer.settle()
+
+    def __enter__(self) -> Self:
+        self._producer.begin()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._has_ended:
+            return
+        if exc is None:
+            self.commit()
+            return
+        self._has_ended = True
+        self._abandon(exc)
+        self._rewind()
+
+    def _abandon(self, stop: BaseException) -> None:
+        try:
+            if isinstance(stop, Exception):
+                self._producer.abort()
+            else:  # Ctrl-C: do not wait
+                self._producer.discard()
+        except BucketlogError as failure:
+            stop.add_note(f"and: {failure}")
+
+    def _rewind(self) -> None:
+        if self._consumer is not None:
+            self._consumer.rewind()
+
+    def _check_open(self) -> None:
+        if self._has_ended:
+            raise ConfigurationError(
+                f"the transaction of {self._producer.transactional_id!r} has ended",
+                remedy="begin a new transaction: log.transaction(...)",
+            )
+
+    def _wait_for_room(self, deadline: float) -> float:
+        now = time.monotonic()
+        if not deadline:
+            deadline = now + self._producer.timeout_s
+        elif now > deadline:
+            raise queue_full(self._producer.timeout_s)
+        self._producer.outbox.poll(POLL_S)
+        return deadline
+
+    def _report(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._producer.outbox.failed(error, message, None)
