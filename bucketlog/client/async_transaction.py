@@ -11,6 +11,7 @@ from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.sending import encoded
 from bucketlog.client.topic import Headers, Topic
 from bucketlog.client.transaction import Transaction
+from bucketlog.log_format.errors import ConfigurationError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -38,7 +39,11 @@ class AsyncTransaction:
 
     @property
     def _transaction(self) -> Transaction:
-        assert self._made is not None, "the block has not begun"
+        if self._made is None:
+            raise ConfigurationError(
+                "the transaction has not begun",
+                remedy="use it as a block: async with log.transaction(...) as transaction",
+            )
         return self._made
 
     async def send(

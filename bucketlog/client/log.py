@@ -149,12 +149,18 @@ class Log:
         `producer`. Raises `ConfigurationError`.
         """
         check_names("producer", options)
+        if consumer is not None:
+            _check_commits_by_hand(consumer)
+        producer = self._transactional_producer(transactional_id, timeout_s, options)
+        return Transaction(producer, consumer)
+
+    def _transactional_producer(
+        self, transactional_id: str, timeout_s: float, options: ProducerOptions
+    ) -> TransactionalProducer:
         if options.get("idempotent") is False:
             raise ConfigurationError(
                 "a transaction needs an idempotent producer", remedy="remove idempotent=False"
             )
-        if consumer is not None:
-            _check_commits_by_hand(consumer)
         settings = (timeout_s, dict(options))
         known = self._transactional.get(transactional_id)
         if known is None or not known.producer.is_usable:
@@ -166,7 +172,7 @@ class Log:
                 f"an earlier transaction of {transactional_id!r} had other options",
                 remedy="use the same options for all transactions of an id",
             )
-        return Transaction(known.producer, consumer)
+        return known.producer
 
     def transform(
         self,
@@ -188,6 +194,9 @@ class Log:
         raised. With `until="end"`, `transform` returns the number of committed records once all are
         read; otherwise it never returns. Other arguments: see `transaction`.
         """
+        check_names("producer", options)
+        _check_commits_by_hand(consumer)
+        self._transactional_producer(transactional_id, timeout_s, options).initialise()
         count, failed = 0, 0
         pauses_s = TRANSFORM_BACKOFF.pauses_s(Random())
         while not consumer.finished:

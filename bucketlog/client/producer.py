@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from confluent_kafka import KafkaError, Message
-
 from bucketlog.client.patience import Patience
 from bucketlog.client.sending import (
     Delivered,
@@ -22,9 +20,9 @@ from bucketlog.client.sending import (
     encoded,
     encoded_chunks,
     given_up,
-    queue_full,
 )
 from bucketlog.client.topic import Headers, Topic
+from bucketlog.client.waiting_sends import WaitingSends
 from bucketlog.log_format.errors import BucketlogError
 
 K = TypeVar("K")
@@ -33,8 +31,6 @@ V = TypeVar("V")
 _POLL_S = 0.1
 _PURGE_S = 1.0
 """What is given up is reported at once."""
-_POLL_EVERY = 256
-"""Delivery reports are served at least once in so many sends."""
 
 
 class Delivery(DeliveryState):
@@ -65,7 +61,7 @@ class Producer:
     def __init__(self, config: Mapping[str, Any], *, delivery_timeout_s: float) -> None:
         self._outbox = Outbox(config)
         self._delivery_timeout_s = delivery_timeout_s
-        self._sends = 0
+        self._waiting = WaitingSends(self._outbox, timeout_s=delivery_timeout_s)
         self._closed = False
 
     def send(
@@ -88,12 +84,7 @@ class Producer:
             raise closed()
         record = encoded(topic, value, key, headers, partition, timestamp_ms)
         delivery = Delivery(self._outbox)
-        deadline = 0.0
-        while not self._outbox.put(record, delivery._report):
-            deadline = self._wait_for_room(deadline)
-        self._sends += 1
-        if self._sends % _POLL_EVERY == 0:
-            self._outbox.poll(0)
+        self._waiting.put(record, delivery._report)
         return delivery
 
     def send_many(
@@ -109,10 +100,7 @@ class Producer:
         count = 0
         for messages in encoded_chunks(topic, values, key):
             count += len(messages)
-            deadline = 0.0
-            while messages := self._outbox.put_batch(topic.name, messages, self._report):
-                deadline = self._wait_for_room(deadline)
-            self._outbox.poll(0)
+            self._waiting.put_all(topic.name, messages)
         return count
 
     def flush(self, timeout_s: float | None = None) -> None:
@@ -183,16 +171,3 @@ class Producer:
             self._outbox.kafka.purge()
             self._outbox.flush(_PURGE_S)
             stop.add_note(given_up(left))
-
-    def _wait_for_room(self, deadline: float) -> float:
-        now = time.monotonic()
-        if not deadline:
-            deadline = now + self._delivery_timeout_s
-        elif now > deadline:
-            raise queue_full(self._delivery_timeout_s)
-        self._outbox.poll(_POLL_S)
-        return deadline
-
-    def _report(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._outbox.failed(error, message, None)

@@ -170,6 +170,11 @@ class Outbox:
                 raise log_error(refused, f"sending to topic {topic!r}")
         return left
 
+    def report_failure(self, error: KafkaError | None, message: Message) -> None:
+        """The report of a record whose fate nobody keeps."""
+        if error is not None:
+            self.failed(error, message, None)
+
     def failed(self, error: KafkaError, message: Message, fate: object) -> LogError:
         failure = log_error(
             error, f"a record for {message.topic()}[{message.partition()}] was not delivered"

@@ -8,18 +8,21 @@ transaction reads its records again. Sources: KIP-98, KIP-447; librdkafka's tran
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from random import Random
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException
 
+from bucketlog.client.bounded import bounded
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.kafka_errors import log_error
-from bucketlog.client.sending import Encoded, Outbox, encoded, encoded_chunks, queue_full
+from bucketlog.client.sending import Encoded, Outbox, encoded, encoded_chunks
 from bucketlog.client.topic import Headers, Topic
+from bucketlog.client.waiting_sends import WaitingSends
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import (
     BucketlogError,
@@ -33,9 +36,10 @@ V = TypeVar("V")
 
 CALL_S = 0.5
 """Each call of librdkafka waits at most this long, so that Ctrl-C works. Then it is repeated."""
-POLL_S = 0.1
-POLL_EVERY = 256
-"""The number of sends after which delivery reports are served."""
+HUNG_S = 10.0
+"""librdkafka 2.16 may ignore the limit of a call forever (its issues 5511 and 5456). After this
+further time, the call and its producer are given up."""
+CLOSE_S = 5.0
 _BACKOFF = Backoff(first_pause_ms=20, longest_pause_ms=500, jitter=1.0)
 
 
@@ -70,9 +74,22 @@ class TransactionalProducer:
                 "delivery.timeout.ms": delivery_ms,
             }
         )
+        self.waiting = WaitingSends(self.outbox, timeout_s=timeout_s)
         self._is_initialised = False
         self._open = threading.Lock()
         """Locked while a transaction is open."""
+
+    def initialise(self) -> None:
+        """Fence earlier producers of the id and abort their open transaction, once. Raises
+        `LogError`."""
+        if self._is_initialised:
+            return
+        try:
+            self._call("initialising", self.outbox.kafka.init_transactions)
+        except BaseException:  # Ctrl-C, too
+            self.discard()
+            raise
+        self._is_initialised = True
 
     def begin(self) -> None:
         """Begin a transaction. The first one fences earlier producers of the id and aborts their
@@ -82,13 +99,7 @@ class TransactionalProducer:
                 f"a transaction of {self.transactional_id!r} is open",
                 remedy="end it first, or use another transactional id for each thread",
             )
-        if not self._is_initialised:
-            try:
-                self._call("initialising", self.outbox.kafka.init_transactions)
-            except LogError:
-                self.discard()
-                raise
-            self._is_initialised = True
+        self.initialise()
         try:
             self.outbox.kafka.begin_transaction()
         except KafkaException as error:
@@ -100,13 +111,22 @@ class TransactionalProducer:
         if consumer.has_lost_records:
             self._aborted("partitions of its consumer went to another member")
         offsets, member = consumer.offsets_in_hand()
-        if offsets:
+        if not offsets:
+            return
+        send = self.outbox.kafka.send_offsets_to_transaction
+        try:
             self._end_step(
                 "adding offsets",
-                lambda limit_s: self.outbox.kafka.send_offsets_to_transaction(
-                    offsets, member, limit_s
-                ),
+                lambda limit_s: bounded(lambda: send(offsets, member, limit_s), limit_s + HUNG_S),
             )
+        except TransactionAbortedError:
+            raise
+        except LogError as error:
+            if not error.retriable:
+                raise
+            raise TransactionAbortedError(  # the id's next producer aborts it
+                f"transaction {self.transactional_id!r} was abandoned: {error}"
+            ) from error
 
     def commit(self) -> None:
         """Commit. Raises `TransactionAbortedError`, or `LogError` if the outcome is unknown."""
@@ -123,8 +143,10 @@ class TransactionalProducer:
         """Never use the producer again. Brokers abort its open transaction after the timeout, or
         when another producer of the id begins."""
         self.is_usable = False
-        with suppress(KafkaException):  # a fatal error, which was raised before
-            self.outbox.kafka.close()
+        with warnings.catch_warnings(), suppress(KafkaException):
+            warnings.simplefilter("ignore", RuntimeWarning)  # its abort may fail
+            # raises a fatal error, which was raised before; waits for a call that hangs
+            bounded(self.outbox.kafka.close, CLOSE_S)
 
     def close(self) -> None:
         """Abort an open transaction, and close the connections."""
@@ -166,6 +188,8 @@ class TransactionalProducer:
             try:
                 call(CALL_S)
                 return
+            except SystemError as error:  # confluent-kafka has lost the exception of a signal
+                raise KeyboardInterrupt from error
             except KafkaException as error:
                 reason: KafkaError = error.args[0]
                 if reason.retriable() and time.monotonic() < deadline:
@@ -202,8 +226,8 @@ class Transaction:
         self._producer = producer
         self._consumer = consumer
         self.is_committed = False
+        self._has_begun = False
         self._has_ended = False
-        self._sends = 0
 
     def send(
         self,
@@ -225,19 +249,13 @@ class Transaction:
 
     def put_when_there_is_room(self, record: Encoded) -> None:
         """Wait for room, and queue one record. Raises `LogError`."""
-        deadline = 0.0
-        while not self.put(record):
-            deadline = self._wait_for_room(deadline)
+        self._check_open()
+        self._producer.waiting.put(record, self._producer.outbox.report_failure)
 
     def put(self, record: Encoded) -> bool:
         """Queue one record. Returns False if the queue is full. Raises `LogError`."""
         self._check_open()
-        if not self._producer.outbox.put(record, self._report):
-            return False
-        self._sends += 1
-        if self._sends % POLL_EVERY == 0:
-            self._producer.outbox.poll(0)
-        return True
+        return self._producer.waiting.put_at_once(record, self._producer.outbox.report_failure)
 
     def send_many(
         self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
@@ -247,10 +265,7 @@ class Transaction:
         for messages in encoded_chunks(topic, values, key):
             self._check_open()
             count += len(messages)
-            deadline = 0.0
-            while messages := self._producer.outbox.put_batch(topic.name, messages, self._report):
-                deadline = self._wait_for_room(deadline)
-            self._producer.outbox.poll(0)
+            self._producer.waiting.put_all(topic.name, messages)
         return count
 
     def abort(self) -> None:
@@ -280,6 +295,8 @@ class Transaction:
         except BaseException as stop:
             if self._producer.is_usable:  # Ctrl-C, or offsets that cannot be added
                 self._abandon(stop)
+            if not isinstance(stop, Exception):
+                stop.add_note("the transaction may or may not be committed")
             self._rewind()
             raise
         self.is_committed = True
@@ -287,6 +304,12 @@ class Transaction:
             self._consumer.settle()
 
     def __enter__(self) -> Self:
+        if self._has_begun:
+            raise ConfigurationError(
+                f"this transaction of {self._producer.transactional_id!r} had a block before",
+                remedy="make a transaction for each block: log.transaction(...)",
+            )
+        self._has_begun = True
         self._producer.begin()
         return self
 
@@ -319,21 +342,13 @@ class Transaction:
             self._consumer.rewind()
 
     def _check_open(self) -> None:
+        if not self._has_begun:
+            raise ConfigurationError(
+                f"the transaction of {self._producer.transactional_id!r} has not begun",
+                remedy="use it as a block: with log.transaction(...) as transaction",
+            )
         if self._has_ended:
             raise ConfigurationError(
                 f"the transaction of {self._producer.transactional_id!r} has ended",
                 remedy="begin a new transaction: log.transaction(...)",
             )
-
-    def _wait_for_room(self, deadline: float) -> float:
-        now = time.monotonic()
-        if not deadline:
-            deadline = now + self._producer.timeout_s
-        elif now > deadline:
-            raise queue_full(self._producer.timeout_s)
-        self._producer.outbox.poll(POLL_S)
-        return deadline
-
-    def _report(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._producer.outbox.failed(error, message, None)

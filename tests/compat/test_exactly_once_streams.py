@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bucketlog.log_format.errors import ConfigurationError
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.scenarios.round_trip import create_topic
 from tests.servers.components import Components
-from tests.servers.kafka_tools import KafkaTools
+from tests.servers.kafka_tools import participating_tools
 from tests.servers.own_cluster import OwnCluster
 
 WORDS, COUNTS = "streams-plaintext-input", "streams-wordcount-output"
@@ -75,12 +74,7 @@ def config(cluster: OwnCluster, turn: int) -> Path:
 
 
 def test_each_word_is_counted_once(cluster: OwnCluster, components: Components) -> None:
-    try:
-        tools = KafkaTools(cluster.bootstrap)
-    except ConfigurationError as error:
-        components.missing("Apache Kafka's tools", error.remedy)
-        raise
-    components.took_part("Apache Kafka's tools", tools.version)
+    tools = participating_tools(cluster.bootstrap, components)
     for topic in (WORDS, COUNTS):
         create_topic(cluster.bootstrap, topic, 1)
     cluster.start()

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from bucketlog.log_format.errors import ConfigurationError
-from localstack.kafka_jars import INSTALL
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.scenarios.round_trip import create_topic
 from tests.servers.broker_process import BrokerProcess
 from tests.servers.components import Components
-from tests.servers.kafka_tools import KafkaTools
+from tests.servers.kafka_tools import participating_tools
 
 VALUES = ["first", "second", "third"]
 
@@ -63,12 +61,7 @@ def by_librdkafka(expiring: Expiring, topic: str, place: Path, components: Compo
 
 def by_java(expiring: Expiring, topic: str, place: Path, components: Components) -> None:
     """Java's producer is idempotent by default."""
-    try:
-        tools = KafkaTools(expiring.bootstrap)
-    except ConfigurationError as error:
-        components.missing("Apache Kafka's tools", error.remedy or INSTALL)
-        raise
-    components.took_part("Apache Kafka's tools", tools.version)
+    tools = participating_tools(expiring.bootstrap, components)
     with (
         (place / "complaints").open("wb") as complaints,
         tools.start(

@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.wire.api_keys import ApiKey
-from localstack.kafka_jars import INSTALL
 from tests.rigs.patience import eventually
 from tests.rigs.wire_client import WireClient
 from tests.scenarios.round_trip import create_topic
 from tests.servers.broker_process import BrokerProcess
 from tests.servers.components import Components
-from tests.servers.kafka_tools import KafkaTools
+from tests.servers.kafka_tools import participating_tools
 from tests.servers.own_valkey import OwnValkey
 from tests.servers.way import State, Way
 
@@ -56,12 +54,7 @@ def of_librdkafka(bootstrap: str, components: Components) -> None:
 
 def of_java(bootstrap: str, components: Components) -> None:
     """Idempotent by default."""
-    try:
-        tools = KafkaTools(bootstrap)
-    except ConfigurationError as error:
-        components.missing("Apache Kafka's tools", error.remedy or INSTALL)
-        raise
-    components.took_part("Apache Kafka's tools", tools.version)
+    tools = participating_tools(bootstrap, components)
     done = tools.run("kafka-console-producer", "--topic", TOPIC, stdin=b"value\n")
     assert done.returncode == 0, done.stderr.decode()
     assert b"ERROR" not in done.stderr + done.stdout, done.stderr.decode()

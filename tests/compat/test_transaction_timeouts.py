@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from bucketlog.log_format.errors import ConfigurationError
 from tests.rigs.patience import PATIENCE_S, eventually, let_pass
 from tests.scenarios.committed_watch import committed_log
 from tests.scenarios.round_trip import create_topic
 from tests.servers.components import Components
-from tests.servers.kafka_tools import KafkaTools
+from tests.servers.kafka_tools import KafkaTools, participating_tools
 from tests.servers.own_cluster import OwnCluster
 
 TIMEOUT_MS = 2_000
@@ -35,13 +34,7 @@ def cluster(tmp_path: Path) -> Iterator[OwnCluster]:
 
 @pytest.fixture
 def tools(cluster: OwnCluster, components: Components) -> KafkaTools:
-    try:
-        tools = KafkaTools(cluster.bootstrap)
-    except ConfigurationError as error:
-        components.missing("Apache Kafka's tools", error.remedy)
-        raise
-    components.took_part("Apache Kafka's tools", tools.version)
-    return tools
+    return participating_tools(cluster.bootstrap, components)
 
 
 def timeouts(cluster: OwnCluster) -> int:

@@ -8,13 +8,12 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from kafka.admin import KafkaAdminClient
 
-from bucketlog.log_format.errors import ConfigurationError
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import Shell
 from tests.scenarios.round_trip import create_topic
 from tests.servers.broker_process import BrokerProcess
 from tests.servers.components import Components
-from tests.servers.kafka_tools import KafkaTools
+from tests.servers.kafka_tools import KafkaTools, participating_tools
 from tests.servers.own_valkey import OwnValkey
 
 TOOL = "kafka-transactions"
@@ -38,13 +37,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 @pytest.fixture
 def tools(broker: BrokerProcess, components: Components) -> KafkaTools:
-    try:
-        tools = KafkaTools(broker.bootstrap)
-    except ConfigurationError as error:
-        components.missing("Apache Kafka's tools", error.remedy)
-        raise
-    components.took_part("Apache Kafka's tools", tools.version)
-    return tools
+    return participating_tools(broker.bootstrap, components)
 
 
 def opened(broker: BrokerProcess, name: str) -> Producer:

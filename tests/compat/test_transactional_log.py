@@ -20,7 +20,6 @@ from bucketlog.inspect.doctor.digest import differences
 from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
 from bucketlog.inspect.doctor.of_cluster import digest_of_cluster
 from bucketlog.inspect.verify import verify_log
-from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.model import FactEntry
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.tiered_storage import keys
@@ -30,7 +29,7 @@ from tests.rigs.patience import eventually
 from tests.rigs.transactional_log import COMMITTED_OFFSET, GROUP, TOPIC, TransactionalLog
 from tests.rigs.wire_client import WireClient
 from tests.servers.components import Components
-from tests.servers.kafka_tools import KafkaTools
+from tests.servers.kafka_tools import participating_tools
 
 Rows = dict[int, list[tuple[int, bytes]]]
 LEVELS = pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
@@ -126,12 +125,7 @@ async def test_aiokafka(planted: TransactionalLog, cluster: EmbeddedCluster, lev
 def test_kafkas_console_consumer(
     planted: TransactionalLog, cluster: EmbeddedCluster, components: Components, level: str
 ) -> None:
-    try:
-        tools = KafkaTools(cluster.bootstrap)
-    except ConfigurationError as error:
-        components.missing("Apache Kafka's tools", error.remedy)
-        raise
-    components.took_part("Apache Kafka's tools", tools.version)
+    tools = participating_tools(cluster.bootstrap, components)
     wanted = expected(planted, level)
     for number, rows in wanted.items():
         lines = tools.lines(

@@ -1,5 +1,6 @@
 """Transactions of the SDK against real brokers."""
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,6 +12,7 @@ import pytest
 
 import bucketlog
 from bucketlog import GroupConsumer, Log, Record, Topic, Transaction
+from bucketlog.client import transaction as transaction_module
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.errors import (
     ConfigurationError,
@@ -84,6 +86,88 @@ def test_one_transaction_of_an_id_at_a_time(log: Log, words: Topic[str, str]) ->
         with pytest.raises(ConfigurationError, match="is open"), log.transaction(words.name):
             pass
     assert values(log, words) == ["of the first"]
+
+
+def test_a_transaction_is_for_one_block(log: Log, words: Topic[str, str]) -> None:
+    transaction = log.transaction(words.name)
+    with pytest.raises(ConfigurationError, match="has not begun"):
+        transaction.send(words, "early")
+    with transaction:
+        transaction.send(words, "in the block")
+    with pytest.raises(ConfigurationError, match="a block before"), transaction:
+        pass
+    with log.transaction(words.name) as another:
+        another.send(words, "in another")
+    assert values(log, words) == ["in another", "in the block"]
+
+
+def test_an_interrupted_commit_is_not_waited_for(
+    log: Log, words: Topic[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """confluent-kafka turns a signal during the call into a SystemError."""
+    transaction = log.transaction(words.name)
+    with transaction:
+        transaction.send(words, "unknown")
+        monkeypatch.setattr(
+            transaction._producer.outbox, "kafka", Interrupted(transaction._producer.outbox.kafka)
+        )
+        with pytest.raises(KeyboardInterrupt) as caught:
+            transaction.commit()
+    assert "may or may not be committed" in "".join(caught.value.__notes__)
+    with log.transaction(words.name) as successor:
+        successor.send(words, "of the successor")
+    assert values(log, words) == ["of the successor"]
+
+
+def test_a_call_that_hangs_is_given_up_with_its_producer(
+    log: Log, words: Topic[str, str], copies: Topic[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As librdkafka's does after Metadata has lacked the group's coordinator."""
+    monkeypatch.setattr(transaction_module, "HUNG_S", 0.1)
+    sent, hung = fill(log, words, 20), list[Hanging]()
+
+    def copy(record: Record[str, str], transaction: Transaction) -> None:
+        if not hung:
+            outbox = transaction._producer.outbox
+            hung.append(Hanging(outbox.kafka))
+            monkeypatch.setattr(outbox, "kafka", hung[0])
+        transaction.send(copies, record.value)
+
+    with reader(log, words, auto_commit=False) as consumer:
+        done = log.transform(consumer, copy, transactional_id=words.name)
+    hung[0].released.set()
+    assert done == 20
+    assert values(log, copies) == sent
+
+
+class Hanging:
+    """A producer whose call for offsets does not return."""
+
+    def __init__(self, kafka: Any) -> None:
+        self.released = threading.Event()
+        self._kafka = kafka
+
+    def send_offsets_to_transaction(self, *_: object) -> None:
+        self.released.wait()
+
+    def __len__(self) -> int:
+        return len(self._kafka)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kafka, name)
+
+
+class Interrupted:
+    """A producer whose commit is interrupted before it begins."""
+
+    def __init__(self, kafka: Any) -> None:
+        self._kafka = kafka
+
+    def commit_transaction(self, _: float) -> None:
+        raise SystemError("returned NULL without setting an exception")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kafka, name)
 
 
 def test_a_second_program_takes_over(

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from bucketlog.log_format.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from localstack.kafka_jars import installed_jars, java_program
 from tests.rigs.patience import PATIENCE_S
+from tests.servers.components import Components
 
 CLASSES: Mapping[str, str] = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
@@ -117,3 +118,15 @@ class KafkaTools:
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C.UTF-8"}
+
+
+def participating_tools(bootstrap: str, components: Components) -> KafkaTools:
+    """The tools, noted as a component that took part in the tests. Skips or fails the test if they
+    are not installed."""
+    try:
+        tools = KafkaTools(bootstrap)
+    except ConfigurationError as error:
+        components.missing("Apache Kafka's tools", error.remedy)
+        raise
+    components.took_part("Apache Kafka's tools", tools.version)
+    return tools
