@@ -57,6 +57,10 @@ AGAIN = frozenset(
 )
 
 
+CodeOf = Callable[[Any], ErrorCode]
+"""The error of an answer."""
+
+
 class GivenUpError(Exception):
     """The transaction is to be aborted."""
 
@@ -144,7 +148,7 @@ class TransactionClient(Client):
         key: ApiKey,
         version: int,
         values: dict[str, Any],
-        code_of: Callable[[Any], ErrorCode],
+        code_of: CodeOf,
         *,
         tries: int | None,
         at_coordinator: bool = False,
@@ -181,15 +185,8 @@ class TransactionClient(Client):
 
     async def stable_offset(self, topic: str) -> int:
         """The group's stable offset in partition 0, 0 where there is none."""
-        wanted = {"group_id": self.group, "topics": [{"name": topic, "partition_indexes": (0,)}]}
         while True:
-            answer = await self.ask(
-                ApiKey.OFFSET_FETCH,
-                8,
-                await self.group_coordinator(),
-                groups=[wanted],
-                require_stable=True,
-            )
+            answer = await self._ask_stable_offset(topic)
             group = answer.groups[0] if answer is not None else None
             row = group.topics[0].partitions[0] if group is not None and group.topics else None
             code = ErrorCode(group.error_code) if group is not None else None
@@ -199,3 +196,13 @@ class TransactionClient(Client):
                 return max(0, int(row.committed_offset))
             self._coordinator = None
             await self.pause(0.4)
+
+    async def _ask_stable_offset(self, topic: str) -> Any:
+        wanted = {"group_id": self.group, "topics": [{"name": topic, "partition_indexes": (0,)}]}
+        return await self.ask(
+            ApiKey.OFFSET_FETCH,
+            8,
+            await self.group_coordinator(),
+            groups=[wanted],
+            require_stable=True,
+        )

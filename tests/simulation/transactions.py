@@ -82,6 +82,7 @@ class CopyJob(TransactionClient):
         super().__init__(name, surface, random, group=group)
         self.id = ids[0]
         self._ids = ids
+        self.timeouts_ms: Sequence[int] = TIMEOUTS_MS if len(ids) == 1 else SHORT_TIMEOUTS_MS
         self.version = version
         self.is_ending = False
         self.is_done = False
@@ -242,13 +243,7 @@ class CopyJob(TransactionClient):
         }
 
     async def _init(self, expected: tuple[int, int] = (-1, -1)) -> None:
-        timeouts_ms = TIMEOUTS_MS if len(self._ids) == 1 else SHORT_TIMEOUTS_MS
-        values = {
-            "transactional_id": self.id,
-            "transaction_timeout": self.random.choice(timeouts_ms),
-            "producer_id": expected[0],
-            "producer_epoch": expected[1],
-        }
+        values = self._init_values(expected)
         code, answer = await self.until_final(
             ApiKey.INIT_PRODUCER_ID,
             self._version_of(ApiKey.INIT_PRODUCER_ID),
@@ -262,6 +257,14 @@ class CopyJob(TransactionClient):
             self.surface.trace.violate("transactions", f"{self.name}: init: {code.name}")
         self._pair, self._sequences = (answer.producer_id, answer.producer_epoch), {}
         self.surface.trace.add(self.name, f"is {self._pair} of {self.id}")
+
+    def _init_values(self, expected: tuple[int, int]) -> dict[str, Any]:
+        return {
+            "transactional_id": self.id,
+            "transaction_timeout": self.random.choice(self.timeouts_ms),
+            "producer_id": expected[0],
+            "producer_epoch": expected[1],
+        }
 
     async def _add(self, topic: str, partitions: set[int]) -> None:
         owner = {f"v3_and_below_{name}": value for name, value in self._owner.items()}
@@ -288,45 +291,51 @@ class CopyJob(TransactionClient):
 
     async def _offsets(self, offset: int) -> None:
         if self.version == 1:
-            code, _ = await self.until_final(
-                ApiKey.ADD_OFFSETS_TO_TXN,
-                self._version_of(ApiKey.ADD_OFFSETS_TO_TXN),
-                self._owner | {"group_id": self.group},
-                lambda got: ErrorCode(got.error_code),
-                tries=self.random.choice(TRIES),
-            )
-            self._check("add offsets", code)
-        row = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
-        values = {
-            "group_id": self.group,
-            "generation_id": -1,
-            "member_id": "",
-            "topics": [{"name": TOPIC, "partitions": [row | {"committed_leader_epoch": -1}]}],
-        }
+            await self._add_offsets()
+        await self._commit_offsets(offset)
+
+    async def _add_offsets(self) -> None:
+        code, _ = await self.until_final(
+            ApiKey.ADD_OFFSETS_TO_TXN,
+            self._version_of(ApiKey.ADD_OFFSETS_TO_TXN),
+            self._owner | {"group_id": self.group},
+            lambda got: ErrorCode(got.error_code),
+            tries=self.random.choice(TRIES),
+        )
+        self._check("add offsets", code)
+
+    async def _commit_offsets(self, offset: int) -> None:
         code, _ = await self.until_final(
             ApiKey.TXN_OFFSET_COMMIT,
             self._version_of(ApiKey.TXN_OFFSET_COMMIT),
-            self._owner | values,
+            self._offset_values(offset),
             lambda got: ErrorCode(got.topics[0].partitions[0].error_code),
             tries=self.random.choice(TRIES),
             at_coordinator=True,
         )
         self._check("offsets", code)
 
+    def _offset_values(self, offset: int) -> dict[str, Any]:
+        """A TxnOffsetCommit request's fields, of no member of the group."""
+        row = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
+        return self._owner | {
+            "group_id": self.group,
+            "generation_id": -1,
+            "member_id": "",
+            "topics": [{"name": TOPIC, "partitions": [row | {"committed_leader_epoch": -1}]}],
+        }
+
     async def _end(self, *, commit: bool) -> None:
         """Until it is told how the transaction has ended."""
         key, values = ApiKey.END_TXN, self._owner | {"committed": commit}
-        version, code = self._version_of(key), None
-        answer: Any = None
-        if self.random.random() < STALL_SHARE:  # its segment comes after one that never comes
-            broker = self.any_broker()
-            self.surface.provoke("stall", broker, 1.0)
-            await self.pause(0.3)
-            answer = await self.ask(key, version, broker, **values)
-            code = ErrorCode(answer.error_code) if answer is not None else None
+        code, answer = await self._stalled_end(values)
         if code is not ErrorCode.none:
             code, answer = await self.until_final(
-                key, version, values, lambda got: ErrorCode(got.error_code), tries=None
+                key,
+                self._version_of(key),
+                values,
+                lambda got: ErrorCode(got.error_code),
+                tries=None,
             )
         self.surface.trace.add(self.name, f"{'commit' if commit else 'abort'}: {code.name}")
         if code is ErrorCode.none:
@@ -343,3 +352,13 @@ class CopyJob(TransactionClient):
             "transactions", f"{self.name}: {'commit' if commit else 'abort'}: {code.name}"
         )
         raise FencedError
+
+    async def _stalled_end(self, values: dict[str, Any]) -> tuple[ErrorCode | None, Any]:
+        """At times, the first try is at a broker whose last segment never comes."""
+        if self.random.random() >= STALL_SHARE:
+            return None, None
+        broker, key = self.any_broker(), ApiKey.END_TXN
+        self.surface.provoke("stall", broker, 1.0)
+        await self.pause(0.3)
+        answer = await self.ask(key, self._version_of(key), broker, **values)
+        return (ErrorCode(answer.error_code) if answer is not None else None), answer

@@ -21,6 +21,7 @@ from tests.simulation.readers import BucketReader
 from tests.simulation.record_deleter import RecordDeleter
 from tests.simulation.redis_client import RedisClient, verbs_by_sha
 from tests.simulation.redis_servers import Connection, Server
+from tests.simulation.scene_client import SceneClient
 from tests.simulation.topics import Namesakes, TopicChanger
 from tests.simulation.trace import Trace
 from tests.simulation.transactions import CONFIGS as COPIED_CONFIGS
@@ -172,6 +173,7 @@ class World:
 
     def _make_transactional_clients(self) -> None:
         self.surface.aside = self._aside
+        self.scene_clients: list[SceneClient] = []
         self.copy_jobs = [self._copy_job(n) for n in range(self.sizes.copy_jobs)]
         self.committed_consumers = [
             CommittedConsumer(
