@@ -27,6 +27,8 @@ def prove_simulation(short: bool) -> Figures:
         raise ShortfallError(f"seeds {tally.failed}: make sim SEED=<one>", figures)
     if min(tally.batches) < BATCHES_LEAST or min(tally.faults) < FAULTS_LEAST:
         raise ShortfallError("a seed has too few batches or faults", figures)
+    if tally.missing():
+        raise ShortfallError(f"it never happened: {', '.join(tally.missing())}", figures)
     return figures
 
 
