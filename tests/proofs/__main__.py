@@ -215,6 +215,8 @@ IN_TESTS = {
     "mixed-group": "tests/compat/test_groups.py",
     "coordinator": "tests/integration/test_group_failover.py",
     "retention": "tests/integration/test_retention.py",
+    "transactions": "tests/compat/test_transactional_producers.py",
+    "streams-eos": "tests/compat/test_exactly_once_streams.py",
     "spark-damage": "tests/unit/test_spark_damage.py",
     "ingest": "tests/spark/test_ingest*.py",
     "dashboard": "tests/infra/test_observability.py",

@@ -13,26 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-EVENTS = (
-    "tier: split",
-    "tier: split that did not count",
-    "tier: merge",
-    "tier: manifest",
-    "tier: trim",
-    "tier: keys compacted",
-    "tier: log starts moved",
-    "tier: swept",
-    "tier: object deleted",
-    "tier: orphan deleted",
-    "tier: a fault in the middle of a job",
-    "log start: a consumer was below it",
-)
 SEEDS = 2
 FIRST = 30
-LAST = 60
-"""Seeds below this one are tried until all events have occurred, `SEEDS` at a time."""
-REPEATED = 2
-"""Number of seeds that run again in a process whose strings have other hashes."""
 
 
 def simulated(*options: str, hash_seed: str = "1") -> dict[str, Any]:
@@ -46,21 +28,12 @@ def simulated(*options: str, hash_seed: str = "1") -> dict[str, Any]:
 
 
 @pytest.mark.long
-def test_seeds_reach_what_tiers_are_made_for_and_their_traces_repeat() -> None:
-    """Else checks of tiers and log starts would hold of nothing, and no seed could be repeated."""
-    figures = simulated("--first", str(FIRST), "--seeds", str(SEEDS))
-    digests = figures["digests"]
+def test_a_seed_has_one_trace() -> None:
+    """Also in a process whose strings have other hashes: else no seed could be repeated."""
+    seeds = ("--first", str(FIRST), "--seeds", str(SEEDS))
+    digests = simulated(*seeds)["digests"]
     assert len(set(digests.values())) == SEEDS, "each seed has a trace of its own"
-    repeated = simulated("--first", str(FIRST), "--seeds", str(REPEATED), hash_seed="2")["digests"]
-    assert repeated == {seed: digests[seed] for seed in repeated}
-    assert len(repeated) == REPEATED
-    events = Counter(figures["events"])
-    for first in range(FIRST + SEEDS, LAST, SEEDS):
-        if all(events[event] for event in EVENTS):
-            break
-        events.update(simulated("--first", str(first), "--seeds", str(SEEDS))["events"])
-    assert not [event for event in EVENTS if not events[event]]
-    assert 0 < events["keys: records left"] < events["keys: records written"]
+    assert simulated(*seeds, hash_seed="2")["digests"] == digests
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 from tests.simulation.figures import Tally
-from tests.simulation.hunting import hunt_again, hunt_all
+from tests.simulation.hunting import hunt_all, hunt_known
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.run import Outcome
 from tests.simulation.seeds import Case, run_cases
@@ -32,7 +32,7 @@ def report(outcome: Outcome, mutant: str | None) -> None:
 def hunted(args: argparse.Namespace) -> int:
     missed = []
     again = args.mutants == "again"
-    catches = hunt_again(jobs=args.jobs) if again else hunt_all(args.seeds, jobs=args.jobs)
+    catches = hunt_known(jobs=args.jobs) if again else hunt_all(args.seeds, jobs=args.jobs)
     for catch in catches:
         print(json.dumps(catch._asdict()), flush=True)
         if catch.seed is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -44,8 +44,8 @@ FOLLOWS_NOTHING = (ErrorCode.out_of_order_sequence_number, ErrorCode.unknown_pro
 
 @dataclass
 class Surface:
-    """What clients see of the world. `provoke` has a broker killed or paused in the middle of what
-    the client has just asked for, in a share of cases."""
+    """What clients see of the world. `provoke` has a broker killed, paused or stalled in the
+    middle of what the client has just asked for, in a share of cases."""
 
     loop: VirtualLoop
     trace: Trace
@@ -54,6 +54,10 @@ class Surface:
     topics: dict[str, TopicId]
     """Ids of the topics that were created for good."""
     provoke: Callable[[str, SimulatedBroker, float], None] = lambda what, broker, share: None
+    aside: Callable[[], list[SimulatedBroker]] = list
+    """The brokers that reach another Redis than the primary."""
+    passing: set[str] = field(default_factory=set)
+    """Names of topics that are there, and are going to be deleted."""
 
     def partition(self, topic: str, number: int) -> TopicIdPartition:
         return TopicIdPartition(self.topics[topic], number)

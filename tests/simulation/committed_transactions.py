@@ -69,8 +69,9 @@ async def check_transactions(world: World) -> None:
         world.trace.violate("progress", "a transaction is open for longer than its timeout")
     log = committed(world)
     values, state = committed_values(world, log), fold(log)
-    for shared in sorted({job.id for job in world.copy_jobs}):
+    for shared in sorted({job.group for job in world.copy_jobs}):
         _check_copied(world, state, values, shared)
+    _check_scenes(world, state)
     _check_told(world, values)
     await _check_shown(world, values, state)
 
@@ -140,9 +141,19 @@ def _check_copied(
     world.trace.events["copied"] += end
 
 
+def _check_scenes(world: World, state: LogState) -> None:
+    for client in world.scene_clients:
+        found = state.groups.get(client.group, {}).get(world.surface.partition(TOPIC, 0))
+        offset = 0 if found is None else found.offset
+        if client.expected_offset is not None and offset != client.expected_offset:
+            world.trace.violate(
+                "atomic", f"{client.group} ends at {offset}, not {client.expected_offset}"
+            )
+
+
 def _check_told(world: World, values: dict[TopicIdPartition, list[tuple[int, bytes]]]) -> None:
     marks = {value.split(b":")[2] for rows in values.values() for _, value in rows}
-    for job in world.copy_jobs:
+    for job in (*world.copy_jobs, *world.scene_clients):
         for mark, is_commit in job.told:
             if (mark in marks) != is_commit:
                 told = "committed" if is_commit else "aborted"

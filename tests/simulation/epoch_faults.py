@@ -25,6 +25,7 @@ LONG_S = 60.0
 """Of a pause that is ended by hand."""
 READY_S = 8.0
 A_SEED = 2
+LEFT_BEHIND_SHARE = 0.4
 SEAL = f"seal {keys.LOG}"
 NEWCOMERS = 3
 QUIET_S = 2.0
@@ -80,7 +81,8 @@ class EpochFaults:
             self._all.insert(0, random.choice((self.away_for_long, self.sealed_late)))
 
     async def run(self) -> None:
-        for call in [*self._all[:A_SEED], self.key_lost]:
+        last = [self.left_behind] if self._random.random() < LEFT_BEHIND_SHARE else []
+        for call in [*self._all[:A_SEED], self.key_lost, *last]:
             if not await self._world.until(self._world.is_well, READY_S):
                 return
             await self._run(call)
@@ -197,6 +199,19 @@ class EpochFaults:
         await asyncio.sleep(1.0)
 
     # Two Redis -------------------------------------------------------------------------------
+
+    async def left_behind(self) -> None:
+        """A paused broker finds its old primary when it goes on. The others have begun an epoch on
+        another one, in which transactions have ended; what they ask the broker is what it finds
+        first."""
+        one, others = self._one_and_others()
+        world, before = self._world, self._activations.last
+        one.pause(LONG_S)
+        self._promote(world.another_server(self._random), others)
+        await world.until(lambda: self._activations.last is not before, READY_S)
+        await asyncio.sleep(3.0 + self._random.random())
+        one.go_on()
+        await asyncio.sleep(0.5)
 
     async def activation_at_two_servers(self) -> None:
         """An activation arrives at the primary, and once more at the replica that is promoted at

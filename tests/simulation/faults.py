@@ -28,6 +28,9 @@ READINGS_MOST = 8
 PAUSES_AT_RESERVE = ((2.9, 0.0), (2.7, 2.9), (2.9, 0.0), (6.0, 0.0), (7.0, 9.0))
 """For how long a broker is paused, and how late its reservation arrives then. Roles go to others
 after 1.5 s of silence, chains are sealed after 3 s."""
+DIES_BEHIND_S = 0.8
+SEALED_BEFORE_S = 12.0
+"""A segment is on its way for so long that its chain is sealed before; its broker dies early."""
 SNAPSHOT_EVERY_S = 0.7
 SNAPSHOTS_KEPT = 8
 LONGEST_SPLIT_S = 20.0
@@ -149,7 +152,8 @@ class Faults:
         self._world.network.traps = [trap]
 
     def _provoke(self, what: str, broker: SimulatedBroker, share: float) -> None:
-        """A client is about to ask this broker: it may fail in the middle of that."""
+        """A client is about to ask this broker: it may be killed or paused in the middle of that,
+        or stall: its next segment does not arrive, later ones do."""
         alive = [one.name for one in self._world.brokers]
         is_set = any(trap.who in alive for trap in self._world.network.traps)
         if not self._is_on or is_set or self._random.random() > share:
@@ -157,6 +161,10 @@ class Faults:
         self._world.trace.count(f"fault: {what} at the worst time")
         if what == "kill":
             self.trap(broker, after=False, spring=partial(self.kill_for_a_while, broker))
+            return
+        if what == "stall":
+            dies = partial(self.later_by, DIES_BEHIND_S, self.kill_for_a_while, broker)
+            self.trap(broker, after=False, spring=dies, delay_s=SEALED_BEFORE_S)
             return
         pause_s, late_s = self._random.choice(PAUSES_AT_RESERVE)
         pause = partial(broker.pause, pause_s)

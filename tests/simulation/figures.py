@@ -9,6 +9,21 @@ from typing import Any
 from tests.simulation.run import Outcome
 
 FAULT = "fault: "
+EXPECTED = (
+    "tier: split",
+    "tier: split that did not count",
+    "tier: merge",
+    "tier: manifest",
+    "tier: trim",
+    "tier: keys compacted",
+    "tier: log starts moved",
+    "tier: swept",
+    "tier: object deleted",
+    "tier: orphan deleted",
+    "tier: a fault in the middle of a job",
+    "log start: a consumer was below it",
+)
+"""Events without which checks of tiers and log starts would hold of nothing."""
 
 
 @dataclass
@@ -31,6 +46,13 @@ class Tally:
         )
         if outcome.violation is not None:
             self.failed[outcome.seed] = outcome.violation
+
+    def missing(self) -> list[str]:
+        """What has never happened, and has to in many seeds."""
+        missing = [event for event in EXPECTED if not self.events[event]]
+        if not 0 < self.events["keys: records left"] < self.events["keys: records written"]:
+            missing.append("keys: records left")
+        return missing
 
     def as_json(self) -> dict[str, Any]:
         """Faults by kind, and what else happened."""

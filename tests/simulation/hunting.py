@@ -1,6 +1,6 @@
 """Hunting mutants: does the simulation catch each of them, and how soon?"""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tests.simulation.caught import CAUGHT
@@ -48,23 +48,28 @@ def table() -> list[str]:
 
 def hunt_all(seeds: int, *, jobs: int = 1) -> Iterator[Catch]:
     """First the seeds that caught them before, then all from the first on."""
-    yield from _hunt(seeds, MUTANTS, jobs=jobs)
+    yield from _hunt(seeds, list(MUTANTS), jobs=jobs)
 
 
-def hunt_again(*, jobs: int = 1) -> Iterator[Catch]:
-    """The seeds that caught them before; hunted further are those alone that the first seed caught:
-    what a change of the product rarely alters."""
+def hunt_known(*, jobs: int = 1) -> Iterator[Catch]:
+    """The seeds that caught them before, and no others."""
+    for name, caught in CAUGHT.items():
+        yield hunt(name, [caught.seed], jobs=jobs)
+
+
+def hunt_easy(*, jobs: int = 1) -> Iterator[Catch]:
+    """The mutants that the first seed caught: a change of the product rarely alters that."""
     easy = [name for name, caught in CAUGHT.items() if caught.seed <= EASY_SEED_MAX]
     yield from _hunt(EASY_SEEDS, easy, jobs=jobs)
 
 
-def _hunt(seeds: int, further: Iterable[str], *, jobs: int) -> Iterator[Catch]:
-    known = [Case(caught.seed, name) for name, caught in CAUGHT.items() if caught.seed < seeds]
+def _hunt(seeds: int, names: Sequence[str], *, jobs: int) -> Iterator[Catch]:
+    known = [Case(CAUGHT[name].seed, name) for name in names if CAUGHT[name].seed < seeds]
     again = set()
     for case, outcome in run_cases(known, jobs=jobs):
         if outcome.violation is not None and case.mutant and _holds_without_second_lines(case):
             again.add(case.mutant)
             yield Catch(case.mutant, case.seed, 1, outcome.violation)
-    for name in further:
+    for name in names:
         if name not in again:
             yield hunt(name, range(seeds), jobs=jobs)

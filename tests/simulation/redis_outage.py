@@ -68,12 +68,18 @@ class RedisOutage:
         measuring = asyncio.create_task(self._measure())
         for _ in range(self._random.randint(1, 2)):
             await asyncio.sleep(6 + self._random.random() * 4)
-            for valkey in self._world.valkeys.running():
-                for broker in self._world.brokers:
-                    if broker.name == valkey.owner:
-                        broker.kill()
-                        self._world.loop.call_later(1.0, broker.start_if_dead)
+            self._kill_holders()
         await measuring
+
+    def _kill_holders(self) -> None:
+        """Kill the brokers that run Valkeys; only one of them where all brokers run one."""
+        owners = {valkey.owner for valkey in self._world.valkeys.running()}
+        holders = [broker for broker in self._world.brokers if broker.name in owners]
+        if len(holders) == len(self._world.brokers):
+            del holders[1:]
+        for broker in holders:
+            broker.kill()
+            self._world.loop.call_later(1.0, broker.start_if_dead)
 
     async def comes_and_goes(self) -> None:
         for _ in range(self._random.randint(2, 3)):

@@ -16,6 +16,7 @@ from tests.simulation.faults import Faults
 from tests.simulation.loop import StalledError
 from tests.simulation.redis_outage import RedisOutage
 from tests.simulation.trace import Trace
+from tests.simulation.transaction_scenes import TransactionScenes
 from tests.simulation.world import Sizes, World
 from tests.simulation.zone_split import ZoneSplit
 
@@ -100,6 +101,7 @@ async def _run(world: World) -> None:
     faults.heal()
     await ZoneSplit(world, world.random("zone split")).run()
     await RedisOutage(world, world.random("redis outage")).run()
+    await TransactionScenes(world).run()
     done = await world.until(lambda: all(p.is_done for p in world.producers), LONGEST_S)
     if not done:
         world.trace.violate(

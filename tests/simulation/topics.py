@@ -1,4 +1,7 @@
-"""Topics that come and go: created, written to, deleted, and created again by the same name."""
+"""Topics that come and go: created, written to, deleted, and created again by the same name.
+
+Their first partitions are their user's own. To the others, copy jobs may write in transactions.
+"""
 
 import asyncio
 from random import Random
@@ -14,7 +17,7 @@ from tests.simulation.clients import FOLLOWS_NOTHING, RETRIABLE, Client, Surface
 
 
 class TopicChanger(Client):
-    """The only user of topic `x-<name>`."""
+    """Topic `x-<name>` is its own; nobody else creates or deletes it."""
 
     def __init__(self, name: str, surface: Surface, random: Random) -> None:
         super().__init__(name, surface, random)
@@ -35,6 +38,9 @@ class TopicChanger(Client):
                 await self._delete(created)
                 continue
             self.created, self.is_changing = created, False
+            surface = self.surface
+            surface.truth.compacted.add(TopicIdPartition(created, 1))  # what is aborted may go
+            surface.passing.add(self.topic)
             self.surface.trace.add(self.name, f"created {created.hex()[:8]}")
             for _ in range(self.random.randint(1, 2)):
                 await self._produce(created)
@@ -45,6 +51,7 @@ class TopicChanger(Client):
             self.deleted.add(created)
             self.surface.truth.deleted.update(TopicIdPartition(created, n) for n in range(2))
             await self._delete(created)
+            surface.passing.discard(self.topic)
             self.created = None
             await self.pause(1.0)
         self.is_done = True

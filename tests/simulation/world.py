@@ -22,6 +22,7 @@ from tests.simulation.readers import BucketReader
 from tests.simulation.record_deleter import RecordDeleter
 from tests.simulation.redis_client import RedisClient, verbs_by_sha
 from tests.simulation.redis_servers import Connection, Server
+from tests.simulation.scene_client import SceneClient
 from tests.simulation.topics import Namesakes, TopicChanger
 from tests.simulation.trace import Trace
 from tests.simulation.transactions import CONFIGS as COPIED_CONFIGS
@@ -75,6 +76,8 @@ RETAINS_LITTLE = {"log_retention_bytes": 9_000, "log_retention_check_interval_ms
 RENEWS_SHARE = 0.2
 RENEWS = {"epoch_closed_writers_max": 1, "epoch_renewal_check_interval_ms": 2_000}
 """In this share of the seeds, so that epochs also end because they have many closed writers."""
+IDS_EACH = 3
+"""Transactional ids of the copy job that has several."""
 SOON_SHARE = 0.3
 DELETES_SOON = {"checkpoint_interval_ms": 800, "deletion_safety_age_ms": 2_400}
 """In so many of the seeds, so that chains really go. The bucket is quick there, since writing
@@ -172,6 +175,8 @@ class World:
         ]
 
     def _make_transactional_clients(self) -> None:
+        self.surface.aside = self._aside
+        self.scene_clients: list[SceneClient] = []
         self.copy_jobs = [self._copy_job(n) for n in range(self.sizes.copy_jobs)]
         decisions: Decisions = {}
         self.copy_jobs += [
@@ -182,6 +187,13 @@ class World:
             CommittedConsumer(
                 "rc", self.surface, self.random("rc"), topic=COPIED, partitions=PARTITIONS
             )
+        ]
+
+    def _aside(self) -> list[SimulatedBroker]:
+        return [
+            broker
+            for broker, route in zip(self.brokers, self.routes, strict=True)
+            if route is not self.primary
         ]
 
     def is_well(self) -> bool:
@@ -254,13 +266,14 @@ class World:
         )
 
     def _copy_job(self, number: int) -> CopyJob:
-        """The first two share their id in half of the seeds."""
+        """The first two share their id in half of the seeds. The last one has several."""
         drawn = self.random("copy jobs")
         shares, versions = drawn.random() < 0.5, [drawn.choice((1, 2)) for _ in range(number + 1)]
         shared = "copy0" if shares and number == 1 else f"copy{number}"
         version = versions[0] if shares and number == 1 else versions[number]
         random = self.random(f"copy job {number}")
-        return CopyJob(f"j{number}", self.surface, random, shared=shared, version=version)
+        ids = [f"copy{number}-{n}" for n in range(IDS_EACH)] if number == 2 else [shared]
+        return CopyJob(f"j{number}", self.surface, random, group=shared, ids=ids, version=version)
 
     async def until(self, condition: Callable[[], bool], longest_s: float) -> bool:
         """False where it does not hold in time, or the promise was broken."""

@@ -79,7 +79,9 @@ class ZoneSplit:
 
     async def run(self) -> None:
         """Split the brokers in some of the seeds, after all other faults have healed."""
-        if self._random.random() >= SHARE or not await self._is_well(READY_S):
+        if self._random.random() >= SHARE:
+            return
+        if not await self._world.until(self._all_have_roles, READY_S):
             return
         brokers = self._random.sample(self._world.brokers, len(self._world.brokers))
         kinds = (self.majority_moves, self.minority_moves, self.flapping, self.three_ways)
@@ -93,6 +95,13 @@ class ZoneSplit:
             await self._end()
             for task in probing:
                 task.cancel()
+
+    def _all_have_roles(self) -> bool:
+        """Whether all brokers are well, and none still sends its clients away since a fault."""
+        nodes = [broker.node for broker in self._world.brokers if broker.node is not None]
+        return self._world.is_well() and not any(
+            node.membership.has_handed_over for node in nodes if node.membership.has_joined
+        )
 
     async def _is_well(self, longest_s: float) -> bool:
         return await self._world.until(self._world.is_well, longest_s)

@@ -1,0 +1,256 @@
+"""A transactional client whose requests are sent when a scene says so.
+
+It asks one broker, again and again, and loses no answer. What it was told is held against the
+bucket, as with copy jobs.
+"""
+
+import asyncio
+from random import Random
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.wire_client import decode_response
+from tests.simulation.brokers import SimulatedBroker
+from tests.simulation.clients import Surface
+from tests.simulation.transaction_client import AGAIN, CodeOf, GivenUpError
+from tests.simulation.transactions import TOPIC, CopyJob
+
+TRIES = 80
+PATIENCE_S = 1.0
+
+
+class SceneClient(CopyJob):
+    """`at`: the broker that it asks; None: any."""
+
+    def __init__(
+        self,
+        name: str,
+        surface: Surface,
+        random: Random,
+        *,
+        version: int,
+        timeout_ms: int,
+        transactional_id: str,
+        group: str,
+    ) -> None:
+        super().__init__(
+            name, surface, random, group=group, ids=[transactional_id], version=version
+        )
+        self.timeouts_ms = (timeout_ms,)
+        self.at: SimulatedBroker | None = None
+        self.expected_offset: int | None = None
+        """What the group has committed in the end: 0 is nothing, None is not known."""
+        self._written = 0
+
+    async def ask(
+        self,
+        key: ApiKey,
+        version: int,
+        broker: SimulatedBroker | None = None,
+        /,
+        in_haste: bool = False,
+        **values: Any,
+    ) -> Any:
+        where = broker or self.at or self.any_broker()
+        return await self.call(where, key, version, **values)
+
+    async def until_final(
+        self,
+        key: ApiKey,
+        version: int,
+        values: dict[str, Any],
+        code_of: CodeOf,
+        *,
+        tries: int | None,
+        at_coordinator: bool = False,
+    ) -> tuple[ErrorCode, Any]:
+        for _ in range(TRIES):
+            broker = await self.group_coordinator() if at_coordinator else None
+            answer = await self.ask(key, version, broker, **values)
+            code = code_of(answer) if answer is not None else None
+            if code is not None and code not in AGAIN:
+                return code, answer
+            self._coordinator = None
+            await self.pause(0.2)
+        raise GivenUpError(f"{key.message_name} is not answered")
+
+    async def _stalled_end(self, values: dict[str, Any]) -> tuple[ErrorCode | None, Any]:
+        return None, None
+
+    def _check(self, what: str, code: ErrorCode) -> None:
+        if code is ErrorCode.out_of_order_sequence_number:  # no batch of it was given up
+            self.surface.trace.violate("transactions", f"{self.name}: {what}: {code.name}")
+        super()._check(what, code)
+
+    # Steps of a transaction ------------------------------------------------------------------
+
+    async def init(self) -> None:
+        await self._init()
+
+    async def init_again(self) -> None:
+        """For a new epoch of the pair that it has."""
+        await self._init(self._pair)
+
+    def next_mark(self) -> bytes:
+        self._number += 1
+        self._mark = f"{self.name}.{self._number}".encode()
+        return self._mark
+
+    def give_up_mark(self) -> None:
+        """Nobody has asked to commit what was written."""
+        if self._mark:
+            self.told.append((self._mark, False))
+        self._mark = b""
+
+    async def add_partition(self) -> None:
+        await self._add(TOPIC, {0})
+
+    async def add_offsets(self) -> None:
+        await self._add_offsets()
+
+    async def write(self) -> None:
+        """One record, the first of its transaction."""
+        mark = self.next_mark()
+        if self.version == 1:
+            await self._add(TOPIC, {0})
+        await self._write(TOPIC, 0, self._written, mark)
+        self._written += 1
+
+    async def write_to(self, topic: str) -> None:
+        await self._write(topic, 0, 0, self._mark)
+
+    async def straggle(self, mark: bytes) -> None:
+        """A batch of a transaction that has ended; where it is refused, nothing follows it."""
+        values = self._batch(TOPIC, 0, 0, mark)
+        answer = await self.ask(ApiKey.PRODUCE, self._version_of(ApiKey.PRODUCE), **values)
+        row = answer.responses[0].partition_responses[0] if answer is not None else None
+        if row is None or ErrorCode(row.error_code) is not ErrorCode.none:
+            self._sequences.clear()
+
+    async def offsets(self, offset: int) -> None:
+        await self._commit_offsets(offset)
+
+    async def end(self, *, commit: bool) -> None:
+        """Ends early where the transaction turns out to be aborted."""
+        self._asked_to_commit = commit
+        mark, self._mark = self._mark, b""
+        try:
+            await self._end(commit=commit)
+        except GivenUpError:
+            self.told.append((mark, False))
+            raise
+        if mark:
+            self.told.append((mark, commit))
+
+    # Single requests -------------------------------------------------------------------------
+
+    def send_end(self, broker: SimulatedBroker, *, commit: bool) -> "asyncio.Future[bytes | None]":
+        """Its connection stays open, whatever becomes of it: nobody learns that it has ended."""
+        values = self._owner | {"committed": commit}
+        return self.send(broker, ApiKey.END_TXN, self._version_of(ApiKey.END_TXN), **values)
+
+    def send_offsets(self, broker: SimulatedBroker, offset: int) -> "asyncio.Future[bytes | None]":
+        version = self._version_of(ApiKey.TXN_OFFSET_COMMIT)
+        values = self._offset_values(offset)
+        return self.send(broker, ApiKey.TXN_OFFSET_COMMIT, version, **values)
+
+    async def _answer_of(self, key: ApiKey, future: "asyncio.Future[bytes | None]") -> Any:
+        await asyncio.wait([future], timeout=PATIENCE_S)
+        data = future.result() if future.done() else None
+        return None if data is None else decode_response(key, self._version_of(key), data)[1]
+
+    async def asked_end(self, broker: SimulatedBroker) -> bool:
+        """Ask this broker once to commit. Whether it says that this is done."""
+        answer = await self._answer_of(ApiKey.END_TXN, self.send_end(broker, commit=True))
+        if answer is None or ErrorCode(answer.error_code) is not ErrorCode.none:
+            return False
+        self.told.append((self._mark, True))
+        self._mark = b""
+        return True
+
+    async def asked_offsets(self, broker: SimulatedBroker, offset: int) -> bool:
+        sent = self.send_offsets(broker, offset)
+        answer = await self._answer_of(ApiKey.TXN_OFFSET_COMMIT, sent)
+        if answer is None:
+            return False
+        return ErrorCode(answer.topics[0].partitions[0].error_code) is ErrorCode.none
+
+    async def asked_init(self, broker: SimulatedBroker) -> bool:
+        key = ApiKey.INIT_PRODUCER_ID
+        sent = self.send(broker, key, self._version_of(key), **self._init_values((-1, -1)))
+        answer = await self._answer_of(key, sent)
+        if answer is None or ErrorCode(answer.error_code) is not ErrorCode.none:
+            return False
+        self._pair, self._sequences = (answer.producer_id, answer.producer_epoch), {}
+        return True
+
+    # Groups ----------------------------------------------------------------------------------
+
+    async def stable_offset_now(self, topic: str) -> int | None:
+        """The group's stable offset; None: it is not stable, or nobody says it."""
+        answer = await self._ask_stable_offset(topic)
+        group = answer.groups[0] if answer is not None else None
+        if group is None or ErrorCode(group.error_code) is not ErrorCode.none:
+            return None
+        row = group.topics[0].partitions[0]
+        is_known = ErrorCode(row.error_code) is ErrorCode.none
+        return int(row.committed_offset) if is_known else None
+
+    async def join(self) -> tuple[str, int]:
+        """Become the only member of the group that has a say: its id and generation. Others have no
+        time to join again."""
+        protocols = [{"name": "range", "metadata": b""}]
+        member_id = ""
+        for _ in range(TRIES):
+            answer = await self.ask(
+                ApiKey.JOIN_GROUP,
+                7,
+                await self.group_coordinator(),
+                group_id=self.group,
+                session_timeout=6_000,
+                rebalance_timeout=1_000,
+                member_id=member_id,
+                group_instance_id=None,
+                protocol_type="consumer",
+                protocols=protocols,
+            )
+            code = ErrorCode(answer.error_code) if answer is not None else None
+            if code is ErrorCode.member_id_required:
+                member_id = answer.member_id
+                continue
+            if code is ErrorCode.none:
+                await self._sync(answer)
+                return answer.member_id, answer.generation_id
+            self._coordinator = None
+            await self.pause(0.2)
+        raise GivenUpError("the group is not joined")
+
+    async def _sync(self, joined: Any) -> None:
+        await self.ask(
+            ApiKey.SYNC_GROUP,
+            5,
+            await self.group_coordinator(),
+            group_id=self.group,
+            generation_id=joined.generation_id,
+            member_id=joined.member_id,
+            group_instance_id=None,
+            protocol_type="consumer",
+            protocol_name="range",
+            assignments=[{"member_id": joined.member_id, "assignment": b""}],
+        )
+
+    async def offsets_of(self, member: tuple[str, int], offset: int) -> ErrorCode:
+        """Commit offsets as this member: what the coordinator says."""
+        values = self._offset_values(offset) | {"member_id": member[0], "generation_id": member[1]}
+        key = ApiKey.TXN_OFFSET_COMMIT
+        code, _ = await self.until_final(
+            key,
+            self._version_of(key),
+            values,
+            lambda got: ErrorCode(got.topics[0].partitions[0].error_code),
+            tries=None,
+            at_coordinator=True,
+        )
+        return code
