@@ -13,14 +13,8 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.simulation.clients import Surface
-from tests.simulation.transactions import (
-    ABORT_SHARE,
-    PARTITIONS,
-    CopyJob,
-    CrashedError,
-    FencedError,
-    GivenUpError,
-)
+from tests.simulation.transaction_client import CrashedError, FencedError, GivenUpError
+from tests.simulation.transactions import ABORT_SHARE, PARTITIONS, CopyJob
 
 CRASH_SHARE = 0.3
 """So often a job dies when it has decided."""
@@ -32,7 +26,7 @@ committed."""
 
 class PreparedCopyJob(CopyJob):
     def __init__(self, name: str, surface: Surface, random: Random, decisions: Decisions) -> None:
-        super().__init__(name, surface, random, shared=SHARED, version=2)
+        super().__init__(name, surface, random, group=SHARED, ids=[SHARED], version=2)
         self._decisions = decisions
 
     async def run(self) -> None:
@@ -42,7 +36,7 @@ class PreparedCopyJob(CopyJob):
             try:
                 await self._init()
                 break
-            except FencedError:
+            except (CrashedError, FencedError):
                 await self.pause(2)
         self.told += [decided for decided in self._decisions.values() if decided[0]]
         self.is_done = True
@@ -56,12 +50,12 @@ class PreparedCopyJob(CopyJob):
             "enable2_pc": True,
             "keep_prepared_txn": True,
         }
-        code, answer = await self._until_final(
+        code, answer = await self.until_final(
             ApiKey.INIT_PRODUCER_ID,
+            6,
             values,
             lambda got: ErrorCode(got.error_code),
             tries=None,
-            version=6,
         )
         if code is not ErrorCode.none:
             self.surface.trace.violate("two-phase commit", f"{self.name}: init: {code.name}")
@@ -78,7 +72,7 @@ class PreparedCopyJob(CopyJob):
         numbers = range(position, position + self.random.randint(1, 3))
         mark = f"{self.name}.{self._number}".encode()
         for number in numbers:
-            await self._write(number, mark)
+            await self._copy(number, mark)
         if self.random.random() < CRASH_SHARE / PARTITIONS:
             raise CrashedError
         await self._offsets(numbers[-1] + 1)
