@@ -26,7 +26,8 @@ class BatchStatus(StrEnum):
 
     Of a transaction: FENCED, where another pair owns the transactional id; ABORTABLE, where the
     server has ended the producer's transaction; PREPARED, where the owner has kept an earlier
-    producer's transaction, which can only be ended."""
+    producer's transaction, which can only be ended; REUSED_SEQUENCE, where a batch of the
+    producer's earlier transaction has the sequence."""
 
     OK = "ok"
     DUPLICATE = "duplicate"
@@ -43,6 +44,7 @@ class BatchStatus(StrEnum):
     ABORTABLE = "abortable"
     INVALID_STATE = "invalid_state"
     PREPARED = "prepared"
+    REUSED_SEQUENCE = "reused_sequence"
     TOO_MANY_PARTITIONS = "too_many_partitions"
 
 

@@ -4,18 +4,22 @@ The records are those of `lua/settle.lua` and `lua/reserve.lua`: everything is v
 is open.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import ormsgpack
 
 from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.log_format.transactions import PartitionTransactions
 from bucketlog.metadata.committed_offset import offset_weight
 from bucketlog.metadata.fold import LogState
 from bucketlog.metadata.producers import ProducedBatch
 from bucketlog.metadata.transactions import TransactionalId
 
 VISIBLE = -1
+ENDED = -1
+"""In place of the serial of a batch's transaction."""
 NEVER_MS = 2**52
 """With the start of a transaction added, the deadline of one with two-phase commit."""
 
@@ -53,9 +57,16 @@ def staged_records(state: LogState, now_ms: int) -> tuple[dict[str, bytes], ...]
         for partition, entry in state.partitions.items()
     }
     log_ms = min(now_ms, state.clock.now_ms)
+    serials = _serials(state)
     producers = {
         f"{producer_id}:{_field(partition)}": _pack(
-            [[VISIBLE, *batch[:-1], now_ms - _age_ms(batch, log_ms)] for batch in batches]
+            [
+                [
+                    *(VISIBLE, *batch[:-1], now_ms - _age_ms(batch, log_ms)),
+                    *_serial(entry.transactions, serials, producer_id, batch),
+                ]
+                for batch in batches
+            ]
         )
         for partition, entry in state.partitions.items()
         for producer_id, batches in entry.producers.items()
@@ -73,6 +84,30 @@ def staged_records(state: LogState, now_ms: int) -> tuple[dict[str, bytes], ...]
     if total:
         txn_parts["total"] = b"%d" % total
     return topics, partitions, producers, txns, txn_parts
+
+
+def _serials(state: LogState) -> dict[int, int]:
+    """By producer id: the serial of the transaction that is open or comes next."""
+    return {
+        producer_id: owner.serial
+        for owner in state.transactions.ids.values()
+        for producer_id in (owner.producer_id, owner.transaction[0])
+    }
+
+
+def _serial(
+    transactions: PartitionTransactions,
+    serials: Mapping[int, int],
+    producer_id: int,
+    batch: ProducedBatch,
+) -> tuple[int, ...]:
+    """The serial of the batch's transaction, if its producer has a transactional id."""
+    serial = serials.get(producer_id)
+    if serial is None:
+        return ()
+    opened = transactions.open.get(producer_id)
+    is_open = opened is not None and batch.base_offset >= opened.first_offset
+    return (serial if is_open else ENDED,)
 
 
 def _name_bytes(state: LogState, transactional_id: str, owner: TransactionalId) -> int:

@@ -50,6 +50,7 @@ AGAINST_PRODUCERS = (
     BatchStatus.ABORTABLE,
     BatchStatus.INVALID_STATE,
     BatchStatus.PREPARED,
+    BatchStatus.REUSED_SEQUENCE,
 )
 
 

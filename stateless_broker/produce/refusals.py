@@ -50,6 +50,11 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
         ErrorCode.invalid_txn_state,
         "the producer has kept a prepared transaction: commit or abort it before new records",
     ),
+    # Clients abort, and continue with a new epoch.
+    BatchStatus.REUSED_SEQUENCE: (
+        ErrorCode.unknown_producer_id,
+        "a batch of an earlier transaction has these sequence numbers",
+    ),
     BatchStatus.TOO_MANY_PARTITIONS: (
         ErrorCode.invalid_request,
         "the transaction has too many partitions (BUCKETLOG_TRANSACTION_PARTITIONS_MAX)",

@@ -145,6 +145,24 @@ async def test_a_duplicate_is_one_after_the_end_too(sequencing: Sequencing) -> N
     assert await status_of(sequencing, batch(pair, 1)) is BatchStatus.FENCED
 
 
+async def test_a_sequence_of_an_earlier_transaction_is_no_duplicate(sequencing: Sequencing) -> None:
+    """librdkafka may give the sequence of a record that it has dropped to another one."""
+    pair = await initialise(sequencing)
+    for sequence in range(2):
+        await add(sequencing, pair, 0)
+        await write(sequencing, pair, sequence=sequence, version=V1)
+        await ended(sequencing, end(pair, commit=False, version=V1))
+    await add(sequencing, pair, 0)
+    for reused in (batch(pair, 1, version=V1), batch(pair, 1, version=V1, records=2)):
+        assert await status_of(sequencing, reused) is BatchStatus.REUSED_SEQUENCE
+    assert await status_of(sequencing, batch(pair, 3, version=V1)) is BatchStatus.OUT_OF_ORDER
+    await write(sequencing, pair, sequence=2, version=V1)
+    assert await status_of(sequencing, batch(pair, 2, version=V1)) is BatchStatus.DUPLICATE
+    assert await status_of(sequencing, batch(pair, 0, version=V1)) is BatchStatus.REUSED_SEQUENCE
+    late = batch(pair, 1, version=V1, records=2)
+    assert await status_of(sequencing, late) is BatchStatus.OUT_OF_ORDER
+
+
 async def test_nothing_is_accepted_while_an_entry_is_open(sequencing: Sequencing) -> None:
     pair = await initialise(sequencing)
     await write(sequencing, pair)

@@ -118,6 +118,9 @@ class SceneClient(CopyJob):
         await self._write(TOPIC, 0, self._written, mark)
         self._written += 1
 
+    def begin_sequences_again(self) -> None:
+        self._sequences.clear()
+
     async def write_to(self, topic: str) -> None:
         await self._write(topic, 0, 0, self._mark)
 

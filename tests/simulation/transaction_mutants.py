@@ -151,6 +151,12 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
         ],
     ),
     # Markers and offsets -----------------------------------------------------------------------
+    "txn-reused": one(
+        "a batch is no duplicate of a batch of an earlier transaction",
+        "reserve.lua",
+        "  return r and row[7] and row[7] ~= r.serial",
+        "  return false",
+    ),
     "txn-every-marker": one(
         "an end has a marker in every partition of its transaction",
         "transaction_rules.lua",

@@ -67,6 +67,7 @@ class TransactionScenes:
             self.former_owner,
             self.batch_of_a_new_epoch,
             self.two_ends_in_a_segment,
+            self.sequence_comes_again,
         ]
 
     async def run(self) -> None:
@@ -225,6 +226,26 @@ class TransactionScenes:
             return
         await asyncio.sleep(1.0)
         await client.write()
+        await client.end(commit=True)
+
+    async def sequence_comes_again(self) -> None:
+        """A client drops a record in an abort, and gives its sequence to the next one, which is
+        then not acknowledged as if it were the former."""
+        client = self._client(1)
+        await client.init()
+        await client.write()
+        await client.end(commit=False)
+        if self._random.random() < 0.5:
+            self._world.primary.wipe()
+            if not await self._world.until(self._world.is_well, READY_S):
+                return
+        client.begin_sequences_again()
+        try:
+            await client.write()
+        except GivenUpError:
+            await client.end(commit=False)
+            await client.init_again()
+            await client.write()
         await client.end(commit=True)
 
     async def two_ends_in_a_segment(self) -> None:

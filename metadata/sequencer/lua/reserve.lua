@@ -17,7 +17,7 @@
 --          stamp: of a partition that gets batches the lowest open base offset, else `next`, both
 --          before; of one that wanted none the high watermark shown; -1 where there is nothing
 --          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
---          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | fenced | unknown_topic | offset_limit
+--          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | reused_sequence | fenced | unknown_topic | offset_limit
 --                        | too_many_producers | unassigned_producer | mapping | abortable | prepared | invalid_state
 --                        | too_many_partitions
 --          per control: ok | wait | exists | unknown_topic | invalid_partitions | not_coordinator; of a transactional
@@ -220,16 +220,27 @@ end
 local producers_dirty, waiting = {}, {}
 local rows_left = tonumber(ARGV[7]) - redis.call('HLEN', keys.producers) + 1  -- a field is the hash's own
 
+-- Has the producer's batch `row` an earlier transaction than the one that is open or begins? `r`: the producer's transactional
+-- id, or nil. Rows that earlier releases have staged do not say this.
+local function is_of_earlier(r, row)
+  return r and row[7] and row[7] ~= r.serial
+end
+
 -- RETURNS status and, for 'duplicate' and 'open', the batch's base offset; for 'out_of_order' and
 -- 'unknown_producer', the sequence that the producer's next batch has to begin with.
 -- `txn` and `part` are nil outside of transactions.
+-- INVARIANT  A batch is no duplicate of a batch of an earlier transaction. librdkafka may give a sequence to a second record if
+-- it has dropped the first one in an abort without an answer. As a duplicate, this record would be acknowledged and lost.
 local function check_producer(field, producer, producer_epoch, first, last, counter, txn, part)
   if waiting[field] then return 'wait' end
   local rows = producers[field] or {}
   local newest = rows[#rows]
+  local r = txn and txn_context.txns[txn_field(txn[1])]
+  if r and not is_owner(r, producer, producer_epoch) then r = nil end
   if newest and producer_epoch == newest[2] then
     for _, row in ipairs(rows) do
       if row[2] == producer_epoch and row[3] == first and row[4] == last then
+        if is_of_earlier(r, row) then return 'reused_sequence' end
         return row[1] < 0 and 'duplicate' or 'open', row[5]
       end
     end
@@ -251,7 +262,11 @@ local function check_producer(field, producer, producer_epoch, first, last, coun
   end
   if producer_epoch < newest[2] then return 'fenced' end
   local expected = producer_epoch == newest[2] and (newest[4] + 1) % 2147483648 or 0
-  if first ~= expected then return 'out_of_order', expected end
+  if first ~= expected then
+    local is_behind = producer_epoch == newest[2] and (expected - first) % 2147483648 < 1073741824
+    if is_behind and is_of_earlier(r, newest) then return 'reused_sequence' end
+    return 'out_of_order', expected
+  end
   return 'ok'
 end
 
