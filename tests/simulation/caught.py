@@ -102,4 +102,5 @@ CAUGHT: dict[str, Caught] = {
     "txn-checkpoint-pending": Caught(0, "checkpoints"),
     "txn-split-stable": Caught(0, "read_committed"),
     "txn-tier-drop": Caught(0, "read_committed"),
+    "txn-reused": Caught(0, "outcomes"),
 }
