@@ -9,6 +9,16 @@ from bucketlog.client.bounded import bounded
 from bucketlog.log_format.backoff import Backoff
 
 _REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
+NO_COORDINATOR_YET = frozenset(
+    {
+        KafkaError._TIMED_OUT,
+        KafkaError._WAIT_COORD,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
+"""Errors of requests about committed offsets that are worth repeating."""
 _BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=400, jitter=1.0)
 """A rebalance refuses the commits of all members at once."""
 

@@ -20,7 +20,7 @@ from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from bucketlog.client.bounded import bounded
-from bucketlog.client.committing import commit_stored
+from bucketlog.client.committing import NO_COORDINATOR_YET, commit_stored
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.decoding import spot_of
 from bucketlog.client.handed_out import HandedOut
@@ -29,7 +29,7 @@ from bucketlog.client.membership import GroupMembership
 from bucketlog.client.poison import Poison
 from bucketlog.client.settlement import Settlement
 from bucketlog.client.topic import Topic
-from bucketlog.log_format.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import LogError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -41,15 +41,6 @@ PLACE_S = 1.0
 CLOSE_S_MIN = 1.0
 """What leaving may take where committing used up the time."""
 LEAVE_POLL_S = 0.02
-_LATER = frozenset(
-    {
-        KafkaError._TIMED_OUT,
-        KafkaError._WAIT_COORD,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-    }
-)
 
 _logger = logging.getLogger("bucketlog.kafka")
 
@@ -112,15 +103,11 @@ class GroupConsumer(Consumer[K, V]):
     def commit(self) -> None:
         """Commit all records handed out so far, and wait for the broker's word.
 
-        Called before the records are worked on, they are read at most once. Raises `LogError`,
-        ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID where the group went on without this member. Raises
-        `ConfigurationError` while a transaction is open that commits the offsets.
+        Called before the records are worked on, they are read at most once. Raises
+        `ConfigurationError` if an open transaction commits the offsets, and `LogError`,
+        ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID, where the group went on without this member.
         """
-        if self.transactional_id is not None:
-            raise ConfigurationError(
-                f"transaction {self.transactional_id!r} is open, and commits its offsets",
-                remedy="remove commit(): the end of the block commits the offsets",
-            )
+        self._given.check_no_transaction()
         self._given.finish()
         self._store()
         self._commit_stored()
@@ -128,8 +115,9 @@ class GroupConsumer(Consumer[K, V]):
 
     # For transactions that commit the offsets ---------------------------------------------------
 
-    transactional_id: str | None = None
-    """Of the open transaction that commits the offsets of this consumer."""
+    def note_transaction(self, transactional_id: str | None) -> None:
+        """Note the open transaction that commits the offsets, or that there is none."""
+        self._given.transactional_id = transactional_id
 
     @property
     def commits_automatically(self) -> bool:
@@ -326,7 +314,7 @@ class GroupConsumer(Consumer[K, V]):
                 self._end_at.update(ends)
                 self._kafka.pause([spot for spot in begin if spot.partition not in ends])
         except KafkaException as error:
-            if error.args[0].code() in _LATER:
+            if error.args[0].code() in NO_COORDINATOR_YET:
                 # behind a join that waits for the others, or the group has no coordinator: not lost
                 self._place_at_s = time.monotonic() + PLACE_S
                 return
@@ -387,8 +375,6 @@ class GroupConsumer(Consumer[K, V]):
         kept = [message for message in self._ready if message.partition() not in partitions]
         self._ready.clear()
         self._ready.extend(kept)
-
-    # What librdkafka tells by itself ----------------------------------------------------------
 
     def _commit_answered(self, error: KafkaError | None, spots: list[KafkaPartition]) -> None:
         """An automatic commit that fails is tried again, or its records come again."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection
 
+from bucketlog.log_format.errors import ConfigurationError
+
 
 class HandedOut:
     """Offsets by partition. `keeps_first`: remember the first offset that is not committed."""
@@ -10,6 +12,8 @@ class HandedOut:
         self.has_lost_records = False
         """Whether the member has lost partitions whose returned records were not committed.
         `settle` resets it."""
+        self.transactional_id: str | None = None
+        """Of the open transaction that commits the offsets."""
         self._keeps_first = keeps_first
         self._handed: dict[int, int] = {}
         """The offset after the last record that the caller may still be processing."""
@@ -28,6 +32,14 @@ class HandedOut:
         """Note that the caller has processed all records that it got."""
         self._done.update(self._handed)
         self._handed.clear()
+
+    def check_no_transaction(self) -> None:
+        """Raises `ConfigurationError` if an open transaction commits the offsets."""
+        if self.transactional_id is not None:
+            raise ConfigurationError(
+                f"transaction {self.transactional_id!r} is open, and commits its offsets",
+                remedy="remove commit(): the end of the block commits the offsets",
+            )
 
     def take_done(self) -> dict[int, int]:
         """Return the offsets after the processed records, and count them as stored."""

@@ -313,7 +313,7 @@ class Transaction:
         self._has_begun = True
         self._producer.begin()
         if self._consumer is not None:
-            self._consumer.transactional_id = self._producer.transactional_id
+            self._consumer.note_transaction(self._producer.transactional_id)
         return self
 
     def __exit__(
@@ -334,7 +334,7 @@ class Transaction:
     def _note_end(self) -> None:
         self._has_ended = True
         if self._consumer is not None:
-            self._consumer.transactional_id = None
+            self._consumer.note_transaction(None)
 
     def _abandon(self, stop: BaseException) -> None:
         try:

@@ -205,9 +205,8 @@ def test_a_transaction_that_takes_too_long_is_aborted(log: Log, words: Topic[str
 
 
 def test_options_that_contradict_each_other(log: Log, words: Topic[str, str]) -> None:
-    for wrong in ("", cast(Any, 5)):
-        with pytest.raises(ConfigurationError, match="must be a text"):
-            log.transaction(wrong)
+    with pytest.raises(ConfigurationError, match="must be a text"):
+        log.transaction("")
     with pytest.raises(ConfigurationError, match="timeout_s"):
         log.transaction("x", timeout_s=0)
     with pytest.raises(ConfigurationError, match="idempotent"):
@@ -257,18 +256,12 @@ def test_a_transform_reads_again_after_an_abort(
         assert log.transform(consumer, copy, transactional_id=words.name) == 0
 
 
-def test_a_consumer_commits_by_its_transaction_alone(
-    log: Log, words: Topic[str, str], copies: Topic[str, str]
-) -> None:
-    fill(log, words, 10)
-    with reader(log, words, auto_commit=False) as consumer:
-        with log.transaction(words.name, consumer=consumer) as transaction:
-            records = consumer.poll()
-            transaction.send_many(copies, [record.value for record in records])
-            with pytest.raises(ConfigurationError, match="remove commit"):
-                consumer.commit()
-            transaction.abort()
-        consumer.poll()
+def test_a_consumer_commits_by_its_transaction_alone(log: Log, words: Topic[str, str]) -> None:
+    with (
+        reader(log, words, auto_commit=False) as consumer,
+        log.transaction(words.name, consumer=consumer),
+        pytest.raises(ConfigurationError, match="remove commit"),
+    ):
         consumer.commit()
 
 

@@ -210,39 +210,6 @@ def name_bytes(valkey: OwnValkey) -> int:
         return int(cast(bytes, redis.hget(key.decode(), "total")))
 
 
-@pytest.mark.parametrize("is_wiped", [False, True])
-async def test_a_reused_sequence_is_not_acknowledged(
-    rig: Rig, valkey: OwnValkey, is_wiped: bool
-) -> None:
-    """It is another record than the one that an earlier transaction has written with it."""
-    client = await started(rig, 1)
-    assert await client.produce(b"dropped") is NONE
-    assert await client.end(commit=False) is NONE
-    if is_wiped:
-        await wipe(rig, valkey)
-    client.sequences.clear()
-    assert await client.produce(b"another") is ErrorCode.unknown_producer_id
-    assert await client.end(commit=False) is NONE
-    assert await client.init(expected=client.pair) is NONE
-    assert await client.produce(b"another") is NONE
-    client.sequences.clear()
-    if is_wiped:
-        await wipe(rig, valkey)
-    assert await client.produce(b"another") is NONE, "a retry is a duplicate"
-    assert await client.end() is NONE
-    assert await committed(rig) == [b"another"]
-
-
-async def test_sequences_go_on_after_a_marker(rig: Rig, valkey: OwnValkey) -> None:
-    """A marker is no batch of its producer, also for the fold that Redis is filled from."""
-    client = await started(rig, 1)
-    for turn in range(3):
-        assert await client.produce(b"%d" % turn) is NONE
-        assert await client.end() is NONE
-        await wipe(rig, valkey)
-    assert await committed(rig) == [b"0", b"1", b"2"]
-
-
 @VERSIONS
 async def test_an_end_that_was_written_is_committed_though_redis_is_lost(
     rig: Rig, valkey: OwnValkey, version: int

@@ -221,7 +221,7 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
     "txn-deadline": one(
         "an epoch begins with the timeouts of the transactions that are open",
         "bucketlog.metadata.sequencer.staging:staged_deadlines",
-        "if not owner.two_phase and _is_ongoing(state, each, owner)",
+        "if _is_ongoing(state, each, owner)",
         "if False",
     ),
     "txn-checkpoint-open": one(
