@@ -16,8 +16,9 @@ class TransactionSettings(BaseSettings):
     transaction_two_phase_commit: bool = Field(
         False,
         description="transaction.two.phase.commit.enable: whether clients may use two-phase commit "
-        "(KIP-939): transactions that have no timeout, and that outlive their producer. Turn it on "
-        "when all brokers of the cluster, and all other readers of the bucket, know it.",
+        "(KIP-939). Its transactions have no timeout and outlive their producer. Turn it on when "
+        "all brokers of the cluster, and all other readers of the bucket, support two-phase "
+        "commit.",
     )
     transaction_timeout_ms_max: Positive = Field(900_000, description="transaction.max.timeout.ms")
     transactional_id_expiration_ms: Positive = Field(
