@@ -43,8 +43,10 @@ class RunningKafka:
 def running_kafka(
     folder: Path, *, fsync: bool = False, port: int = 0, partitions: int = 1
 ) -> Iterator[RunningKafka]:
-    """`fsync`: after each batch. By default, Kafka leaves this to the operating system. `port`: 0
-    is any. `partitions`: of topics that are created automatically.
+    """Run one broker of Apache Kafka in `folder`.
+
+    `fsync`: after each batch. By default, Kafka leaves this to the operating system. `port`: 0
+    selects a free port. `partitions`: the number of partitions of automatically created topics.
 
     Raises `ConfigurationError` (not installed), `KafkaStartError`.
     """

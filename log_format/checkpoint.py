@@ -22,7 +22,7 @@ TRANSACTIONS_VERSION = 4
 """The version of checkpoints of a log with transactions. Releases that do not know transactions can
 still read the checkpoints of all other logs."""
 KEPT_TRANSACTIONS_VERSION = 5
-"""The version of checkpoints of a log with a kept transaction (KIP-939), while it is open."""
+"""The version of checkpoints of a log with an open kept transaction (KIP-939)."""
 
 COLUMN_TYPES = "qqIIIqqhhiIqq"
 """The fields of `BatchIndex`, then of where the batch stands: row of its writer, seq, ticket."""

@@ -1,4 +1,4 @@
-"""The part of a checkpoint's state that is about transactions: versions 4 and 5. Pure.
+"""The transactions in a checkpoint's state, for versions 4 and 5. Pure.
 
 This part follows the state of version 3 (docs/format/checkpoint.md). A checkpoint has it only if
 the log has transactions that must be known. Version 5 also has the pairs of kept transactions.
@@ -79,7 +79,7 @@ def encode_transactions(state: LogState, rows: Mapping[TopicId, int]) -> list[by
 
 
 def encode_kept(state: LogState) -> list[bytes]:
-    """What version 5 has after `encode_transactions`."""
+    """The kept transactions, which follow `encode_transactions` in version 5."""
     kept = [
         _KEPT.pack(number, *owner.transaction)
         for number, owner in enumerate(state.transactions.ids.values())
@@ -121,7 +121,8 @@ def decode_transactions(
 
 
 def decode_kept(reader: StateReader, state: LogState) -> None:
-    """Decode into `state`, whose transactional ids are decoded. Raises `InvalidDataError`."""
+    """Decode kept transactions into `state`, which already has its transactional ids. Raises
+    `InvalidDataError`."""
     ids = state.transactions.ids
     named = list(ids)
     (count,) = reader.take(COUNT)

@@ -24,7 +24,7 @@ SKIP_BIT = 0x8000
 ERROR_PLACE_CHARS = 100
 VERSION = 1
 KEPT_VERSION = 2
-"""Of the fact that a producer is initialised, if its transaction is kept."""
+"""The version of fact 10 (`TransactionKept`) for an init that keeps a transaction."""
 
 
 class FactKind(IntEnum):
@@ -235,17 +235,18 @@ class ProducerInitialised(_Fact):
 
 
 class TransactionKept(ProducerInitialised):
-    """InitProducerId that keeps the open transaction (KIP-939): version 2 of its kind. The `txn`
-    pair began the transaction. Its markers and its end carry that pair, although another pair owns
-    the transactional id."""
+    """An InitProducerId that keeps the open transaction (KIP-939): version 2 of fact 10. The `txn`
+    pair began the transaction. The markers and the end of the transaction carry this pair, although
+    another pair owns the transactional id."""
 
     txn_producer_id: ProducerId
     txn_producer_epoch: ProducerEpoch
 
 
 class TransactionEnded(_Fact):
-    """The end of a transaction; its markers are in the same segment. The pair is the one that began
-    the transaction. `next_producer_id` and `next_epoch` own the transactional id from now on."""
+    """The end of a transaction; its markers are in the same segment. `producer_id` and
+    `producer_epoch` are the pair that began the transaction. `next_producer_id` and `next_epoch`
+    own the transactional id from now on."""
 
     kind: Literal[FactKind.TRANSACTION_ENDED] = Field(FactKind.TRANSACTION_ENDED, exclude=True)
     id: str

@@ -39,8 +39,8 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 class TransactionalId(NamedTuple):
     """The owner of a transactional id, and how its last transaction ended. `serial`: the number of
-    its transactions that have ended. The `last` pair is -1 if no request may use it. The `txn` pair
-    began the open transaction if an init has kept this transaction, else it is -1."""
+    its transactions that have ended. The `last` pair is -1 if no request may use it. If an init has
+    kept the open transaction, the `txn` pair began this transaction; otherwise, the pair is -1."""
 
     producer_id: int
     producer_epoch: int
@@ -84,7 +84,7 @@ class Transactions:
     looks only at the transactions whose offsets it replaces."""
 
     def initialise(self, segment: SegmentId, fact: ProducerInitialised) -> None:
-        """Raises `InvalidDataError`."""
+        """Set the owner of a transactional id. Raises `InvalidDataError`."""
         before, kept = self.ids.get(fact.id), (-1, -1)
         if isinstance(fact, TransactionKept):
             kept = fact.txn_producer_id, fact.txn_producer_epoch

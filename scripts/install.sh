@@ -271,7 +271,7 @@ install_schema-registry() {
 install_client-suites() {
     local folder
     folder="$(where client-suites)"
-    echo "install: tests of Kafka clients, with what they run on (minutes, 450 MB)"
+    echo "install: tests of Kafka clients, with their dependencies (takes minutes, 450 MB)"
     rm -rf "$folder"
     mkdir -p "$(dirname "$folder")"
     if ! logged scripts/client_suites.sh "$folder"; then

@@ -18,7 +18,8 @@ NO_COORDINATOR_YET = frozenset(
         KafkaError.NOT_COORDINATOR,
     }
 )
-"""Errors of requests about committed offsets that are worth repeating."""
+"""Error codes after which a request about committed offsets is retried: the group has no
+coordinator yet, or the request timed out."""
 _BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=400, jitter=1.0)
 """A rebalance refuses the commits of all members at once."""
 

@@ -101,11 +101,11 @@ class GroupConsumer(Consumer[K, V]):
         return self._settlement.has_no_partitions_for(self._kafka.memberid() or "")
 
     def commit(self) -> None:
-        """Commit all records handed out so far, and wait for the broker's word.
+        """Commit the offsets of all records returned so far, and wait for the response.
 
-        Called before the records are worked on, they are read at most once. Raises
-        `ConfigurationError` if an open transaction commits the offsets, and `LogError`,
-        ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID, where the group went on without this member.
+        If you call it before you process the records, each record is processed at most once.
+        Raises `ConfigurationError` if an open transaction commits the offsets. Raises `LogError`
+        (ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID) if the group has continued without this member.
         """
         self._given.check_no_transaction()
         self._given.finish()
@@ -116,7 +116,7 @@ class GroupConsumer(Consumer[K, V]):
     # For transactions that commit the offsets ---------------------------------------------------
 
     def note_transaction(self, transactional_id: str | None) -> None:
-        """Note the open transaction that commits the offsets, or that there is none."""
+        """Set the id of the open transaction that commits the offsets; None if there is none."""
         self._given.transactional_id = transactional_id
 
     @property

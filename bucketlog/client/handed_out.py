@@ -13,7 +13,7 @@ class HandedOut:
         """Whether the member has lost partitions whose returned records were not committed.
         `settle` resets it."""
         self.transactional_id: str | None = None
-        """Of the open transaction that commits the offsets."""
+        """The id of the open transaction that commits the offsets; None if there is none."""
         self._keeps_first = keeps_first
         self._handed: dict[int, int] = {}
         """The offset after the last record that the caller may still be processing."""
@@ -34,7 +34,7 @@ class HandedOut:
         self._handed.clear()
 
     def check_no_transaction(self) -> None:
-        """Raises `ConfigurationError` if an open transaction commits the offsets."""
+        """Raise `ConfigurationError` if an open transaction commits the offsets."""
         if self.transactional_id is not None:
             raise ConfigurationError(
                 f"transaction {self.transactional_id!r} is open, and commits its offsets",

@@ -24,10 +24,10 @@ class BatchStatus(StrEnum):
     known yet. WAIT: the batch follows a pending batch of another writer. The broker reserves OPEN
     and WAIT batches again. UNASSIGNED_PRODUCER: no sequencer has assigned the producer id yet.
 
-    Of a transaction: FENCED, where another pair owns the transactional id; ABORTABLE, where the
-    server has ended the producer's transaction; PREPARED, where the owner has kept an earlier
-    producer's transaction, which can only be ended; REUSED_SEQUENCE, where a batch of the
-    producer's earlier transaction has the sequence."""
+    In transactions: FENCED: another pair owns the transactional id. ABORTABLE: the server has ended
+    the producer's transaction. PREPARED: the owner has kept an earlier producer's transaction, and
+    can only end it. REUSED_SEQUENCE: a batch of the producer's earlier transaction has the
+    sequence."""
 
     OK = "ok"
     DUPLICATE = "duplicate"
@@ -51,9 +51,9 @@ class BatchStatus(StrEnum):
 class FactStatus(StrEnum):
     """NOT_COORDINATOR: another broker has taken the group since.
 
-    Of transactional ids: DONE, there is nothing to write; AGAIN, the end was for a transaction that
-    has ended since; ABORTABLE, the server has ended the transaction; PREPARED, the transaction is
-    an earlier producer's, which the owner has kept and can only end."""
+    For transactional ids: DONE: there is nothing to write. AGAIN: the end was for a transaction
+    that has ended since. ABORTABLE: the server has ended the transaction. PREPARED: the owner has
+    kept an earlier producer's transaction, and can only end it."""
 
     OK = "ok"
     WAIT = "wait"

@@ -19,9 +19,9 @@ from bucketlog.metadata.transactions import TransactionalId
 
 VISIBLE = -1
 ENDED = -1
-"""In place of the serial of a batch's transaction."""
+"""The serial of a batch whose transaction has ended."""
 NEVER_MS = 2**52
-"""With the start of a transaction added, the deadline of one with two-phase commit."""
+"""The deadline of a transaction with two-phase commit is its start plus this time."""
 
 
 def _pack(record: Any) -> bytes:
@@ -87,7 +87,7 @@ def staged_records(state: LogState, now_ms: int) -> tuple[dict[str, bytes], ...]
 
 
 def _serials(state: LogState) -> dict[int, int]:
-    """By producer id: the serial of the transaction that is open or comes next."""
+    """By producer id: the serial of the open transaction, else of the next one."""
     return {
         producer_id: owner.serial
         for owner in state.transactions.ids.values()
@@ -101,7 +101,8 @@ def _serial(
     producer_id: int,
     batch: ProducedBatch,
 ) -> tuple[int, ...]:
-    """The serial of the batch's transaction, if its producer has a transactional id."""
+    """The serial of the batch's transaction, or `ENDED`; empty if the producer has no transactional
+    id."""
     serial = serials.get(producer_id)
     if serial is None:
         return ()
@@ -122,8 +123,8 @@ def _part(state: LogState, partition: TopicIdPartition) -> str:
 
 
 def staged_deadlines(state: LogState, now_ms: int) -> dict[str, int]:
-    """The members of `txn_deadlines`: each open transaction gets its whole timeout again. With
-    two-phase commit, it gets a deadline that never comes."""
+    """The members of `txn_deadlines`, with deadlines in ms. Each open transaction gets its whole
+    timeout again. A transaction with two-phase commit gets a deadline that never comes."""
     return {
         _txn_field(each): now_ms + (NEVER_MS if owner.two_phase else owner.timeout_ms)
         for each, owner in state.transactions.ids.items()

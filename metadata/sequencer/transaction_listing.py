@@ -20,9 +20,9 @@ DESCRIBED_A_CALL = 20
 
 
 class ListedTransaction(NamedTuple):
-    """`pair` began the ongoing transaction, `owner` may end it; they differ if an init has kept the
-    transaction. `state` is Kafka's name. `since_ms`: when the transaction began; 0 if none is
-    ongoing. `serial` and `version` as in `OverdueTransaction`."""
+    """`pair` began the ongoing transaction; `owner` may end it. They differ if an init has kept the
+    transaction. `state` is Kafka's name. `since_ms`: when the transaction began; 0 if no
+    transaction is ongoing. `serial` and `version` as in `OverdueTransaction`."""
 
     transactional_id: str
     pair: ProducerPair
@@ -59,8 +59,8 @@ class TransactionListing(ScriptRunner):
     async def list_transactions(
         self, epoch: int, producer_ids: Collection[int] = ()
     ) -> AsyncIterator[list[ListedTransaction]]:
-        """All transactional ids, or those with a `pair` of these producers, in parts. An id may
-        come twice. Raises `SequencerError`."""
+        """Yield all transactional ids in parts, or those whose `pair` has one of `producer_ids`. An
+        id may come twice. Raises `SequencerError`."""
         packed = ormsgpack.packb([str(each) for each in producer_ids])
         cursor = BEGIN
         while True:

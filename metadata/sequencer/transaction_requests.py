@@ -57,9 +57,9 @@ class BatchTransaction(NamedTuple):
 
 
 class WantedInit(NamedTuple):
-    """A pair for a producer that starts, or, with `expected`, one that goes on after an error.
-    `candidate`: a producer id that was never used. `two_phase`: transactions without timeout.
-    `keeps`: an ongoing transaction is not aborted, so that the producer can end it."""
+    """A pair for a producer that starts, or, with `expected`, that continues after an error.
+    `candidate`: a producer id that was never used. `two_phase`: transactions have no timeout.
+    `keeps`: an ongoing transaction is kept instead of aborted, so that the producer can end it."""
 
     transactional_id: str
     expected: ProducerPair | None
@@ -113,9 +113,9 @@ class MarkerPlace(NamedTuple):
 
 
 class TransactionChange(NamedTuple):
-    """What an accepted entry comes to: `pair` owns the id once it is visible, `last` is the pair
-    before it, if its owner may still use it. `ended`: the pair whose transaction ends; `kept`: the
-    pair whose transaction goes on, although it owns the id no more."""
+    """The effect of an accepted entry. `pair` owns the id once the entry is visible. `last` is the
+    pair before it, if its owner may still use it. `ended`: the pair whose transaction ends. `kept`:
+    the pair whose transaction continues, although this pair no longer owns the id."""
 
     pair: ProducerPair
     last: ProducerPair | None = None
@@ -140,7 +140,8 @@ class OverdueTransaction(NamedTuple):
 
 
 class TransactionAges(NamedTuple):
-    """`two_phase_ms`: age of the oldest transaction with two-phase commit; 0 without one."""
+    """`two_phase_ms`: the age of the oldest transaction with two-phase commit; 0 if there is
+    none."""
 
     overdue: list[OverdueTransaction]
     two_phase_ms: int

@@ -87,8 +87,8 @@ class TransactionVerbs(ScriptRunner):
         return BoundEnd(rest[0]) if status == "bound" else self._status(status, rest)
 
     async def overdue_transactions(self, epoch: int, *, count: int) -> TransactionAges:
-        """At most `count` transactions whose timeout has passed, and the age of the oldest one with
-        two-phase commit."""
+        """At most `count` transactions whose timeout has passed, and the age of the oldest
+        transaction with two-phase commit. Raises `SequencerError`."""
         now_ms = await self._clock_ms()
         status, *rest = await self._run(SequencerVerb.OVERDUE_TRANSACTIONS, epoch, now_ms, count)
         if status != "ok":

@@ -1,10 +1,10 @@
 """Transactions are aborted after their timeouts, and idle transactional ids are forgotten.
 
 Invariants: deadlines are in the sequencer, so no broker has to remember anything. The end of an
-overdue transaction names its owner, epoch and serial: a transaction that has ended meanwhile, or
+overdue transaction names its owner, epoch and serial. So a transaction that has ended meanwhile, or
 that another producer has kept, is left alone. All brokers look; the first in line for an id acts at
-once, each other a round later. A transaction with two-phase commit is never overdue: the look notes
-the age of the oldest.
+once, each other a round later. A transaction with two-phase commit is never overdue. Each look
+notes the age of the oldest such transaction.
 """
 
 import asyncio

@@ -57,7 +57,7 @@ NOT_BEGUN = datetime.fromtimestamp(-0.001, UTC)
 UNKNOWN_START = datetime.fromtimestamp(0, UTC)
 ABORTED_AT_ONCE = 20
 NO_TIMEOUT = timedelta(milliseconds=2**31 - 1)
-"""What Kafka shows for a transaction with two-phase commit."""
+"""The timeout that Kafka shows for a transaction with two-phase commit."""
 
 
 class TransactionAdminHandler:

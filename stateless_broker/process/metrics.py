@@ -201,7 +201,7 @@ def _transactions(counts: TransactionCounts) -> Iterator[Metric]:
     yield family
     yield GaugeMetricFamily(
         "bucketlog_oldest_two_phase_transaction_seconds",
-        "Age of the oldest open transaction with two-phase commit; 0 without one.",
+        "Age of the oldest open transaction with two-phase commit; 0 if there is none.",
         value=counts.oldest_two_phase_ms / 1000,
     )
 

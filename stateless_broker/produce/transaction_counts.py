@@ -17,7 +17,8 @@ def _none() -> dict[tuple[str, EndedBy], int]:
 class TransactionCounts:
     """`ended`: counts by outcome, and by who ended the transaction. 'client': its client; 'server':
     a broker after the timeout, or an administrator. Aborts by an init are not counted.
-    `oldest_two_phase_ms`: the age of the oldest open transaction with two-phase commit."""
+    `oldest_two_phase_ms`: the age of the oldest open transaction with two-phase commit; 0 if there
+    is none."""
 
     ended: dict[tuple[str, EndedBy], int] = field(default_factory=_none)
     oldest_two_phase_ms: int = 0

@@ -1,6 +1,6 @@
 -- PURPOSE  List the transactional ids. Each call checks a part of them, from a cursor on.
--- ARGV     1 epoch, 2 cursor ('0': start), 3 approximate number to check, 4 packed producer ids (of their
---          transactions, if they are kept); empty: of all producers
+-- ARGV     1 epoch, 2 cursor ('0': start), 3 approximate number to check, 4 packed producer ids
+--          (of a kept transaction: the id that began it); empty: all producers
 -- RETURNS  packed {'ok', next cursor ('0': all were checked), [row of transaction_listing.lua, …]} | {'lost', reason}
 -- INVARIANTS  Changes nothing. An id may come twice, as with HSCAN.
 

@@ -1,7 +1,8 @@
--- PURPOSE  Which transactions are to be aborted: those whose timeout has passed. And when the oldest one without timeout began.
--- ARGV     1 epoch, 2 now (ms), 3 at most so many
+-- PURPOSE  List transactions whose timeout has passed, so that brokers abort them. Also find the start of the oldest
+--          transaction with two-phase commit.
+-- ARGV     1 epoch, 2 now (ms), 3 maximum number of transactions
 -- RETURNS  packed {'ok', [[id, producer id, producer epoch, version, serial], …], start (ms) of the oldest transaction with
---          two-phase commit, or -1} | {'lost', reason}; the pair is the owner's
+--          two-phase commit, or -1} | {'lost', reason}; producer id and epoch are the owner's
 -- INVARIANTS  Changes nothing. An end that is under way is left out.
 
 local keys = keys_by_name(KEYS)

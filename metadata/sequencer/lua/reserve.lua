@@ -6,7 +6,7 @@
 --           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'] | entry of a transactional id, …],
 --           and, where transactional ids are concerned, txns: [[id, version], …], limits: {partitions, groups, offset_rows, ids}}
 --          entries of a transactional id (transaction_rules.lua):
---           ['init', id, expected producer or '', its epoch, timeout (ms), version, fresh producer id, two_phase, keep what is ongoing]
+--           ['init', id, expected producer or '', its epoch, timeout (ms), version, fresh producer id, two_phase, keep the open transaction]
 --           ['end', id, producer, epoch, commit, version, by, serial or -1, fresh producer id]
 --           ['txn_offsets', id, producer, epoch, version, group, term, offset rows] | ['forget_id', id, not updated since (ms)]
 --          the counter is -1 for a producer id of an earlier epoch, and above all counters for an id of a later epoch
@@ -220,8 +220,8 @@ end
 local producers_dirty, waiting = {}, {}
 local rows_left = tonumber(ARGV[7]) - redis.call('HLEN', keys.producers) + 1  -- a field is the hash's own
 
--- Has the producer's batch `row` an earlier transaction than the one that is open or begins? `r`: the producer's transactional
--- id, or nil. Rows that earlier releases have staged do not say this.
+-- Whether the producer's batch `row` belongs to a transaction before the one that is open or begins. `r`: the record of the
+-- producer's transactional id, or nil. Rows that earlier releases staged have no serial; for these, the answer is false.
 local function is_of_earlier(r, row)
   return r and row[7] and row[7] ~= r.serial
 end
@@ -229,8 +229,8 @@ end
 -- RETURNS status and, for 'duplicate' and 'open', the batch's base offset; for 'out_of_order' and
 -- 'unknown_producer', the sequence that the producer's next batch has to begin with.
 -- `txn` and `part` are nil outside of transactions.
--- INVARIANT  A batch is no duplicate of a batch of an earlier transaction. librdkafka may give a sequence to a second record if
--- it has dropped the first one in an abort without an answer. As a duplicate, this record would be acknowledged and lost.
+-- INVARIANT  A batch is never a duplicate of a batch of an earlier transaction. librdkafka may drop an unanswered record in an
+-- abort, and give its sequence to a second record. As a duplicate, the second record would be acknowledged and lost.
 local function check_producer(field, producer, producer_epoch, first, last, counter, txn, part)
   if waiting[field] then return 'wait' end
   local rows = producers[field] or {}

@@ -16,7 +16,7 @@ end
 local function is_shown(r) return r.producer ~= '' end
 
 -- RETURNS [id, producer id, producer epoch, state, start of the transaction (ms; 0: none), serial, version, producer id and
--- epoch of the owner]. The first pair is that of the transaction.
+-- epoch of the owner]. The first pair began the transaction.
 local function listed_transaction(field, r)
   local producer, epoch = transaction_pair(r)
   return {txn_id(field), producer, epoch, transaction_state(r), r.since, r.serial, r.version, r.producer, r.epoch}

@@ -2,7 +2,7 @@
 --   producer (text; '' until the id's first init is visible), epoch, last_producer, last_epoch ('' and -1: none),
 --   outcome ('none' | 'committed' | 'aborted') and by ('' | 'client' | 'server' | 'init') of the last transaction,
 --   serial: how many of its transactions have ended; version, timeout (ms), two_phase, updated (ms)
---   txn_producer, txn_epoch: the pair that began the ongoing transaction, if an init has kept it ('' and -1: the owner)
+--   txn_producer, txn_epoch: the pair that began the ongoing transaction, if an init has kept it; else '' and -1
 --   next: false, or the id's one open entry: {ticket, kind ('init' | 'keep' | 'end' | 'forget'), and the fields as it makes them}
 --   ongoing, since (ms), forgiving, part_count, name_bytes, groups, offset_rows, offsets: the transaction that has not ended
 -- `offsets`: its open entries with offsets, as open_lists.lua.
@@ -15,7 +15,7 @@
 
 local NO_EPOCH = -1
 local LAST_EPOCH = 32766   -- the next epoch is that of another producer id
-local NEVER = 4503599627370496   -- 2^52 ms since 1970: plus the start of a transaction with two-phase commit, its deadline
+local NEVER = 4503599627370496   -- 2^52 ms; with its start added, the deadline of a transaction with two-phase commit
 
 local function txn_field(id) return 'i:' .. id end
 
@@ -45,12 +45,14 @@ local function transaction_pair(r)
   return r.producer, r.epoch
 end
 
--- What a pair gets that neither owns the id nor did so last. As in Kafka, only a producer of the id is fenced.
+-- RETURNS the status for a pair that is neither the owner of the id nor the last one. As in Kafka, only a producer id of the
+-- transactional id is fenced.
 local function stranger_problem(r, producer)
   return (producer == r.producer or producer == r.last_producer or producer == r.txn_producer) and 'fenced' or 'mapping'
 end
 
--- RETURNS nil, or why this pair may not write in a transaction of the id now. A kept transaction can only be ended.
+-- RETURNS nil, or the status that says why this pair may not write in a transaction of the id now. The owner of a kept
+-- transaction can only end it.
 local function owner_problem(r, producer, epoch)
   if not r then return 'mapping' end
   if r.next then return 'wait' end
@@ -147,7 +149,7 @@ local function store_transactions(keys, records, deadlines)
   for _, field in ipairs(sorted_keys(deadlines)) do store_deadline(keys, field, deadlines[field]) end
 end
 
--- The transaction goes on with what an init has changed: the owner, the timeout of later transactions, two-phase commit.
+-- The transaction continues, with the changes of the init: the owner, the timeout of later transactions, two-phase commit.
 local function keep_transaction(keys, field, r, record)
   for name, value in pairs(record) do r[name] = value end
   r.forgiving = false

@@ -1,13 +1,13 @@
 -- What `reserve` does with entries about transactional ids: inits, ends, offsets, ids to be forgotten.
 -- A judge answers {status, …} and changes records of `ctx` in memory only, and only where the status is 'ok':
 --   {'ok', producer, epoch, last producer, last epoch, ended producer, ended epoch, [[topic id, partition, base, stamp], …],
---    and of an init that keeps a transaction the pair that began it}
+--    and, for an init that keeps a transaction, the pair that began the transaction}
 --   {'done', producer, epoch}: nothing is to be written, the pair is what the client goes on with
 --   {'wait' | 'again' | 'mapping' | 'fenced' | 'abortable' | 'prepared' | 'invalid_state' | 'not_coordinator' | 'too_many'}
 -- INVARIANTS  An end has a marker in every partition of the transaction whose topic exists, and enters the key of
--- every group of the transaction. It depends on all open segments of these. An init ends what is ongoing by the
--- same entry, or keeps it. Then another pair owns the id and ends the transaction; the pair that began it is that of
--- the markers, and may write no more.
+-- every group of the transaction. It depends on all open segments of these. An init ends the ongoing transaction in the
+-- same entry, or keeps it. After an init that keeps it, another pair owns the id and ends the transaction. The markers
+-- carry the pair that began the transaction; this pair may no longer write.
 -- `ctx`: keys, ticket, now, limits, txns, txns_dirty, deadlines, entered (ids with an entry of this ticket), topics,
 -- partitions, groups, markers_left, ids_left, listed_left; functions pending_elsewhere, take_marker, enter.
 
@@ -87,7 +87,7 @@ local function set_next(ctx, field, r, kind, record)
   dirty(ctx, field, r)
 end
 
--- An init that keeps what is ongoing. Without two-phase commit, it would give the transaction a timeout.
+-- An init that keeps the ongoing transaction. If the transaction has no timeout, an init without two-phase commit is refused.
 local function judge_keep(ctx, field, r, record, candidate)
   if r.two_phase and not record.two_phase then return {'invalid_state'} end
   record.producer, record.epoch = raised(r, candidate)
