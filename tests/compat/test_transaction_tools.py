@@ -127,7 +127,8 @@ def test_the_command_line(broker: BrokerProcess) -> None:
 
 
 def kept(broker: BrokerProcess, name: str) -> int:
-    """A transaction without timeout, which a second producer has kept; the id of its producer."""
+    """Make a transaction without timeout that a second producer keeps. Return the id of the
+    producer that began the transaction."""
     create_topic(broker.bootstrap, name, 2)
     with WireClient(broker.bootstrap) as client:
         first = initialise(client, name)
@@ -174,7 +175,7 @@ def test_kafkas_tool_aborts_a_kept_transaction(broker: BrokerProcess, tools: Kaf
 def test_kafkas_tool_terminates_a_kept_transaction(
     broker: BrokerProcess, tools: KafkaTools
 ) -> None:
-    """By an InitProducerId of version 5, which keeps nothing."""
+    """The tool sends InitProducerId version 5, which keeps no transaction."""
     kept(broker, "terminated")
     tools.lines(TOOL, "forceTerminateTransaction", "--transactionalId", "terminated")
     assert states(tools)["terminated"] == "Empty"

@@ -146,7 +146,7 @@ async def test_a_duplicate_is_one_after_the_end_too(sequencing: Sequencing) -> N
 
 
 async def test_a_sequence_of_an_earlier_transaction_is_no_duplicate(sequencing: Sequencing) -> None:
-    """librdkafka may give the sequence of a record that it has dropped to another one."""
+    """librdkafka may give the sequence of a dropped record to another record."""
     pair = await initialise(sequencing)
     for sequence in range(2):
         await add(sequencing, pair, 0)

@@ -56,12 +56,12 @@ COMMIT, ABORT = True, False
 
 
 async def keep(sequencing: Sequencing, *, two_phase: bool = True) -> TransactionChange:
-    """A visible init by writer `a` that keeps what is ongoing."""
+    """A visible init by writer `a` that keeps the ongoing transaction."""
     return await ended(sequencing, init(two_phase=two_phase, keeps=True))
 
 
 async def prepared(sequencing: Sequencing, *, two_phase: bool = True) -> ProducerPair:
-    """The pair of an ongoing transaction with a batch in two partitions."""
+    """The pair of an ongoing transaction with a batch in each of two partitions."""
     pair = await initialise(sequencing, two_phase=two_phase)
     await write(sequencing, pair, partitions=(0, 1))
     return pair
@@ -110,7 +110,7 @@ async def test_a_kept_transaction_with_a_timeout_keeps_its_deadline(sequencing: 
 
 
 async def test_a_kept_transaction_may_lose_its_timeout(sequencing: Sequencing) -> None:
-    """And an end that was asked for because of the timeout, but comes later, is refused."""
+    """A late end, requested because of the timeout, is also refused."""
     pair = await prepared(sequencing, two_phase=False)
     sequencing.now_ms += TIMEOUT_MS
     (overdue,) = (await sequencing.sequencer.overdue_transactions(1, count=10)).overdue
@@ -174,7 +174,7 @@ async def test_a_void_init_keeps_nothing(sequencing: Sequencing) -> None:
 
 
 async def test_the_last_epoch_is_followed_by_another_producer(sequencing: Sequencing) -> None:
-    """The markers have the producer of the transaction."""
+    """The markers carry the producer id that began the transaction."""
     pair = await prepared(sequencing)
     await set_fields(sequencing, epoch=32_766)
     last = ProducerPair(pair.producer_id, 32_766)
@@ -191,7 +191,7 @@ async def test_the_last_epoch_is_followed_by_another_producer(sequencing: Sequen
 
 
 class Answers(NamedTuple):
-    """What a pair is told while the transaction is kept."""
+    """The answer that each pair gets while the transaction is kept."""
 
     batch: BatchStatus
     offsets: FactStatus
@@ -258,7 +258,7 @@ async def test_an_end_has_the_markers_of_the_kept_pair(
 
 
 async def test_a_commit_waits_for_batches_of_the_kept_pair(sequencing: Sequencing) -> None:
-    """Its producer is not the owner's."""
+    """The producer id of the transaction differs from the owner's."""
     pair = await prepared(sequencing)
     await set_fields(sequencing, epoch=32_766)
     last = ProducerPair(pair.producer_id, 32_766)
@@ -362,7 +362,7 @@ async def test_an_activation_carries_both_pairs(fresh: Sequencing) -> None:
 async def test_an_activation_keeps_a_transaction_that_has_nothing_in_the_log(
     fresh: Sequencing,
 ) -> None:
-    """Its partitions were added, or its batches are void."""
+    """Its partitions were added without batches, or its batches are void."""
     await fresh.activate(2, folded(segment(1, {}, indexes.keep("x", (7, 1), (7, 0)))))
     fresh.a = await fresh.writer()
     change = await ended(fresh, end(ProducerPair(7, 1)))

@@ -1,4 +1,4 @@
-"""Sequences of version 1 transactions: they go on from one transaction to the next."""
+"""Sequences of version 1 transactions: they continue from one transaction to the next."""
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -13,7 +13,7 @@ NONE = ErrorCode.none
 
 @pytest.fixture
 async def rig(brokers: Brokers) -> Rig:
-    """With topic `t`."""
+    """A broker with transactions, and topic `t`."""
     rig = await brokers.start(transactions=True)
     await create_topic(rig, "t", 1)
     return rig
@@ -35,7 +35,7 @@ async def wipe(rig: Rig, valkey: OwnValkey) -> None:
 async def test_sequences_go_on_after_a_marker(
     rig: Rig, client: TransactionalClient, valkey: OwnValkey
 ) -> None:
-    """A marker is no batch of its producer, also for the fold that Redis is filled from."""
+    """A marker does not count as a batch of its producer, even after the fold has filled Redis."""
     for turn in range(3):
         assert await client.produce(b"%d" % turn) is NONE
         assert await client.end() is NONE
@@ -47,7 +47,7 @@ async def test_sequences_go_on_after_a_marker(
 async def test_a_reused_sequence_is_not_acknowledged(
     rig: Rig, client: TransactionalClient, valkey: OwnValkey, is_wiped: bool
 ) -> None:
-    """It is another record than the one that an earlier transaction has written with it."""
+    """The record differs from the one that an earlier transaction wrote with this sequence."""
     assert await client.produce(b"dropped") is NONE
     assert await client.end(commit=False) is NONE
     if is_wiped:

@@ -25,14 +25,15 @@ OUTCOMES = pytest.mark.parametrize("commit", [True, False])
 
 @pytest.fixture
 async def rig(brokers: Brokers) -> Rig:
-    """With topic `t` of 4 partitions."""
+    """A broker with two-phase commit, and topic `t` of 4 partitions."""
     rig = await brokers.start(**ON)
     await create_topic(rig, "t", 4)
     return rig
 
 
 async def prepared(rig: Rig, transactional_id: str = "x") -> TransactionalClient:
-    """A client that has prepared: all that it sent is acknowledged. It sends nothing more."""
+    """A client that has prepared its transaction: all its requests are acknowledged. It sends
+    nothing more."""
     client = TransactionalClient(rig, transactional_id)
     assert await client.init(two_phase=True) is NONE
     for partition in range(2):
@@ -42,14 +43,14 @@ async def prepared(rig: Rig, transactional_id: str = "x") -> TransactionalClient
 
 
 async def successor(rig: Rig, transactional_id: str = "x") -> TransactionalClient:
-    """The next client of the id, which keeps the transaction."""
+    """The next client of the transactional id; it keeps the transaction."""
     client = TransactionalClient(rig, transactional_id)
     assert await client.init(two_phase=True, keeps=True) is NONE
     return client
 
 
 async def assert_shown(rig: Rig, *, commit: bool) -> None:
-    """All of the prepared transaction, or nothing of it."""
+    """Check that consumers see all of the prepared transaction, or nothing."""
     expected = [b"prepared"] if commit else []
     assert [await committed(rig, number) for number in range(2)] == [expected] * 2
     assert await stable_offset(rig) == (7 if commit else -1)
@@ -108,7 +109,7 @@ async def test_a_prepared_transaction_outlives_redis_twice(
 
 
 async def assert_only_the_owner_ends_it(rig: Rig, former: TransactionalClient) -> None:
-    """The former producer is fenced, whatever it sends."""
+    """Check that all requests of the former producer are fenced."""
     former.rig = rig
     assert await former.produce(b"zombie") is ErrorCode.invalid_producer_epoch
     assert await former.offsets(9) is ErrorCode.invalid_producer_epoch
@@ -157,7 +158,8 @@ async def test_the_former_producer_is_fenced(rig: Rig) -> None:
 
 
 async def test_a_kept_transaction_gets_nothing_more(rig: Rig) -> None:
-    """The error ends clients: after another one, they could abort what is prepared."""
+    """Clients stop after this error. After another error, they could abort the prepared
+    transaction."""
     await prepared(rig)
     second = await successor(rig)
     assert await second.produce(b"more") is ErrorCode.invalid_txn_state
@@ -190,7 +192,7 @@ async def test_an_init_that_does_not_keep_aborts(rig: Rig) -> None:
 
 
 async def time_out(rig: Rig, each: str) -> None:
-    """A usual transaction begins, and is aborted after its timeout."""
+    """An ordinary transaction begins, and is aborted after its timeout."""
     client = TransactionalClient(rig, each)
     assert await client.init(timeout_ms=50) is NONE
     assert await client.produce(partition=3) is NONE
@@ -308,7 +310,7 @@ async def described(rig: Rig) -> Any:
 
 
 async def test_an_administrator_sees_and_aborts_what_is_prepared(rig: Rig) -> None:
-    """By the pair of the batches, which tools find in the partition."""
+    """Tools abort by the pair in the batches, which they find in the partition."""
     first = await prepared(rig)
     second = await successor(rig)
     found = await described(rig)

@@ -1,5 +1,5 @@
-"""A prepared transaction outlives `kill -9` of its broker and a FLUSHALL; a consumer of librdkafka
-reads all of it or nothing."""
+"""A prepared transaction outlives `kill -9` of its broker and a FLUSHALL; a librdkafka consumer
+reads all of its records or none."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ def own(tmp_path: Path) -> Iterator[OwnCluster]:
 
 
 def asked(bootstrap: str, key: ApiKey, version: int, /, **values: Any) -> Any:
-    """The answer with no error that clients retry."""
+    """The first response without a retriable error."""
     deadline = Deadline(f"{key.message_name} is not answered")
     while True:
         deadline.check()
@@ -62,7 +62,7 @@ def initialise(bootstrap: str, *, keeps: bool) -> Any:
 
 
 def produce(bootstrap: str, pair: tuple[int, int]) -> None:
-    """One record to each partition."""
+    """Produce one record to each partition."""
     with WireClient(bootstrap) as client:
         for number in range(PARTITIONS):
             batch = build_batch(
@@ -98,7 +98,7 @@ def end(bootstrap: str, pair: tuple[int, int], *, commit: bool) -> ErrorCode:
 
 
 def read_committed(bootstrap: str) -> list[bytes | None]:
-    """All values to the stable end of each partition."""
+    """All values up to the last stable offset of each partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -109,7 +109,7 @@ def initialise(
 def keep(
     transactional_id: str, pair: tuple[int, int], kept: tuple[int, int], *, at: int = 0
 ) -> Fact:
-    """An init for `pair` that keeps the transaction which `kept` began."""
+    """An init for `pair` that keeps the transaction begun by `kept`."""
     return TransactionKept(
         id=transactional_id,
         producer_id=pair[0],
@@ -132,7 +132,7 @@ def end(
     at: int = 0,
     follower: tuple[int, int] | None = None,
 ) -> Fact:
-    """The next epoch is the next number, unless there is a `follower`."""
+    """The next epoch is one higher, unless `follower` names the next pair."""
     next_producer_id, next_epoch = follower or (producer_id, epoch + 1)
     return TransactionEnded(
         id=transactional_id,

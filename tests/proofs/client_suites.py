@@ -1,4 +1,4 @@
-"""The proof of the claim about the tests of other people's clients: a target of `tests.proofs`."""
+"""The proof that other clients' transaction tests pass: a target of `tests.proofs`."""
 
 import os
 import socket
@@ -22,13 +22,13 @@ ROOT = Path(__file__).parents[2]
 
 class Comparison(NamedTuple):
     passed: list[str]
-    """On both."""
+    """Passed on both."""
     failed_here: list[str]
     """Passed on Kafka alone."""
     skipped_here: list[str]
-    """Passed on Kafka; here they skip themselves, because a feature that they need is missing."""
+    """Passed on Kafka; skipped here, because bucketlog lacks a feature that the test needs."""
     failed_on_kafka: list[str]
-    """The tests promise nothing about those."""
+    """Failed on Kafka, so the result here proves nothing."""
     skipped: list[str]
 
     def as_json(self) -> Figures:
@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
 
 
 def compare(kafka: Outcomes, here: Outcomes) -> Comparison:
-    """A test that is not reported has failed."""
+    """Compare the outcomes by test. A test that is not reported counts as failed."""
     found = Comparison([], [], [], [], [])
     for name in sorted(kafka.keys() | here.keys()):
         match kafka.get(name, Outcome.FAILED), here.get(name, Outcome.FAILED):
@@ -60,7 +60,7 @@ def compare(kafka: Outcomes, here: Outcomes) -> Comparison:
 
 
 def prove_client_suites(short: bool) -> Figures:
-    """Tests of transactions of other people's clients pass here where they pass on Apache Kafka."""
+    """Other clients' transaction tests that pass on Apache Kafka also pass here."""
     if short:
         return {"left_out": "the short form leaves this out: the clients are built for minutes"}
     subprocess.run([ROOT / INSTALL, "kafka-tools", "client-suites"], check=True, stdout=sys.stderr)

@@ -29,7 +29,8 @@ def simulated(*options: str, hash_seed: str = "1") -> dict[str, Any]:
 
 @pytest.mark.long
 def test_a_seed_has_one_trace() -> None:
-    """Also in a process whose strings have other hashes: else no seed could be repeated."""
+    """The result is the same in a process with other string hashes. Otherwise, seeds could not be
+    repeated."""
     seeds = ("--first", str(FIRST), "--seeds", str(SEEDS))
     digests = simulated(*seeds)["digests"]
     assert len(set(digests.values())) == SEEDS, "each seed has a trace of its own"
@@ -38,7 +39,7 @@ def test_a_seed_has_one_trace() -> None:
 
 @pytest.mark.long
 def test_what_is_prepared_ends_as_decided() -> None:
-    """Successors meet transactions that are decided, and ones that are not."""
+    """Successors find decided and undecided transactions."""
     events = Counter(simulated("--first", "0", "--seeds", "2", "--prepared", "2")["events"])
     for outcome in (True, False):
         assert events[f"prepared job: keeps, {outcome}"] > 5

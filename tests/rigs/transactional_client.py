@@ -28,7 +28,7 @@ class TransactionalClient:
         self.version = version
         self.pair = (-1, -1)
         self.kept = (-1, -1)
-        """The pair of the transaction that the last init has kept."""
+        """The pair that began the transaction kept by the last init."""
         self.sequences: dict[int, int] = {}
 
     async def init(

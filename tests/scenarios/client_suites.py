@@ -1,8 +1,8 @@
-"""Tests of transactions that other people wrote for their clients, run against a broker.
+"""Transaction tests of other clients, run against a broker.
 
-Invariant: the tests run unchanged. From outside come the address of a broker, and a plugin of
-pytest in place of fixtures that start brokers (`tests/scenarios/given_broker.py`). A suite that
-does not report each of its tests has failed.
+Invariant: the tests run unchanged. They get the address of a broker. A pytest plugin replaces
+fixtures that start brokers (`tests/scenarios/given_broker.py`). A suite that does not report each
+of its tests has failed.
 """
 
 import json
@@ -22,14 +22,14 @@ from bucketlog.log_format.errors import BucketlogError
 
 SUITE_LIMIT_S = 1800.0
 KAFKA_VERSION = "4.3.1"
-"""Tests choose by it what to expect."""
+"""The tests choose their expectations by this version."""
 PLUGIN = Path(__file__).with_name("given_broker.py")
 GO_RESULT = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", re.MULTILINE)
 TAIL_LINES = 40
 
 
 class SuiteError(BucketlogError):
-    """A suite did not run to its end; its tests may be anything."""
+    """A suite did not run to its end; the results of its tests are unknown."""
 
     code = "CLIENT_SUITE"
 
@@ -41,7 +41,7 @@ class Outcome(StrEnum):
 
 
 Outcomes = dict[str, Outcome]
-"""By the name of the test in its suite."""
+"""Outcomes by the name of the test in its suite."""
 
 
 class Suite(Protocol):
@@ -50,16 +50,16 @@ class Suite(Protocol):
 
     @property
     def partitions(self) -> int:
-        """Of topics that are created automatically; the tests rely on it."""
+        """Partitions of automatically created topics; the tests rely on this number."""
         ...
 
     @property
     def port(self) -> int:
-        """Where the tests expect the broker; 0: they are told."""
+        """The port at which the tests expect the broker; 0: the tests are given the address."""
         ...
 
     def run(self, bootstrap: str, folder: Path) -> Outcomes:
-        """`folder` is empty, and takes what the suite writes. Raises `SuiteError`."""
+        """Run the suite in `folder`, an empty folder for its output. Raises `SuiteError`."""
         ...
 
 
@@ -69,7 +69,7 @@ class PytestSuite:
     tree: Path
     """The client's repository or source distribution."""
     parts: tuple[str, ...]
-    """What the tests need of it. The client itself is the one that is installed."""
+    """Parts of `tree` that the tests need. The tests use the installed client."""
     tests: tuple[str, ...]
     python: Path
     package: str = ""
@@ -144,7 +144,7 @@ class LibrdkafkaSuite:
             "TEST_REPORT": report.name,
             "LD_LIBRARY_PATH": f"{root / 'src'}:{root / 'src-cpp'}",
         }
-        # one after the other, none of the tests without a broker
+        # sequentially, and without the tests that need no broker
         run_program([str(self.program), "-p1", "-L"], folder, environment)
         return librdkafka_outcomes(read_report(report, folder))
 
@@ -153,7 +153,7 @@ class LibrdkafkaSuite:
 class JestSuite:
     name: str
     tree: Path
-    """With its `node_modules`."""
+    """The client's repository, with its `node_modules`."""
     tests: tuple[str, ...]
     partitions: int = 1
     port: int = 9092
@@ -170,7 +170,8 @@ class JestSuite:
 def run_program(
     command: list[str], folder: Path, environment: Mapping[str, str], *, cwd: Path | None = None
 ) -> str:
-    """What it printed, whatever its exit code. Raises `SuiteError` where it does not end."""
+    """The output of the program, whatever its exit code. Raises `SuiteError` if it does not
+    end."""
     log = folder / "output.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

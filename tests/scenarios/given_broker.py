@@ -1,9 +1,9 @@
-"""A plugin of pytest, for the tests of Python clients: a broker that runs already.
+"""A pytest plugin that gives the tests of Python clients a running broker.
 
 `GIVEN_BROKER` is its address. aiokafka's tests have fixtures that start a broker in a container;
-here these fixtures give the broker at the address. The modules with which the tests of kafka-python
-and confluent-kafka-python start brokers (the first is not part of the source distribution) are
-replaced by modules that start none.
+here, these fixtures return the running broker. The tests of kafka-python and confluent-kafka-python
+have modules that start brokers (kafka-python's source distribution does not contain its module).
+Modules that start no broker replace them.
 """
 
 import os
@@ -32,11 +32,11 @@ GIVEN: dict[str, object] = {
         hosts=[f"{HOST}:{PORT}"],
     ),
 }
-"""aiokafka's fixtures, by name."""
+"""The values of aiokafka's fixtures, by name."""
 
 
 class ExternalService:
-    """What kafka-python's tests hold of a broker that they did not start."""
+    """kafka-python's tests use this class for a broker that they did not start."""
 
     def __init__(self, host: str, port: int) -> None:
         self.host = host

@@ -1,7 +1,7 @@
-"""Which tests of which clients are run, and where each comes from.
+"""The client tests that are run, and where they come from.
 
-Package registries carry the tests of franz-go, librdkafka and kafka-python, but not those of
-aiokafka, confluent-kafka-python and kafkajs: these are taken from checkouts that the user names.
+Package registries have the tests of franz-go, librdkafka and kafka-python, but not those of
+aiokafka, confluent-kafka-python and kafkajs. These come from checkouts that the user names.
 """
 
 from pathlib import Path
@@ -16,16 +16,17 @@ from tests.scenarios.client_suites import (
 )
 
 CHECKOUTS = "CLIENT_CHECKOUTS"
-"""An environment variable: a folder with a checkout of each repository below, by its name."""
+"""An environment variable with the path of a folder. It has checkouts of the repositories below,
+each under the repository's name."""
 FROM_CHECKOUTS = {
     "aiokafka": "v0.14.0",
     "confluent-kafka-python": "v2.15.0",
     "kafkajs": "v2.2.4, after `npm install`",
 }
 ASYNCIO = ("-o", "asyncio_default_fixture_loop_scope=function")
-"""The default; some versions of pytest-asyncio warn where it is not set."""
+"""The default; some versions of pytest-asyncio warn if it is not set."""
 LIBRDKAFKA_TESTS = ("0061", "0086", "0090", "0094", "0098", "0103", "0129", "0137")
-"""Those with real brokers that use transactions or idempotence."""
+"""The tests with real brokers that use transactions or idempotence."""
 KAFKAJS_TESTS = (
     "src/producer/index.spec.js",
     "src/producer/__tests__/concurrentTransaction.spec.js",
@@ -40,7 +41,7 @@ KAFKAJS_TESTS = (
 
 
 def left_out(checkouts: Path | None) -> dict[str, str]:
-    """By repository: why its tests are not run."""
+    """The reason why tests are not run, by repository."""
     return {
         name: f"no package has its tests: {CHECKOUTS} may name a folder with {name} ({at})"
         for name, at in FROM_CHECKOUTS.items()
@@ -49,7 +50,7 @@ def left_out(checkouts: Path | None) -> dict[str, str]:
 
 
 def suites(installed: Path, checkouts: Path | None) -> list[Suite]:
-    """`installed`: what `scripts/client_suites.sh` made."""
+    """The suites to run. `installed`: the folder that `scripts/client_suites.sh` filled."""
     python = installed / "venv" / "bin" / "python"
     found: list[Suite] = [
         PytestSuite(
@@ -60,7 +61,7 @@ def suites(installed: Path, checkouts: Path | None) -> list[Suite]:
             python=python,
             package="test",
             partitions=4,
-            # as its own, but a test that hangs ends alone
+            # as in its own configuration, but a test that hangs ends without the others
             arguments=("--timeout=120", "--timeout-method=signal"),
             address_variable="KAFKA_URI",
             scheme="kafka://",

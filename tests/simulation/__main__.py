@@ -65,7 +65,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="from this one on")
     parser.add_argument("--jobs", type=int, default=JOBS, help="so many at once")
     parser.add_argument("--batches", type=int, help="so many of each producer")
-    parser.add_argument("--prepared", type=int, default=0, help="so many with two-phase commit")
+    parser.add_argument("--prepared", type=int, default=0, help="copy jobs with two-phase commit")
     parser.add_argument("--everything", action="store_true", help="print the whole trace")
     parser.add_argument("--mutant", choices=MUTANTS, metavar="RULE", help="with this rule broken")
     parser.add_argument(

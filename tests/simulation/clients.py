@@ -44,8 +44,8 @@ FOLLOWS_NOTHING = (ErrorCode.out_of_order_sequence_number, ErrorCode.unknown_pro
 
 @dataclass
 class Surface:
-    """What clients see of the world. `provoke` has a broker killed, paused or stalled in the
-    middle of what the client has just asked for, in a share of cases."""
+    """The part of the world that clients see. `provoke` kills, pauses or stalls a broker during the
+    client's request, in a share of cases."""
 
     loop: VirtualLoop
     trace: Trace
@@ -57,7 +57,7 @@ class Surface:
     aside: Callable[[], list[SimulatedBroker]] = list
     """The brokers that reach another Redis than the primary."""
     passing: set[str] = field(default_factory=set)
-    """Names of topics that are there, and are going to be deleted."""
+    """Names of existing topics that will be deleted."""
 
     def partition(self, topic: str, number: int) -> TopicIdPartition:
         return TopicIdPartition(self.topics[topic], number)

@@ -201,9 +201,9 @@ class EpochFaults:
     # Two Redis -------------------------------------------------------------------------------
 
     async def left_behind(self) -> None:
-        """A paused broker finds its old primary when it goes on. The others have begun an epoch on
-        another one, in which transactions have ended; what they ask the broker is what it finds
-        first."""
+        """A paused broker finds its old primary when it continues. The others have begun an epoch
+        on another primary, in which transactions have ended. The broker first gets the requests of
+        this time."""
         one, others = self._one_and_others()
         world, before = self._world, self._activations.last
         one.pause(LONG_S)

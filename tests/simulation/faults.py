@@ -30,7 +30,7 @@ PAUSES_AT_RESERVE = ((2.9, 0.0), (2.7, 2.9), (2.9, 0.0), (6.0, 0.0), (7.0, 9.0))
 after 1.5 s of silence, chains are sealed after 3 s."""
 DIES_BEHIND_S = 0.8
 SEALED_BEFORE_S = 12.0
-"""A segment is on its way for so long that its chain is sealed before; its broker dies early."""
+"""The delay of a segment: its chain is sealed before it arrives. Its broker dies earlier."""
 SNAPSHOT_EVERY_S = 0.7
 SNAPSHOTS_KEPT = 8
 LONGEST_SPLIT_S = 20.0
@@ -152,8 +152,8 @@ class Faults:
         self._world.network.traps = [trap]
 
     def _provoke(self, what: str, broker: SimulatedBroker, share: float) -> None:
-        """A client is about to ask this broker: it may be killed or paused in the middle of that,
-        or stall: its next segment does not arrive, later ones do."""
+        """A client is about to send this broker a request. During the request, the broker may be
+        killed or paused. It may also stall: its next segment does not arrive, but later ones do."""
         alive = [one.name for one in self._world.brokers]
         is_set = any(trap.who in alive for trap in self._world.network.traps)
         if not self._is_on or is_set or self._random.random() > share:

@@ -23,7 +23,7 @@ EXPECTED = (
     "tier: a fault in the middle of a job",
     "log start: a consumer was below it",
 )
-"""Events without which checks of tiers and log starts would hold of nothing."""
+"""Events without which the checks of tiers and log starts would check nothing."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Tally:
             self.failed[outcome.seed] = outcome.violation
 
     def missing(self) -> list[str]:
-        """What has never happened, and has to in many seeds."""
+        """The events that have not happened, although many seeds should have them."""
         missing = [event for event in EXPECTED if not self.events[event]]
         if not 0 < self.events["keys: records left"] < self.events["keys: records written"]:
             missing.append("keys: records left")

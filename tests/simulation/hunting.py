@@ -52,13 +52,13 @@ def hunt_all(seeds: int, *, jobs: int = 1) -> Iterator[Catch]:
 
 
 def hunt_known(*, jobs: int = 1) -> Iterator[Catch]:
-    """The seeds that caught them before, and no others."""
+    """Try only the seeds that caught the mutants before."""
     for name, caught in CAUGHT.items():
         yield hunt(name, [caught.seed], jobs=jobs)
 
 
 def hunt_easy(*, jobs: int = 1) -> Iterator[Catch]:
-    """The mutants that the first seed caught: a change of the product rarely alters that."""
+    """Hunt the mutants that the first seed caught. A change of the product rarely alters this."""
     easy = [name for name, caught in CAUGHT.items() if caught.seed <= EASY_SEED_MAX]
     yield from _hunt(EASY_SEEDS, easy, jobs=jobs)
 

@@ -22,7 +22,7 @@ from tests.simulation.world import TOPIC, World
 NEVER_S = 60.0
 RESERVED_AFTER_S = 0.5
 WRITES_AFTER_S = 0.2
-"""From the first death to the other broker's batch, which is reserved before the seal."""
+"""Time from the first death to the other broker's batch, which is reserved before the seal."""
 ON_ITS_WAY_S = 2.2
 """Duration of the batch's PUT. It is longer than others wait before they seal the dead broker's
 chain, and shorter than the time after which a broker that cannot write gives up its roles."""

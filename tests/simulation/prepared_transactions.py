@@ -1,9 +1,9 @@
 """Copy jobs with two-phase commit (KIP-939): another system decides how their transactions end.
 
-A job prepares: all that it sent is acknowledged. Then it records the decision, and may crash. Its
-successor keeps the transaction and ends it as decided, or aborts it if nothing was decided; this
-is a decision, too, so that the former job cannot decide any more. Invariant that they hold the log
-to: what was decided is what the bucket says, and no timeout ends a transaction.
+A job prepares: all its requests are acknowledged. Then it records the decision, and may crash. Its
+successor keeps the transaction and ends it as decided. Without a decision, the successor aborts the
+transaction. It records this decision, too, so that the former job can no longer decide. Invariants
+of the log: the bucket agrees with each decision, and no timeout ends a transaction.
 """
 
 from random import Random
@@ -17,11 +17,11 @@ from tests.simulation.transaction_client import CrashedError, FencedError, Given
 from tests.simulation.transactions import ABORT_SHARE, PARTITIONS, CopyJob
 
 CRASH_SHARE = 0.3
-"""So often a job dies when it has decided."""
+"""The probability that a job dies after its decision."""
 SHARED = "prepared"
 Decisions: TypeAlias = dict[tuple[int, int], tuple[bytes, bool]]
-"""What the other system knows: by the pair that began the transaction, its mark and whether it is
-committed."""
+"""The state of the other system, by the pair that began the transaction: the transaction's mark,
+and whether it is committed."""
 
 
 class PreparedCopyJob(CopyJob):

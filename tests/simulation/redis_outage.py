@@ -72,7 +72,7 @@ class RedisOutage:
         await measuring
 
     def _kill_holders(self) -> None:
-        """Kill the brokers that run Valkeys; only one of them where all brokers run one."""
+        """Kill the brokers that run Valkeys. If all brokers run one, kill only one broker."""
         owners = {valkey.owner for valkey in self._world.valkeys.running()}
         holders = [broker for broker in self._world.brokers if broker.name in owners]
         if len(holders) == len(self._world.brokers):

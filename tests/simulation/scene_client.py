@@ -1,7 +1,7 @@
-"""A transactional client whose requests are sent when a scene says so.
+"""A transactional client that sends its requests when a scene says so.
 
-It asks one broker, again and again, and loses no answer. What it was told is held against the
-bucket, as with copy jobs.
+It asks one broker, retries, and loses no response. As with copy jobs, the acknowledged commits and
+aborts are compared with the bucket.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ PATIENCE_S = 1.0
 
 
 class SceneClient(CopyJob):
-    """`at`: the broker that it asks; None: any."""
+    """`at`: the broker that the client asks; None: any broker."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class SceneClient(CopyJob):
         self.timeouts_ms = (timeout_ms,)
         self.at: SimulatedBroker | None = None
         self.expected_offset: int | None = None
-        """What the group has committed in the end: 0 is nothing, None is not known."""
+        """The group's committed offset at the end. 0: no offset; None: not known."""
         self._written = 0
 
     async def ask(
@@ -90,7 +90,7 @@ class SceneClient(CopyJob):
         await self._init()
 
     async def init_again(self) -> None:
-        """For a new epoch of the pair that it has."""
+        """Ask for a new epoch of the client's pair."""
         await self._init(self._pair)
 
     def next_mark(self) -> bytes:
@@ -99,7 +99,7 @@ class SceneClient(CopyJob):
         return self._mark
 
     def give_up_mark(self) -> None:
-        """Nobody has asked to commit what was written."""
+        """Note that nobody has asked to commit the current mark's records."""
         if self._mark:
             self.told.append((self._mark, False))
         self._mark = b""
@@ -111,7 +111,7 @@ class SceneClient(CopyJob):
         await self._add_offsets()
 
     async def write(self) -> None:
-        """One record, the first of its transaction."""
+        """Write one record, the first of its transaction."""
         mark = self.next_mark()
         if self.version == 1:
             await self._add(TOPIC, {0})
@@ -125,7 +125,7 @@ class SceneClient(CopyJob):
         await self._write(topic, 0, 0, self._mark)
 
     async def straggle(self, mark: bytes) -> None:
-        """A batch of a transaction that has ended; where it is refused, nothing follows it."""
+        """Send a batch of an ended transaction. If it is refused, no batch follows it."""
         values = self._batch(TOPIC, 0, 0, mark)
         answer = await self.ask(ApiKey.PRODUCE, self._version_of(ApiKey.PRODUCE), **values)
         row = answer.responses[0].partition_responses[0] if answer is not None else None
@@ -136,7 +136,7 @@ class SceneClient(CopyJob):
         await self._commit_offsets(offset)
 
     async def end(self, *, commit: bool) -> None:
-        """Ends early where the transaction turns out to be aborted."""
+        """End the transaction. Raises `GivenUpError` if the transaction is already aborted."""
         self._asked_to_commit = commit
         mark, self._mark = self._mark, b""
         try:
@@ -150,7 +150,7 @@ class SceneClient(CopyJob):
     # Single requests -------------------------------------------------------------------------
 
     def send_end(self, broker: SimulatedBroker, *, commit: bool) -> "asyncio.Future[bytes | None]":
-        """Its connection stays open, whatever becomes of it: nobody learns that it has ended."""
+        """Send an end. Its connection stays open, so the broker never sees the client leave."""
         values = self._owner | {"committed": commit}
         return self.send(broker, ApiKey.END_TXN, self._version_of(ApiKey.END_TXN), **values)
 
@@ -165,7 +165,7 @@ class SceneClient(CopyJob):
         return None if data is None else decode_response(key, self._version_of(key), data)[1]
 
     async def asked_end(self, broker: SimulatedBroker) -> bool:
-        """Ask this broker once to commit. Whether it says that this is done."""
+        """Ask this broker once to commit. Return whether it acknowledges the commit."""
         answer = await self._answer_of(ApiKey.END_TXN, self.send_end(broker, commit=True))
         if answer is None or ErrorCode(answer.error_code) is not ErrorCode.none:
             return False
@@ -192,7 +192,7 @@ class SceneClient(CopyJob):
     # Groups ----------------------------------------------------------------------------------
 
     async def stable_offset_now(self, topic: str) -> int | None:
-        """The group's stable offset; None: it is not stable, or nobody says it."""
+        """The group's stable offset; None if it is not stable, or there is no response."""
         answer = await self._ask_stable_offset(topic)
         group = answer.groups[0] if answer is not None else None
         if group is None or ErrorCode(group.error_code) is not ErrorCode.none:
@@ -202,8 +202,8 @@ class SceneClient(CopyJob):
         return int(row.committed_offset) if is_known else None
 
     async def join(self) -> tuple[str, int]:
-        """Become the only member of the group that has a say: its id and generation. Others have no
-        time to join again."""
+        """Become the only current member of the group. Return the member id and the generation.
+        Other members have no time to join again."""
         protocols = [{"name": "range", "metadata": b""}]
         member_id = ""
         for _ in range(TRIES):
@@ -245,7 +245,7 @@ class SceneClient(CopyJob):
         )
 
     async def offsets_of(self, member: tuple[str, int], offset: int) -> ErrorCode:
-        """Commit offsets as this member: what the coordinator says."""
+        """Commit offsets as this member. Return the coordinator's error code."""
         values = self._offset_values(offset) | {"member_id": member[0], "generation_id": member[1]}
         key = ApiKey.TXN_OFFSET_COMMIT
         code, _ = await self.until_final(

@@ -1,6 +1,7 @@
-"""Topics that come and go: created, written to, deleted, and created again by the same name.
+"""Topics that come and go: created, written to, deleted, and created again under the same name.
 
-Their first partitions are their user's own. To the others, copy jobs may write in transactions.
+Only the topic's user writes to its first partition. Copy jobs may write to the other partitions in
+transactions.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from tests.simulation.clients import FOLLOWS_NOTHING, RETRIABLE, Client, Surface
 
 
 class TopicChanger(Client):
-    """Topic `x-<name>` is its own; nobody else creates or deletes it."""
+    """Only this client creates or deletes topic `x-<name>`."""
 
     def __init__(self, name: str, surface: Surface, random: Random) -> None:
         super().__init__(name, surface, random)
@@ -39,7 +40,7 @@ class TopicChanger(Client):
                 continue
             self.created, self.is_changing = created, False
             surface = self.surface
-            surface.truth.compacted.add(TopicIdPartition(created, 1))  # what is aborted may go
+            surface.truth.compacted.add(TopicIdPartition(created, 1))  # aborted records may go
             surface.passing.add(self.topic)
             self.surface.trace.add(self.name, f"created {created.hex()[:8]}")
             for _ in range(self.random.randint(1, 2)):

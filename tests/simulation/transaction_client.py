@@ -1,9 +1,7 @@
-"""A client of one transactional id, as its broker sees it: requests that are asked again, late or
-given up on.
+"""A client of one transactional id, with requests that are retried, late or given up.
 
-It may lose its patience, or an answer that is on its way to it. It then closes its connection, of
-which a broker that is paused does not learn: what it finds when it goes on looks like a living
-client's.
+The client may time out, or lose a response. It then closes its connection. A paused broker does not
+notice this. When the broker continues, the pending requests look like those of a live client.
 """
 
 import asyncio
@@ -19,29 +17,29 @@ from tests.simulation.brokers import ClientConnection, SimulatedBroker
 from tests.simulation.clients import REQUEST_TIMEOUT_S, Client, Surface
 
 PATIENCES_S = (0.6, REQUEST_TIMEOUT_S)
-"""How long a request is waited for."""
+"""Request timeouts."""
 HASTE_S = 0.3
-"""... by a client in haste, whose broker is most likely to fail in the middle of it."""
+"""Request timeout of a client in haste. Its broker is most likely to fail during the request."""
 HASTE_SHARE = 0.1
 ASIDE = (ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID)
 ASIDE_SHARE = 0.4
-"""So often these ask a broker that reaches another Redis than the others."""
+"""The share of `ASIDE` requests that go to a broker with another Redis than the others."""
 LOST_SHARE = 0.08
-"""Of the answers: those that the client does not get."""
+"""The share of responses that the client does not get."""
 CRASH_SHARES: dict[ApiKey, float] = {
     ApiKey.INIT_PRODUCER_ID: 0.01,
     ApiKey.PRODUCE: 0.01,
     ApiKey.TXN_OFFSET_COMMIT: 0.01,
     ApiKey.END_TXN: 0.05,
 }
-"""Of the requests: those in the middle of which the process dies."""
+"""The share of requests during which the process dies."""
 PROVOKED: dict[ApiKey, tuple[str, float]] = {
     ApiKey.END_TXN: ("pause", 0.2),
     ApiKey.TXN_OFFSET_COMMIT: ("pause", 0.1),
     ApiKey.INIT_PRODUCER_ID: ("kill", 0.1),
     ApiKey.PRODUCE: ("pause", 0.01),
 }
-"""What may become of a broker that is asked so."""
+"""The fault that a broker may have during such a request, and its probability."""
 AGAIN = frozenset(
     {
         ErrorCode.request_timed_out,
@@ -58,23 +56,24 @@ AGAIN = frozenset(
 
 
 CodeOf = Callable[[Any], ErrorCode]
-"""The error of an answer."""
+"""Reads the error code of a response."""
 
 
 class GivenUpError(Exception):
-    """The transaction is to be aborted."""
+    """The client must abort the transaction."""
 
 
 class CrashedError(Exception):
-    """The process dies in the middle of its transaction."""
+    """The process dies during its transaction."""
 
 
 class FencedError(Exception):
-    """The client is not to go on."""
+    """The client must stop."""
 
 
 class LeavingConnection(ClientConnection):
-    """Its client may close it: what waits for the client alone is given up then."""
+    """A connection that the client may close. Tasks that only this client waits for are then
+    cancelled."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +103,7 @@ class TransactionClient(Client):
             connection.close()
 
     def _crash(self) -> None:
-        """The process dies, and all its connections with it. Raises `CrashedError`."""
+        """Close all connections, because the process dies. Raises `CrashedError`."""
         for broker in self.surface.brokers:
             self._leave(broker)
         self._connections.clear()
@@ -125,7 +124,7 @@ class TransactionClient(Client):
         in_haste: bool = False,
         **values: Any,
     ) -> Any:
-        """The answer, or None. A client that gets none closes its connection."""
+        """The response, or None. A client without a response closes its connection."""
         where = broker or self._broker_for(key)
         self._connections.setdefault(where.name, LeavingConnection())
         if key in PROVOKED:
@@ -153,8 +152,8 @@ class TransactionClient(Client):
         tries: int | None,
         at_coordinator: bool = False,
     ) -> tuple[ErrorCode, Any]:
-        """Ask until the error is none that clients retry; raises `GivenUpError` after `tries`, or
-        after the first in haste."""
+        """Ask until the error is not retriable. Raises `GivenUpError` after `tries`, or after the
+        first try of a client in haste."""
         asked = 0
         in_haste = self.random.random() < HASTE_SHARE
         while tries is None or asked < (1 if in_haste else tries):
@@ -184,7 +183,7 @@ class TransactionClient(Client):
         return self._coordinator
 
     async def stable_offset(self, topic: str) -> int:
-        """The group's stable offset in partition 0, 0 where there is none."""
+        """The group's stable offset in partition 0; 0 if there is none."""
         while True:
             answer = await self._ask_stable_offset(topic)
             group = answer.groups[0] if answer is not None else None

@@ -1,10 +1,10 @@
-"""Scenes of transactions: a client, a few events at chosen moments, and one rule between them and a
-wrong log.
+"""Transaction scenes: a client, and a few events at chosen moments. In each scene, a single rule
+prevents a wrong log.
 
-The copy jobs come to most moments by chance. The moments of these scenes are too rare for that: an
-end that waits until the next transaction is open, a broker that dies between two of its segments.
-Invariant: each event is one that happens to real systems. Requests wait on slow ways and come
-twice, connections end unnoticed, brokers pause and die, Redis loses its data.
+The copy jobs reach most such moments by chance. The moments of these scenes are too rare: an end
+that waits until the next transaction is open, a broker that dies between two of its segments.
+Invariant: each event happens in real systems. Requests are slow and come twice, connections end
+unnoticed, brokers pause and die, Redis loses its data.
 """
 
 import asyncio
@@ -28,22 +28,22 @@ from tests.simulation.world import World
 A_SEED = 3
 READY_S = 10.0
 LATE_S = 0.9
-"""How late requests to Redis arrive: less than their timeout."""
+"""The delay of requests to Redis, less than their timeout."""
 SPELL_S = 3.0
 PAUSE_S = 2.4
 NEVER_S = 15.0
-"""A segment is on its way for so long that its chain is sealed before."""
+"""The delay of a segment: its chain is sealed before it arrives."""
 BEFORE_HEDGES_S = 0.06
-"""What a broker writes in this time is late, with the requests that it hedges by."""
+"""A broker's writes in this time are late, with their hedged requests."""
 DIES_S = 0.14
-"""... and the broker is dead before it tries again."""
+"""The time until the broker dies, which is before it tries again."""
 SOON_S = 0.1
 UNSEEN_S = 4.0
 SHORT_TIMEOUT_MS, TIMEOUT_MS = 2_000, 8_000
 
 
 class TransactionScenes:
-    """`run` has some of the scenes happen, one after the other, where the cluster is well."""
+    """`run` plays some of the scenes, one after the other, if the cluster is well."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -87,7 +87,7 @@ class TransactionScenes:
                     broker.start_if_dead()
 
     def _chosen(self) -> list[Callable[[], Awaitable[None]]]:
-        """Another scene in the list changes the choice of few seeds."""
+        """The scenes of the seed. A new scene in the list changes the choice of few seeds."""
         return sorted(self._all, key=lambda scene: self._world.random(scene.__name__).random())[
             :A_SEED
         ]
@@ -132,7 +132,7 @@ class TransactionScenes:
         self._world.network.traps.append(Trap(broker.name, label, False, spring, delay_s))
 
     async def _leave_gap(self, broker: SimulatedBroker) -> None:
-        """The broker's next segment is reserved, and does not arrive."""
+        """Have the broker's next segment reserved, but not arrive."""
         self._slow(broker, "create log/", BEFORE_HEDGES_S, NEVER_S)
         batch = self._side.lone_batch(USUAL, 0, f"nscene{self._made}:0".encode())
         self._side.send(broker, ApiKey.PRODUCE, 9, **batch)
@@ -141,7 +141,7 @@ class TransactionScenes:
     async def _answer_before_death(
         self, client: SceneClient, broker: SimulatedBroker, request: Awaitable[Any]
     ) -> Any:
-        """The answer, or None: the broker dies soon."""
+        """The response, or None. The broker dies soon."""
         self._world.loop.call_later(DIES_S, broker.kill)
         return await request
 
@@ -160,7 +160,7 @@ class TransactionScenes:
         await self._abort_the_next(client, late)
 
     async def end_comes_again(self) -> None:
-        """An end comes again, when it was answered, at a broker where everything takes long."""
+        """After its response, an end comes again, at a slow broker."""
         client, (slow, quick) = self._client(1), self._two()
         client.at = quick
         await client.init()
@@ -172,7 +172,7 @@ class TransactionScenes:
         await self._abort_the_next(client, late)
 
     async def end_at_a_paused_broker(self) -> None:
-        """A broker has read an end and pauses; what it has just asked Redis arrives late."""
+        """A broker has read an end and pauses. Its request to Redis arrives late."""
         client, (slow, quick) = self._client(1), self._two()
         client.at = quick
         await client.init()
@@ -186,13 +186,13 @@ class TransactionScenes:
     async def _abort_the_next(
         self, client: SceneClient, late: "asyncio.Future[bytes | None]"
     ) -> None:
-        """Nothing but this abort is to end the client's next transaction."""
+        """Write and abort the client's next transaction. Only this abort may end it."""
         await client.write()
         await asyncio.wait([late], timeout=REQUEST_TIMEOUT_S)
         await client.end(commit=False)
 
     async def end_of_nothing(self) -> None:
-        """Redis forgets what a transaction had added; when it has ended, its batch comes."""
+        """Redis loses the partitions of a transaction. Its batch comes after the end."""
         client = self._client(1)
         await client.init()
         await client.add_partition()
@@ -207,7 +207,7 @@ class TransactionScenes:
         await client.end(commit=True)
 
     async def after_the_timeout(self) -> None:
-        """A client comes back when its transaction is aborted: it hears that, and nothing worse."""
+        """A client returns after the abort of its transaction. It gets no worse error than this."""
         client = self._client(self._random.choice((1, 2)), SHORT_TIMEOUT_MS)
         await client.init()
         await client.write()
@@ -215,8 +215,8 @@ class TransactionScenes:
         await client.end(commit=True)
 
     async def batch_of_a_new_epoch(self) -> None:
-        """Redis is wiped between two transactions of one epoch of the producer: the sequence of
-        its batches goes on."""
+        """Redis is wiped between two transactions of one producer epoch. The sequence of the
+        batches continues."""
         client = self._client(1)
         await client.init()
         await client.write()
@@ -229,8 +229,8 @@ class TransactionScenes:
         await client.end(commit=True)
 
     async def sequence_comes_again(self) -> None:
-        """A client drops a record in an abort, and gives its sequence to the next one, which is
-        then not acknowledged as if it were the former."""
+        """A client drops a record in an abort, and gives its sequence to the next record. This
+        record must not be acknowledged as a duplicate of the former."""
         client = self._client(1)
         await client.init()
         await client.write()
@@ -265,7 +265,7 @@ class TransactionScenes:
     # Segments that never come ----------------------------------------------------------------
 
     async def void_end(self) -> None:
-        """A broker dies with an end that is reserved; the client asks another one."""
+        """A broker dies with a reserved end. The client asks another broker."""
         client, (dies, lives) = self._client(2), self._two()
         client.at = lives
         await client.init()
@@ -276,7 +276,7 @@ class TransactionScenes:
         await client.end(commit=True)
 
     async def end_behind_a_gap(self) -> None:
-        """An end's segment is there, and void: the one before it is not there."""
+        """An end's segment is in the bucket, but void, because the one before it is missing."""
         client, (dies, lives) = self._client(2), self._two()
         client.at = lives
         await client.init()
@@ -287,7 +287,7 @@ class TransactionScenes:
             await client.end(commit=True)
 
     async def offsets_behind_a_gap(self) -> None:
-        """As `end_behind_a_gap`, of a group's offsets."""
+        """As `end_behind_a_gap`, with a group's offsets."""
         client = self._client(2)
         await client.init()
         await client.write()
@@ -301,7 +301,7 @@ class TransactionScenes:
         client.expected_offset = 1
 
     async def init_behind_a_gap(self) -> None:
-        """As `end_behind_a_gap`, of an id's first init."""
+        """As `end_behind_a_gap`, with an id's first init."""
         client, (dies, lives) = self._client(self._random.choice((1, 2))), self._two()
         client.at = lives
         await self._leave_gap(dies)
@@ -314,7 +314,7 @@ class TransactionScenes:
     # Groups ----------------------------------------------------------------------------------
 
     async def stable_offsets(self) -> None:
-        """Somebody asks for stable offsets between a transaction's offsets and its commit."""
+        """A reader asks for stable offsets between a transaction's offsets and its commit."""
         client, reader = self._client(2), self._client(2)
         reader.group = client.group
         await client.init()
@@ -327,8 +327,8 @@ class TransactionScenes:
         client.expected_offset = 1
 
     async def abort_beside_offsets(self) -> None:
-        """Offsets are on their way when their transaction is aborted elsewhere; the next one, of
-        the same epoch, has none."""
+        """Offsets are in flight when another broker aborts their transaction. The next transaction,
+        with the same epoch, has no offsets."""
         client = self._client(1)
         await client.init()
         slow = await client.group_coordinator()
@@ -344,7 +344,7 @@ class TransactionScenes:
         client.expected_offset = 0
 
     async def former_generation(self) -> None:
-        """A group goes on without a member, which commits offsets in a transaction."""
+        """A group continues without a member. This member commits offsets in a transaction."""
         client, newcomer = self._client(2), self._client(2)
         newcomer.group = client.group
         await client.init()
@@ -357,7 +357,7 @@ class TransactionScenes:
         client.expected_offset = 0
 
     async def former_owner(self) -> None:
-        """An id is another client's; its former one asks for a new epoch of its own pair."""
+        """Another client has got the id. The former owner asks for a new epoch of its pair."""
         version = self._random.choice((1, 2))
         client = self._client(version)
         await client.init()
@@ -377,7 +377,7 @@ class TransactionScenes:
     # Topics ----------------------------------------------------------------------------------
 
     async def end_beside_a_deletion(self) -> None:
-        """A broker dies with the deletion of a topic that a transaction has written to."""
+        """A broker dies while it deletes a topic that a transaction has written to."""
         world, client = self._world, self._client(2)
         dies, lives = self._two()
         client.at, topic = lives, f"scene-topic{self._made}"

@@ -1,14 +1,15 @@
 """Copy jobs of the simulation: transactional producers of both versions, with the group's offsets.
 
 A job copies numbers: the next is its group's offset. Each transaction writes some numbers and
-commits the offset behind them. It gives up now and then, or dies, while requests of it are on their
-way, and a batch of it may come late. Two jobs may share their id and their group: each fences the
-other, and goes on after a while, as a process that is started again. A job with several ids goes on
-with another one after it has died, in the same group: only its stable offset tells what the last
-one has committed, and only a timeout ends what the last one has left open. Invariants that they
-hold the log to: in what is committed, each number is there once and in order; the group's offset is
-behind the last of them; a commit that was told is in the bucket, and what nobody has asked to
-commit is not; "fenced" is told only if the id has moved on.
+commits the offset after them. At times, it gives up or dies while its requests are in flight, and
+one of its batches may come late. Two jobs may share their id and their group. Each fences the other
+and continues after a while, as a restarted process. A job with several ids dies and continues with
+the next id, in the same group. Then only the group's stable offset shows what the former id has
+committed, and only a timeout ends the transaction that it left open.
+
+Invariants: committed numbers are there once and in order. The group's offset is after the last of
+them. An acknowledged commit is in the bucket. A transaction is committed only if its job asked for
+a commit. A job is fenced only if another pair owns the id.
 """
 
 import asyncio
@@ -32,20 +33,21 @@ TOPIC = "copied"
 PARTITIONS = 2
 CONFIGS = {"retention.bytes": "-1", "retention.ms": "-1"}
 PASSING_PARTITION = 1
-"""Of topics that come and go: theirs own users write to the first one."""
+"""The partition that jobs write to, of topics that come and go. Only the topic's user writes to the
+first partition."""
 TRIES = (1, 3, 12, 12)
-"""So often a request is sent before the job gives its transaction up."""
+"""How many times a request is sent before the job gives its transaction up."""
 CRASH_SHARE = 0.06
 ABORT_SHARE = 0.2
 PASSING_SHARE = 0.3
 STALL_SHARE = 0.1
 RESTARTS_S = (0.02, 1.0, 6.0)
 STRAGGLER_SHARE = 0.7
-"""So often a batch comes late of a transaction that was given up."""
+"""The probability that a given-up transaction has a late batch."""
 STRAGGLES_S = (0.03, 0.3, 3.0)
 TIMEOUTS_MS = (2_000, 8_000, 30_000)
 SHORT_TIMEOUTS_MS = (2_000, 8_000)
-"""Of ids that somebody waits for."""
+"""Transaction timeouts of jobs with several ids: these jobs wait for the timeout."""
 ABORT = frozenset(
     {
         ErrorCode.transaction_abortable,
@@ -78,7 +80,7 @@ class CopyJob(TransactionClient):
         ids: Sequence[str],
         version: int,
     ) -> None:
-        """`ids` are the transactional ids of its processes, in turn."""
+        """`ids` are the transactional ids of the job's processes, in turn."""
         super().__init__(name, surface, random, group=group)
         self.id = ids[0]
         self._ids = ids
@@ -89,7 +91,7 @@ class CopyJob(TransactionClient):
         self.has_moved_on: Callable[[str, tuple[int, int]], bool] = lambda each, pair: True
         """Whether the bucket says that another pair than this one owns the id."""
         self.told: list[tuple[bytes, bool]] = []
-        """Marks of transactions that are committed, and of those that cannot be."""
+        """Marks of transactions: True if committed, False if a commit is impossible."""
         self._pair = (-1, -1)
         self._sequences: dict[tuple[str, int], int] = {}
         self._number = self._lives = 0
@@ -117,7 +119,7 @@ class CopyJob(TransactionClient):
             self.surface.trace.violate("fenced", f"{self.name}: {self._pair} owns {self.id}")
 
     def _leave_open(self) -> None:
-        """Nobody commits what this process has not asked to commit."""
+        """Note that nobody commits the open transaction if this process did not ask to commit."""
         if self._mark and not self._asked_to_commit:
             self.told.append((self._mark, False))
             self._straggle()
@@ -175,7 +177,7 @@ class CopyJob(TransactionClient):
         await self._write(TOPIC, number % PARTITIONS, number, mark)
 
     async def _write_passing(self, mark: bytes) -> None:
-        """To a topic that may go before the transaction ends."""
+        """Write to a topic that may be deleted before the transaction ends."""
         topic = self.random.choice(sorted(self.surface.passing))
         self.surface.trace.count("copy job: to a topic that goes")
         if self.version == 1:
@@ -194,7 +196,7 @@ class CopyJob(TransactionClient):
         self._check("produce", code)
 
     def _batch(self, topic: str, partition: int, number: int, mark: bytes) -> dict[str, Any]:
-        """A Produce request's fields: the next batch of the partition."""
+        """The fields of a Produce request with the partition's next batch."""
         sequence = self._sequences.get((topic, partition), 0)
         self._sequences[topic, partition] = sequence + 1
         value = b"x%s:%d:%s" % (self.group.encode(), number, mark)
@@ -214,7 +216,7 @@ class CopyJob(TransactionClient):
         }
 
     def _straggle(self) -> None:
-        """One more batch of the transaction arrives, when the job has gone on."""
+        """Send one more batch of the transaction after the job has continued."""
         if self._pair[0] < 0 or self.random.random() > STRAGGLER_SHARE:
             return
         self.surface.trace.count("copy job: a batch comes late")
@@ -316,7 +318,7 @@ class CopyJob(TransactionClient):
         self._check("offsets", code)
 
     def _offset_values(self, offset: int) -> dict[str, Any]:
-        """A TxnOffsetCommit request's fields, of no member of the group."""
+        """The fields of a TxnOffsetCommit request without a member of the group."""
         row = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
         return self._owner | {
             "group_id": self.group,

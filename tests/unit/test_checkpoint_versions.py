@@ -1,6 +1,6 @@
 """Checkpoints of logs without transactions have version 3, with the bytes of the release before
-transactions: brokers of that release read them. Those of logs with transactions have version 4, and
-version 5 while an init keeps a transaction."""
+transactions: brokers of that release read them. Logs with transactions have checkpoints of version
+4, or of version 5 while an init keeps a transaction."""
 
 import struct
 from base64 import b85decode
@@ -116,7 +116,7 @@ def test_version_4_is_written_only_while_there_is_something_to_say() -> None:
 
 
 def kept() -> list[SegmentIndex]:
-    """The transaction of `y` is kept by a producer with another id."""
+    """A producer with another producer id keeps the transaction of `y`."""
     return [*transactional(), segment(6, {}, keep("y", (9, 0), (1 << 60, 3), at=4))]
 
 

@@ -1,4 +1,4 @@
-"""How the results of other people's tests are read and compared."""
+"""Reading and comparing the results of other clients' tests."""
 
 import json
 import sys

@@ -80,7 +80,7 @@ def test_an_init_that_keeps_a_transaction_says_which() -> None:
 
 
 def test_the_markers_of_a_kept_transaction_follow_the_pair_that_began_it() -> None:
-    """As Kafka's: the producer's later batches have higher epochs."""
+    """As in Kafka: the producer's later batches have higher epochs."""
     owner, follower = ProducerPair(2**61, 7), ProducerPair(2**61, 8)
     wanted, change = WantedEnd("x", owner, True, 2), TransactionChange(follower, owner, A, PLACES)
     (entry,) = entry_facts(wanted, change, stand_in(wanted), 77)
