@@ -29,6 +29,8 @@ CALL_S = 20.0
 STUCK_S = 30.0
 """After a Metadata response without the group's coordinator, librdkafka 2.16 may wait forever in
 `send_offsets_to_transaction`, despite its timeout: librdkafka's issues 5456, 5511."""
+WAITS = frozenset({*NO_COORDINATOR, KafkaError._TIMED_OUT, KafkaError.UNSTABLE_OFFSET_COMMIT})
+"""Errors to retry, although librdkafka does not call each of them retriable in each call."""
 NOT_ASSIGNED = frozenset({KafkaError._STATE, KafkaError._UNKNOWN_PARTITION})
 
 
@@ -143,9 +145,7 @@ class Copier:
             try:
                 return call(*arguments, CALL_S)
             except KafkaException as error:
-                # `committed` does not say that an error which its caller may retry is retriable
-                is_moving = error.args[0].code() in (*NO_COORDINATOR, KafkaError._TIMED_OUT)
-                if not is_moving and not error.args[0].retriable():
+                if error.args[0].code() not in WAITS and not error.args[0].retriable():
                     raise
             deadline.pause()
 
