@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
@@ -58,6 +59,11 @@ def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], output
         _print_table(
             [[_cell(column, row.get(column)) for column in columns] for row in rows], columns
         )
+
+
+def time_text(at_ms: int) -> str:
+    """A time in ms since the Unix epoch, as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def say(*lines: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -20,6 +19,7 @@ from bucketlog.terminal import (
     progress,
     say,
     say_json,
+    time_text,
 )
 
 if TYPE_CHECKING:
@@ -67,15 +67,11 @@ def _brief(index: "SegmentIndex | None") -> dict[str, Any]:
         return {}
     batches = [row for part in index.partitions for row in part.batches]
     return {
-        "created": _time(index.created_ms),
+        "created": time_text(index.created_ms),
         "ticket": f"{index.ticket.epoch}/{index.ticket.number}",
         "batches": len(batches),
         "records": sum(row.record_count for row in batches),
     }
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 @app.command("inspect")
@@ -96,7 +92,7 @@ def inspect(
             "key": key,
             "kind": "seal",
             "sealed_by_epoch": seal.sealed_by_epoch,
-            "created": _time(seal.created_ms),
+            "created": time_text(seal.created_ms),
         }
         rows: list[dict[str, Any]] = []
     else:
@@ -108,7 +104,7 @@ def inspect(
             "epoch": index.ticket.epoch,
             "ticket": index.ticket.number,
             "low_ticket": index.low_ticket,
-            "created": _time(index.created_ms),
+            "created": time_text(index.created_ms),
             "facts": [entry.payload.decode(errors="replace") for entry in index.facts],
         }
         rows = [

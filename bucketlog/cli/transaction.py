@@ -1,13 +1,12 @@
 """`bucketlog transaction`: list, describe, abort."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
-from bucketlog.terminal import Output, confirm, note, print_rows
+from bucketlog.terminal import Output, confirm, note, print_rows, time_text
 
 app = typer.Typer(
     help="List, describe and abort transactions.",
@@ -43,12 +42,9 @@ def describe(
     if output is Output.TABLE:
         parts = (f"{topic}[{partition}]" for topic, partition in row["partitions"])
         row["partitions"] = " ".join(parts) or "none"
-        row["started"] = _time(row["started_ms"])
+        if row["started_ms"] is not None:
+            row["started"] = time_text(row["started_ms"])
     print_rows([row], COLUMNS, output)
-
-
-def _time(ms: int | None) -> str | None:
-    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat()
 
 
 @app.command("abort")

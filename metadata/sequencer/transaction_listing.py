@@ -115,8 +115,8 @@ class TransactionListing(ScriptRunner):
 
 
 def _listed(row: Sequence[Any]) -> ListedTransaction:
-    transactional_id, producer, epoch, state, since_ms, serial, version, *owner = row
-    pair, owned_by = ProducerPair(int(producer), epoch), ProducerPair(int(owner[0]), owner[1])
+    transactional_id, producer, epoch, state, since_ms, serial, version, owner, owner_epoch = row
+    pair, owned_by = ProducerPair(int(producer), epoch), ProducerPair(int(owner), owner_epoch)
     return ListedTransaction(transactional_id, pair, state, since_ms, serial, version, owned_by)
 
 
