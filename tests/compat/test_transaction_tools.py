@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import Shell
-from tests.rigs.wire_client import WireClient, build_batch
+from tests.rigs.wire_client import WireClient, transactional_values
 from tests.scenarios.round_trip import create_topic
 from tests.servers.broker_process import BrokerProcess
 from tests.servers.components import Components
@@ -132,17 +132,8 @@ def kept(broker: BrokerProcess, name: str) -> int:
     create_topic(broker.bootstrap, name, 2)
     with WireClient(broker.bootstrap) as client:
         first = initialise(client, name)
-        batch = build_batch(
-            [(None, b"value")],
-            producer_id=first[0],
-            producer_epoch=first[1],
-            base_sequence=0,
-            transactional=True,
-        )
-        data = [{"name": name, "partition_data": [{"index": 0, "records": batch}]}]
-        answer = client.call(
-            ApiKey.PRODUCE, 12, transactional_id=name, acks=-1, timeout=20_000, topic_data=data
-        )
+        values = transactional_values(name, first, name, 0, b"value")
+        answer = client.call(ApiKey.PRODUCE, 12, **values)
         assert answer.responses[0].partition_responses[0].error_code is ErrorCode.none
         initialise(client, name)
     return first[0]

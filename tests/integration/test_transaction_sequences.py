@@ -3,8 +3,9 @@
 import pytest
 from kio.schema.errors import ErrorCode
 
-from tests.rigs.broker_rig import Rig, create_topic, until
+from tests.rigs.broker_rig import Rig, create_topic
 from tests.rigs.several_brokers import Brokers
+from tests.rigs.takeover import wipe
 from tests.rigs.transactional_client import TransactionalClient, committed
 from tests.servers.own_valkey import OwnValkey
 
@@ -24,12 +25,6 @@ async def client(rig: Rig) -> TransactionalClient:
     client = TransactionalClient(rig, version=1)
     assert await client.init() is NONE
     return client
-
-
-async def wipe(rig: Rig, valkey: OwnValkey) -> None:
-    epoch = rig.epoch
-    valkey.wipe()
-    await until(lambda: rig.epoch > epoch and rig.health.ready)
 
 
 async def test_sequences_go_on_after_a_marker(

@@ -19,6 +19,7 @@ from bucketlog.tiered_storage.faulty import BucketVerb, Fault
 from bucketlog.tiered_storage.segment import check_segment, is_seal
 from tests.rigs.broker_rig import HELD, Rig, create_topic, until
 from tests.rigs.several_brokers import Brokers
+from tests.rigs.takeover import wipe
 from tests.rigs.transactional_client import TransactionalClient, committed
 from tests.servers.own_valkey import OwnValkey
 
@@ -178,12 +179,6 @@ async def test_a_transaction_outlives_redis(rig: Rig, valkey: OwnValkey, version
     assert await committed(rig) == [b"before"]
     assert await committed(rig, 1) == [b"after"]
     assert await stable_offset(rig) == 7
-
-
-async def wipe(rig: Rig, valkey: OwnValkey) -> None:
-    epoch = rig.epoch
-    valkey.wipe()
-    await until(lambda: rig.epoch > epoch and rig.health.ready)
 
 
 async def test_redis_gets_the_groups_of_open_transactions_back(rig: Rig, valkey: OwnValkey) -> None:

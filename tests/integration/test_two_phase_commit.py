@@ -7,9 +7,10 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
-from tests.integration.test_transactions import ends_in_bucket, stable_offset, view_end, wipe
+from tests.integration.test_transactions import ends_in_bucket, stable_offset, view_end
 from tests.rigs.broker_rig import Rig, create_topic, until
 from tests.rigs.several_brokers import QUICK, Brokers
+from tests.rigs.takeover import wipe
 from tests.rigs.transactional_client import TransactionalClient, committed
 from tests.servers.own_valkey import OwnValkey
 

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.test_broker_restart import create_topic
 from tests.rigs.patience import PATIENCE_S, Deadline
-from tests.rigs.wire_client import WireClient, build_batch
+from tests.rigs.wire_client import WireClient, transactional_values
 from tests.servers.own_cluster import OwnCluster
 
 PARTITIONS = 3
@@ -65,22 +65,8 @@ def produce(bootstrap: str, pair: tuple[int, int]) -> None:
     """Produce one record to each partition."""
     with WireClient(bootstrap) as client:
         for number in range(PARTITIONS):
-            batch = build_batch(
-                [(None, b"prepared")],
-                producer_id=pair[0],
-                producer_epoch=pair[1],
-                base_sequence=0,
-                transactional=True,
-            )
-            data = [{"name": "t", "partition_data": [{"index": number, "records": batch}]}]
-            answer = client.call(
-                ApiKey.PRODUCE,
-                12,
-                transactional_id="sink",
-                acks=-1,
-                timeout=20_000,
-                topic_data=data,
-            )
+            values = transactional_values("sink", pair, "t", number, b"prepared")
+            answer = client.call(ApiKey.PRODUCE, 12, **values)
             assert answer.responses[0].partition_responses[0].error_code is ErrorCode.none
 
 

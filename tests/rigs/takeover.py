@@ -11,6 +11,7 @@ from redis import Redis as SyncRedis
 from tests.rigs.broker_rig import Rig, end_of, produce, until
 from tests.rigs.patience import PATIENCE_S, let_pass_async
 from tests.rigs.several_brokers import fetch, stored
+from tests.servers.own_valkey import OwnValkey
 
 RETRIABLE = (
     ErrorCode.request_timed_out,
@@ -127,3 +128,10 @@ def put_back(path: Path, copy: dict[bytes, bytes]) -> None:
         for key, content in copy.items():
             all_at_once.restore(key, 0, content)
         all_at_once.execute()
+
+
+async def wipe(rig: Rig, valkey: OwnValkey) -> None:
+    """Redis loses its data. Returns when the broker is in the next epoch."""
+    epoch = rig.epoch
+    valkey.wipe()
+    await until(lambda: rig.epoch > epoch and rig.health.ready)

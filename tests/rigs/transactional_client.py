@@ -9,7 +9,7 @@ from bucketlog.log_format.records import decode_records
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.models.isolation import batches_of, shown_of
 from tests.rigs.broker_rig import Rig, outcome
-from tests.rigs.wire_client import build_batch, fetch_values
+from tests.rigs.wire_client import fetch_values, transactional_values
 
 READ_COMMITTED = 1
 TIMEOUT_MS = 60_000
@@ -66,22 +66,8 @@ class TransactionalClient:
     def send(self, value: bytes = b"value", *, partition: int = 0) -> "asyncio.Task[Any]":
         sequence = self.sequences.get(partition, 0)
         self.sequences[partition] = sequence + 1
-        batch = build_batch(
-            [(None, value)],
-            producer_id=self.pair[0],
-            producer_epoch=self.pair[1],
-            base_sequence=sequence,
-            transactional=True,
-        )
-        data = [{"name": "t", "partition_data": [{"index": partition, "records": batch}]}]
-        return self.rig.send(
-            ApiKey.PRODUCE,
-            PRODUCE_VERSIONS[self.version],
-            transactional_id=self.id,
-            acks=-1,
-            timeout=20_000,
-            topic_data=data,
-        )
+        values = transactional_values(self.id, self.pair, "t", partition, value, sequence=sequence)
+        return self.rig.send(ApiKey.PRODUCE, PRODUCE_VERSIONS[self.version], **values)
 
     async def produce(self, value: bytes = b"value", *, partition: int = 0) -> ErrorCode:
         if self.version == 1:

@@ -252,6 +252,33 @@ def build_batch(
     return bytes(builder.build())
 
 
+def transactional_values(
+    transactional_id: str,
+    pair: tuple[int, int],
+    topic: str,
+    partition: int,
+    value: bytes,
+    *,
+    sequence: int = 0,
+    timeout_ms: int = 20_000,
+) -> dict[str, Any]:
+    """The fields of a Produce request with one record of a transaction."""
+    batch = build_batch(
+        [(None, value)],
+        producer_id=pair[0],
+        producer_epoch=pair[1],
+        base_sequence=sequence,
+        transactional=True,
+    )
+    rows = [{"index": partition, "records": batch}]
+    return {
+        "transactional_id": transactional_id,
+        "acks": -1,
+        "timeout": timeout_ms,
+        "topic_data": [{"name": topic, "partition_data": rows}],
+    }
+
+
 def patch_batch(batch: bytes, position: int, layout: str, value: int, *, crc: bool = True) -> bytes:
     """`batch` with one header field set; with `crc` its checksum is made to hold again."""
     changed = bytearray(batch)

@@ -4,7 +4,6 @@ the bucket."""
 import asyncio
 
 from bucketlog.log_format.checkpoint import StoredBatch
-from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import SegmentIndex, TopicId, TopicIdPartition
 from bucketlog.metadata.checkpoint import partitions_contradiction, restored
 from bucketlog.metadata.fold import LogState, fold
@@ -75,9 +74,7 @@ async def check(world: World) -> None:
         if keyed.partition is not None:
             await keyed.check(records.get(keyed.partition, {}))
     world.truth.check(records)
-    state = _folded(world, log)
-    if state is not None:
-        _check_facts(world, state)
+    _check_facts(world, fold(log))
     _check_checkpoints(world)
     await _check_readers(world, log)
     await _check_views(world)
@@ -108,14 +105,6 @@ async def _check_consumers(world: World, records: dict[TopicIdPartition, dict[in
         consumer.note_ranges()
         consumer.is_ending = True
     world.truth.log_starts.check(committed(world), world.retention_bytes)
-
-
-def _folded(world: World, log: list[SegmentIndex]) -> LogState | None:
-    try:
-        return fold(log)
-    except InvalidDataError as error:
-        world.trace.violate("control entries", str(error))
-        return None
 
 
 def _check_facts(world: World, state: LogState) -> None:

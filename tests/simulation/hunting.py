@@ -52,9 +52,13 @@ def hunt_all(seeds: int, *, jobs: int = 1) -> Iterator[Catch]:
 
 
 def hunt_known(*, jobs: int = 1) -> Iterator[Catch]:
-    """Try only the seeds that caught the mutants before."""
-    for name, caught in CAUGHT.items():
-        yield hunt(name, [caught.seed], jobs=jobs)
+    """Try the seeds that caught the mutants before, and no others."""
+    missed = dict.fromkeys(CAUGHT)
+    for catch in _caught_again(list(CAUGHT), jobs=jobs):
+        del missed[catch.mutant]
+        yield catch
+    for name in missed:
+        yield Catch(name, None, 1, "")
 
 
 def hunt_easy(*, jobs: int = 1) -> Iterator[Catch]:
@@ -64,12 +68,17 @@ def hunt_easy(*, jobs: int = 1) -> Iterator[Catch]:
 
 
 def _hunt(seeds: int, names: Sequence[str], *, jobs: int) -> Iterator[Catch]:
-    known = [Case(CAUGHT[name].seed, name) for name in names if CAUGHT[name].seed < seeds]
     again = set()
-    for case, outcome in run_cases(known, jobs=jobs):
-        if outcome.violation is not None and case.mutant and _holds_without_second_lines(case):
-            again.add(case.mutant)
-            yield Catch(case.mutant, case.seed, 1, outcome.violation)
+    for catch in _caught_again([n for n in names if CAUGHT[n].seed < seeds], jobs=jobs):
+        again.add(catch.mutant)
+        yield catch
     for name in names:
         if name not in again:
             yield hunt(name, range(seeds), jobs=jobs)
+
+
+def _caught_again(names: Sequence[str], *, jobs: int) -> Iterator[Catch]:
+    """The mutants that their known seeds catch."""
+    for case, outcome in run_cases([Case(CAUGHT[name].seed, name) for name in names], jobs=jobs):
+        if outcome.violation is not None and case.mutant and _holds_without_second_lines(case):
+            yield Catch(case.mutant, case.seed, 1, outcome.violation)

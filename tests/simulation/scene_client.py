@@ -14,7 +14,7 @@ from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.wire_client import decode_response
 from tests.simulation.brokers import SimulatedBroker
 from tests.simulation.clients import Surface
-from tests.simulation.transaction_client import AGAIN, CodeOf, GivenUpError
+from tests.simulation.transaction_client import CodeOf, GivenUpError
 from tests.simulation.transactions import TOPIC, CopyJob
 
 TRIES = 80
@@ -23,6 +23,9 @@ PATIENCE_S = 1.0
 
 class SceneClient(CopyJob):
     """`at`: the broker that the client asks; None: any broker."""
+
+    haste_share = 0.0
+    retry_pause_s = 0.2
 
     def __init__(
         self,
@@ -66,15 +69,9 @@ class SceneClient(CopyJob):
         tries: int | None,
         at_coordinator: bool = False,
     ) -> tuple[ErrorCode, Any]:
-        for _ in range(TRIES):
-            broker = await self.group_coordinator() if at_coordinator else None
-            answer = await self.ask(key, version, broker, **values)
-            code = code_of(answer) if answer is not None else None
-            if code is not None and code not in AGAIN:
-                return code, answer
-            self._coordinator = None
-            await self.pause(0.2)
-        raise GivenUpError(f"{key.message_name} is not answered")
+        return await super().until_final(
+            key, version, values, code_of, tries=TRIES, at_coordinator=at_coordinator
+        )
 
     async def _stalled_end(self, values: dict[str, Any]) -> tuple[ErrorCode | None, Any]:
         return None, None
@@ -190,16 +187,6 @@ class SceneClient(CopyJob):
         return True
 
     # Groups ----------------------------------------------------------------------------------
-
-    async def stable_offset_now(self, topic: str) -> int | None:
-        """The group's stable offset; None if it is not stable, or there is no response."""
-        answer = await self._ask_stable_offset(topic)
-        group = answer.groups[0] if answer is not None else None
-        if group is None or ErrorCode(group.error_code) is not ErrorCode.none:
-            return None
-        row = group.topics[0].partitions[0]
-        is_known = ErrorCode(row.error_code) is ErrorCode.none
-        return int(row.committed_offset) if is_known else None
 
     async def join(self) -> tuple[str, int]:
         """Become the only current member of the group. Return the member id and the generation.

@@ -92,6 +92,9 @@ class LeavingConnection(ClientConnection):
 
 
 class TransactionClient(Client):
+    haste_share = HASTE_SHARE
+    retry_pause_s = 0.4
+
     def __init__(self, name: str, surface: Surface, random: Random, *, group: str) -> None:
         super().__init__(name, surface, random)
         self.group = group
@@ -155,7 +158,7 @@ class TransactionClient(Client):
         """Ask until the error is not retriable. Raises `GivenUpError` after `tries`, or after the
         first try of a client in haste."""
         asked = 0
-        in_haste = self.random.random() < HASTE_SHARE
+        in_haste = self.haste_share > 0 and self.random.random() < self.haste_share
         while tries is None or asked < (1 if in_haste else tries):
             asked += 1
             broker = await self.group_coordinator() if at_coordinator else None
@@ -166,7 +169,7 @@ class TransactionClient(Client):
             if code is not None and code not in AGAIN:
                 return code, answer
             self._coordinator = None
-            await self.pause(0.4)
+            await self.pause(self.retry_pause_s)
         raise GivenUpError(f"{key.message_name} is not answered")
 
     async def group_coordinator(self) -> SimulatedBroker:
@@ -183,25 +186,26 @@ class TransactionClient(Client):
         return self._coordinator
 
     async def stable_offset(self, topic: str) -> int:
-        """The group's stable offset in partition 0; 0 if there is none."""
-        while True:
-            answer = await self._ask_stable_offset(topic)
-            group = answer.groups[0] if answer is not None else None
-            row = group.topics[0].partitions[0] if group is not None and group.topics else None
-            code = ErrorCode(group.error_code) if group is not None else None
-            if code is ErrorCode.none and row is not None:
-                code = ErrorCode(row.error_code)
-            if code is ErrorCode.none and row is not None:
-                return max(0, int(row.committed_offset))
+        """The group's stable offset in partition 0, 0 where there is none."""
+        while (found := await self.stable_offset_now(topic)) is None:
             self._coordinator = None
             await self.pause(0.4)
+        return max(0, found)
 
-    async def _ask_stable_offset(self, topic: str) -> Any:
+    async def stable_offset_now(self, topic: str) -> int | None:
+        """As `stable_offset`, from one response; -1: no offset. None: the offset is not stable, or
+        there is no response with it."""
         wanted = {"group_id": self.group, "topics": [{"name": topic, "partition_indexes": (0,)}]}
-        return await self.ask(
+        answer = await self.ask(
             ApiKey.OFFSET_FETCH,
             8,
             await self.group_coordinator(),
             groups=[wanted],
             require_stable=True,
         )
+        group = answer.groups[0] if answer is not None else None
+        if group is None or ErrorCode(group.error_code) is not ErrorCode.none or not group.topics:
+            return None
+        row = group.topics[0].partitions[0]
+        is_known = ErrorCode(row.error_code) is ErrorCode.none
+        return int(row.committed_offset) if is_known else None

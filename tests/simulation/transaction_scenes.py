@@ -119,6 +119,14 @@ class TransactionScenes:
     def _two(self) -> list[SimulatedBroker]:
         return self._random.sample(self._world.brokers, 2)
 
+    async def _begun(self, version: int) -> tuple[SceneClient, SimulatedBroker]:
+        """A client whose transaction has a record, and a broker that it does not ask."""
+        client = self._client(version)
+        other, client.at = self._two()
+        await client.init()
+        await client.write()
+        return client, other
+
     def _other(self, broker: SimulatedBroker) -> SimulatedBroker:
         return self._random.choice([one for one in self._world.brokers if one is not broker])
 
@@ -149,10 +157,7 @@ class TransactionScenes:
 
     async def end_waits(self) -> None:
         """An end waits in a broker. Its client asks another one, and begins to write again."""
-        client, (slow, quick) = self._client(1), self._two()
-        client.at = quick
-        await client.init()
-        await client.write()
+        client, slow = await self._begun(1)
         self._slow(slow, "reserve", SPELL_S, LATE_S)
         late = client.send_end(slow, commit=True)
         await asyncio.sleep(SOON_S)
@@ -161,10 +166,7 @@ class TransactionScenes:
 
     async def end_comes_again(self) -> None:
         """After its response, an end comes again, at a slow broker."""
-        client, (slow, quick) = self._client(1), self._two()
-        client.at = quick
-        await client.init()
-        await client.write()
+        client, slow = await self._begun(1)
         await client.end(commit=True)
         self._slow(slow, "reserve", SPELL_S, LATE_S)
         late = client.send_end(slow, commit=True)
@@ -173,10 +175,7 @@ class TransactionScenes:
 
     async def end_at_a_paused_broker(self) -> None:
         """A broker has read an end and pauses. Its request to Redis arrives late."""
-        client, (slow, quick) = self._client(1), self._two()
-        client.at = quick
-        await client.init()
-        await client.write()
+        client, slow = await self._begun(1)
         self._trap(slow, "bind_end", partial(slow.pause, PAUSE_S), LATE_S)
         late = client.send_end(slow, commit=True)
         await asyncio.sleep(SOON_S)
@@ -266,10 +265,7 @@ class TransactionScenes:
 
     async def void_end(self) -> None:
         """A broker dies with a reserved end. The client asks another broker."""
-        client, (dies, lives) = self._client(2), self._two()
-        client.at = lives
-        await client.init()
-        await client.write()
+        client, dies = await self._begun(2)
         self._trap(dies, "create log/", dies.kill, NEVER_S)
         lost = client.send_end(dies, commit=True)
         await asyncio.wait([lost], timeout=1.0)
@@ -277,10 +273,7 @@ class TransactionScenes:
 
     async def end_behind_a_gap(self) -> None:
         """An end's segment is in the bucket, but void, because the one before it is missing."""
-        client, (dies, lives) = self._client(2), self._two()
-        client.at = lives
-        await client.init()
-        await client.write()
+        client, dies = await self._begun(2)
         await self._leave_gap(dies)
         told = await self._answer_before_death(client, dies, client.asked_end(dies))
         if not told:

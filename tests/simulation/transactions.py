@@ -20,7 +20,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
-from tests.rigs.wire_client import build_batch
+from tests.rigs.wire_client import transactional_values
 from tests.simulation.clients import Surface
 from tests.simulation.transaction_client import (
     CrashedError,
@@ -200,20 +200,9 @@ class CopyJob(TransactionClient):
         sequence = self._sequences.get((topic, partition), 0)
         self._sequences[topic, partition] = sequence + 1
         value = b"x%s:%d:%s" % (self.group.encode(), number, mark)
-        batch = build_batch(
-            [(None, value)],
-            producer_id=self._pair[0],
-            producer_epoch=self._pair[1],
-            base_sequence=sequence,
-            transactional=True,
+        return transactional_values(
+            self.id, self._pair, topic, partition, value, sequence=sequence, timeout_ms=3_000
         )
-        rows = [{"index": partition, "records": batch}]
-        return {
-            "transactional_id": self.id,
-            "acks": -1,
-            "timeout": 3_000,
-            "topic_data": [{"name": topic, "partition_data": rows}],
-        }
 
     def _straggle(self) -> None:
         """Send one more batch of the transaction after the job has continued."""
