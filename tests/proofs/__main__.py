@@ -37,6 +37,7 @@ from tests.proofs.groups import GROUP_TARGETS
 from tests.proofs.hostile import HOSTILE_TARGETS
 from tests.proofs.limit import SHORT_FORM_S, time_limit
 from tests.proofs.newcomer import NEWCOMER_TARGETS
+from tests.proofs.progress import tell
 from tests.proofs.recovery import RECOVERY_TARGETS
 from tests.proofs.sdk import SDK_TARGETS
 from tests.proofs.shortfall import Figures, ShortfallError
@@ -55,10 +56,6 @@ from tests.scenarios.stored import stored_batches
 ROOT = Path(__file__).parents[2]
 ALL_FLIGHTS = 336_776
 EXIT_TERMINATED = 143
-
-
-def tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def run(command: list[str], *, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:

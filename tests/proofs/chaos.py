@@ -1,12 +1,12 @@
 """The claims about chaos and about hours of churn: targets of `tests.proofs`."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.models.flatness import HOUR_S, growing
 from tests.models.pauses import Pauses, figures
+from tests.proofs.progress import tell
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.chaos import ChaosOptions, ChaosResult, chaos
 from tests.scenarios.chaos_breaks import reported
@@ -21,10 +21,6 @@ SOAK_HOURS = 2.0
 SHORT_SOAK_S = 40.0
 
 
-def _told(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def prove_chaos(short: bool) -> Figures:
     """Faults of all kinds by a plan, under clients of three libraries: no promise is broken. Five
     rules of the brokers, broken on purpose, are reported. The short form has one seed on a folder
@@ -36,13 +32,13 @@ def prove_chaos(short: bool) -> Figures:
     with TemporaryDirectory(prefix="bucketlog-chaos-") as folder:
         for seed in seeds:
             where = Path(folder) / f"seed-{seed}"
-            found = chaos(ChaosOptions(where, seconds, seed, store, java=not short), _told)
+            found = chaos(ChaosOptions(where, seconds, seed, store, java=not short), tell)
             runs.append(found.as_json() | {"pauses": {}})
             for name, mine in found.pauses.items():
                 pauses.setdefault(name, []).extend(mine)
             _check(found, runs)
         breaks = {
-            name: sorted(reported(name, Path(folder), _told))
+            name: sorted(reported(name, Path(folder), tell))
             for name in BROKEN_RULES
             if not short or name == SHORT_BREAK
         }

@@ -1,7 +1,6 @@
 """The proof that other clients' transaction tests pass: a target of `tests.proofs`."""
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,9 +11,11 @@ from typing import NamedTuple
 
 from bucketlog.embedded.cluster import EmbeddedCluster
 from localstack.apache_kafka import running_kafka
+from tests.proofs.progress import tell
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.client_suites import Outcome, Outcomes, Suite, SuiteError
 from tests.scenarios.known_suites import CHECKOUTS, left_out, suites
+from tests.servers.cluster import is_free
 
 INSTALL = "scripts/install.sh"
 ROOT = Path(__file__).parents[2]
@@ -80,13 +81,13 @@ def prove_client_suites(short: bool) -> Figures:
         try:
             found = compare(outcomes(suite, kafka), outcomes(suite, bucketlog))
         except SuiteError as error:
-            _tell(f"  {suite.name}: {error}\n{error.remedy}")
+            tell(f"  {suite.name}: {error}\n{error.remedy}")
             raise ShortfallError(str(error), figures) from error
         figures[suite.name] = found.as_json()
         problems += [f"{suite.name}: {name}" for name in found.failed_here]
         if not found.passed:
             problems.append(f"{suite.name}: no test passed on both")
-        _tell(f"  {suite.name}: {figures[suite.name]}")
+        tell(f"  {suite.name}: {figures[suite.name]}")
     if problems:
         raise ShortfallError(f"passed on Kafka alone: {'; '.join(problems)}", figures)
     return figures
@@ -110,18 +111,6 @@ def bucketlog(folder: Path, suite: Suite) -> Iterator[str]:
     settings = {"transactions": "true", "num_partitions": str(suite.partitions)}
     with EmbeddedCluster(folder, port=suite.port, settings=settings) as cluster:
         yield cluster.bootstrap
-
-
-def is_free(port: int) -> bool:
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 CLIENT_SUITE_TARGETS: dict[str, Callable[[bool], Figures]] = {"client-suites": prove_client_suites}

@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from typing import NamedTuple
 import psutil
 
 from tests.proofs.shortfall import Figures, ShortfallError
-from tests.servers.cluster import free_port
+from tests.servers.cluster import free_port, is_free
 
 ROOT = Path(__file__).parents[2]
 SECTION = "## Try it"
@@ -196,14 +195,6 @@ def clean_environment(home: Path, short: bool) -> dict[str, str]:
     caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     cache = os.environ.get("BUCKETLOG_CACHE") or f"{caches}/bucketlog"
     return kept | {"PIP_CACHE_DIR": f"{cache}/pip"}
-
-
-def is_free(port: int) -> bool:
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True
 
 
 NEWCOMER_TARGETS: dict[str, Callable[[bool], Figures]] = {"newcomer": prove_newcomer}

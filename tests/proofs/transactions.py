@@ -1,11 +1,11 @@
 """The proofs of the claims about transactions: targets of `tests.proofs`."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.models.transaction_history import Anomaly
+from tests.proofs.progress import tell
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.copy_job import CopyJob, JavaJob, LibrdkafkaJob
 from tests.scenarios.streams_count import streams_count
@@ -51,7 +51,7 @@ def prove_history(short: bool) -> Figures:
     the brokers, broken on purpose, are reported. The short form has one of these."""
     store, seconds = (Store.FILE, SHORT_SECONDS) if short else (Store.MINIO, 60 * MINUTES)
     with TemporaryDirectory(prefix="bucketlog-transactions-") as folder:
-        figures = transaction_chaos(Path(folder, "whole"), store, seconds, SEED, _told)
+        figures = transaction_chaos(Path(folder, "whole"), store, seconds, SEED, tell)
         if figures.anomalies or figures.problems:
             reasons = [*figures.examples, *figures.problems[:5]]
             raise ShortfallError("; ".join(reasons), figures.as_json())
@@ -63,14 +63,10 @@ def _reported(name: str, folder: Path) -> list[str]:
     """Anomalies that a broken rule causes. Some producers are left, and what they wrote is aborted;
     a client sees it by this break."""
     where = folder / name
-    found = transaction_chaos(where, Store.FILE, BREAK_SECONDS, SEED, _told, broken_rule=name)
+    found = transaction_chaos(where, Store.FILE, BREAK_SECONDS, SEED, tell, broken_rule=name)
     if Anomaly.ABORTED_READ not in found.anomalies:
         raise ShortfallError(f"{name} is not reported", found.as_json())
     return sorted(found.anomalies)
-
-
-def _told(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 TRANSACTION_TARGETS: dict[str, Callable[[bool], Figures]] = {

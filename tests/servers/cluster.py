@@ -52,15 +52,20 @@ class Store(StrEnum):
     MINIO = "minio"
 
 
+def is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
 def free_port() -> int:
     """Never the same twice in a process, and below the ports that the system gives to clients: what
     is free now is free when a server is started there. Each process tries them in another order."""
     for port in _ports:
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                return port
-        except OSError:
-            continue
+        if is_free(port):
+            return port
     raise AssertionError(f"no free port from {LOWEST_PORT} to {HIGHEST_PORT}")
 
 
