@@ -136,7 +136,7 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
         "if false then",
     ),
     "txn-newest": Mutant(
-        "final answers about transactional ids are told by the newest epoch alone",
+        "only the newest epoch gives final answers about transactional ids",
         [
             Change(
                 "bucketlog.stateless_broker.produce.transaction_log:TransactionLog._told",
@@ -152,7 +152,7 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
     ),
     # Markers and offsets -----------------------------------------------------------------------
     "txn-reused": one(
-        "a batch is no duplicate of a batch of an earlier transaction",
+        "a batch never counts as a duplicate of a batch of an earlier transaction",
         "reserve.lua",
         "  return r and row[7] and row[7] ~= r.serial",
         "  return false",
@@ -176,7 +176,7 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
         "local lives = true or ",
     ),
     "txn-marker-batch": one(
-        "a marker is no batch of its producer",
+        "a marker does not count as a batch of its producer",
         "bucketlog.metadata.fold:LogState._apply_batches",
         "and self._keep_producers and not row.attributes & CONTROL",
         "and self._keep_producers",
