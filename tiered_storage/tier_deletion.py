@@ -1,8 +1,10 @@
 """Which objects of tiers may be deleted below a floor. Pure.
 
-Two kinds go. What left a tier by an entry below the floor: a safety age has passed since every
-reader could know. And what no tier ever named, or never will: objects of jobs that were planned
-below the floor and are over, so that no swap of theirs counts any more (docs/format/tier.md).
+Two kinds go. What left a tier by an entry below the floor, and by no later entry: a safety age has
+passed since every reader could know. An object may leave twice: its row leaves when a manifest
+lists it, and the object leaves with this manifest. And what no tier ever named, or never will:
+objects of jobs that were planned below the floor and are over, so that no swap of theirs counts any
+more (docs/format/tier.md).
 Invariant: nothing goes that a row of one of the two newest checkpoints names, in itself or by a
 manifest; and nothing for being nobody's unless both say that its job is over.
 """
@@ -56,16 +58,18 @@ def plan_tiers(
     """`listed` are all segments and manifests of tiers, listed after both checkpoints were read.
     Raises `InvalidDataError` for a key that is none of theirs."""
     named = older.named | newer.named
-    known = set(named)
+    known, kept = set(named), set(named)
     for left in (*older.left, *newer.left):
-        known.add(keys.tier_object(left.there))
-        known.update(map(keys.tier_object, left.contents))
+        gone = tuple(map(keys.tier_object, (*left.contents, left.there)))
+        known.update(gone)
+        if left.ticket >= floor:
+            kept.update(gone)
     ripe = [row for row in older.left if newer.swept_below <= row.ticket < floor]
     going = [
         key
         for row in ripe
         for key in map(keys.tier_object, (*row.contents, row.there))
-        if key not in named
+        if key not in kept
     ]
     ended = min(older.swept_below, newer.swept_below)
     orphans = []

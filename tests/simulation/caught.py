@@ -59,6 +59,7 @@ CAUGHT: dict[str, Caught] = {
     "job-over": Caught(21, "bucket reader"),
     "orphans-later": Caught(1, "bucket reader"),
     "left-later": Caught(1, "bucket reader"),
+    "left-again": Caught(138, "bucket reader"),
     "rows-leave": Caught(0, "checkpoints"),
     "split-from-the-end": Caught(6, "tiers grow"),
     "trim-below": Caught(6, "bucket reader"),

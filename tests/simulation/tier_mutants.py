@@ -57,6 +57,12 @@ TIER_MUTANTS: dict[str, Mutant] = {
             ),
         ],
     ),
+    "left-again": one(
+        "an object that leaves with its manifest waits from then on",
+        "bucketlog.tiered_storage.tier_deletion:plan_tiers",
+        "if left.ticket >= floor:",
+        "if False:",
+    ),
     "rows-leave": one(
         "batches that stand in the tier have no rows in a view",
         "bucketlog.metadata.view:View._begin",
