@@ -178,6 +178,7 @@ class Servers:
     async def _use_own(self, claim: Claim, judge: Judge | None) -> None:
         reason = await judge(self.is_claimed_gone) if judge is not None and claim.epoch else None
         if reason is not None:
+            await self._stop_unclaimed(claim)
             raise SequencerUnavailableError(reason)
         self._mandate = Mandate(claim.epoch, Wish.ELECT)
         assert self._embedded is not None
@@ -219,6 +220,15 @@ class Servers:
         if self._own is not None and not self.holds_server:
             logger.info("this broker's Valkey is not needed any more")
             await self._stop_own()
+
+    async def _stop_unclaimed(self, claim: Claim) -> None:
+        """Stop this broker's Valkey if another broker's claim came first. The claimed server works,
+        but this broker does not reach it."""
+        if self._own is None or self._own.endpoint == claim.endpoint or self._configured is None:
+            return
+        logger.info("epoch %d is on another server: this broker's Valkey is not needed", claim.epoch)
+        await self._use_configured()
+        await self._stop_own()
 
     async def _stop_own(self) -> None:
         own, self._own = self._own, None
