@@ -97,6 +97,7 @@ class SimulatedBroker:
         self.runs_valkeys = False
         """Whether it may run a Valkey, from its next start on."""
         self._embedded: SimulatedEmbedded | None = None
+        self._pause_end: asyncio.TimerHandle | None = None
 
     @property
     def name(self) -> str:
@@ -195,14 +196,17 @@ class SimulatedBroker:
             return
         process.is_paused = True
         self._place.trace.add(self.name, f"is paused for {seconds:.1f} s")
-        self._place.loop.call_later(seconds, self._resume, process, context=WORLD)
+        self._pause_end = self._place.loop.call_later(seconds, self._resume, process, context=WORLD)
 
     def _resume(self, process: Process) -> None:
-        if process.is_paused:
+        if process.is_paused and process.is_alive:
             self._place.trace.add(process.name, "goes on")
             self._place.loop.resume(process)
 
     def go_on(self) -> None:
+        """End a pause before its time."""
+        if self._pause_end is not None:
+            self._pause_end.cancel()
         if self.process is not None:
             self._resume(self.process)
 

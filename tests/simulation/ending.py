@@ -49,7 +49,7 @@ def batches_of(log: list[SegmentIndex]) -> Batches:
 
 
 async def check(world: World) -> None:
-    """Nothing fails any more, and no producer writes."""
+    """Nothing fails any more, no producer writes, and all brokers run."""
     for committer in world.committers:
         committer.is_ending = True
     for changer in world.changers:
@@ -66,6 +66,8 @@ async def check(world: World) -> None:
         if not await committer.settle():
             world.trace.violate("progress", f"nobody tells what {committer.name} has committed")
     await check_transactions(world)
+    if not await world.until(world.is_well, PATIENCE_S):
+        world.trace.violate("progress", "not all brokers are well, although nothing fails")
     await leave_a_gap(world)
     log = committed(world)
     records = records_of(world, log)

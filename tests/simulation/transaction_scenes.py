@@ -149,18 +149,18 @@ class TransactionScenes:
     async def _answer_before_death(
         self, client: SceneClient, broker: SimulatedBroker, request: Awaitable[Any]
     ) -> Any:
-        """The response, or None. The broker dies soon."""
-        self._world.loop.call_later(DIES_S, broker.kill)
-        return await request
+        """The response, or None. The broker dies soon, and is dead on return."""
+        response = asyncio.ensure_future(request)
+        await asyncio.sleep(DIES_S)
+        broker.kill()
+        return await response
 
     # Ends of version 1 -----------------------------------------------------------------------
 
     async def end_waits(self) -> None:
         """An end waits in a broker. Its client asks another one, and begins to write again."""
         client, slow = await self._begun(1)
-        self._slow(slow, "reserve", SPELL_S, LATE_S)
-        late = client.send_end(slow, commit=True)
-        await asyncio.sleep(SOON_S)
+        late = await self._late_end(client, slow)
         await client.end(commit=True)
         await self._abort_the_next(client, late)
 
@@ -168,10 +168,21 @@ class TransactionScenes:
         """After its response, an end comes again, at a slow broker."""
         client, slow = await self._begun(1)
         await client.end(commit=True)
+        await self._abort_the_next(client, await self._late_end(client, slow))
+
+    async def _late_end(
+        self, client: SceneClient, slow: SimulatedBroker
+    ) -> "asyncio.Future[bytes | None]":
+        """Send an end that is reserved late. Returns when the sequencer has bound the end: an end
+        that is bound later than its client waits may end the next transaction."""
         self._slow(slow, "reserve", SPELL_S, LATE_S)
+        bound = asyncio.Event()
+        self._world.network.traps.append(Trap(slow.name, "bind_end", True, bound.set))
         late = client.send_end(slow, commit=True)
+        if not await self._world.until(bound.is_set, SPELL_S - LATE_S):
+            raise GivenUpError("the end is not bound")
         await asyncio.sleep(SOON_S)
-        await self._abort_the_next(client, late)
+        return late
 
     async def end_at_a_paused_broker(self) -> None:
         """A broker has read an end and pauses. Its request to Redis arrives late."""
