@@ -17,6 +17,7 @@ from tests.scenarios.client_suites import (
     read_report,
     run_program,
 )
+from tests.scenarios.known_suites import RACES
 
 PASSED, FAILED, SKIPPED = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
 
@@ -87,3 +88,11 @@ def test_a_suite_without_a_report_has_failed(tmp_path: Path) -> None:
     with pytest.raises(SuiteError) as raised:
         read_report(tmp_path / "report.xml", tmp_path)
     assert raised.value.remedy == "it broke"
+
+
+def test_a_race_counts_for_neither_broker() -> None:
+    (race,) = RACES
+    found = compare({race: PASSED}, {race: FAILED})
+    assert found.races == [race]
+    assert not found.failed_here
+    assert found.as_json()["races"] == [race]
