@@ -226,7 +226,9 @@ class Servers:
         but this broker does not reach it."""
         if self._own is None or self._own.endpoint == claim.endpoint or self._configured is None:
             return
-        logger.info("epoch %d is on another server: this broker's Valkey is not needed", claim.epoch)
+        logger.info(
+            "epoch %d is on another server: this broker's Valkey is not needed", claim.epoch
+        )
         await self._use_configured()
         await self._stop_own()
 

@@ -26,6 +26,10 @@ LONG_SILENCE_S = 9.0
 """Of a broker that is sealed meanwhile."""
 
 
+READINGS_AFTER_FENCE_S = (0.08, 1.2)
+"""Before fresh stamps are written, and after it."""
+
+
 class Hand(Protocol):
     """What the chooser of faults does with a broker; none of it once all is healed."""
 
@@ -77,7 +81,8 @@ class Coincidences:
             self._world.loop.call_soon(self._return, silent, who, context=WORLD)
         if label.startswith("fence") and self._reads_at_fence:
             self._reads_at_fence = False
-            self._world.loop.call_later(0.08, self._hand.read, context=WORLD)
+            for delay_s in READINGS_AFTER_FENCE_S:
+                self._hand.later_by(delay_s, self._hand.read)
 
     def _slow_puts(self, broker: SimulatedBroker, for_s: float, delay_s: float) -> None:
         until = self._world.loop.time() + for_s
@@ -100,17 +105,19 @@ class Coincidences:
         )
 
     def void_beside_slow_puts(self) -> None:
-        """What one broker has reserved becomes void while another's segment in that partition is on
-        its way, before a third one's: fresh stamps come when only the last of them is there."""
+        """What one broker has reserved becomes void behind a third one's batch. Another broker's
+        segment in that partition is on its way then, before one more of the third. All of them were
+        reserved before the fence, so none carries a stamp past the gap: fresh stamps come when the
+        slow segment is missing."""
         dead, slow, quick = self._random.sample(self._world.brokers, 3)
         partition = self._random.randrange(self._world.sizes.partitions)
 
         def spring() -> None:
             self._hand.kill_for_a_while(dead)
             self._reads_at_fence = True
-            self._hand.later_by(0.8, self._slow_puts, slow, 0.8, 2.9)
-            self._hand.later_by(1.0, self._write, slow, partition)
-            self._hand.later_by(1.1, self._write, quick, partition)
+            self._slow_puts(slow, 1.2, 2.9)
+            for delay_s, broker in ((0.02, quick), (0.1, slow), (0.18, quick)):
+                self._hand.later_by(delay_s, self._write, broker, partition)
 
         self._hand.trap(dead, after=False, spring=spring, delay_s=12.0)
         self._write(dead, partition)

@@ -55,6 +55,11 @@ TIER_MUTANTS: dict[str, Mutant] = {
                 "named = older.named | newer.named",
                 "named = newer.named",
             ),
+            Change(
+                "bucketlog.tiered_storage.tier_deletion:plan_tiers",
+                "if left.ticket >= floor:",
+                "if False:",
+            ),
         ],
     ),
     "left-again": one(
