@@ -23,6 +23,11 @@ OVER_S_MAX = 20.0
 """Until what a job has written is deleted because it is over, where the safety age is short."""
 LOOK_S = 0.2
 PATIENCE_S = 8.0
+LATE_ENTRIES = (
+    ("create log/", 3.0, 1.5, (0.15, 0.4, 0.8)),
+    ("reserve", 1.0, 0.8, (0.05, 0.2)),
+)
+"""The requests for an entry that are late, for how long, by how much, and when others write."""
 NEVER_S = 10.0
 """Longer than a request to the bucket may take."""
 
@@ -104,8 +109,10 @@ class TierFaults:
         self._world.network.slow_spells.append(SlowSpell(who, label, until, delay_s))
 
     def delete_beside_rewriting(self) -> None:
-        """The entry of a rewriting is on its way for long; another broker's, by which the first row
-        that it replaces leaves the tier, is there before it."""
+        """The entry of a rewriting is late; another broker's, by which the first row that it
+        replaces leaves the tier, is there before it. The rewriting has either the lower ticket or
+        the higher one."""
+        label, for_s, late_s, deleted_after_s = self._random.choice(LATE_ENTRIES)
         found: list[tuple[int, int]] = []
 
         def rewrites(label: str) -> bool:
@@ -113,11 +120,11 @@ class TierFaults:
             return bool(found)
 
         def spring(broker: SimulatedBroker) -> None:
-            self._slow_down(broker.name, "create log/", 3.0, 1.5)
+            self._slow_down(broker.name, label, for_s, late_s)
             ((number, second),) = found
             others = [one for one in self._world.brokers if one is not broker]
             for deleter in self._world.deleters:
-                for delay_s in (0.15, 0.3):
+                for delay_s in deleted_after_s:
                     other = self._random.choice(others)
                     self._hand.later_by(delay_s, deleter.ask_unheard, other, {number: second})
 
