@@ -34,6 +34,7 @@ class BrokerPart(StrEnum):
         part.lifetime = lifetime
         return part
 
+    CERTIFICATES = "certificates", Lifetime.PROCESS
     HEARTBEAT = "heartbeat", Lifetime.PROCESS
     JOINING = "joining", Lifetime.PROCESS
     READING = "reading", Lifetime.PROCESS

@@ -9,14 +9,14 @@ write, as long as another broker serves.
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from bucketlog.log_format.errors import ClusterInUseError, SequencerError
 from bucketlog.log_format.model import WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import (
+    PLAINTEXT_LISTENER,
     BrokerAddress,
     LiveBroker,
     LiveBrokers,
@@ -24,6 +24,7 @@ from bucketlog.metadata.sequencer.requests import (
 )
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.lifeline import Lifeline
+from bucketlog.stateless_broker.roles import by_preference, weight
 
 logger = logging.getLogger(__name__)
 
@@ -31,27 +32,6 @@ JOIN_PAUSE_S = 0.25
 LEADERS_KEPT = 100_000
 NAME_CHARS_KEPT = 256
 """Clients say which zone they are in and which group they ask for: longer names are not kept."""
-_ZONE = "zone="
-
-
-def zone_of_client(client_id: str) -> str:
-    """The zone that a client names in its `client.id`, as in `billing,zone=eu-1a`; '' if none."""
-    _, found, rest = client_id.partition(_ZONE)
-    if not found:
-        return ""
-    for end in ",; ":
-        rest = rest.partition(end)[0]
-    return rest
-
-
-def by_preference(members: Sequence[LiveBroker], what: bytes) -> list[LiveBroker]:
-    """Members in the order in which they are to have `what` (rendezvous hashing): where one goes,
-    only what it had moves; where one comes, it takes its share of all others."""
-    return sorted(members, key=lambda member: _weight(member.node_id, what), reverse=True)
-
-
-def _weight(node_id: int, what: bytes) -> bytes:
-    return blake2b(what, digest_size=8, salt=node_id.to_bytes(8, "big")).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +90,7 @@ class Membership:
         self._forgotten: dict[LiveBroker, float] = {}
         """Members that the server does not know yet after it lost its state, and until when they
         remain members (event loop's time)."""
-        self._leaders: dict[tuple[bytes, int, str], LiveBroker] = {}
+        self._leaders: dict[tuple[bytes, int, str, str], LiveBroker] = {}
         self._coordinators: dict[str, LiveBroker] = {}
         self._heard_at = float("-inf")
         self._clock = (0, 0.0)
@@ -144,9 +124,13 @@ class Membership:
         serving = tuple(one for one in self._members if one.serves and one != gone)
         return serving or (self.me,)
 
-    @property
-    def controller(self) -> LiveBroker:
-        return by_preference(self.serving, b"controller")[0]
+    def serving_on(self, listener: str) -> tuple[LiveBroker, ...]:
+        """Those of `serving` that clients of the listener reach. As in Kafka, brokers without the
+        listener are left out."""
+        return tuple(one for one in self.serving if one.address.of(listener)) or (self.me,)
+
+    def controller(self, listener: str = PLAINTEXT_LISTENER) -> LiveBroker:
+        return by_preference(self.serving_on(listener), b"controller")[0]
 
     def note_left(self) -> None:
         """Note that the others have heard that this broker leaves."""
@@ -173,15 +157,19 @@ class Membership:
         self.is_withdrawn = has_no_role and others_serve
         self.has_handed_over = self._has_left or self.is_withdrawn
 
-    def leader(self, topic_id: bytes, partition: int, zone: str = "") -> LiveBroker:
-        """A broker that serves, in the client's zone if one is there."""
-        found = self._leaders.get((topic_id, partition, zone))
+    def leader(
+        self, topic_id: bytes, partition: int, zone: str = "", listener: str = PLAINTEXT_LISTENER
+    ) -> LiveBroker:
+        """A broker that serves on the listener, in the client's zone if one is there."""
+        key = topic_id, partition, zone, listener
+        found = self._leaders.get(key)
         if found is None:
-            near = [member for member in self.serving if member.address.zone == zone]
+            serving = self.serving_on(listener)
+            near = [member for member in serving if member.address.zone == zone]
             what = topic_id + partition.to_bytes(4, "big")
-            found = by_preference(near or self.serving, what)[0]
+            found = by_preference(near or serving, what)[0]
             if len(self._leaders) < LEADERS_KEPT and len(zone) <= NAME_CHARS_KEPT:
-                self._leaders[topic_id, partition, zone] = found
+                self._leaders[key] = found
         return found
 
     def coordinator_of(self, group: str) -> LiveBroker:
@@ -198,7 +186,7 @@ class Membership:
         return self._first_for(b"txn:" + transactional_id.encode())
 
     def _first_for(self, what: bytes) -> LiveBroker:
-        return max(self.serving, key=lambda member: _weight(member.node_id, what))
+        return max(self.serving, key=lambda member: weight(member.node_id, what))
 
     @property
     def heard_at(self) -> float:

@@ -26,16 +26,17 @@ from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.stateless_broker.cluster_settings import ClusterSettings
 from bucketlog.stateless_broker.connection_settings import ConnectionSettings
 from bucketlog.stateless_broker.consumer_group_settings import ConsumerGroupSettings
+from bucketlog.stateless_broker.listener_settings import ListenerSettings
 from bucketlog.stateless_broker.setting_types import (
     MIB,
     AtLeastMinusOne,
     LongNotNegative,
     NotNegative,
     Percent,
-    Port,
     Positive,
     Quantile,
 )
+from bucketlog.stateless_broker.tls_settings import TlsSettings
 from bucketlog.stateless_broker.transaction_settings import TransactionSettings
 from bucketlog.stateless_broker.upkeep_settings import UpkeepSettings
 
@@ -62,7 +63,13 @@ class RecordValidation(StrEnum):
 
 
 class BrokerSettings(
-    ClusterSettings, ConnectionSettings, ConsumerGroupSettings, TransactionSettings, UpkeepSettings
+    ListenerSettings,
+    TlsSettings,
+    ClusterSettings,
+    ConnectionSettings,
+    ConsumerGroupSettings,
+    TransactionSettings,
+    UpkeepSettings,
 ):
     model_config = SettingsConfigDict(env_prefix="BUCKETLOG_", frozen=True)
 
@@ -85,12 +92,6 @@ class BrokerSettings(
         "manifests, too. Use it while a cluster begins to sign.",
     )
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: Port = Field(9092, description="Port to listen on; 0 for any free one.")
-    advertised_host: str | None = Field(None, description="Address clients use (default: host).")
-    advertised_port: Port | None = Field(None, description="Port clients use (default: port).")
-    http_host: str = Field("127.0.0.1", description="Address of /healthz, /readyz, /metrics.")
-    http_port: Port = Field(0, description="Port of /healthz, /readyz, /metrics; 0 for any.")
     node_id: NotNegative | None = Field(
         None, description="broker.id; default: the lowest that no live broker has."
     )
@@ -331,6 +332,13 @@ class BrokerSettings(
             raise ValueError("session_timeout_ms must be at least role_timeout_ms")
         if self.batch_decompressed_bytes_max > self.validation_bytes_max:
             raise ValueError("validation_bytes_max must be at least batch_decompressed_bytes_max")
+        if self.ssl_certificate_file is None or self.ssl_key_file is None:
+            for spec in self.listener_specs:
+                if spec.is_tls:
+                    raise ValueError(
+                        f"listener {spec.name} needs a certificate and its key: set "
+                        "BUCKETLOG_SSL_CERTIFICATE_FILE and BUCKETLOG_SSL_KEY_FILE"
+                    )
         if self.put_give_up_ms >= self.reservation_limit_ms:
             raise ValueError("reservation_limit_ms must be more than put_give_up_ms")
         if self.sequencer_timeout_ms and self.sequencer_timeout_ms < self.session_timeout_ms:

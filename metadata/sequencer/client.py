@@ -29,7 +29,6 @@ from bucketlog.metadata.sequencer.requests import (
     FactStatus,
     FenceResult,
     FenceStatus,
-    LiveBroker,
     LiveBrokers,
     NodeIdConflict,
     OverdueReason,
@@ -41,6 +40,7 @@ from bucketlog.metadata.sequencer.requests import (
     VisibleSegment,
     WantedFact,
     WantedPartition,
+    live_broker,
     pack_request,
     producer_id,
 )
@@ -125,23 +125,21 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
             "" if node_id is None else node_id,
             incarnation,
             now_ms,
-            ormsgpack.packb(tuple(address)),
+            ormsgpack.packb((address.host, address.port, address.zone)),
             writer or "",
             session_timeout_ms,
             int(serves),
             role_timeout_ms,
             int(gives_up_writer),
             lifeline_grace_ms,
+            ormsgpack.packb([tuple(each) for each in address.listeners]),
         )
         if status == "taken":
             return NodeIdConflict(*rest)
         own, members, now_ms, has_lifeline, look_again_ms, was_known = rest
         return LiveBrokers(
             own,
-            tuple(
-                LiveBroker(node, broker, serves, BrokerAddress(host, port, zone))
-                for node, broker, serves, host, port, zone in members
-            ),
+            tuple(live_broker(*row) for row in members),
             now_ms,
             has_lifeline,
             look_again_ms if look_again_ms >= 0 else None,

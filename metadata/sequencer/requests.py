@@ -217,12 +217,40 @@ class VisibleSegment(NamedTuple):
     object_size_bytes: int
 
 
+PLAINTEXT_LISTENER = "PLAINTEXT"
+"""The listener of a broker that names none."""
+
+
+class ListenerAddress(NamedTuple):
+    """How clients of one listener reach a broker."""
+
+    name: str
+    host: str
+    port: int
+
+
 class BrokerAddress(NamedTuple):
-    """How clients reach a broker, and where it stands ('' where zones mean nothing)."""
+    """How clients reach a broker, and where it stands ('' where zones mean nothing).
+
+    `host` and `port` are for brokers of releases without `listeners`. A broker of such a release
+    has no `listeners`, and is reached there through the listener PLAINTEXT."""
 
     host: str
     port: int
     zone: str
+    listeners: tuple[ListenerAddress, ...] = ()
+
+    def of(self, listener: str) -> ListenerAddress | None:
+        """None if the broker has no such listener."""
+        if not self.listeners and listener == PLAINTEXT_LISTENER:
+            return ListenerAddress(listener, self.host, self.port)
+        return next((each for each in self.listeners if each.name == listener), None)
+
+
+def broker_address(listeners: Sequence[ListenerAddress], zone: str) -> BrokerAddress:
+    """Brokers without `listeners` are told one address: that of PLAINTEXT, else the first."""
+    first = next((one for one in listeners if one.name == PLAINTEXT_LISTENER), listeners[0])
+    return BrokerAddress(first.host, first.port, zone, tuple(listeners))
 
 
 class LiveBroker(NamedTuple):
@@ -233,6 +261,20 @@ class LiveBroker(NamedTuple):
     incarnation: str
     serves: bool
     address: BrokerAddress
+
+
+def live_broker(
+    node_id: int,
+    incarnation: str,
+    serves: bool,
+    host: str,
+    port: int,
+    zone: str,
+    listeners: Sequence[tuple[str, str, int]],
+) -> LiveBroker:
+    """A row of the answer of `lua/heartbeat.lua`."""
+    named = tuple(ListenerAddress(*each) for each in listeners)
+    return LiveBroker(node_id, incarnation, serves, BrokerAddress(host, port, zone, named))
 
 
 class LiveBrokers(NamedTuple):

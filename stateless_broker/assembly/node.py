@@ -7,7 +7,7 @@ returned.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
@@ -19,7 +19,7 @@ from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import BucketlogError, SequencerError
 from bucketlog.log_format.model import WallClock
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import BrokerAddress
+from bucketlog.metadata.sequencer.requests import ListenerAddress, broker_address
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import (
     BrokerParts,
@@ -144,8 +144,8 @@ class Node:
         assert self._epochs is not None, "not begun yet"
         return self._epochs
 
-    async def begin(self, port: int) -> int:
-        """Join the cluster as the broker that clients find at `port`; the epoch that was joined.
+    async def begin(self, ports: Sequence[int]) -> int:
+        """Join the cluster; `ports` are those of the listeners. Returns the epoch that was joined.
         Redis and the bucket are waited for, if need be. Raises `BucketlogError`."""
         settings = self._settings
         deadline = asyncio.get_running_loop().time() + settings.start_timeout_ms / 1000
@@ -158,7 +158,7 @@ class Node:
             configured=self._redis,
             embedded=self._surroundings.embedded,
         )
-        self._membership = membership = self._make_membership(sequencer, cluster_id, port)
+        self._membership = membership = self._make_membership(sequencer, cluster_id, ports)
         self._parts = self._make_parts(sequencer, servers, membership)
         self._health.runs_valkey = lambda: servers.runs_server
         joiner = make_joiner(self._parts)
@@ -281,16 +281,18 @@ class Node:
             now_ms=self._surroundings.sequencer_now_ms,
         )
 
-    def _make_membership(self, sequencer: Sequencer, cluster_id: str, port: int) -> Membership:
+    def _make_membership(
+        self, sequencer: Sequencer, cluster_id: str, ports: Sequence[int]
+    ) -> Membership:
         settings = self._settings
+        bound = zip(settings.listener_specs, ports, strict=True)
         return Membership(
             sequencer=sequencer,
             cluster_id=cluster_id,
             incarnation=self._surroundings.new_uuid().hex,
             node_id=settings.node_id,
-            address=BrokerAddress(
-                settings.advertised_host or settings.host,
-                settings.advertised_port or port,
+            address=broker_address(
+                [ListenerAddress(spec.name, *spec.reached_at(port)) for spec, port in bound],
                 settings.zone,
             ),
             timeouts=MembershipTimeouts(

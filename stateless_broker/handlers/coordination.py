@@ -33,6 +33,7 @@ TRANSACTION = 1
 MANY_KEYS_FROM = 4
 NO_TRANSACTIONS = "transactions are off (BUCKETLOG_TRANSACTIONS): leave out transactional.id"
 
+NO_LISTENER = "the coordinator has no listener of the name that this connection came through"
 NOT_HEARD = "this broker does not reach the sequencer, and cannot tell which brokers live"
 
 
@@ -59,18 +60,18 @@ class CoordinationHandler:
     async def find_coordinator(
         self, request: Request, message: FindCoordinatorRequest
     ) -> FindCoordinatorResponse:
-        kind = message.key_type
+        kind, listener = message.key_type, request.connection.listener
         if request.header.api_version >= MANY_KEYS_FROM:
             found_by_key: list[Coordinator] = []
 
             def steps() -> Iterator[int]:
                 for key in dict.fromkeys(message.coordinator_keys):  # each once
-                    found_by_key.append(self._coordinator(kind, key))
+                    found_by_key.append(self._coordinator(kind, key, listener))
                     yield 1
 
             await self._turns.work(steps())
             return {"coordinators": found_by_key}
-        found = self._coordinator(kind, message.key)
+        found = self._coordinator(kind, message.key, listener)
         return {
             "error_code": found["error_code"],
             "error_message": found["error_message"],
@@ -79,7 +80,7 @@ class CoordinationHandler:
             "port": found["port"],
         }
 
-    def _coordinator(self, kind: int, key: str) -> Coordinator:
+    def _coordinator(self, kind: int, key: str, listener: str) -> Coordinator:
         error, text = ErrorCode.invalid_request, f"key type {kind} is unknown"
         has_transactions = self._transactions is not None
         if kind == TRANSACTION and not has_transactions:
@@ -94,14 +95,17 @@ class CoordinationHandler:
                 if is_group
                 else membership.transaction_coordinator_of(key)
             )
-            return {
-                "key": key,
-                "error_code": ErrorCode.none,
-                "error_message": None,
-                "node_id": node.node_id,
-                "host": node.address.host,
-                "port": node.address.port,
-            }
+            at = node.address.of(listener)
+            if at is not None:
+                return {
+                    "key": key,
+                    "error_code": ErrorCode.none,
+                    "error_message": None,
+                    "node_id": node.node_id,
+                    "host": at.host,
+                    "port": at.port,
+                }
+            error, text = ErrorCode.coordinator_not_available, NO_LISTENER
         return {
             "key": key,
             "error_code": error,

@@ -5,6 +5,7 @@ the topic is encoded again.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
@@ -18,6 +19,14 @@ ENTRY_BYTES = 300
 """The overhead of an entry, beside its encoded bytes."""
 
 
+class Asker(NamedTuple):
+    """What the leaders in an answer depend on: the zone of a broker, or '', and the listener that
+    the request came through."""
+
+    zone: str
+    listener: str
+
+
 class EncodedTopics:
     """`bytes_max` bounds the memory of the cache."""
 
@@ -25,15 +34,16 @@ class EncodedTopics:
         self._membership = membership
         self._bytes_max = bytes_max
         self._members: object = None
-        self._kept: LruCache[tuple[TopicId, int, str], tuple[int, bytes]] = LruCache(0)
+        self._kept: LruCache[tuple[TopicId, int, str, str], tuple[int, bytes]] = LruCache(0)
 
-    def steps(self, topic: TopicState, version: int, zone: str, out: list[bytes]) -> Iterator[int]:
-        """Append the encoded topic to `out`; each step yields the number of its partitions. `zone`
-        is the zone of a broker, or ''."""
+    def steps(
+        self, topic: TopicState, version: int, asker: Asker, out: list[bytes]
+    ) -> Iterator[int]:
+        """Append the encoded topic to `out`; each step yields the number of its partitions."""
         members = self._membership.members
         if members is not self._members:
             self._members, self._kept = members, LruCache(self._bytes_max)
-        key = topic.topic_id, version, zone
+        key = topic.topic_id, version, *asker
         partitions, data = self._kept.find(key) or (-1, b"")
         if partitions != topic.partitions:
             parts = [
@@ -42,7 +52,7 @@ class EncodedTopics:
                 )
             ]
             leaders = (
-                self._membership.leader(topic.topic_id, partition, zone).node_id
+                self._membership.leader(topic.topic_id, partition, *asker).node_id
                 for partition in range(topic.partitions)
             )
             for step in metadata.partition_steps(version, leaders):

@@ -20,12 +20,13 @@ from bucketlog.log_format.wire.messages.metadata import MetadataRequest
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.topic_configs import check_topic_name
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.handlers.encoded_topics import EncodedTopics
+from bucketlog.stateless_broker.handlers.encoded_topics import Asker, EncodedTopics
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
-from bucketlog.stateless_broker.membership import Membership, zone_of_client
+from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.answer_memory import SMALL_ANSWER_BYTES
 from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
 from bucketlog.stateless_broker.network.turns import Turns
+from bucketlog.stateless_broker.roles import zone_of_client
 
 logger = logging.getLogger(__name__)
 
@@ -81,20 +82,17 @@ class MetadataHandler:
             tries = iter(range(CREATED_AT_ONCE)) if may_create else None
             wanted = dict.fromkeys((entry.name, entry.topic_id) for entry in message.topics)
             count, rows = len(wanted), (self._find(*each, tries) for each in wanted)
-        serving = self._membership.serving
+        listener = request.connection.listener
+        serving = self._membership.serving_on(listener)
         zone = zone_of_client(request.header.client_id)
         if not any(member.address.zone == zone for member in serving):
             zone = ""
         brokers = [
-            metadata.BrokerRow(
-                member.node_id,
-                member.address.host,
-                member.address.port,
-                member.address.zone or None,
-            )
+            metadata.BrokerRow(member.node_id, at.host, at.port, member.address.zone or None)
             for member in serving
+            if (at := member.address.of(listener)) is not None
         ]
-        controller_id = self._membership.controller.node_id
+        controller_id = self._membership.controller(listener).node_id
         out = [
             metadata.response_start(
                 version, brokers, self._membership.cluster_id, controller_id, count
@@ -105,7 +103,7 @@ class MetadataHandler:
         estimate += self._view.partition_count * PARTITION_BYTES if count > FEW_TOPICS else 0
         if estimate >= SMALL_ANSWER_BYTES:
             await request.memory.acquire(estimate)
-        await self._turns.work(self._steps(rows, version, zone, out, errors))
+        await self._turns.work(self._steps(rows, version, Asker(zone, listener), out, errors))
         out.append(metadata.response_end(version))
         return WrittenResponse(b"".join(out), errors)
 
@@ -113,13 +111,13 @@ class MetadataHandler:
         self,
         rows: Iterator[TopicState | _Missing],
         version: int,
-        zone: str,
+        asker: Asker,
         out: list[bytes],
         errors: list[ErrorCode],
     ) -> Iterator[int]:
         for row in rows:
             if isinstance(row, TopicState):
-                yield from self._encoded.steps(row, version, zone, out)
+                yield from self._encoded.steps(row, version, asker, out)
                 continue
             topic_id = row.topic_id.bytes if row.topic_id else None
             out.append(metadata.topic_start(version, row.error.value, row.name, topic_id, 0))

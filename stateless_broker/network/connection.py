@@ -16,6 +16,7 @@ from typing import Protocol, cast
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.stateless_broker.listener_addresses import DEFAULT_NAME
 from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES, Incoming
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct(">i")
 _API_KEY = struct.Struct(">h")
+ANONYMOUS = "User:ANONYMOUS"
+"""The principal of a client that has shown no certificate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Connection(asyncio.BufferedProtocol):
         receive_buffer: memoryview,
         figures: RequestFigures,
         owner: ConnectionOwner,
+        listener: str = DEFAULT_NAME,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handler = handler
@@ -108,6 +112,9 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting: set[asyncio.Task[None]] = set()
         self.active_s = now_s()
         """When the connection was opened, last received a complete request or sent a response."""
+        self.listener = listener
+        """The name of the listener that the connection came through."""
+        self.principal = ANONYMOUS
         self.peer = ""
         self.host = ""
         """The client's address without its port."""
@@ -349,6 +356,7 @@ class Connection(asyncio.BufferedProtocol):
                 seconds,
                 extra={
                     "client": self.peer,
+                    "principal": self.principal,
                     "client_id": answer.client_id,
                     "correlation_id": answer.correlation_id,
                     "request_bytes": answer.request_bytes,

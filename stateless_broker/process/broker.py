@@ -7,7 +7,6 @@ it took. Clock, randomness, bucket and Redis enter here and nowhere else.
 
 import asyncio
 import gc
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -24,9 +23,15 @@ from bucketlog.metadata.sequencer.redis_url import connect_redis
 from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
 from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.listener_addresses import ListenerSpec
+from bucketlog.stateless_broker.network.certificates import Certificates
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.listener import Listener, bound_socket
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.network.tls_channel import HandshakeLimit, TlsChannel
 from bucketlog.stateless_broker.process.allocator import (
     Peaks,
     Unused,
@@ -74,10 +79,12 @@ def wall_clock_ms() -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReadyReport:
-    """What a started broker tells."""
+    """What a started broker tells. `host` and `port` are the first listener's; `listeners` has the
+    addresses by name."""
 
     host: str
     port: int
+    listeners: dict[str, str]
     http_host: str
     http_port: int
     node_id: int
@@ -94,16 +101,17 @@ class Broker:
             address_percent_max=settings.produce_buffer_address_percent_max,
         )
         self._node: Node | None = None
-        self._listening: socket.socket | None = None
-        self._listener: Listener | None = None
+        self._sockets: list[socket.socket] = []
+        self._listeners: list[Listener] = []
+        self._connections: OpenConnections | None = None
+        self._certificates: Certificates | None = None
         self._http: HttpEndpoint | None = None
 
     async def start(self) -> ReadyReport:
         """Waits for Redis and the bucket. After a `BucketlogError`, `stop` ends all that runs."""
         settings = self._settings
         warm = asyncio.create_task(asyncio.to_thread(record_check.warm_up))
-        self._listening = listening = _bind(settings)
-        port = int(listening.getsockname()[1])
+        ports = await self._bind_all()
         state_keys = _state_keys(settings)
         bucket = CountingBucket(
             await open_bucket(settings.bucket_url, shard=settings.shard, state_keys=state_keys)
@@ -137,25 +145,16 @@ class Broker:
                 state=BoundedState(
                     view=lambda: node.view,
                     producers=lambda: _producer_rows(node),
+                    certificate_s=self._certificate_s,
                     group_bytes=lambda: node.epochs.group_bytes if self._health.started else None,
                 ),
             )
         )
         self._http = self._make_http(figures, requests)
         self._http.start()
-        epoch = await node.begin(port)
+        epoch = await node.begin(ports)
         await warm  # the first produce does not wait for a compiler
-        self._listener = Listener(
-            settings=settings,
-            handler=node.dispatcher.handle,
-            budget=self._budget,
-            answers=node.answers,
-            figures=requests,
-        )
-        try:
-            await self._listener.start(listening)
-        except OSError as error:  # somebody was quicker
-            raise _cannot_listen(settings, error) from error
+        await self._listen(node, requests)
         await node.serve()
         self._spawn_looks(node)
         gc.collect()
@@ -164,8 +163,69 @@ class Broker:
         me, cluster_id = node.membership.me.node_id, node.membership.cluster_id
         http_port = self._http.port
         return ReadyReport(
-            settings.host, port, settings.http_host, http_port, me, cluster_id, epoch
+            host=settings.listener_specs[0].host,
+            port=ports[0],
+            listeners={
+                spec.name: f"{spec.host}:{port}"
+                for spec, port in zip(settings.listener_specs, ports, strict=True)
+            },
+            http_host=settings.http_host,
+            http_port=http_port,
+            node_id=me,
+            cluster_id=cluster_id,
+            epoch=epoch,
         )
+
+    async def _bind_all(self) -> list[int]:
+        """The ports of the listeners, in their order. Loads the certificates, if there are any."""
+        settings = self._settings
+        if any(spec.is_tls for spec in settings.listener_specs):
+            self._certificates = Certificates(settings, self._health, now_s=time.time)
+            await self._certificates.start()
+        for spec in settings.listener_specs:
+            self._sockets.append(_bind(settings, spec))
+        return [int(listening.getsockname()[1]) for listening in self._sockets]
+
+    def _certificate_s(self) -> float | None:
+        return None if self._certificates is None else self._certificates.expires_in_s
+
+    async def _listen(self, node: Node, requests: RequestFigures) -> None:
+        settings = self._settings
+        self._connections = connections = OpenConnections(
+            settings=settings,
+            handler=node.dispatcher.handle,
+            budget=self._budget,
+            answers=node.answers,
+            figures=requests,
+        )
+        connections.start()
+        for spec, listening in zip(settings.listener_specs, self._sockets, strict=True):
+            listener = Listener(
+                spec.name,
+                listening,
+                connections,
+                backlog=settings.listen_backlog_size,
+                secure=self._secure() if spec.is_tls else None,
+            )
+            try:
+                await listener.start()
+            except OSError as error:  # somebody was quicker
+                raise _cannot_listen(settings, spec, error) from error
+            self._listeners.append(listener)
+
+    def _secure(self) -> Callable[[Connection], TlsChannel]:
+        """Puts TLS between a socket and its connection."""
+        certificates, limit = (
+            self._certificates,
+            HandshakeLimit(self._settings.ssl_handshake_ms_max),
+        )
+        assert certificates is not None, "there are SSL listeners"
+        received = memoryview(bytearray(RECEIVE_BYTES))
+        return lambda connection: TlsChannel(connection, certificates, limit, received)
+
+    def reload_certificates(self) -> None:
+        if self._certificates is not None:
+            self._certificates.reload_soon()
 
     def _make_http(self, figures: BrokerFigures, requests: RequestFigures) -> HttpEndpoint:
         settings = self._settings
@@ -186,6 +246,8 @@ class Broker:
         spawn = node.parts.supervision.supervisor.spawn
         spawn(self._trim_after_peaks(node), "returning memory", on_failure=lambda _: None)
         spawn(_watch_open_files(), "checking open files", on_failure=lambda _: None)
+        if self._certificates is not None:
+            spawn(self._certificates.watch(), "reloading certificates", on_failure=lambda _: None)
 
     async def _trim_after_peaks(self, node: Node) -> None:
         peaks, unused = Peaks(), Unused()
@@ -202,18 +264,20 @@ class Broker:
         self._health.started = False
         if self._node is not None:
             await self._node.hand_over()
-        if self._listener is not None:
-            self._listener.stop_accepting()
+        for listener in self._listeners:
+            listener.stop_accepting()
+        if self._connections is not None:
+            self._connections.take_no_more()
         if self._node is not None:
             await self._node.drain(deadline)
-        if self._listener is not None:
-            await self._listener.stop()
+        if self._connections is not None:
+            await self._connections.stop()
         if self._http is not None:
             await self._http.stop()
         if self._node is not None:
             await self._node.close()
-        if self._listening is not None:
-            self._listening.close()
+        for listening in self._sockets:
+            listening.close()
 
 
 def _redis_connector(settings: BrokerSettings) -> Callable[[], Redis] | None:
@@ -250,17 +314,23 @@ def _open_history(settings: BrokerSettings, state_keys: StateKeys) -> ThreadedBu
     )
 
 
-def _bind(settings: BrokerSettings) -> socket.socket:
+def _bind(settings: BrokerSettings, spec: ListenerSpec) -> socket.socket:
     try:
-        return bound_socket(
-            settings.host, settings.port, keepalive_ms=settings.connections_keepalive_ms
-        )
+        return bound_socket(spec.host, spec.port, keepalive_ms=settings.connections_keepalive_ms)
     except OSError as error:
-        raise _cannot_listen(settings, error) from error
+        raise _cannot_listen(settings, spec, error) from error
 
 
-def _cannot_listen(settings: BrokerSettings, error: OSError) -> ConfigurationError:
+def _cannot_listen(
+    settings: BrokerSettings, spec: ListenerSpec, error: OSError
+) -> ConfigurationError:
+    reason = error.strerror or str(error)
+    if settings.listeners is None:
+        return ConfigurationError(
+            f"cannot listen on {spec.host}:{spec.port}: {reason}",
+            remedy="choose another port: BUCKETLOG_PORT, or --port of bucketlog dev",
+        )
     return ConfigurationError(
-        f"cannot listen on {settings.host}:{settings.port}: {os.strerror(error.errno or 0)}",
-        remedy="choose another port: BUCKETLOG_PORT, or --port of bucketlog dev",
+        f"listener {spec.name} cannot listen on {spec.host}:{spec.port}: {reason}",
+        remedy="choose another address in BUCKETLOG_LISTENERS",
     )

@@ -48,8 +48,9 @@ class ValkeyProcesses:
 
 def valkey_settings(settings: BrokerSettings) -> ValkeySettings:
     """Where this broker's Valkey listens, and where others reach it. Pure."""
-    bind = settings.embedded_redis_host or settings.host
-    host = settings.embedded_redis_advertised_host or settings.advertised_host or bind
+    first = settings.listener_specs[0]
+    bind = settings.embedded_redis_host or first.host
+    host = settings.embedded_redis_advertised_host or first.advertised_host or bind
     return ValkeySettings(
         bind=bind,
         host=UNSPECIFIED.get(host, host),

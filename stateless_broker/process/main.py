@@ -1,8 +1,8 @@
 """The process of one broker, configured by `BUCKETLOG_*`: `python -m bucketlog.stateless_broker`.
 
 It prints one line of JSON when it is ready; logs go to standard error. On SIGTERM or SIGINT it
-stops accepting, flushes and leaves; a second signal ends it at once. Exit codes are in
-`stateless_broker.process.start_up`.
+stops accepting, flushes and leaves; a second signal ends it at once. On SIGHUP it reloads the
+certificates of SSL listeners. Exit codes are in `stateless_broker.process.start_up`.
 """
 
 import asyncio
@@ -43,6 +43,8 @@ async def serve(settings: BrokerSettings) -> None:
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stop, signum)
     broker = Broker(settings)
+    if any(spec.is_tls for spec in settings.listener_specs):
+        loop.add_signal_handler(signal.SIGHUP, broker.reload_certificates)
     try:
         starting = asyncio.create_task(broker.start())
         interrupted = asyncio.create_task(stopping.wait())

@@ -40,11 +40,13 @@ class MemoryBudgets:
 @dataclass(frozen=True, slots=True)
 class BoundedState:
     """State with a limit. All functions return None until the broker has started. `group_bytes`
-    returns the memory of the groups that the broker coordinates."""
+    returns the memory of the groups that the broker coordinates, `certificate_s` the time until the
+    certificate expires, None without one."""
 
     view: Callable[[], View | None]
     producers: Callable[[], ProducerRows | None]
     group_bytes: Callable[[], int | None]
+    certificate_s: Callable[[], float | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ class BrokerFigures(Collector):
             value=int(self._health.runs_valkey()),
         )
         yield _degraded(self._health)
+        yield from _certificate(self._state.certificate_s())
         view = self._state.view()
         if view is not None:
             yield from _contents(view)
@@ -146,6 +149,15 @@ class BrokerFigures(Collector):
         registry.register(self)
         ProcessCollector(registry=registry)
         return generate_latest(registry)
+
+
+def _certificate(expires_in_s: float | None) -> Iterator[Metric]:
+    if expires_in_s is not None:
+        yield GaugeMetricFamily(
+            "bucketlog_certificate_expires_seconds",
+            "Time until the certificate of the SSL listeners expires.",
+            value=expires_in_s,
+        )
 
 
 def _degraded(health: Health) -> Metric:

@@ -21,6 +21,12 @@ from dataclasses import dataclass
 
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.stateless_broker.listener_addresses import (
+    HIGHEST_PORT,
+    advertised_text,
+    listeners_text,
+    shifted,
+)
 from bucketlog.stateless_broker.process.start_up import (
     EXIT_CONFIGURATION,
     EXIT_FAILED,
@@ -32,7 +38,6 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 
 logger = logging.getLogger("bucketlog.stateless_broker.process.workers")
 
-HIGHEST_PORT = 65_535
 RESTART_BACKOFF = Backoff(first_pause_ms=200, longest_pause_ms=10_000)
 STOP_TIMEOUT_S = 45.0
 """More than a broker gives its last flush."""
@@ -67,30 +72,48 @@ def worker_settings(settings: BrokerSettings, count: int) -> list[dict[str, str]
     Ports that are given are the first of a row, 0 is any free one for each; a node id that is given
     is the first of a row, too. Raises `ConfigurationError` where rows collide or end too high.
     """
-    ports = range(settings.port, settings.port + count)
-    http_ports = range(settings.http_port, settings.http_port + count)
-    if settings.port and ports[-1] > HIGHEST_PORT:
-        raise _no_room("BUCKETLOG_PORT", settings.port, count)
-    if settings.http_port and http_ports[-1] > HIGHEST_PORT:
-        raise _no_room("BUCKETLOG_HTTP_PORT", settings.http_port, count)
-    if settings.port and settings.http_port and not set(ports).isdisjoint(http_ports):
-        raise ConfigurationError(
-            f"{count} workers from port {settings.port} and from HTTP port {settings.http_port} on "
-            "would share ports",
-            remedy=f"set BUCKETLOG_HTTP_PORT to 0, or {count} away from BUCKETLOG_PORT",
-        )
+    _check_ports(settings, count)
     found = []
     for number in range(count):
-        row = {
-            "BUCKETLOG_PORT": settings.port and ports[number],
-            "BUCKETLOG_HTTP_PORT": settings.http_port and http_ports[number],
+        row: dict[str, object] = {
+            "BUCKETLOG_HTTP_PORT": settings.http_port and settings.http_port + number,
         }
         if settings.node_id is not None:
             row["BUCKETLOG_NODE_ID"] = settings.node_id + number
-        if settings.advertised_port is not None:
-            row["BUCKETLOG_ADVERTISED_PORT"] = settings.advertised_port + number
+        own = shifted(settings.listener_specs, number)
+        if settings.listeners is None:
+            row["BUCKETLOG_PORT"] = own[0].port
+            if own[0].advertised_port is not None:
+                row["BUCKETLOG_ADVERTISED_PORT"] = own[0].advertised_port
+        else:
+            row["BUCKETLOG_LISTENERS"] = listeners_text(own)
+            if settings.advertised_listeners is not None:
+                row["BUCKETLOG_ADVERTISED_LISTENERS"] = advertised_text(own)
         found.append({name: str(value) for name, value in row.items()})
     return found
+
+
+def _check_ports(settings: BrokerSettings, count: int) -> None:
+    name = "BUCKETLOG_PORT" if settings.listeners is None else "BUCKETLOG_LISTENERS"
+    rows: list[tuple[str, str, int]] = [
+        (name, f"port {spec.port}", spec.port) for spec in settings.listener_specs
+    ]
+    rows.append(("BUCKETLOG_HTTP_PORT", f"HTTP port {settings.http_port}", settings.http_port))
+    taken: dict[int, str] = {}
+    for variable, what, first in rows:
+        if not first:
+            continue
+        if first + count - 1 > HIGHEST_PORT:
+            raise _no_room(variable, first, count)
+        for port in range(first, first + count):
+            if port in taken:
+                raise ConfigurationError(
+                    f"{count} workers from {taken[port]} and from {what} on would share ports",
+                    remedy=f"set {variable} to 0, or {count} away from {name}"
+                    if variable != name
+                    else f"choose ports that are {count} apart in {name}",
+                )
+            taken[port] = what
 
 
 def _no_room(name: str, first: int, count: int) -> ConfigurationError:

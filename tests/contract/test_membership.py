@@ -1,17 +1,20 @@
 """Brokers find each other, and where an epoch stands, on a real server."""
 
+import ormsgpack
 import pytest
 
 from bucketlog.log_format.model import WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import (
     BrokerAddress,
+    ListenerAddress,
     LiveBroker,
     LiveBrokers,
     NodeIdConflict,
     OverdueReason,
     OverdueWriter,
     Position,
+    broker_address,
 )
 from tests.servers.sequencing import Sequencing, plain
 
@@ -38,11 +41,12 @@ async def beat(
     writer: WriterId | None = None,
     *,
     serves: bool = True,
+    at: BrokerAddress | None = None,
 ) -> LiveBrokers | NodeIdConflict:
     answer = await fresh.sequencer.heartbeat(
         incarnation,
         node_id=node,
-        address=address(incarnation),
+        address=at or address(incarnation),
         writer=writer,
         session_timeout_ms=TIMEOUT_MS,
         role_timeout_ms=ROLE_TIMEOUT_MS,
@@ -59,6 +63,28 @@ async def test_brokers_find_each_other_before_there_is_an_epoch(fresh: Sequencin
     assert await beat(fresh, "second", 10) == members(10, first=3, second=10)
     assert await beat(fresh, "third", 1) == members(1, first=3, second=10, third=1)
     assert await beat(fresh, "first", 3) == members(3, first=3, second=10, third=1)
+
+
+async def test_listeners_are_told_beside_the_address_that_former_releases_read(
+    fresh: Sequencing,
+) -> None:
+    """A broker of a release without listeners expects three parts of `address`, and writes no
+    `listeners`."""
+    own = broker_address([ListenerAddress("OUT", "é", 1), ListenerAddress("IN", "h", 2)], "z")
+    await beat(fresh, "new", 0, at=own)
+    packed = await fresh.redis.hget(fresh.key("brokers"), "0")
+    assert isinstance(packed, bytes)
+    record = ormsgpack.unpackb(packed)
+    assert record["address"] == ["é", 1, "z"]
+    former = {**record, "incarnation": "former", "address": ["old", 3, ""]}
+    del former["listeners"]
+    await fresh.redis.hset(fresh.key("brokers"), "1", ormsgpack.packb(former))
+    answer = await beat(fresh, "new", 0, at=own)
+    assert isinstance(answer, LiveBrokers)
+    assert [one.address for one in answer.members] == [own, BrokerAddress("old", 3, "")]
+    assert own.of("IN") == ListenerAddress("IN", "h", 2)
+    assert own.of("PLAINTEXT") is None
+    assert answer.members[1].address.of("PLAINTEXT") == ListenerAddress("PLAINTEXT", "old", 3)
 
 
 async def test_whether_a_broker_serves_is_told_to_all(fresh: Sequencing) -> None:

@@ -28,8 +28,9 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
-from bucketlog.stateless_broker.network import listener as listener_module
+from bucketlog.stateless_broker.network import open_connections
 from bucketlog.stateless_broker.network.listener import Listener
+from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.produce.commit import Committer
 from bucketlog.tiered_storage.counting import CountingBucket
@@ -124,12 +125,12 @@ def _request() -> bytes:
 @pytest.fixture
 async def crossed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> CrossedModules:
     """The modules of one produce through a socket, on a broker that has served one before."""
-    monkeypatch.setattr(listener_module, "LOOK_S", 2 * PATIENCE_S)  # no request causes its checks
+    monkeypatch.setattr(open_connections, "LOOK_S", 2 * PATIENCE_S)  # no request causes its checks
     before = asyncio.all_tasks()
     await produce(rig, b"warm")
     await until(lambda: asyncio.all_tasks() <= before)  # its publication is answered, too
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # of new threads
-    listener = Listener(
+    connections = OpenConnections(
         settings=rig.settings,
         handler=rig.node.dispatcher.handle,
         budget=rig.budget,
@@ -137,7 +138,9 @@ async def crossed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> CrossedModules:
         figures=RequestFigures(slow_request_ms=0),
     )
     listening = socket.create_server(("127.0.0.1", 0))
-    await listener.start(listening)
+    connections.start()
+    listener = Listener("PLAINTEXT", listening, connections, backlog=1)
+    await listener.start()
     reader, writer = await asyncio.open_connection(*listening.getsockname())
     request, crossed = _request(), CrossedModules()
     async with asyncio.timeout(PATIENCE_S):
@@ -148,7 +151,8 @@ async def crossed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> CrossedModules:
     writer.close()
     await writer.wait_closed()
     listener.stop_accepting()
-    await listener.stop()
+    connections.take_no_more()
+    await connections.stop()
     _, response = decode_response(ApiKey.PRODUCE, VERSION, answer)
     row = response.responses[0].partition_responses[0]
     assert (row.error_code, row.base_offset) == (ErrorCode.none, 1)

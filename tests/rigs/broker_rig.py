@@ -105,6 +105,7 @@ class Client:
     """In a connection's place: where requests come from, and what ends when it goes."""
 
     host = "127.0.0.1"
+    listener = "PLAINTEXT"
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Task[None]] = set()
@@ -205,7 +206,7 @@ class Rig:
         self._correlation_id = 0
 
     async def start(self) -> None:
-        await self.node.begin(port=1)
+        await self.node.begin([1])
         self.writer = self.committer.writer
         await self.node.serve()
         self.health.started = True

@@ -55,6 +55,7 @@ class ClientConnection:
     """In a connection's place. Requests arrive in the order of their sending."""
 
     host = "127.0.0.1"
+    listener = "PLAINTEXT"
 
     def __init__(self) -> None:
         self.last_arrival = 0.0
@@ -148,7 +149,7 @@ class SimulatedBroker:
 
     async def _begin(self, node: Node, health: Health) -> None:
         try:
-            epoch = await node.begin(self.port)
+            epoch = await node.begin([self.port])
             await node.serve()
         except BucketlogError as error:
             self._place.trace.add(self.name, f"cannot start: {error}")

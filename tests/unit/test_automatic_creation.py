@@ -21,7 +21,8 @@ from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
 from bucketlog.stateless_broker.network.turns import Turns
 
-REQUEST = Request(RequestHeader(ApiKey.METADATA, 4, 1, ""), cast(Connection, None))
+CONNECTION = cast(Connection, SimpleNamespace(listener="PLAINTEXT"))
+REQUEST = Request(RequestHeader(ApiKey.METADATA, 4, 1, ""), CONNECTION)
 PARTITIONS_MAX = 20
 
 
@@ -54,7 +55,10 @@ class Desk:
         self._handler = MetadataHandler(
             view=View(),
             membership=cast(
-                Any, SimpleNamespace(serving=(), members=(), cluster_id="c", controller=me)
+                Any,
+                SimpleNamespace(
+                    serving_on=lambda _: (), cluster_id="c", controller=lambda _: me, members=()
+                ),
             ),
             changes=changes,
             auto_create_topics=True,

@@ -13,6 +13,7 @@ from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import FIRST_BYTES
 from bucketlog.stateless_broker.network.listener import Listener, bound_socket
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervisor
@@ -35,7 +36,7 @@ class Place:
             address_percent_max=settings.produce_buffer_address_percent_max,
         )
         self.answers = MemoryBudget(4 * MUCH, address_percent_max=50)
-        self.listener = Listener(
+        self.connections = OpenConnections(
             settings=settings,
             handler=self._handle,
             budget=self.budget,
@@ -44,6 +45,9 @@ class Place:
             now_s=lambda: self.now_s,
         )
         self.socket = bound_socket("127.0.0.1", 0, keepalive_ms=settings.connections_keepalive_ms)
+        self.listener = Listener(
+            "PLAINTEXT", self.socket, self.connections, backlog=settings.listen_backlog_size
+        )
         self._clients: list[Client] = []
         self.supervisor = Supervisor()
         self.made = 0
@@ -85,7 +89,8 @@ class Place:
         for client in self._clients:
             client.writer.close()
         self.listener.stop_accepting()
-        await self.listener.stop()
+        self.connections.take_no_more()
+        await self.connections.stop()
 
 
 class Client:
@@ -135,7 +140,8 @@ async def make() -> AsyncIterator[Make]:
 
 
 async def started(place: Place) -> Place:
-    await place.listener.start(place.socket)
+    place.connections.start()
+    await place.listener.start()
     return place
 
 
@@ -189,7 +195,7 @@ async def test_connections_without_requests_are_closed(make: Make) -> None:
     assert await active.is_served()
     place.now_s = IDLE_MS / 1000 + 1
     await eventually_async(lambda: len(place.waiting) == 1)
-    place.listener.look()
+    place.connections.look()
     assert await idle.answer() is None
     assert await active.is_served()
     place.waiting[0][0].release()
@@ -225,7 +231,7 @@ async def test_who_announces_much_and_sends_nothing_holds_nothing_and_is_closed(
         assert await bystander.answer() is not None
     assert place.budget.held_bytes <= len(silent) * FIRST_BYTES
     place.now_s = 10.0
-    place.listener.look()
+    place.connections.look()
     assert [await client.answer() for client in silent] == [None] * 12
     assert await bystander.is_served()
     await eventually_async(lambda: place.budget.held_bytes == 0)
@@ -244,7 +250,7 @@ async def test_slow_senders_of_several_addresses_give_way_to_a_bystander(make: M
     await eventually_async(lambda: answered.done() or place.budget.needed_bytes > 0)
     for _ in range(9):  # shorter than a window: no request is too slow by itself
         place.now_s += 1.0
-        place.listener.look()
+        place.connections.look()
         for _ in range(200):
             await asyncio.sleep(0)
     assert answered.done(), "no slow sender gave way"
@@ -262,7 +268,7 @@ async def test_many_connections_that_send_three_bytes_are_closed(make: Make) -> 
     assert await bystander.is_served()
     await asyncio.sleep(0)
     place.now_s = 11.0
-    place.listener.look()
+    place.connections.look()
     assert [await client.answer() for client in begun] == [None] * 50
     assert await bystander.is_served()
 
@@ -281,13 +287,13 @@ async def test_clients_that_read_no_answers_hold_their_share_and_are_closed(make
         assert len(answer) == MUCH
     assert place.made == 5, "two of the greedy ones, three of the bystander"
     assert place.answers.held_bytes == 2 * MUCH
-    place.listener.look()
+    place.connections.look()
     place.now_s = 31.0
-    place.listener.look()
+    place.connections.look()
     await eventually_async(lambda: place.made == 7, "the next two of the greedy ones")
-    place.listener.look()
+    place.connections.look()
     place.now_s = 62.0
-    place.listener.look()
+    place.connections.look()
     await eventually_async(lambda: place.made == 9)
     for client in greedy[-2:]:
         answer = await client.answer()
@@ -307,7 +313,7 @@ async def test_steady_slow_readers_of_two_addresses_give_way_to_a_bystander(make
         place.now_s += 1.0
         for client in slow:
             await client.take_some()
-        place.listener.look()
+        place.connections.look()
     assert place.answers.held_bytes == 4 * MUCH, "nobody waited"
     bystander = await place.connect("127.0.0.2")
     bystander.send(b"much, please")
@@ -317,7 +323,7 @@ async def test_steady_slow_readers_of_two_addresses_give_way_to_a_bystander(make
         place.now_s += 1.0
         for client in slow:
             await client.take_some()
-        place.listener.look()
+        place.connections.look()
     for _ in range(200):
         await asyncio.sleep(0)
     assert place.answers.needed_bytes == 0, "no slow reader gave way"

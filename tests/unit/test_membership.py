@@ -11,15 +11,20 @@ import pytest
 from bucketlog.log_format.errors import SequencerLostError, SequencerUnavailableError
 from bucketlog.log_format.model import TopicId
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import BrokerAddress, LiveBroker, NodeIdConflict
+from bucketlog.metadata.sequencer.requests import (
+    BrokerAddress,
+    ListenerAddress,
+    LiveBroker,
+    NodeIdConflict,
+    broker_address,
+)
 from bucketlog.metadata.sequencer.requests import LiveBrokers as Answer
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import (
     Membership,
     MembershipTimeouts,
-    by_preference,
-    zone_of_client,
 )
+from bucketlog.stateless_broker.roles import by_preference, zone_of_client
 from tests.rigs.broker_rig import until
 
 TOPIC = TopicId(UUID(int=5).bytes)
@@ -68,6 +73,31 @@ def leaders(membership: Membership, zone: str = "") -> list[int]:
     return [membership.leader(TOPIC, number, zone).node_id for number in range(PARTITIONS)]
 
 
+def behind(node_id: int, *names: str) -> LiveBroker:
+    """A broker with listeners of these names."""
+    listeners = [ListenerAddress(name, f"{name}-{node_id}".lower(), 1) for name in names]
+    return member(node_id)._replace(address=broker_address(listeners, ""))
+
+
+async def test_clients_are_sent_to_brokers_with_their_listener() -> None:
+    """One of a release without named listeners has the listener PLAINTEXT."""
+    brokers = [behind(0, "OUT", "PLAINTEXT"), behind(1, "OUT"), member(2), behind(3, "PLAINTEXT")]
+    membership, _ = await membership_of(0, *brokers)
+    ids = {
+        name: {one.node_id for one in membership.serving_on(name)} for name in ("OUT", "PLAINTEXT")
+    }
+    assert ids == {"OUT": {0, 1}, "PLAINTEXT": {0, 2, 3}}
+    for name, wanted in ids.items():
+        assert {membership.leader(TOPIC, n, "", name).node_id for n in range(50)} == wanted
+        assert membership.controller(name).node_id in wanted
+    assert membership.serving_on("GONE") == (membership.me,)
+
+
+def test_brokers_without_named_listeners_are_told_one_address() -> None:
+    assert behind(0, "OUT", "PLAINTEXT").address[:3] == ("plaintext-0", 1, "")
+    assert behind(0, "OUT", "IN").address[:3] == ("out-0", 1, "")
+
+
 @pytest.mark.parametrize("brokers", [2, 3, 7])
 async def test_leaders_are_spread_evenly(brokers: int) -> None:
     membership, _ = await membership_of(0, *(member(number) for number in range(brokers)))
@@ -103,7 +133,7 @@ async def test_clients_are_sent_to_those_that_serve() -> None:
     assert membership.serving == (member(0), others[1])
     assert set(leaders(membership, "y")) == {0, 2}
     assert set(leaders(membership, "z")) == {2}
-    assert membership.controller != late
+    assert membership.controller() != late
     groups = {membership.coordinator_of(f"g{number}").node_id for number in range(PARTITIONS)}
     assert groups == {0, 2}
     assert membership.lives(late.incarnation)
@@ -129,7 +159,7 @@ async def test_all_brokers_name_the_same_leaders_and_controller() -> None:
     members = [member(number) for number in range(4)]
     known = [(await membership_of(own, *members))[0] for own in range(4)]
     assert len({tuple(leaders(one)) for one in known}) == 1
-    assert len({one.controller for one in known}) == 1
+    assert len({one.controller() for one in known}) == 1
 
 
 async def test_who_had_no_time_to_join_a_server_that_was_wiped_remains_a_member() -> None:

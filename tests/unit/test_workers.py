@@ -38,7 +38,7 @@ while True:
 """Tells what it does, and ends as it is told."""
 
 
-def settings(**given: int) -> BrokerSettings:
+def settings(**given: int | str) -> BrokerSettings:
     values = {"bucket_url": "memory://x", "redis_url": "redis://x"} | given
     return BrokerSettings.model_validate(values)
 
@@ -66,9 +66,25 @@ def test_what_is_not_given_is_each_ones_own() -> None:
     assert worker_settings(settings(port=0), 3) == [any_port] * 3
 
 
+def test_each_listener_has_a_row_of_ports() -> None:
+    given = settings(
+        listeners="A:PLAINTEXT://h:9092,B:PLAINTEXT://h:0,C:PLAINTEXT://h:9192",
+        advertised_listeners="A://a:1,B://b:1,C://c:9192",
+    )
+    assert worker_settings(given, 2)[1] == {
+        "BUCKETLOG_HTTP_PORT": "0",
+        "BUCKETLOG_LISTENERS": "A:PLAINTEXT://h:9093,B:PLAINTEXT://h:0,C:PLAINTEXT://h:9193",
+        "BUCKETLOG_ADVERTISED_LISTENERS": "A://a:2,B://b:2,C://c:9193",
+    }
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
+        (
+            {"listeners": "A:PLAINTEXT://h:1,B:PLAINTEXT://h:2"},
+            "choose ports that are 3 apart in BUCKETLOG_LI",
+        ),
         ({"port": 65_534}, "BUCKETLOG_PORT: 3 workers from port 65534 on"),
         ({"http_port": 65_534}, "BUCKETLOG_HTTP_PORT: 3 workers from port 65534 on"),
         ({"port": 9092, "http_port": 9094}, "would share ports"),

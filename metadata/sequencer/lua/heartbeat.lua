@@ -4,7 +4,8 @@
 --          8 role timeout (ms): who is silent for so long is not said to serve,
 --          9 '1' if the broker cannot write and others should close its writer's chain,
 --          10 for how long a lifeline may be missed (ms); 0: nobody looks
--- RETURNS  packed {'ok', node id, [[node id, incarnation, serves, host, port, zone], …], now (ms),
+--          11 packed listeners [[name, host, port], …]
+-- RETURNS  packed {'ok', node id, [[node id, incarnation, serves, host, port, zone, listeners], …], now (ms),
 --                  is the own lifeline held?, when to ask again because one is missed (ms) or -1, was the broker known before?}
 --          | {'taken', node id, incarnation, milliseconds since its heartbeat}
 -- INVARIANTS  A node id belongs to one incarnation until that is silent for the session timeout; an
@@ -14,7 +15,8 @@
 --          A heartbeat of a time that is yet to come is of a clock that was set back, or of another
 --          server's: it ages from now on. A broker counts as dead, and its writer as overdue, once its
 --          lifeline was missed for so long without a heartbeat of its own; only where this very server
---          saw the lifeline at the last heartbeat. All brokers are told when members or roles change.
+--          saw the lifeline at the last heartbeat. `address` keeps its three parts, which brokers of a
+--          release without listeners read; such a broker has no `listeners`. All brokers are told when members or roles change.
 
 local keys = keys_by_name(KEYS)
 local incarnation, now = ARGV[2], tonumber(ARGV[3])
@@ -94,7 +96,7 @@ if own and own ~= wanted then redis.call('HDEL', keys.brokers, string.format('%d
 local is_held = is_lifeline_held(keys, incarnation) == true
 brokers[wanted] = {
   incarnation = incarnation, heartbeat = now, serves = ARGV[7] == '1', address = cmsgpack.unpack(ARGV[4]),
-  writer = ARGV[5], lifeline = is_held and run_id}
+  listeners = cmsgpack.unpack(ARGV[11]), writer = ARGV[5], lifeline = is_held and run_id}
 store_records(keys.brokers, {[string.format('%d', wanted)] = brokers[wanted]})
 set_heartbeat(ARGV[5], ARGV[9] == '1' and 0 or now)
 if has_changed or not before or before.serves ~= brokers[wanted].serves then announce_change(keys) end
@@ -102,6 +104,8 @@ local members = {}
 for i, id in ipairs(sorted_keys(brokers)) do
   local broker = brokers[id]
   local serves = broker.serves and now - broker.heartbeat < role_timeout
-  members[i] = {id, broker.incarnation, serves, unpack(broker.address)}
+  local row = {id, broker.incarnation, serves, unpack(broker.address)}
+  row[#row + 1] = type(broker.listeners) == 'table' and broker.listeners or {}
+  members[i] = row
 end
 return cmsgpack.pack({'ok', wanted, members, now, is_held, look_again, before ~= nil})
