@@ -7,7 +7,13 @@ import pytest
 
 from scripts.dashboard import PAGE, render
 from tests.infra.programs import installed, run
-from tests.scenarios.observed import OBSERVABILITY, alert_queries, dashboard_queries, observed
+from tests.scenarios.observed import (
+    OBSERVABILITY,
+    WITHOUT_DATA,
+    alert_queries,
+    dashboard_queries,
+    observed,
+)
 from tests.servers.components import Components
 
 
@@ -42,8 +48,7 @@ def test_each_alert_is_tested_firing_and_at_rest() -> None:
 def test_each_query_gives_data(prometheus: Path, tmp_path: Path) -> None:
     found = observed(prometheus, tmp_path, seconds=6)
     assert found.keys() == {*dashboard_queries(), *alert_queries()}
-    without_tls = ["BucketlogCertificateExpires"]  # the brokers have no SSL listener
-    assert [name for name, values in found.items() if not values] == without_tls
+    assert [name for name, values in found.items() if not values] == [*WITHOUT_DATA]
     assert found["Ready brokers: Ready brokers"] == [2.0]
     assert found["Produced: Produced"][0] > 0
     assert found["Fetched: Fetched"][0] > 0
