@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from bucketlog.log_format.errors import ClusterInUseError, SequencerError
 from bucketlog.log_format.model import WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import (
+from bucketlog.metadata.sequencer.live_brokers import (
     PLAINTEXT_LISTENER,
     BrokerAddress,
     LiveBroker,

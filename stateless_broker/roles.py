@@ -7,7 +7,7 @@ one comes, it takes its share of all others.
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from bucketlog.metadata.sequencer.requests import LiveBroker
+from bucketlog.metadata.sequencer.live_brokers import LiveBroker
 
 _ZONE = "zone="
 

@@ -18,6 +18,12 @@ from bucketlog.log_format.errors import (
 )
 from bucketlog.log_format.model import SegmentId, Ticket, WallClock, WriterId
 from bucketlog.metadata.sequencer.group_verbs import GroupVerbs
+from bucketlog.metadata.sequencer.live_brokers import (
+    BrokerAddress,
+    LiveBrokers,
+    NodeIdConflict,
+    live_broker,
+)
 from bucketlog.metadata.sequencer.producer_rows import TOO_MANY_PRODUCERS, ProducerRows
 from bucketlog.metadata.sequencer.redis_keys import STAGED
 from bucketlog.metadata.sequencer.redis_server import LOST_REMEDY, ServerClock
@@ -25,12 +31,9 @@ from bucketlog.metadata.sequencer.requests import (
     Activation,
     BatchAnswer,
     BatchStatus,
-    BrokerAddress,
     FactStatus,
     FenceResult,
     FenceStatus,
-    LiveBrokers,
-    NodeIdConflict,
     OverdueReason,
     OverdueWriter,
     Position,
@@ -40,7 +43,6 @@ from bucketlog.metadata.sequencer.requests import (
     VisibleSegment,
     WantedFact,
     WantedPartition,
-    live_broker,
     pack_request,
     producer_id,
 )

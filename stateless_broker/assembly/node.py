@@ -19,7 +19,7 @@ from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import BucketlogError, SequencerError
 from bucketlog.log_format.model import WallClock
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import ListenerAddress, broker_address
+from bucketlog.metadata.sequencer.live_brokers import ListenerAddress, broker_address
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import (
     BrokerParts,

@@ -22,12 +22,7 @@ from bucketlog.log_format.batch import BatchHeader, RefusedRecord
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import FactEntry, TopicIdPartition
 from bucketlog.metadata.facts import Fact, encode_fact
-from bucketlog.metadata.sequencer.requests import (
-    BatchStatus,
-    FactStatus,
-    Reservation,
-    WantedFact,
-)
+from bucketlog.metadata.sequencer.requests import BatchStatus, FactStatus, Reservation, WantedFact
 from bucketlog.metadata.sequencer.transaction_requests import (
     BatchTransaction,
     WantedTransactionEntry,

@@ -13,13 +13,12 @@ from bucketlog.log_format.errors import (
 from bucketlog.log_format.model import Ticket, TopicIdPartition
 from bucketlog.metadata.fold import LogState, PartitionState, TopicState
 from bucketlog.metadata.producers import LogClock, ProducedBatch, ProducerTable
+from bucketlog.metadata.sequencer.live_brokers import BrokerAddress, LiveBrokers
 from bucketlog.metadata.sequencer.redis_keys import KEYS, STAGED
 from bucketlog.metadata.sequencer.requests import (
     Activation,
     BatchAnswer,
     BatchStatus,
-    BrokerAddress,
-    LiveBrokers,
     PublishStatus,
 )
 from tests.servers.sequencing import Sequencing, plain, produced

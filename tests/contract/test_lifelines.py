@@ -11,13 +11,9 @@ from redis import Redis as SyncRedis
 from bucketlog.log_format.errors import SequencerUnavailableError
 from bucketlog.log_format.model import WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.sequencer.live_brokers import BrokerAddress, LiveBrokers
 from bucketlog.metadata.sequencer.redis_url import connect_redis
-from bucketlog.metadata.sequencer.requests import (
-    BrokerAddress,
-    LiveBrokers,
-    OverdueReason,
-    OverdueWriter,
-)
+from bucketlog.metadata.sequencer.requests import OverdueReason, OverdueWriter
 from tests.rigs.broker_rig import until
 from tests.rigs.patience import Deadline
 from tests.servers.sequencing import Sequencing

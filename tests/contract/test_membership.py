@@ -5,17 +5,15 @@ import pytest
 
 from bucketlog.log_format.model import WriterId
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import (
+from bucketlog.metadata.sequencer.live_brokers import (
     BrokerAddress,
     ListenerAddress,
     LiveBroker,
     LiveBrokers,
     NodeIdConflict,
-    OverdueReason,
-    OverdueWriter,
-    Position,
     broker_address,
 )
+from bucketlog.metadata.sequencer.requests import OverdueReason, OverdueWriter, Position
 from tests.servers.sequencing import Sequencing, plain
 
 TIMEOUT_MS = 100

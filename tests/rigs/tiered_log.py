@@ -19,7 +19,7 @@ from bucketlog.log_format.wire.messages.list_offsets import (
 )
 from bucketlog.metadata.facts import Fact, TopicCreated
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import BrokerAddress
+from bucketlog.metadata.sequencer.live_brokers import BrokerAddress
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.fetch.feed import Watchers
 from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead

@@ -11,14 +11,14 @@ import pytest
 from bucketlog.log_format.errors import SequencerLostError, SequencerUnavailableError
 from bucketlog.log_format.model import TopicId
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import (
+from bucketlog.metadata.sequencer.live_brokers import (
     BrokerAddress,
     ListenerAddress,
     LiveBroker,
     NodeIdConflict,
     broker_address,
 )
-from bucketlog.metadata.sequencer.requests import LiveBrokers as Answer
+from bucketlog.metadata.sequencer.live_brokers import LiveBrokers as Answer
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import (
     Membership,

@@ -1,0 +1,88 @@
+"""The live brokers, and how clients reach them: what a heartbeat tells and is told."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+PLAINTEXT_LISTENER = "PLAINTEXT"
+"""The listener of a broker that names none."""
+
+
+class ListenerAddress(NamedTuple):
+    """How clients of one listener reach a broker."""
+
+    name: str
+    host: str
+    port: int
+
+
+class BrokerAddress(NamedTuple):
+    """How clients reach a broker, and where it stands ('' where zones mean nothing).
+
+    `host` and `port` are for brokers of releases without `listeners`. A broker of such a release
+    has no `listeners`, and is reached there through the listener PLAINTEXT."""
+
+    host: str
+    port: int
+    zone: str
+    listeners: tuple[ListenerAddress, ...] = ()
+
+    def of(self, listener: str) -> ListenerAddress | None:
+        """None if the broker has no such listener."""
+        if not self.listeners and listener == PLAINTEXT_LISTENER:
+            return ListenerAddress(listener, self.host, self.port)
+        return next((each for each in self.listeners if each.name == listener), None)
+
+
+def broker_address(listeners: Sequence[ListenerAddress], zone: str) -> BrokerAddress:
+    """Brokers without `listeners` are told one address: that of PLAINTEXT, else the first."""
+    first = next((one for one in listeners if one.name == PLAINTEXT_LISTENER), listeners[0])
+    return BrokerAddress(first.host, first.port, zone, tuple(listeners))
+
+
+class LiveBroker(NamedTuple):
+    """A live broker. It `serves` once it listens, until it begins to leave or is silent for so
+    long that clients had better go elsewhere."""
+
+    node_id: int
+    incarnation: str
+    serves: bool
+    address: BrokerAddress
+
+
+def live_broker(
+    node_id: int,
+    incarnation: str,
+    serves: bool,
+    host: str,
+    port: int,
+    zone: str,
+    listeners: Sequence[tuple[str, str, int]],
+) -> LiveBroker:
+    """A row of the answer of `lua/heartbeat.lua`."""
+    named = tuple(ListenerAddress(*each) for each in listeners)
+    return LiveBroker(node_id, incarnation, serves, BrokerAddress(host, port, zone, named))
+
+
+class LiveBrokers(NamedTuple):
+    """The live brokers, by node id; `node_id` is the asking broker's. `now_ms` is the sequencer's
+    time of day.
+
+    `has_lifeline`: the server sees the lifeline of the asking broker. `look_again_ms`: another
+    broker's lifeline is missing, and a heartbeat after this time may find that broker dead.
+    `was_known`: the asking broker was a member before. A member that is unknown has been
+    silent for too long, or the server has lost its state."""
+
+    node_id: int
+    members: tuple[LiveBroker, ...]
+    now_ms: int
+    has_lifeline: bool = False
+    look_again_ms: int | None = None
+    was_known: bool = True
+
+
+class NodeIdConflict(NamedTuple):
+    """Another live incarnation has the node id; its last heartbeat was `age_ms` ago."""
+
+    node_id: int
+    incarnation: str
+    age_ms: int
