@@ -12,24 +12,13 @@ from typing import cast
 
 import pytest
 
-from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.network.answer_memory import AnswerLease
-from bucketlog.stateless_broker.network.certificates import Certificates
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
-from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
-from bucketlog.stateless_broker.network.listener import Listener, bound_socket
-from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from bucketlog.stateless_broker.network.open_connections import OpenConnections
-from bucketlog.stateless_broker.network.request_figures import RequestFigures
-from bucketlog.stateless_broker.network.tls_channel import HandshakeLimit, TlsChannel
-from bucketlog.stateless_broker.settings import BrokerSettings
-from tests.rigs.certificate_authority import Authority, Issued, rfc4514
+from bucketlog.stateless_broker.network.tls_channel import TlsChannel
+from tests.rigs.certificate_authority import Authority, rfc4514
 from tests.rigs.fake_wire import framed
 from tests.rigs.patience import PATIENCE_S, eventually_async
-
-MUCH = 24 << 20
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+from tests.rigs.tls_place import MUCH, SealedClient, Streams, TlsPlace, deliver
 
 
 @pytest.fixture(scope="module")
@@ -37,98 +26,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-class Place:
-    """An SSL listener whose handler echoes requests, and answers `much` with `MUCH` bytes."""
-
-    def __init__(self, root: Authority, **settings: object) -> None:
-        self.root, issued = root, root.issue("server")
-        given: dict[str, object] = {
-            "bucket_url": "memory://",
-            "listeners": "SSL://127.0.0.1:0",
-            "ssl_certificate_file": issued.certificate,
-            "ssl_key_file": issued.key,
-            "ssl_ca_file": root.file,
-        }
-        self.settings = BrokerSettings.model_validate(given | settings)
-        self.figures = RequestFigures(slow_request_ms=0)
-        self.answers = MemoryBudget(2 * MUCH, address_percent_max=100)
-        self.seen: list[Connection] = []
-        self.holds = False
-        """Whether requests wait in `held`."""
-        self.held: list[ResponseSlot] = []
-        self.certificates = Certificates(self.settings, Health(), now_s=lambda: 0.0)
-        self.connections = OpenConnections(
-            settings=self.settings,
-            handler=self._handle,
-            budget=MemoryBudget(2 * MUCH, address_percent_max=100),
-            answers=self.answers,
-            figures=self.figures,
-        )
-        received = memoryview(bytearray(RECEIVE_BYTES))
-        limit = HandshakeLimit(self.settings.ssl_handshake_ms_max)
-        self.socket = bound_socket("127.0.0.1", 0, keepalive_ms=60_000)
-        self.listener = Listener(
-            "SSL",
-            self.socket,
-            self.connections,
-            backlog=100,
-            secure=lambda one: TlsChannel(one, self.certificates, limit, received),
-        )
-        self._writers: list[asyncio.StreamWriter] = []
-
-    def _handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
-        self.seen.append(connection)
-        data = bytes(frame.data)
-        frame.release()
-        if self.holds:
-            self.held.append(answer)
-            return
-        if data.startswith(b"much"):
-            lease = AnswerLease(self.answers, connection.host)
-            assert self.answers.take(MUCH, address=connection.host)
-            lease.held_bytes = MUCH
-            answer.lease = lease
-            data = bytes(MUCH)
-        answer.send([data])
-
-    async def start(self) -> "Place":
-        await self.certificates.start()
-        self.connections.start()
-        await self.listener.start()
-        return self
-
-    @property
-    def port(self) -> int:
-        return int(self.socket.getsockname()[1])
-
-    def trust(self, issued: Issued | None = None) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=str(self.root.file))
-        if issued is not None:
-            context.load_cert_chain(issued.certificate, issued.key)
-        return context
-
-    async def connect(self, context: ssl.SSLContext | None) -> Streams:
-        streams = await asyncio.open_connection("127.0.0.1", self.port, ssl=context)
-        self._writers.append(streams[1])
-        return streams
-
-    async def stop(self) -> None:
-        for writer in self._writers:
-            writer.transport.abort()
-        self.listener.stop_accepting()
-        self.connections.take_no_more()
-        await self.connections.stop()
-
-
-Make = Callable[..., Awaitable[Place]]
+Make = Callable[..., Awaitable[TlsPlace]]
 
 
 @pytest.fixture
 async def make(root: Authority) -> AsyncIterator[Make]:
-    places: list[Place] = []
+    places: list[TlsPlace] = []
 
-    async def one(**settings: object) -> Place:
-        places.append(Place(root, **settings))
+    async def one(**settings: object) -> TlsPlace:
+        places.append(TlsPlace(root, **settings))
         return await places[-1].start()
 
     yield one
@@ -150,11 +56,11 @@ def pause_reading(writer: asyncio.StreamWriter) -> asyncio.Transport:
     return transport
 
 
-def _has(place: Place, connections: int) -> bool:
+def _has(place: TlsPlace, connections: int) -> bool:
     return place.figures.connections == connections
 
 
-def _has_held(place: Place, count: int) -> bool:
+def _has_held(place: TlsPlace, count: int) -> bool:
     return len(place.held) == count
 
 
@@ -209,6 +115,25 @@ async def test_unsent_bytes_count_until_the_kernel_has_them(make: Make) -> None:
     await eventually_async(lambda: place.answers.held_bytes == 0)
     assert connection.unsent_bytes == 0
     assert await echo((reader, writer), b"and another") == b"and another"
+
+
+async def test_unsent_bytes_count_before_they_are_encrypted(make: Make) -> None:
+    """Also while the socket's transport has no byte left, and has not yet said so."""
+    place = await make()
+    place.holds = True
+    reader, writer = await place.connect(place.trust())
+    writer.write(framed(b"a request"))
+    await eventually_async(lambda: len(place.held) == 1)
+    (connection,) = place.seen
+    channel, raw = parts(connection)
+    channel.pause_writing()
+    place.held[0].send([bytes(100_000)])
+    await eventually_async(lambda: not connection._answers)
+    assert raw.get_write_buffer_size() == 0
+    assert connection.unsent_bytes == 100_004
+    channel.resume_writing()
+    assert len(await answer(reader)) == 100_000
+    await eventually_async(lambda: connection.unsent_bytes == 0)
 
 
 async def test_a_response_is_encrypted_as_the_kernel_takes_it(make: Make) -> None:
@@ -339,6 +264,27 @@ async def test_bytes_are_not_decrypted_ahead_of_what_is_wanted(make: Make) -> No
         await eventually_async(partial(_has_held, place, number + 1))
         place.held[number].send([b"done"])
         assert await answer(reader) == b"done"
+
+
+async def test_what_follows_the_last_wanted_request_stays_encrypted(make: Make) -> None:
+    """The end of a large request and three more come in one portion."""
+    place = await make(requests_in_flight=1)
+    place.holds = True
+    client = SealedClient(place)
+    await client.shake_hands()
+    await eventually_async(lambda: place.figures.connections == 1)
+    (connection,) = place.connections._connections
+    channel, _ = parts(connection)
+    await eventually_async(lambda: channel._is_open)
+    large, small = framed(bytes(50_000)), framed(bytes(10_000))
+    deliver(channel, client.seal(large[:20_000]))
+    deliver(channel, client.seal(large[20_000:] + 3 * small))
+    assert len(place.held) == 1
+    assert connection.incoming.left_bytes == 0
+    assert channel._incoming.pending + channel._tls.pending() >= 3 * len(small) - 16_384
+    for number in range(4):
+        await eventually_async(partial(_has_held, place, number + 1))
+        place.held[number].send([b"done"])
 
 
 async def test_the_last_answer_is_sent_before_the_farewell(make: Make) -> None:
