@@ -16,6 +16,8 @@ from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 
 _LENGTH = struct.Struct(">i")
 _LENGTH_AND_API_KEY = struct.Struct(">ih")
+_TLS_HANDSHAKE = 0x1603
+"""The first two bytes of a TLS client, where Kafka's have a length."""
 RECEIVE_BYTES = 64 * 1024
 REQUEST_BYTES_MIN = 8
 FIRST_BYTES = 4 * 1024
@@ -153,6 +155,11 @@ class Incoming:
             if api_key != ApiKey.PRODUCE:
                 longest = self._other_request_bytes_max
         if not REQUEST_BYTES_MIN <= length <= longest:
+            if length >> 16 == _TLS_HANDSHAKE:
+                raise MalformedRequestError(
+                    "its client speaks TLS, but the listener is for plain text "
+                    "(BUCKETLOG_LISTENERS)"
+                )
             text = f"a request of {length} bytes for api {api_key}; {REQUEST_BYTES_MIN} to "
             text += f"{longest} are accepted"
             if length > longest:

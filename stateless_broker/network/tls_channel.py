@@ -23,6 +23,9 @@ ENCRYPTED_AT_ONCE_BYTES = 256 * 1024
 SMALL_BYTES = 16 * 1024
 """Responses up to this size go into one TLS record."""
 
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST"})
+"""OpenSSL's reasons if the first bytes are plain text."""
+
 
 class PrincipalRefusedError(Exception):
     """The client's certificate gives it no name."""
@@ -135,7 +138,10 @@ class TlsChannel(asyncio.Transport, asyncio.BufferedProtocol):
         except ssl.SSLError as error:
             self._flush()
             what = "TLS" if self._is_open else "TLS handshake"
-            self._fail(f"{what} failed: {error.reason or error}")
+            hint = ""
+            if not self._is_open and error.reason in _NO_TLS:
+                hint = "; its client does not speak TLS (security.protocol=SSL)"
+            self._fail(f"{what} failed: {error.reason or error}{hint}")
             return
         except PrincipalRefusedError as error:
             self._fail(str(error))

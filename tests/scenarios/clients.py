@@ -6,6 +6,7 @@ acknowledged or delivered. Partitions are explicit, so that the order of each is
 
 import asyncio
 import importlib.metadata
+import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ import aiokafka
 import confluent_kafka
 import kafka
 
+from tests.rigs.client_tls import ClientTls
 from tests.rigs.patience import PATIENCE_S
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -69,6 +71,9 @@ class _Collector:
 class ConfluentKafka:
     name = "confluent-kafka"
 
+    def __init__(self, tls: ClientTls | None = None) -> None:
+        self._security = tls.librdkafka() if tls else {}
+
     def version(self) -> str:
         return f"{confluent_kafka.__version__}, librdkafka {confluent_kafka.libversion()[0]}"
 
@@ -83,6 +88,7 @@ class ConfluentKafka:
                 "linger.ms": LINGER_MS,
                 "batch.size": BATCH_BYTES,
             }
+            | self._security
         )
         failures: list[str] = []
 
@@ -112,6 +118,7 @@ class ConfluentKafka:
                 "enable.auto.commit": False,
                 "check.crcs": True,
             }
+            | self._security
         )
         found = _Collector(partitions)
         try:
@@ -148,6 +155,9 @@ def _octets(data: str | bytes | None) -> bytes | None:
 class AioKafka:
     name = "aiokafka"
 
+    def __init__(self, tls: ClientTls | None = None) -> None:
+        self._security = tls.python() if tls else {}
+
     def version(self) -> str:
         return importlib.metadata.version("aiokafka")
 
@@ -166,6 +176,7 @@ class AioKafka:
             acks="all",
             linger_ms=LINGER_MS,
             max_batch_size=BATCH_BYTES,
+            **self._security,
         )
         async with producer:
             waiting = [
@@ -178,7 +189,10 @@ class AioKafka:
 
     async def _consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
         consumer = aiokafka.AIOKafkaConsumer(
-            bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest"
+            bootstrap_servers=bootstrap,
+            group_id=None,
+            auto_offset_reset="earliest",
+            **self._security,
         )
         found = _Collector(partitions)
         async with consumer:
@@ -197,6 +211,9 @@ class AioKafka:
 class KafkaPython:
     name = "kafka-python"
 
+    def __init__(self, tls: ClientTls | None = None) -> None:
+        self._security = tls.python() if tls else {}
+
     def version(self) -> str:
         return importlib.metadata.version("kafka-python")
 
@@ -210,6 +227,7 @@ class KafkaPython:
             acks="all",
             linger_ms=LINGER_MS,
             batch_size=BATCH_BYTES,
+            **self._security,
         )
         try:
             waiting: list[Any] = [
@@ -222,7 +240,7 @@ class KafkaPython:
             producer.close(PATIENCE_S)
 
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
-        consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, group_id=None)
+        consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, **self._security)
         found = _Collector(partitions)
         try:
             where = [kafka.TopicPartition(topic, number) for number in range(partitions)]
@@ -245,6 +263,10 @@ class Kcat:
 
     name = "kcat"
 
+    def __init__(self, tls: ClientTls | None = None) -> None:
+        self._security = tuple(tls.kcat() if tls else ())
+        self._environment = tls.kcat_environment() if tls else {}
+
     def version(self) -> str:
         done = subprocess.run(["kcat", "-V"], capture_output=True, text=True, check=True)
         return next(line for line in done.stdout.splitlines() if line.startswith("Version"))
@@ -261,15 +283,17 @@ class Kcat:
                 f"enable.idempotence={str(idempotent).lower()}",
                 f"linger.ms={LINGER_MS}",
                 f"batch.size={BATCH_BYTES}",
+                *self._security,
             )
             where = ("-b", bootstrap, "-t", topic, "-p", str(partition))
             data = b"".join(row.key + b"\t" + row.value + b"\n" for row in mine)
-            _run_kcat(["-P", *where, "-K", "\t", *_options(settings)], data)
+            self._run(["-P", *where, "-K", "\t", *_options(settings)], data)
 
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
         where = ("-b", bootstrap, "-t", topic, "-o", "beginning", "-e", "-c", str(count))
         form = "%p %o %K %S\n%k%s"
-        data = _run_kcat(["-C", *where, "-q", *_options(("check.crcs=true",)), "-f", form], b"")
+        settings = ("check.crcs=true", *self._security)
+        data = self._run(["-C", *where, "-q", *_options(settings), "-f", form], b"")
         found = _Collector(partitions)
         at = 0
         while at < len(data):
@@ -282,27 +306,27 @@ class Kcat:
             raise AssertionError(f"kcat printed {found.count} records, not {count}")
         return found.rows
 
+    def _run(self, arguments: list[str], data: bytes) -> bytes:
+        errors: IO[bytes]
+        with tempfile.TemporaryFile() as errors:
+            done = subprocess.run(
+                ["kcat", *arguments],
+                input=data,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                timeout=PATIENCE_S,
+                check=False,
+                env=os.environ | self._environment,
+            )
+            errors.seek(0)
+            told = errors.read().decode(errors="replace")
+        if done.returncode or "ERROR" in told or "failed" in told:
+            raise AssertionError(f"kcat ended with {done.returncode}: {told[-500:]}")
+        return done.stdout
+
 
 def _options(settings: Sequence[str]) -> list[str]:
     return [word for setting in settings for word in ("-X", setting)]
-
-
-def _run_kcat(arguments: list[str], data: bytes) -> bytes:
-    errors: IO[bytes]
-    with tempfile.TemporaryFile() as errors:
-        done = subprocess.run(
-            ["kcat", *arguments],
-            input=data,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        errors.seek(0)
-        told = errors.read().decode(errors="replace")
-    if done.returncode or "ERROR" in told or "failed" in told:
-        raise AssertionError(f"kcat ended with {done.returncode}: {told[-500:]}")
-    return done.stdout
 
 
 CLIENTS: dict[str, KafkaClient] = {
