@@ -15,9 +15,12 @@ COUNT = struct.Struct(">I")
 OFFSET = struct.Struct(">IIqiqBq")
 
 
-def text_bytes(text: str) -> bytes:
-    data = text.encode()
+def binary(data: bytes) -> bytes:
     return COUNT.pack(len(data)) + data
+
+
+def text_bytes(text: str) -> bytes:
+    return binary(text.encode())
 
 
 def offset_rows(
@@ -53,13 +56,16 @@ class StateReader:
         self._at += row.size
         return row.unpack_from(self._data, self._at - row.size)
 
-    def text(self) -> str:
+    def binary(self) -> bytes:
         (length,) = self.take(COUNT)
         if length > len(self._data) - self._at:
             raise self.wrong("it is cut short")
         self._at += length
+        return bytes(self._data[self._at - length : self._at])
+
+    def text(self) -> str:
         try:
-            return str(self._data[self._at - length : self._at], "utf-8")
+            return self.binary().decode()
         except UnicodeDecodeError:
             raise self.wrong("a name is not UTF-8") from None
 

@@ -10,6 +10,7 @@ import struct
 
 from bucketlog.log_format.checkpoint import (
     CHECKPOINT_VERSION,
+    CREDENTIALS_VERSION,
     KEPT_TRANSACTIONS_VERSION,
     TRANSACTIONS_VERSION,
 )
@@ -22,6 +23,11 @@ from bucketlog.log_format.model import (
     TopicIdPartition,
 )
 from bucketlog.metadata.checkpoint_bytes import OFFSET, StateReader, offset_rows, text_bytes
+from bucketlog.metadata.checkpoint_credentials import (
+    decode_credentials,
+    encode_credentials,
+    has_credentials,
+)
 from bucketlog.metadata.checkpoint_transactions import (
     decode_kept,
     decode_transactions,
@@ -50,8 +56,8 @@ GUESSED_TIMES_MS = 3_600_000
 
 
 def encode_state(state: LogState) -> bytes:
-    """Encode topics with their partitions and tiers, producers, groups, dropped objects and
-    transactions. `state` must have been folded with producers and groups."""
+    """Encode topics with their partitions and tiers, producers, groups, dropped objects,
+    transactions and credentials. `state` must have been folded with producers and groups."""
     rows = {topic_id: row for row, topic_id in enumerate(state.topics)}
     offsets = sum(len(committed) for committed in state.groups.values())
     pieces = [
@@ -86,11 +92,15 @@ def encode_state(state: LogState) -> bytes:
         pieces += encode_transactions(state, rows)
     if version >= KEPT_TRANSACTIONS_VERSION:
         pieces += encode_kept(state)
+    if version >= CREDENTIALS_VERSION:
+        pieces += encode_credentials(state)
     return b"".join(pieces)
 
 
 def state_version(state: LogState) -> int:
     """The version of a checkpoint of `state`."""
+    if has_credentials(state):
+        return CREDENTIALS_VERSION
     if has_kept_transactions(state):
         return KEPT_TRANSACTIONS_VERSION
     return TRANSACTIONS_VERSION if has_transactions(state) else CHECKPOINT_VERSION
@@ -182,6 +192,8 @@ def decode_state(
         decode_transactions(reader, state, partition_at, keep_groups=keep_groups)
     if version >= KEPT_TRANSACTIONS_VERSION:
         decode_kept(reader, state)
+    if version >= CREDENTIALS_VERSION:
+        decode_credentials(reader, state)
     reader.end()
     return state
 

@@ -41,6 +41,8 @@ class FactKind(IntEnum):
     TRANSACTION_ENDED = 11
     TRANSACTION_OFFSETS = 12
     TRANSACTIONAL_IDS_FORGOTTEN = 13
+    SCRAM_CREDENTIAL_SET = 14
+    SCRAM_CREDENTIAL_DELETED = 15
 
 
 GROUP_KINDS = frozenset(
@@ -61,7 +63,13 @@ Place = tuple[Count, Count]
 
 
 class _Fact(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=False,
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+    )
 
 
 class TopicCreated(_Fact):
@@ -282,15 +290,47 @@ class TransactionalIdsForgotten(_Fact):
     ids: Annotated[tuple[str, ...], FailFast()]
 
 
+ShortBytes = Annotated[bytes, Field(max_length=1_024)]
+
+
+class ScramCredentialSet(_Fact):
+    """A user's SCRAM credential from now on (KIP-554). `sealed` has its two keys, encrypted and
+    authenticated with the secret key of id `key_id` (docs/format/segment.md). `by`: the principal
+    that asked for it."""
+
+    kind: Literal[FactKind.SCRAM_CREDENTIAL_SET] = Field(
+        FactKind.SCRAM_CREDENTIAL_SET, exclude=True
+    )
+    user: str
+    mechanism: str
+    iterations: Annotated[int, Field(ge=1, lt=2**31)]
+    salt: ShortBytes
+    key_id: ShortBytes
+    sealed: ShortBytes
+    by: str
+    at_ms: Milliseconds
+
+
+class ScramCredentialDeleted(_Fact):
+    kind: Literal[FactKind.SCRAM_CREDENTIAL_DELETED] = Field(
+        FactKind.SCRAM_CREDENTIAL_DELETED, exclude=True
+    )
+    user: str
+    mechanism: str
+    by: str
+    at_ms: Milliseconds
+
+
 TopicFact: TypeAlias = TopicCreated | TopicDeleted | PartitionsAdded | TopicConfigured
 GroupFact: TypeAlias = OffsetsCommitted | OffsetsForgotten
 TierFact: TypeAlias = TiersSwapped | LogStartsMoved | TiersSwept
 TransactionFact: TypeAlias = (
     ProducerInitialised | TransactionEnded | TransactionOffsets | TransactionalIdsForgotten
 )
-Fact: TypeAlias = TopicFact | GroupFact | TierFact | TransactionFact
+SecurityFact: TypeAlias = ScramCredentialSet | ScramCredentialDeleted
+Fact: TypeAlias = TopicFact | GroupFact | TierFact | TransactionFact | SecurityFact
 
-_MODELS: dict[int, type[TopicFact] | type[GroupFact] | type[TierFact] | type[TransactionFact]] = {
+_MODELS: dict[int, type[Fact]] = {
     FactKind.TOPIC_CREATED: TopicCreated,
     FactKind.TOPIC_DELETED: TopicDeleted,
     FactKind.PARTITIONS_ADDED: PartitionsAdded,
@@ -304,6 +344,8 @@ _MODELS: dict[int, type[TopicFact] | type[GroupFact] | type[TierFact] | type[Tra
     FactKind.TRANSACTION_ENDED: TransactionEnded,
     FactKind.TRANSACTION_OFFSETS: TransactionOffsets,
     FactKind.TRANSACTIONAL_IDS_FORGOTTEN: TransactionalIdsForgotten,
+    FactKind.SCRAM_CREDENTIAL_SET: ScramCredentialSet,
+    FactKind.SCRAM_CREDENTIAL_DELETED: ScramCredentialDeleted,
 }
 _KEPT_MODELS = {int(FactKind.PRODUCER_INITIALISED): TransactionKept}
 

@@ -37,6 +37,8 @@ from bucketlog.metadata.facts import (
     OffsetsForgotten,
     PartitionsAdded,
     ProducerInitialised,
+    ScramCredentialDeleted,
+    ScramCredentialSet,
     SwapPayload,
     TierFact,
     TiersSwapped,
@@ -55,6 +57,7 @@ from bucketlog.metadata.facts import (
 )
 from bucketlog.metadata.folded_offsets import FoldedOffsets
 from bucketlog.metadata.producers import LogClock, ProducedBatch, ProducerTable, is_idle
+from bucketlog.metadata.scram_credentials import ScramCredentials
 from bucketlog.metadata.tier import DroppedObject, Swap, Tier
 from bucketlog.metadata.transactions import Transactions, outcomes_of
 
@@ -120,6 +123,7 @@ class LogState:
         self.partitions: dict[TopicIdPartition, PartitionState] = {}
         self.offsets = FoldedOffsets()
         self.transactions = Transactions()
+        self.scram_credentials = ScramCredentials()
         self.dropped: list[DroppedObject] = []
         """Objects that left a tier and may still be there, in the order of the tickets of their
         segments. Those of one segment are in the order of its entries."""
@@ -155,6 +159,8 @@ class LogState:
                 | TransactionalIdsForgotten,
             ):
                 self._apply_transaction_fact(index.segment, fact)
+            elif isinstance(fact, ScramCredentialSet | ScramCredentialDeleted):
+                self.scram_credentials.apply(fact)
             else:
                 self._apply_topic_fact(index.segment, index.ticket, fact)
         self.clock = self.clock.after(index.created_ms)

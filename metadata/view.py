@@ -34,6 +34,7 @@ from bucketlog.metadata.facts import (
 )
 from bucketlog.metadata.fold import LogState, TopicState
 from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.scram_credentials import ScramCredentials
 from bucketlog.metadata.topic_names import TopicNames
 from bucketlog.metadata.transactions import Transactions
 from bucketlog.metadata.unproven_gaps import UnprovenGaps
@@ -263,6 +264,11 @@ class View:
     def transactions(self) -> Transactions:
         """Transactional ids and pending offsets: not to be held over an await."""
         return self._state.transactions
+
+    @property
+    def scram_credentials(self) -> ScramCredentials:
+        """Not to be held over an await."""
+        return self._state.scram_credentials
 
     def unstable_offsets_max(self) -> int:
         """The largest distance between a partition's last stable offset and high watermark."""

@@ -18,6 +18,7 @@ from bucketlog.log_format.batch import Codec
 from bucketlog.log_format.checkpoint import (
     CHECKPOINT_VERSION,
     COLUMN_TYPES,
+    CREDENTIALS_VERSION,
     KEPT_TRANSACTIONS_VERSION,
     TRANSACTIONS_VERSION,
     BatchColumns,
@@ -31,7 +32,13 @@ from bucketlog.log_format.model import Buffer, Ticket, TopicId, TopicIdPartition
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import ObjectInfo
 
-VERSIONS_READ = (2, CHECKPOINT_VERSION, TRANSACTIONS_VERSION, KEPT_TRANSACTIONS_VERSION)
+VERSIONS_READ = (
+    2,
+    CHECKPOINT_VERSION,
+    TRANSACTIONS_VERSION,
+    KEPT_TRANSACTIONS_VERSION,
+    CREDENTIALS_VERSION,
+)
 MAGIC = b"bktlogcp"
 CHECKPOINT_BYTES_MAX = 512 * 1024 * 1024
 """Default limit of a checkpoint's bytes, stored and uncompressed: over 7 million batches."""
@@ -150,7 +157,7 @@ def decode_checkpoint(key: str, data: Buffer, *, bytes_max: int | None = None) -
         raise CorruptObjectError(key, 0, "its header does not hold")
     if version not in VERSIONS_READ or flags or any(view[_HEADER.size - 8 : _HEADER.size - 4]):
         raise InvalidDataError(
-            f"{key!r} is a checkpoint of version {version}; this release reads versions 2 to 5",
+            f"{key!r} is a checkpoint of version {version}; this release reads versions 2 to 6",
             remedy="use the release of bucketlog that wrote it, or a later one",
         )
     if keys.checkpoint(Ticket(epoch, number)) != key:

@@ -163,8 +163,16 @@ class WantedTierEntry(NamedTuple):
     """An entry about tiers: in order with all others of its kind, and never refused."""
 
 
+class WantedSecurityEntry(NamedTuple):
+    """An entry about security: in order with all others of its kind, and never refused."""
+
+
 WantedFact: TypeAlias = (
-    WantedTopicChange | WantedGroupEntry | WantedTierEntry | WantedTransactionEntry
+    WantedTopicChange
+    | WantedGroupEntry
+    | WantedTierEntry
+    | WantedSecurityEntry
+    | WantedTransactionEntry
 )
 
 
@@ -301,6 +309,8 @@ def pack_request(
             entries.append((verb, name, topic_id.hex(), count))
         elif isinstance(entry, WantedTierEntry):
             entries.append(("tiers",))
+        elif isinstance(entry, WantedSecurityEntry):
+            entries.append(("security",))
         elif isinstance(entry, WantedGroupEntry):
             entries.append(("offsets", entry.group, entry.term))
         else:

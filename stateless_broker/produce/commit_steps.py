@@ -44,6 +44,7 @@ from bucketlog.metadata.sequencer.requests import (
     WantedBatch,
     WantedGroupEntry,
     WantedPartition,
+    WantedSecurityEntry,
     WantedTierEntry,
     WantedTopicChange,
 )
@@ -217,7 +218,8 @@ def _reserved_facts(
         facts.append(fact)
         change, wanted = reservation.changes.get(at), fact.wanted
         if change is None or isinstance(
-            wanted, WantedTopicChange | WantedGroupEntry | WantedTierEntry
+            wanted,
+            WantedTopicChange | WantedGroupEntry | WantedTierEntry | WantedSecurityEntry,
         ):
             entries.append(fact.entry)
             continue

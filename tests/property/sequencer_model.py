@@ -17,6 +17,7 @@ from bucketlog.metadata.sequencer.requests import (
     WantedBatch,
     WantedFact,
     WantedGroupEntry,
+    WantedSecurityEntry,
     WantedTierEntry,
     WantedTopicChange,
 )
@@ -47,6 +48,7 @@ class Entry:
     control: list[WantedTopicChange] = field(default_factory=list)
     groups: set[str] = field(default_factory=set)
     tiers: bool = False
+    security: bool = False
     names: set[str] = field(default_factory=set)
     needs: set[int] = field(default_factory=set)
     low_ticket: int = -1
@@ -125,7 +127,7 @@ class SequencerModel:
                 draft.stamps.append(self._stamp(place, before) if accepted else -1)
             if accepted:
                 draft.names.add(place[0])
-        changes = draft.batches or draft.control or draft.groups or draft.tiers
+        changes = draft.batches or draft.control or draft.groups or draft.tiers or draft.security
         if not changes and not any(s >= 0 for s in draft.stamps):
             return None, Answers(answers, statuses)
         draft.needs = {entry.ticket for entry in self.entries if self._is_needed(entry, draft)}
@@ -169,6 +171,7 @@ class SequencerModel:
             or any(w.topic_id in changed for w in earlier.batches)
             or bool(draft.groups & earlier.groups)
             or (draft.tiers and earlier.tiers)
+            or (draft.security and earlier.security)
             or any(
                 c.topic_name in draft.names | {d.topic_name for d in draft.control}
                 for c in earlier.control
@@ -186,6 +189,9 @@ class SequencerModel:
         match entry:
             case WantedTierEntry():
                 draft.tiers = True
+                return FactStatus.OK
+            case WantedSecurityEntry():
+                draft.security = True
                 return FactStatus.OK
             case WantedGroupEntry():
                 return self._group_entry(entry, draft)

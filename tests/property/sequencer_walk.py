@@ -43,6 +43,7 @@ from bucketlog.metadata.sequencer.requests import (
     WantedBatch,
     WantedFact,
     WantedGroupEntry,
+    WantedSecurityEntry,
     WantedTierEntry,
     WantedTopicChange,
 )
@@ -174,7 +175,7 @@ class Walk:
         while self.random.random() < self.group_share:
             control.append(self.wanted_entry())
         if self.random.random() < self.group_share / 3:
-            control.append(WantedTierEntry())
+            control.append(self.random.choice([WantedTierEntry(), WantedSecurityEntry()]))
         self.random.shuffle(control)
         for name, topic_id, _ in parts:
             self.real.topic_ids[name] = topic_id

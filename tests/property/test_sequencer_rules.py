@@ -138,7 +138,7 @@ BROKEN: dict[str, tuple[str, str]] = {
         "= false",
     ),
     "a forgotten group is coordinated still": ("nobodys(record.open)", "record"),
-    "entries about tiers depend on nothing": ("enter(TIERS_FIELD, groups[TIERS_FIELD])", "'ok'"),
+    "entries about tiers depend on nothing": ("enter(field, groups[field])", "'ok'"),
     "entries about tiers are a group": ("'t:'", "'g:g'"),
     "terms are counted by group": ("meta.group_term + 1", "(record.term or 0) + 1"),
     "a term is not used up": (

@@ -22,8 +22,8 @@ TIER_MUTANTS: dict[str, Mutant] = {
     "tier-key": one(
         "entries about tiers depend on one another",
         "reserve.lua",
-        "control_answers[i] = enter(TIERS_FIELD, groups[TIERS_FIELD])",
-        "control_answers[i] = enter(TIERS_FIELD .. ticket, nobodys(''))",
+        "control_answers[i] = enter(field, groups[field])",
+        "control_answers[i] = enter(field .. ticket, nobodys(''))",
     ),
     "job-over": one(
         "no swap counts of a job that is over",

@@ -3,7 +3,7 @@
 --          {topics: [[name, topic id], …],
 --           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence, counter of the id,
 --                   row in txns or nothing], …]], …],
---           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'] | entry of a transactional id, …],
+--           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'] | ['security'] | entry of a transactional id, …],
 --           and, where transactional ids are concerned, txns: [[id, version], …], limits: {partitions, groups, offset_rows, ids}}
 --          entries of a transactional id (transaction_rules.lua):
 --           ['init', id, expected producer or '', its epoch, timeout (ms), version, fresh producer id, two_phase, keep the open transaction]
@@ -32,7 +32,7 @@
 --          after all changes of topics.
 --          A group's entry is accepted only from the coordinator that took the group last; it is
 --          built on no other entry, hence never waits. Entries about tiers have one key in common, and
---          are always accepted: the fold decides what they come to. A producer that is new to a partition
+--          so have entries about security. They are always accepted: the fold decides what they come to. A producer that is new to a partition
 --          must have an id of an earlier epoch, or an id that this epoch has assigned.
 
 local MAX_OFFSET = 9007199254740991
@@ -161,11 +161,12 @@ local function change_topic(verb, name, topic_id, count)
   return status
 end
 
+local COMMON_FIELDS = {tiers = TIERS_FIELD, security = SECURITY_FIELD}
 local group_names, groups_dirty = {}, {}
 for _, entry in ipairs(want.control) do
   if entry[1] == 'offsets' then group_names[#group_names + 1] = group_field(entry[2]) end
   if entry[1] == 'txn_offsets' then group_names[#group_names + 1] = group_field(entry[6]) end
-  if entry[1] == 'tiers' then group_names[#group_names + 1] = TIERS_FIELD end
+  if COMMON_FIELDS[entry[1]] then group_names[#group_names + 1] = COMMON_FIELDS[entry[1]] end
 end
 local groups = load_records(keys.groups, group_names)
 
@@ -204,9 +205,10 @@ for i, entry in ipairs(want.control) do
     of_transactions[#of_transactions + 1] = i
   elseif entry[1] == 'offsets' then
     control_answers[i] = enter_offsets(group_field(entry[2]), entry[3])
-  elseif entry[1] == 'tiers' then
-    groups[TIERS_FIELD] = groups[TIERS_FIELD] or nobodys('')
-    control_answers[i] = enter(TIERS_FIELD, groups[TIERS_FIELD])
+  elseif COMMON_FIELDS[entry[1]] then
+    local field = COMMON_FIELDS[entry[1]]
+    groups[field] = groups[field] or nobodys('')
+    control_answers[i] = enter(field, groups[field])
   else
     control_answers[i] = change_topic(unpack(entry))
   end
