@@ -16,6 +16,8 @@ from bucketlog.metadata.facts import (
     OffsetsCommitted,
     OffsetsForgotten,
     ProducerInitialised,
+    ScramCredentialDeleted,
+    ScramCredentialSet,
     TiersSwapped,
     TiersSwept,
     TransactionalIdsForgotten,
@@ -26,6 +28,7 @@ from bucketlog.metadata.facts import (
     topic_id_of,
 )
 from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.scram_credentials import CredentialName
 from bucketlog.metadata.view import View
 
 SHOWN_MAX = 5
@@ -58,6 +61,7 @@ class ViewComparison:
         self._pending: set[tuple[str, str]] = set()
         """Transactional ids and groups whose pending offsets differ."""
         self._beyond: dict[SegmentId, TopicIdPartition] = {}
+        self._credentials: set[CredentialName] = set()
 
     def steps(self) -> Iterator[None]:
         """Little work each; others may have their turn in between."""
@@ -75,6 +79,11 @@ class ViewComparison:
                 self._groups[group] = differing
             yield
         yield from self._compare_ids()
+        ours = self._view.scram_credentials.by_name
+        theirs = self._state.scram_credentials.by_name
+        for name in ours.keys() | theirs.keys():
+            if ours.get(name) != theirs.get(name):
+                self._credentials.add(name)
 
     def _compare_ids(self) -> Iterator[None]:
         ours, theirs = self._view.transactions, self._state.transactions
@@ -120,6 +129,7 @@ class ViewComparison:
         written: set[TopicIdPartition] = set()
         pending = self._state.transactions.pending
         segments: set[SegmentId] = set()
+        credentials: set[CredentialName] = set()
         for index in after:
             segments.add(index.segment)
             written.update(part.partition for part in index.partitions if part.batches)
@@ -136,6 +146,8 @@ class ViewComparison:
                     groups.update(pending.get(fact.id, ()))
                     if isinstance(fact, TransactionOffsets):
                         groups.add(fact.group)
+                elif isinstance(fact, ScramCredentialSet | ScramCredentialDeleted):
+                    credentials.add(CredentialName(fact.user, fact.mechanism))
                 elif fact is not None and not isinstance(fact, TiersSwept):
                     topics.add(topic_id_of(fact))
         found = [f"topic {topic_id.hex()}" for topic_id in sorted(self._topics - topics)]
@@ -166,6 +178,10 @@ class ViewComparison:
             f"pending offsets of group {group!r} in transactions of {each!r}"
             for each, group in sorted(self._pending)
             if each not in ids and group not in groups and not topics
+        ]
+        found += [
+            f"the credential {name.mechanism} of user {name.user!r}"
+            for name in sorted(self._credentials - credentials)
         ]
         more = len(found) - SHOWN_MAX
         return found[:SHOWN_MAX] + ([f"{more} more"] if more > 0 else [])

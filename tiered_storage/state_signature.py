@@ -1,5 +1,5 @@
 """Signatures of the objects by which brokers delete: checkpoints, floors and manifests. Pure,
-except for `read_key_file`.
+except for `read_state_keys`.
 
 Format: docs/format/signature.md. A signature is a trailer of 52 bytes after the object's own
 bytes: an HMAC-SHA256 over the object's name and bytes. Invariants: with keys, a signature with a
@@ -9,8 +9,6 @@ checked.
 """
 
 import hmac
-import os
-import stat
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +16,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError, InvalidDataError
+from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
+from bucketlog.log_format.key_file import key_id, read_key_file
 from bucketlog.log_format.model import Buffer
 from bucketlog.tiered_storage import keys
 
 VERSION = 1
 MAGIC = b"bktlogsg"
-KEY_BYTES_MIN = 32
-KEYS_MAX = 16
-KEY_FILE_BYTES_MAX = 64 * 1024
 SIGNED_PREFIXES = (keys.CHECKPOINTS, keys.FLOORS, keys.MANIFESTS)
 
 _HEAD = struct.Struct(">8sHH8s")
@@ -73,7 +69,7 @@ class StateKeys:
         if not self.secrets:
             return b""
         secret = self.secrets[0]
-        head = _HEAD.pack(MAGIC, VERSION, 0, _secret_id(secret))
+        head = _HEAD.pack(MAGIC, VERSION, 0, key_id(secret))
         return head + _mac(secret, key, parts, head)
 
     def open(self, key: str, data: Buffer) -> Opened:
@@ -94,7 +90,7 @@ class StateKeys:
             )
         if not self.secrets:
             return Opened(payload, False)
-        secret = next((each for each in self.secrets if _secret_id(each) == secret_id), None)
+        secret = next((each for each in self.secrets if key_id(each) == secret_id), None)
         if secret is None:
             if self.unsigned_accepted:  # an attacker could also omit the trailer
                 return Opened(payload, False)
@@ -118,11 +114,6 @@ class StateKeys:
 NO_KEYS = StateKeys()
 
 
-def _secret_id(secret: bytes) -> bytes:
-    """An id that identifies a secret without revealing it."""
-    return hmac.digest(secret, b"bucketlog key id", sha256)[:8]
-
-
 def _mac(secret: bytes, key: str, parts: Sequence[Buffer], head: bytes) -> bytes:
     name = key.encode()
     made = hmac.new(secret, b"bucketlog state" + head + _NAME.pack(len(name)) + name, sha256)
@@ -131,45 +122,6 @@ def _mac(secret: bytes, key: str, parts: Sequence[Buffer], head: bytes) -> bytes
     return made.digest()
 
 
-def read_key_file(path: Path, *, unsigned_accepted: bool = False) -> StateKeys:
-    """Read a file with one key per line, in hexadecimal. Like ssh and PostgreSQL, refuse a file
-    that others may read: the mode must be 0600 or less, or 0640 or less if root owns the file.
-    Raises `ConfigurationError`."""
-    remedy = f"write one with: (umask 077; openssl rand -hex {KEY_BYTES_MIN} > {path})"
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            text = file.read(KEY_FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise ConfigurationError(
-            f"the key file {path} cannot be read: {error.strerror}", remedy=remedy
-        ) from error
-    mode = stat.S_IMODE(status.st_mode)
-    if mode & (0o037 if status.st_uid == 0 else 0o077):
-        raise ConfigurationError(
-            f"others may use the key file {path} (mode {mode:04o})", remedy=f"run: chmod 600 {path}"
-        )
-    if len(text) > KEY_FILE_BYTES_MAX:
-        raise ConfigurationError(f"the key file {path} is too large", remedy=remedy)
-    lines = [line.strip() for line in text.decode(errors="replace").splitlines()]
-    secrets = []
-    for number, line in enumerate(lines, 1):
-        if not line or line.startswith("#"):
-            continue
-        try:
-            secret = bytes.fromhex(line)
-        except ValueError:
-            secret = b""
-        if len(secret) < KEY_BYTES_MIN:  # do not quote the line: it may be a secret
-            raise ConfigurationError(
-                f"line {number} of the key file {path} is not a key of {KEY_BYTES_MIN} bytes or "
-                "more in hexadecimal",
-                remedy=remedy,
-            )
-        secrets.append(secret)
-    if not 0 < len(secrets) <= KEYS_MAX:
-        raise ConfigurationError(
-            f"the key file {path} has {len(secrets)} keys; 1 to {KEYS_MAX} are allowed",
-            remedy=remedy,
-        )
-    return StateKeys(tuple(secrets), unsigned_accepted)
+def read_state_keys(path: Path, *, unsigned_accepted: bool = False) -> StateKeys:
+    """Raises `ConfigurationError`."""
+    return StateKeys(read_key_file(path), unsigned_accepted)

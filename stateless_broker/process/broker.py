@@ -52,7 +52,7 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.tiered_storage.backends.location import open_bucket, open_sync_bucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.counting import CountingBucket
-from bucketlog.tiered_storage.state_signature import NO_KEYS, StateKeys, read_key_file
+from bucketlog.tiered_storage.state_signature import NO_KEYS, StateKeys, read_state_keys
 
 PEAK_LOOK_S = 5.0
 """The interval of checks whether a memory peak is over."""
@@ -301,7 +301,7 @@ async def _watch_open_files() -> None:
 def _state_keys(settings: BrokerSettings) -> StateKeys:
     if settings.state_key_file is None:
         return NO_KEYS
-    return read_key_file(
+    return read_state_keys(
         settings.state_key_file, unsigned_accepted=settings.state_unsigned_accepted
     )
 

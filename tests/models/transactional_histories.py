@@ -20,6 +20,8 @@ from bucketlog.metadata.facts import (
     OffsetsCommitted,
     OffsetsForgotten,
     ProducerInitialised,
+    ScramCredentialDeleted,
+    ScramCredentialSet,
     TiersSwapped,
     TiersSwept,
     TransactionalIdsForgotten,
@@ -127,7 +129,9 @@ class TransactionalHistory(RandomHistory):
                 ProducerInitialised
                 | TransactionEnded
                 | TransactionOffsets
-                | TransactionalIdsForgotten,
+                | TransactionalIdsForgotten
+                | ScramCredentialSet
+                | ScramCredentialDeleted,
             ):
                 touched.add(fact.name)
                 sizes = range(max(self.sizes.values(), default=0))

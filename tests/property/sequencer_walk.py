@@ -175,7 +175,8 @@ class Walk:
         while self.random.random() < self.group_share:
             control.append(self.wanted_entry())
         if self.random.random() < self.group_share / 3:
-            control.append(self.random.choice([WantedTierEntry(), WantedSecurityEntry()]))
+            is_of_tiers = self.random.random() < 0.5
+            control.append(WantedTierEntry() if is_of_tiers else WantedSecurityEntry())
         self.random.shuffle(control)
         for name, topic_id, _ in parts:
             self.real.topic_ids[name] = topic_id

@@ -32,7 +32,7 @@ from bucketlog.tiered_storage.state_signature import (
     NO_KEYS,
     TRAILER_BYTES,
     StateKeys,
-    read_key_file,
+    read_state_keys,
 )
 
 ONE, OTHER = bytes(range(32)), bytes(range(32, 64))
@@ -200,7 +200,7 @@ def key_file(tmp_path: Path) -> Path:
 
 
 def test_a_key_file(key_file: Path) -> None:
-    found = read_key_file(key_file)
+    found = read_state_keys(key_file)
     assert found == StateKeys((OTHER, ONE))
     assert OTHER.hex() not in repr(found)
     assert str(OTHER) not in repr(found)
@@ -210,13 +210,13 @@ def test_a_key_file(key_file: Path) -> None:
 def test_a_key_file_that_others_may_use(key_file: Path, mode: int) -> None:
     key_file.chmod(mode)
     with pytest.raises(ConfigurationError, match=r"others may use .*chmod 600"):
-        read_key_file(key_file)
+        read_state_keys(key_file)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
 def test_a_key_file_of_its_owner(key_file: Path, mode: int) -> None:
     key_file.chmod(mode)
-    assert len(read_key_file(key_file).secrets) == 2
+    assert len(read_state_keys(key_file).secrets) == 2
 
 
 def test_a_group_may_read_a_key_file_of_root(
@@ -232,9 +232,9 @@ def test_a_group_may_read_a_key_file_of_root(
             patch.setattr(os, "fstat", lambda fd, values=values: os.stat_result(values))
             if owner:
                 with pytest.raises(ConfigurationError, match="others may use"):
-                    read_key_file(key_file)
+                    read_state_keys(key_file)
             else:
-                assert len(read_key_file(key_file).secrets) == 2
+                assert len(read_state_keys(key_file).secrets) == 2
 
 
 @pytest.mark.parametrize(
@@ -251,11 +251,11 @@ def test_a_group_may_read_a_key_file_of_root(
 def test_a_key_file_without_valid_keys(key_file: Path, text: str, complaint: str) -> None:
     key_file.write_text(text)
     with pytest.raises(ConfigurationError, match=complaint) as caught:
-        read_key_file(key_file)
+        read_state_keys(key_file)
     assert "secret-word" not in str(caught.value)
     assert "openssl rand -hex 32" in str(caught.value)
 
 
 def test_a_missing_key_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="No such file"):
-        read_key_file(tmp_path / "none")
+        read_state_keys(tmp_path / "none")
