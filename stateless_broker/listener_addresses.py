@@ -18,12 +18,13 @@ _ENTRY = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,63})(:(?P<protocol>[A-Za-z_]+))?://"
     r"(?P<host>\[[0-9a-fA-F:.%]+\]|[^\s\[\]:,/]*):(?P<port>[0-9]{1,5})"
 )
-_NOT_YET = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 
 
 class ListenerProtocol(StrEnum):
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,11 @@ class ListenerSpec:
 
     @property
     def is_tls(self) -> bool:
-        return self.protocol is ListenerProtocol.SSL
+        return self.protocol in (ListenerProtocol.SSL, ListenerProtocol.SASL_SSL)
+
+    @property
+    def has_login(self) -> bool:
+        return self.protocol in (ListenerProtocol.SASL_PLAINTEXT, ListenerProtocol.SASL_SSL)
 
     def reached_at(self, bound_port: int) -> tuple[str, int]:
         """Host and port for clients; `bound_port` is the port that the listener got."""
@@ -137,11 +142,10 @@ def _entries(text: str, form: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 def _protocol(entry: str, name: str, protocol: str | None) -> ListenerProtocol:
     wanted = name if protocol is None else protocol.upper()
-    if wanted in _NOT_YET:
-        raise ValueError(f"{entry!r}: {wanted} is not supported yet: use PLAINTEXT or SSL")
     if wanted not in ListenerProtocol.__members__:
         what = "has no protocol" if protocol is None else f"has the unknown protocol {wanted}"
-        raise ValueError(f"{entry!r} {what}: write {name}:PLAINTEXT://… or {name}:SSL://…")
+        names = ", ".join(ListenerProtocol)
+        raise ValueError(f"{entry!r} {what}: write {name}:PROTOCOL://…, with one of {names}")
     return ListenerProtocol(wanted)
 
 

@@ -21,8 +21,9 @@ class ListenerSettings(BaseSettings):
     listeners: str | None = Field(
         None,
         description="listeners: NAME:PROTOCOL://HOST:PORT, separated by commas. PROTOCOL is "
-        "PLAINTEXT or SSL, and may be left out if it is also the name. Without HOST: all "
-        "addresses. Replaces host and port (docs/tls.md). Default: one PLAINTEXT listener.",
+        "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, and may be left out if it is also the name. "
+        "Without HOST: all addresses. Replaces host and port (docs/tls.md). Default: one "
+        "PLAINTEXT listener.",
     )
     advertised_listeners: str | None = Field(
         None,

@@ -27,6 +27,7 @@ from bucketlog.stateless_broker.cluster_settings import ClusterSettings
 from bucketlog.stateless_broker.connection_settings import ConnectionSettings
 from bucketlog.stateless_broker.consumer_group_settings import ConsumerGroupSettings
 from bucketlog.stateless_broker.listener_settings import ListenerSettings
+from bucketlog.stateless_broker.login_settings import LoginSettings
 from bucketlog.stateless_broker.setting_types import (
     MIB,
     AtLeastMinusOne,
@@ -65,6 +66,7 @@ class RecordValidation(StrEnum):
 class BrokerSettings(
     ListenerSettings,
     TlsSettings,
+    LoginSettings,
     ClusterSettings,
     ConnectionSettings,
     ConsumerGroupSettings,
@@ -332,6 +334,7 @@ class BrokerSettings(
             raise ValueError("session_timeout_ms must be at least role_timeout_ms")
         if self.batch_decompressed_bytes_max > self.validation_bytes_max:
             raise ValueError("validation_bytes_max must be at least batch_decompressed_bytes_max")
+        self._check_logins()
         if self.ssl_certificate_file is None or self.ssl_key_file is None:
             for spec in self.listener_specs:
                 if spec.is_tls:
@@ -346,6 +349,21 @@ class BrokerSettings(
         if self.sequencer_timeout_ms == 0 and self.redis_url is None:
             raise ValueError("without redis_url, sequencer_timeout_ms must not be 0")
         return self
+
+    def _check_logins(self) -> None:
+        for spec in self.listener_specs:
+            if not spec.has_login:
+                continue
+            if self.credentials_key_file is None:
+                raise ValueError(
+                    f"listener {spec.name} needs a key for credentials: set "
+                    "BUCKETLOG_CREDENTIALS_KEY_FILE"
+                )
+            if not self.mechanisms(is_tls=spec.is_tls):
+                raise ValueError(
+                    f"listener {spec.name} has no TLS, which PLAIN needs: use SASL_SSL, or add "
+                    "SCRAM-SHA-512 to BUCKETLOG_SASL_MECHANISMS"
+                )
 
     @property
     def topic_defaults(self) -> TopicDefaults:

@@ -8,6 +8,7 @@ from uuid import UUID
 from bucketlog.log_format.model import WallClock
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.authentication.sealing import CredentialSeal
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
@@ -81,5 +82,6 @@ class BrokerParts:
     supervision: Supervision
     now_ms: WallClock
     new_uuid: Callable[[], UUID]
+    seal: CredentialSeal | None = None
     turns: Turns = field(default_factory=Turns)
     counts: WorkCounts = field(default_factory=WorkCounts)

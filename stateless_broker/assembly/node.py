@@ -30,6 +30,7 @@ from bucketlog.stateless_broker.assembly.broker_parts import (
 )
 from bucketlog.stateless_broker.assembly.epochs import Epochs
 from bucketlog.stateless_broker.assembly.joining_parts import make_joiner, make_servers
+from bucketlog.stateless_broker.assembly.logins import credential_seal
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
@@ -363,6 +364,7 @@ class Node:
             supervision=self._supervision,
             now_ms=surroundings.now_ms,
             new_uuid=surroundings.new_uuid,
+            seal=credential_seal(settings, membership.cluster_id),
             counts=self._counts,
         )
 
@@ -373,12 +375,8 @@ class Node:
             return counting
         share_max = self._settings.put_hedge_percent_max / 100
         policy = HedgePolicy(HedgeSettings(quantile=quantile, share_max=share_max))
-        return HedgingBucket(
-            counting,
-            policy,
-            monotonic=self._surroundings.monotonic,
-            on_hedge=counting.count_hedge,
-        )
+        monotonic = self._surroundings.monotonic
+        return HedgingBucket(counting, policy, monotonic=monotonic, on_hedge=counting.count_hedge)
 
     def _fatal(self, error: Exception) -> None:
         self._health.stop_writing(f"a part of the broker failed: {error!r}; restart it")

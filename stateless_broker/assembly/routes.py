@@ -4,6 +4,9 @@ import asyncio
 from typing import Any
 
 from bucketlog.log_format.wire.messages.alter_configs import ALTER_CONFIGS
+from bucketlog.log_format.wire.messages.alter_user_scram_credentials import (
+    ALTER_USER_SCRAM_CREDENTIALS,
+)
 from bucketlog.log_format.wire.messages.create_partitions import CREATE_PARTITIONS
 from bucketlog.log_format.wire.messages.create_topics import CREATE_TOPICS
 from bucketlog.log_format.wire.messages.delete_groups import DELETE_GROUPS
@@ -11,6 +14,9 @@ from bucketlog.log_format.wire.messages.delete_records import DELETE_RECORDS
 from bucketlog.log_format.wire.messages.delete_topics import DELETE_TOPICS
 from bucketlog.log_format.wire.messages.describe_configs import DESCRIBE_CONFIGS
 from bucketlog.log_format.wire.messages.describe_groups import DESCRIBE_GROUPS
+from bucketlog.log_format.wire.messages.describe_user_scram_credentials import (
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+)
 from bucketlog.log_format.wire.messages.find_coordinator import FIND_COORDINATOR
 from bucketlog.log_format.wire.messages.heartbeat import HEARTBEAT
 from bucketlog.log_format.wire.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
@@ -23,6 +29,8 @@ from bucketlog.log_format.wire.messages.metadata import METADATA
 from bucketlog.log_format.wire.messages.offset_commit import OFFSET_COMMIT
 from bucketlog.log_format.wire.messages.offset_delete import OFFSET_DELETE
 from bucketlog.log_format.wire.messages.offset_fetch import OFFSET_FETCH
+from bucketlog.log_format.wire.messages.sasl_authenticate import SASL_AUTHENTICATE
+from bucketlog.log_format.wire.messages.sasl_handshake import SASL_HANDSHAKE
 from bucketlog.log_format.wire.messages.sync_group import SYNC_GROUP
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
@@ -38,11 +46,16 @@ from bucketlog.stateless_broker.handlers.delete_records import DeleteRecordsHand
 from bucketlog.stateless_broker.handlers.fetch import BatchSources, FetchHandler, FetchLimits
 from bucketlog.stateless_broker.handlers.groups import GroupsHandler
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
+from bucketlog.stateless_broker.handlers.logins import sasl_authenticate, sasl_handshake
 from bucketlog.stateless_broker.handlers.metadata import MetadataHandler
 from bucketlog.stateless_broker.handlers.offsets import OffsetsHandler
 from bucketlog.stateless_broker.handlers.open_produce import SlicedWork
 from bucketlog.stateless_broker.handlers.partition_quota import PartitionQuota
 from bucketlog.stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
+from bucketlog.stateless_broker.handlers.scram_credentials import (
+    CredentialLimits,
+    ScramCredentialsHandler,
+)
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.handlers.topics import TopicsHandler
 from bucketlog.stateless_broker.network.dispatch import Api, Routes
@@ -111,6 +124,7 @@ def make_routes(
             Api(ALTER_CONFIGS, configs.alter_configs),
             Api(CREATE_PARTITIONS, topics.create_partitions),
             Api(INCREMENTAL_ALTER_CONFIGS, configs.incremental_alter_configs),
+            *_login_apis(broker),
             *_group_apis(broker, groups),
             *(log.apis(transactions) if transactions is not None else ()),
         ],
@@ -184,6 +198,25 @@ def _fetch_handler(
         ),
         turns=broker.turns,
     )
+
+
+def _login_apis(broker: BrokerParts) -> list[Api[Any, Any]]:
+    settings = broker.settings
+    credentials = ScramCredentialsHandler(
+        view=broker.log.view,
+        committer=broker.log.intake,
+        seal=broker.seal,
+        limits=CredentialLimits(
+            settings.scram_credentials_max, settings.user_bytes_max, settings.config_change_ms_max
+        ),
+        now_ms=broker.now_ms,
+    )
+    return [
+        Api(SASL_HANDSHAKE, sasl_handshake, login=True),
+        Api(SASL_AUTHENTICATE, sasl_authenticate, login=True),
+        Api(DESCRIBE_USER_SCRAM_CREDENTIALS, credentials.describe, large_answers=True),
+        Api(ALTER_USER_SCRAM_CREDENTIALS, credentials.alter),
+    ]
 
 
 def _group_apis(broker: BrokerParts, consumer_groups: ConsumerGroups) -> list[Api[Any, Any]]:

@@ -10,14 +10,19 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.stateless_broker.authentication.login import Login, LoginRules
 from bucketlog.stateless_broker.listener_addresses import DEFAULT_NAME
 from bucketlog.stateless_broker.network.answer_memory import AnswerLease
+from bucketlog.stateless_broker.network.connection_owner import (
+    ConnectionLimits,
+    ConnectionOwner,
+    RequestHandler,
+)
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES, Incoming
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
@@ -29,44 +34,7 @@ logger = logging.getLogger(__name__)
 _LENGTH = struct.Struct(">i")
 _API_KEY = struct.Struct(">h")
 ANONYMOUS = "User:ANONYMOUS"
-"""The principal of a client that has shown no certificate."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """`request_bytes_max` bounds Produce requests, `other_request_bytes_max` all others, which
-    become many small values. `requests_in_flight` bounds all requests, `other_requests_in_flight`
-    those that are no Produce: of these a client needs few, while all it produces between two
-    flushes is in flight at once."""
-
-    request_bytes_max: int
-    other_request_bytes_max: int
-    requests_in_flight: int
-    other_requests_in_flight: int
-    response_buffer_bytes: int
-
-
-class RequestHandler(Protocol):
-    def __call__(self, connection: "Connection", frame: Frame, answer: ResponseSlot) -> None:
-        """Take a request. Raises `MalformedRequestError`."""
-
-
-class ConnectionOwner(Protocol):
-    """The owner of all connections, as a connection uses it."""
-
-    def opened(self, connection: "Connection") -> str | None:
-        """The reason to refuse the connection; None: the owner keeps it until `closed`."""
-
-    def sent(self, connection: "Connection") -> None:
-        """Responses of the connection wait for earlier responses, or for the kernel."""
-
-    def receiving(self, connection: "Connection", *, has_begun: bool) -> None:
-        """A request is partly received (`has_begun`), or none is any more."""
-
-    def ended(self, connection: "Connection", reason: str) -> None:
-        """The broker closes the connection."""
-
-    def closed(self, connection: "Connection") -> None: ...
+"""The principal of a client that has not logged in, and has shown no certificate."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -80,6 +48,7 @@ class Connection(asyncio.BufferedProtocol):
         figures: RequestFigures,
         owner: ConnectionOwner,
         listener: str = DEFAULT_NAME,
+        login_rules: LoginRules | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handler = handler
@@ -114,6 +83,11 @@ class Connection(asyncio.BufferedProtocol):
         """When the connection was opened, last received a complete request or sent a response."""
         self.listener = listener
         """The name of the listener that the connection came through."""
+        self.login = None if login_rules is None else Login(login_rules)
+        """None: the listener has no logins."""
+        if login_rules is not None:
+            self.incoming.login_bytes_max = login_rules.request_bytes_max
+        self._login_timer: asyncio.TimerHandle | None = None
         self.principal = ANONYMOUS
         self.peer = ""
         self.host = ""
@@ -131,10 +105,16 @@ class Connection(asyncio.BufferedProtocol):
         refusal = self._owner.opened(self)
         if refusal is not None:
             self.end(refusal)
+        elif self.login is not None:
+            rules = self.login.rules
+            self._login_timer = asyncio.get_running_loop().call_later(
+                rules.ms_max / 1000, self.end, rules.too_slow
+            )
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._ended = True
+        self._forget_login_timer()
         self._note_begun(False)
         self.incoming.drop()
         self._give_back()
@@ -390,6 +370,23 @@ class Connection(asyncio.BufferedProtocol):
         """Read no further request; those that were begun are taken and answered."""
         self._closing = True
         self._take_frames()
+
+    def logged_in(self, principal: str) -> None:
+        """The client is known; again after a re-authentication."""
+        self.principal = principal
+        self.incoming.login_bytes_max = None
+        self._forget_login_timer()
+
+    def _forget_login_timer(self) -> None:
+        if self._login_timer is not None:
+            self._login_timer.cancel()
+            self._login_timer = None
+
+    def finish_because(self, reason: str) -> None:
+        """The broker closes the connection after sending the ready responses."""
+        if not self._ended:
+            self._owner.ended(self, reason)
+        self.finish()
 
     def finish(self) -> None:
         """Close after sending the ready responses."""

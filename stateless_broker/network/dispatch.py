@@ -85,14 +85,16 @@ class Api(Generic[RequestT, ResponseT]):
     """An API and its handler, which returns a response's values or an encoded response.
 
     Requests with `large_answers` have no side effects, and hold back later requests of the
-    connection, as every request does in Kafka. A request that `waits` for other clients holds
-    nothing back: a leaving member sends LeaveGroup behind its unanswered JoinGroup. Both kinds are
-    cancelled when the connection ends."""
+    connection, as every request does in Kafka. Those of a `login` do so, too. A request that
+    `waits` for other clients holds nothing back: a leaving member sends LeaveGroup behind its
+    unanswered JoinGroup. Requests with `large_answers` and those that `wait` are cancelled when the
+    connection ends."""
 
     messages: ApiMessages[RequestT, ResponseT]
     handler: Callable[[Request, RequestT], Awaitable[ResponseT | WrittenResponse]]
     large_answers: bool = False
     waits: bool = False
+    login: bool = False
 
     @property
     def key(self) -> ApiKey:
@@ -152,6 +154,11 @@ class Dispatcher:
         """Take one request. Raises `MalformedRequestError`: the connection then ends."""
         view = memoryview(frame.data)
         number, version, correlation_id = _HEADER.unpack_from(view)
+        if connection.login is not None:
+            problem = connection.login.problem(number)
+            if problem is not None:
+                frame.release()
+                raise MalformedRequestError(problem)
         key, served = self.versions.get(number, (None, None))
         if key is None or served is None:
             frame.release()
@@ -223,7 +230,7 @@ class Dispatcher:
             work = self._fetch(request, message, answer)
         else:
             api = self.apis[key]
-            if api.large_answers:
+            if api.large_answers or api.login:
                 answer.hold_back_later_requests()
             waits, is_given_up = api.waits, api.waits or api.large_answers
             work = self._serve(api, request, message, answer)
@@ -256,6 +263,9 @@ class Dispatcher:
         answer.errors = errors
         head = response_header(request.header, api.key is not ApiKey.API_VERSIONS)
         self._send(request, answer, [head, body])
+        login = request.connection.login
+        if api.login and login is not None and login.failure is not None:
+            request.connection.finish_because(login.failure)
 
     async def _written(
         self,

@@ -43,6 +43,8 @@ class Incoming:
         self.address = ""
         self.received_bytes = 0
         """All bytes received since the connection was opened."""
+        self.login_bytes_max: int | None = None
+        """Limit of a request before the login; None: the client is known."""
         self.is_waiting_for_room = False
         self._budget = budget
         self._receive_buffer = receive_buffer
@@ -154,6 +156,9 @@ class Incoming:
             _, api_key = _LENGTH_AND_API_KEY.unpack_from(self._left)
             if api_key != ApiKey.PRODUCE:
                 longest = self._other_request_bytes_max
+        before_login = self.login_bytes_max
+        if before_login is not None and before_login < longest:
+            longest = before_login
         if not REQUEST_BYTES_MIN <= length <= longest:
             if length >> 16 == _TLS_HANDSHAKE:
                 raise MalformedRequestError(
@@ -163,8 +168,10 @@ class Incoming:
             text = f"a request of {length} bytes for api {api_key}; {REQUEST_BYTES_MIN} to "
             text += f"{longest} are accepted"
             if length > longest:
-                other = "" if longest == self._request_bytes_max else "OTHER_"
-                text += f" (BUCKETLOG_{other}REQUEST_BYTES_MAX)"
+                which = "" if longest == self._request_bytes_max else "OTHER_"
+                if longest == before_login:
+                    which = "SASL_"
+                text += f" (BUCKETLOG_{which}REQUEST_BYTES_MAX)"
             raise MalformedRequestError(text)
         return length, api_key
 

@@ -7,6 +7,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 
+from bucketlog.stateless_broker.authentication.login import LoginRules
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.tls_channel import TlsChannel
@@ -41,7 +42,8 @@ def bound_socket(host: str, port: int, *, keepalive_ms: int) -> socket.socket:
 
 class Listener:
     """`name` is the listener's name in the settings. All listeners share `connections`. `secure`
-    puts TLS between a socket and its connection; None: the listener is for plain text."""
+    puts TLS between a socket and its connection; None: the listener is for plain text. With
+    `login_rules`, clients must log in."""
 
     def __init__(
         self,
@@ -51,12 +53,14 @@ class Listener:
         *,
         backlog: int,
         secure: Callable[[Connection], TlsChannel] | None = None,
+        login_rules: LoginRules | None = None,
     ) -> None:
         self._name = name
         self._listening = listening
         self._connections = connections
         self._backlog = backlog
         self._secure = secure
+        self._login_rules = login_rules
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -67,7 +71,7 @@ class Listener:
         )
 
     def _accept(self) -> asyncio.BufferedProtocol:
-        connection = self._connections.make(self._name)
+        connection = self._connections.make(self._name, self._login_rules)
         return connection if self._secure is None else self._secure(connection)
 
     def stop_accepting(self) -> None:

@@ -21,7 +21,9 @@ from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.metadata.sequencer.producer_rows import ProducerRows
 from bucketlog.metadata.sequencer.redis_url import connect_redis
 from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
+from bucketlog.stateless_broker.assembly.logins import Logins
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
+from bucketlog.stateless_broker.authentication.login import LoginRules
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.network.certificates import Certificates
@@ -199,6 +201,8 @@ class Broker:
             figures=requests,
         )
         connections.start()
+        seal = node.parts.seal
+        logins = None if seal is None else Logins(settings, seal, node.parts.log.view)
         for spec, listening in zip(settings.listener_specs, self._sockets, strict=True):
             listener = Listener(
                 spec.name,
@@ -206,6 +210,7 @@ class Broker:
                 connections,
                 backlog=settings.listen_backlog_size,
                 secure=self._secure() if spec.is_tls else None,
+                login_rules=_login_rules(spec, logins),
             )
             try:
                 await listener.start()
@@ -278,6 +283,13 @@ class Broker:
             await self._node.close()
         for listening in self._sockets:
             listening.close()
+
+
+def _login_rules(spec: ListenerSpec, logins: Logins | None) -> LoginRules | None:
+    if not spec.has_login:
+        return None
+    assert logins is not None, "settings with SASL listeners have a key for credentials"
+    return logins.rules(is_tls=spec.is_tls)
 
 
 def _redis_connector(settings: BrokerSettings) -> Callable[[], Redis] | None:

@@ -24,7 +24,7 @@ from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
 from bucketlog.stateless_broker.duties.checkpointing import Checkpointer
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.process.embedded_redis import ValkeyProcesses
@@ -106,6 +106,8 @@ class Client:
 
     host = "127.0.0.1"
     listener = "PLAINTEXT"
+    login = None
+    principal = ANONYMOUS
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Task[None]] = set()

@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bucketlog.log_format.model import Buffer
-from bucketlog.stateless_broker.network.connection import (
-    Connection,
-    ConnectionLimits,
-    RequestHandler,
-)
+from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.connection_owner import ConnectionLimits, RequestHandler
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget

@@ -1,0 +1,1 @@
+"""Who a client is: SASL mechanisms, and the credentials that they check."""
