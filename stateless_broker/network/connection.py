@@ -15,12 +15,12 @@ from typing import cast
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import MalformedRequestError
-from bucketlog.stateless_broker.authentication.login import Login, LoginRules
-from bucketlog.stateless_broker.listener_addresses import DEFAULT_NAME
+from bucketlog.stateless_broker.authentication.login import Login
 from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.connection_owner import (
     ConnectionLimits,
     ConnectionOwner,
+    Entrance,
     RequestHandler,
 )
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct(">i")
 _API_KEY = struct.Struct(">h")
+PLAIN_ENTRANCE = Entrance()
 ANONYMOUS = "User:ANONYMOUS"
 """The principal of a client that has not logged in, and has shown no certificate."""
 
@@ -47,8 +48,7 @@ class Connection(asyncio.BufferedProtocol):
         receive_buffer: memoryview,
         figures: RequestFigures,
         owner: ConnectionOwner,
-        listener: str = DEFAULT_NAME,
-        login_rules: LoginRules | None = None,
+        entrance: Entrance = PLAIN_ENTRANCE,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._handler = handler
@@ -81,12 +81,13 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting: set[asyncio.Task[None]] = set()
         self.active_s = now_s()
         """When the connection was opened, last received a complete request or sent a response."""
-        self.listener = listener
+        self.listener = entrance.listener
         """The name of the listener that the connection came through."""
-        self.login = None if login_rules is None else Login(login_rules)
+        rules = entrance.login_rules
+        self.login = None if rules is None else Login(rules)
         """None: the listener has no logins."""
-        if login_rules is not None:
-            self.incoming.login_bytes_max = login_rules.request_bytes_max
+        if rules is not None:
+            self.incoming.login_bytes_max = rules.request_bytes_max
         self._login_timer: asyncio.TimerHandle | None = None
         self.principal = ANONYMOUS
         self.peer = ""

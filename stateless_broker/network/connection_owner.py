@@ -3,10 +3,20 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from bucketlog.stateless_broker.authentication.login import LoginRules
+from bucketlog.stateless_broker.listener_addresses import DEFAULT_NAME
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 
 if TYPE_CHECKING:
     from bucketlog.stateless_broker.network.connection import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """The listener that a connection came through. `login_rules` None: it has no logins."""
+
+    listener: str = DEFAULT_NAME
+    login_rules: LoginRules | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from bucketlog.stateless_broker.authentication.login import LoginRules
 from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.connection_owner import Entrance
 from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.tls_channel import TlsChannel
 
@@ -41,26 +41,23 @@ def bound_socket(host: str, port: int, *, keepalive_ms: int) -> socket.socket:
 
 
 class Listener:
-    """`name` is the listener's name in the settings. All listeners share `connections`. `secure`
-    puts TLS between a socket and its connection; None: the listener is for plain text. With
-    `login_rules`, clients must log in."""
+    """`entrance` has the listener's name in the settings. All listeners share `connections`.
+    `secure` puts TLS between a socket and its connection; None: the listener has no TLS."""
 
     def __init__(
         self,
-        name: str,
+        entrance: Entrance,
         listening: socket.socket,
         connections: OpenConnections,
         *,
         backlog: int,
         secure: Callable[[Connection], TlsChannel] | None = None,
-        login_rules: LoginRules | None = None,
     ) -> None:
-        self._name = name
+        self._entrance = entrance
         self._listening = listening
         self._connections = connections
         self._backlog = backlog
         self._secure = secure
-        self._login_rules = login_rules
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -71,7 +68,7 @@ class Listener:
         )
 
     def _accept(self) -> asyncio.BufferedProtocol:
-        connection = self._connections.make(self._name, self._login_rules)
+        connection = self._connections.make(self._entrance)
         return connection if self._secure is None else self._secure(connection)
 
     def stop_accepting(self) -> None:

@@ -9,11 +9,14 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from bucketlog.stateless_broker.authentication.login import LoginRules
 from bucketlog.stateless_broker.network.admission import Admission, AdmissionLimits
 from bucketlog.stateless_broker.network.closing_lines import ClosingLines
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.connection_owner import ConnectionLimits, RequestHandler
+from bucketlog.stateless_broker.network.connection_owner import (
+    ConnectionLimits,
+    Entrance,
+    RequestHandler,
+)
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.receiving import Receiving
@@ -101,12 +104,10 @@ class OpenConnections:
             else:
                 connection.active_s = now_s
 
-    def make(self, listener: str, login_rules: LoginRules | None = None) -> Connection:
-        """A connection that comes through the listener; it counts once it is made. `login_rules`
-        None: the listener has no logins."""
+    def make(self, entrance: Entrance) -> Connection:
+        """A connection that comes through the listener; it counts once it is made."""
         return Connection(
-            listener=listener,
-            login_rules=login_rules,
+            entrance=entrance,
             handler=self._handler,
             budget=self._budget,
             limits=self._limits,

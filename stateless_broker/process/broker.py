@@ -28,6 +28,7 @@ from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.network.certificates import Certificates
 from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.connection_owner import Entrance
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.listener import Listener, bound_socket
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
@@ -205,12 +206,11 @@ class Broker:
         logins = None if seal is None else Logins(settings, seal, node.parts.log.view)
         for spec, listening in zip(settings.listener_specs, self._sockets, strict=True):
             listener = Listener(
-                spec.name,
+                Entrance(spec.name, _login_rules(spec, logins)),
                 listening,
                 connections,
                 backlog=settings.listen_backlog_size,
                 secure=self._secure() if spec.is_tls else None,
-                login_rules=_login_rules(spec, logins),
             )
             try:
                 await listener.start()

@@ -29,6 +29,7 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.stateless_broker.network import open_connections
+from bucketlog.stateless_broker.network.connection_owner import Entrance
 from bucketlog.stateless_broker.network.listener import Listener
 from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
@@ -139,7 +140,7 @@ async def crossed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> CrossedModules:
     )
     listening = socket.create_server(("127.0.0.1", 0))
     connections.start()
-    listener = Listener("PLAINTEXT", listening, connections, backlog=1)
+    listener = Listener(Entrance("PLAINTEXT"), listening, connections, backlog=1)
     await listener.start()
     reader, writer = await asyncio.open_connection(*listening.getsockname())
     request, crossed = _request(), CrossedModules()

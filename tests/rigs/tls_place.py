@@ -7,6 +7,7 @@ from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.certificates import Certificates
 from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.connection_owner import Entrance
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.listener import Listener, bound_socket
@@ -52,7 +53,7 @@ class TlsPlace:
         limit = HandshakeLimit(self.settings.ssl_handshake_ms_max)
         self.socket = bound_socket("127.0.0.1", 0, keepalive_ms=60_000)
         self.listener = Listener(
-            "SSL",
+            Entrance("SSL"),
             self.socket,
             self.connections,
             backlog=100,

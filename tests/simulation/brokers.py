@@ -56,6 +56,8 @@ class ClientConnection:
 
     host = "127.0.0.1"
     listener = "PLAINTEXT"
+    login = None
+    principal = "User:ANONYMOUS"
 
     def __init__(self) -> None:
         self.last_arrival = 0.0

@@ -53,6 +53,7 @@ class Caller:
     """In a connection's place: who calls does not go."""
 
     host = "127.0.0.1"
+    login = None
 
     def give_up_with_client(self, task: asyncio.Task[None]) -> None:
         pass

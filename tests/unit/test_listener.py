@@ -9,6 +9,7 @@ import pytest
 
 from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.connection_owner import Entrance
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import FIRST_BYTES
 from bucketlog.stateless_broker.network.listener import Listener, bound_socket
@@ -46,7 +47,10 @@ class Place:
         )
         self.socket = bound_socket("127.0.0.1", 0, keepalive_ms=settings.connections_keepalive_ms)
         self.listener = Listener(
-            "PLAINTEXT", self.socket, self.connections, backlog=settings.listen_backlog_size
+            Entrance("PLAINTEXT"),
+            self.socket,
+            self.connections,
+            backlog=settings.listen_backlog_size,
         )
         self._clients: list[Client] = []
         self.supervisor = Supervisor()
