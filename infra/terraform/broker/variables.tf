@@ -70,7 +70,7 @@ variable "sequencer_port" {
 }
 
 variable "client_cidrs" {
-  description = "From where clients come, by name: ranges that can reach the subnets' private addresses (this VPC, a peered one). Brokers know neither TLS nor logins: whoever reaches them reads and writes all topics."
+  description = "From where clients come, by name: ranges that can reach the subnets' private addresses (this VPC, a peered one). This module sets up neither TLS nor logins: whoever reaches them reads and writes all topics."
   type        = map(string)
   default     = {}
 
