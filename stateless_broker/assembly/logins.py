@@ -18,6 +18,7 @@ from bucketlog.stateless_broker.authentication.sealing import CredentialSeal
 from bucketlog.stateless_broker.login_settings import PLAIN
 from bucketlog.stateless_broker.settings import BrokerSettings
 
+NONCE_BYTES = 24
 logger = logging.getLogger(__name__)
 
 
@@ -65,7 +66,7 @@ class Logins:
             mechanism,
             find=lambda user: self._find(user, mechanism),
             decoy=lambda user: hmac.digest(self._secret, user.encode(), sha512),
-            token_bytes=secrets.token_bytes,
+            new_nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
         )
 
     def _find(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:

@@ -19,7 +19,6 @@ from bucketlog.metadata.scram_credentials import ScramMechanism
 HASHES = {ScramMechanism.SHA_256: "sha256", ScramMechanism.SHA_512: "sha512"}
 ITERATIONS_MIN, ITERATIONS_MAX = 4_096, 16_384
 """Source: Kafka's ScramMechanism and ScramControlManager."""
-NONCE_BYTES = 24
 SALT_BYTES = 24
 _SASL_NAME = r"(?:[^,=\x00]|=2C|=3D)*"
 _VALUE = r"[^,\x00]*"
@@ -79,7 +78,7 @@ class _First:
 
 class ScramExchange:
     """One login. `find` gives the credential of a user, or None. `decoy` gives an unknown user's
-    salt, always the same."""
+    salt, always the same. `new_nonce` gives a fresh random text without commas."""
 
     def __init__(
         self,
@@ -87,12 +86,12 @@ class ScramExchange:
         *,
         find: Callable[[str], ScramCredential | None],
         decoy: Callable[[str], bytes],
-        token_bytes: Callable[[int], bytes],
+        new_nonce: Callable[[], str],
     ) -> None:
         self._mechanism = mechanism
         self._find = find
         self._decoy = decoy
-        self._token_bytes = token_bytes
+        self._new_nonce = new_nonce
         self._first: _First | None = None
         self.user: str | None = None
         """The user once the exchange has succeeded."""
@@ -129,7 +128,7 @@ class ScramExchange:
             if credential is None
             else (credential.salt, credential.iterations)
         )
-        nonce = match["nonce"] + base64.b64encode(self._token_bytes(NONCE_BYTES)).decode()
+        nonce = match["nonce"] + self._new_nonce()
         answer = f"r={nonce},s={base64.b64encode(salt).decode()},i={iterations}"
         self._first = _First(match["header"], match["bare"], answer, nonce, user, credential)
         return answer.encode()
