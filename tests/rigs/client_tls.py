@@ -1,4 +1,4 @@
-"""How other people's clients are told to speak TLS: from one description to each one's settings."""
+"""How other people's clients speak TLS and log in: one description, as each client's settings."""
 
 import ssl
 from collections.abc import Sequence
@@ -12,6 +12,21 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 
 
 @dataclass(frozen=True, slots=True)
+class ClientLogin:
+    user: str
+    password: str
+    mechanism: str
+
+    @property
+    def jaas(self) -> str:
+        module = "plain.Plain" if self.mechanism == "PLAIN" else "scram.Scram"
+        return (
+            f"org.apache.kafka.common.security.{module}LoginModule required "
+            f'username="{self.user}" password="{self.password}";'
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ClientTls:
     """`ca`: whom the client trusts. `own` is the client's certificate. `version`: no other is
     spoken; librdkafka in this process ignores it, for it has no such setting."""
@@ -19,13 +34,24 @@ class ClientTls:
     ca: Path
     own: Issued | None = None
     version: str | None = None
+    login: ClientLogin | None = None
+
+    @property
+    def _protocol(self) -> str:
+        return "SSL" if self.login is None else "SASL_SSL"
 
     def librdkafka(self) -> dict[str, str]:
-        found = {"security.protocol": "SSL", "ssl.ca.location": str(self.ca)}
+        found = {"security.protocol": self._protocol, "ssl.ca.location": str(self.ca)}
         if self.own is not None:
             found |= {
                 "ssl.certificate.location": str(self.own.certificate),
                 "ssl.key.location": str(self.own.key),
+            }
+        if self.login is not None:
+            found |= {
+                "sasl.mechanism": self.login.mechanism,
+                "sasl.username": self.login.user,
+                "sasl.password": self.login.password,
             }
         return found
 
@@ -53,12 +79,19 @@ class ClientTls:
 
     def python(self) -> dict[str, Any]:
         """For aiokafka and kafka-python."""
-        return {"security_protocol": "SSL", "ssl_context": self.context()}
+        found = {"security_protocol": self._protocol, "ssl_context": self.context()}
+        if self.login is not None:
+            found |= {
+                "sasl_mechanism": self.login.mechanism,
+                "sasl_plain_username": self.login.user,
+                "sasl_plain_password": self.login.password,
+            }
+        return found
 
     def java(self, **more: str) -> str:
         """Properties; underscores in the names of `more` are dots."""
         found = {
-            "security.protocol": "SSL",
+            "security.protocol": self._protocol,
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self.ca),
         }
@@ -68,5 +101,7 @@ class ClientTls:
             both = self.ca.with_name(f"{self.own.key.stem}.both.pem")
             both.write_bytes(self.own.key.read_bytes() + self.own.certificate.read_bytes())
             found |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(both)}
+        if self.login is not None:
+            found |= {"sasl.mechanism": self.login.mechanism, "sasl.jaas.config": self.login.jaas}
         found |= {name.replace("_", "."): value for name, value in more.items()}
         return "".join(f"{name}={value}\n" for name, value in found.items())
