@@ -154,7 +154,7 @@ def _plain(hint: Any) -> type[Any]:
         return hint
     if "Timedelta" in hint.__name__:
         return timedelta
-    kinds = (int, str, bytes, UUID, datetime)
+    kinds = (int, float, str, bytes, UUID, datetime)
     return next((plain for plain in kinds if issubclass(hint, plain)), hint)
 
 

@@ -53,6 +53,7 @@ SERVED_VERSIONS: Mapping[ApiKey, Versions] = {
     ApiKey.DELETE_GROUPS: Versions(0, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Versions(0, 1),
     ApiKey.OFFSET_DELETE: Versions(0, 0),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Versions(0, 1),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Versions(0, 0),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Versions(0, 0),
     ApiKey.DESCRIBE_PRODUCERS: Versions(0, 0),

@@ -12,6 +12,7 @@ from bucketlog.log_format.wire.messages.create_topics import CREATE_TOPICS
 from bucketlog.log_format.wire.messages.delete_groups import DELETE_GROUPS
 from bucketlog.log_format.wire.messages.delete_records import DELETE_RECORDS
 from bucketlog.log_format.wire.messages.delete_topics import DELETE_TOPICS
+from bucketlog.log_format.wire.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
 from bucketlog.log_format.wire.messages.describe_configs import DESCRIBE_CONFIGS
 from bucketlog.log_format.wire.messages.describe_groups import DESCRIBE_GROUPS
 from bucketlog.log_format.wire.messages.describe_user_scram_credentials import (
@@ -40,6 +41,7 @@ from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
 from bucketlog.stateless_broker.fetch.tier_objects import TierObjects
 from bucketlog.stateless_broker.fetch.tier_reading import TierReader
 from bucketlog.stateless_broker.fetch.tier_times import TierTimes
+from bucketlog.stateless_broker.handlers.client_quotas import describe_client_quotas
 from bucketlog.stateless_broker.handlers.configs import ConfigsHandler
 from bucketlog.stateless_broker.handlers.coordination import CoordinationHandler
 from bucketlog.stateless_broker.handlers.delete_records import DeleteRecordsHandler
@@ -216,6 +218,7 @@ def _login_apis(broker: BrokerParts) -> list[Api[Any, Any]]:
         Api(SASL_AUTHENTICATE, sasl_authenticate, login=True),
         Api(DESCRIBE_USER_SCRAM_CREDENTIALS, credentials.describe, large_answers=True),
         Api(ALTER_USER_SCRAM_CREDENTIALS, credentials.alter),
+        Api(DESCRIBE_CLIENT_QUOTAS, describe_client_quotas),
     ]
 
 

@@ -277,6 +277,7 @@ VALUES: dict[type, object] = {
     datetime: datetime(2026, 1, 1, tzinfo=UTC),
     ErrorCode: ErrorCode.invalid_request,
     int: 3,
+    float: 0.5,
     str: "text",
     timedelta: timedelta(milliseconds=5),
     UUID: UUID(int=5),
