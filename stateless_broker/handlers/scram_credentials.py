@@ -122,8 +122,9 @@ class ScramCredentialsHandler:
         named = Counter(each.name for each in asked)
         by, results = request.connection.principal, dict[str, Refusal]()
         changes: dict[str, SecurityFact] = {}
+        added = 0
         for each in asked:
-            refusal = self._refusal(each, named[each.name], len(changes))
+            refusal = self._refusal(each, named[each.name], added)
             if refusal is not None:
                 results[each.name] = refusal
             elif isinstance(each, ScramCredentialDeletion):
@@ -135,6 +136,7 @@ class ScramCredentialsHandler:
                 )
             else:
                 changes[each.name] = self._sealed(each, by)
+                added += self._is_new(each)
         outcomes = await asyncio.gather(*map(self._commit, changes.values()))
         results |= zip(changes, outcomes, strict=True)
         return {
@@ -148,7 +150,7 @@ class ScramCredentialsHandler:
         self,
         change: ScramCredentialDeletion | ScramCredentialUpsertion,
         times_named: int,
-        changes_before: int,
+        added_before: int,
     ) -> Refusal | None:
         unacceptable = ErrorCode.unacceptable_credential
         mechanism = MECHANISMS.get(change.mechanism)
@@ -186,10 +188,14 @@ class ScramCredentialsHandler:
             return Refusal(
                 unacceptable, f"The salt must have 1 to {SALT_BYTES_MAX} bytes, and the password 1"
             )
-        if len(known) + changes_before >= limits.credentials_max:
+        if self._is_new(change) and len(known) + added_before >= limits.credentials_max:
             text = f"The cluster may have {limits.credentials_max} SCRAM credentials"
             return Refusal(ErrorCode.policy_violation, f"{text} (BUCKETLOG_SCRAM_CREDENTIALS_MAX)")
         return None
+
+    def _is_new(self, change: ScramCredentialUpsertion) -> bool:
+        name = CredentialName(change.name, MECHANISMS[change.mechanism])
+        return name not in self._view.scram_credentials.by_name
 
     def _sealed(self, change: ScramCredentialUpsertion, by: str) -> ScramCredentialSet:
         assert self._seal is not None, "refused without a key"
