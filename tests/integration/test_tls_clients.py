@@ -78,10 +78,9 @@ def is_served(name: str, where: str, tls: ClientTls, components: Components, fol
             except KafkaException:
                 return False
         case "aiokafka":
-            return asyncio.run(_aiokafka_is_served(where, tls))
+            return _in_a_process(_run_aiokafka, where, tls)
         case "kafka-python":
-            with ProcessPoolExecutor(1, get_context("spawn")) as process:
-                return process.submit(_kafka_python_is_served, where, tls).result()
+            return _in_a_process(_kafka_python_is_served, where, tls)
         case "kcat":
             try:
                 Kcat(tls)._run(["-L", "-b", where, "-m", str(REFUSAL_S), *kcat_options(tls)], b"")
@@ -90,6 +89,16 @@ def is_served(name: str, where: str, tls: ClientTls, components: Components, fol
             return True
     tools = participating_tools(where, components)
     return java(tools, tls, folder, "kafka-topics", "--list") == 0
+
+
+def _in_a_process(asks: Callable[[str, ClientTls], bool], where: str, tls: ClientTls) -> bool:
+    """A client that is refused leaves its sockets open."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(asks, where, tls).result()
+
+
+def _run_aiokafka(where: str, tls: ClientTls) -> bool:
+    return asyncio.run(_aiokafka_is_served(where, tls))
 
 
 async def _aiokafka_is_served(where: str, tls: ClientTls) -> bool:
@@ -104,7 +113,6 @@ async def _aiokafka_is_served(where: str, tls: ClientTls) -> bool:
 
 
 def _kafka_python_is_served(where: str, tls: ClientTls) -> bool:
-    """In a process, because a client that is refused leaves its sockets open."""
     try:
         client = kafka.KafkaAdminClient(
             bootstrap_servers=where, bootstrap_timeout_ms=REFUSAL_S * 1000, **tls.python()
