@@ -23,8 +23,8 @@ TRANSACTIONS_VERSION = 4
 still read the checkpoints of all other logs."""
 KEPT_TRANSACTIONS_VERSION = 5
 """The version of checkpoints of a log with an open kept transaction (KIP-939)."""
-CREDENTIALS_VERSION = 6
-"""The version of checkpoints of a log with SCRAM credentials."""
+SECURITY_VERSION = 6
+"""The version of checkpoints of a log with SCRAM credentials or ACLs."""
 
 COLUMN_TYPES = "qqIIIqqhhiIqq"
 """The fields of `BatchIndex`, then of where the batch stands: row of its writer, seq, ticket."""

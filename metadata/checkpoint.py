@@ -156,7 +156,7 @@ def contradiction(
         return "its positions are not where its ticket is in the chains"
     if any(ends.get(writer) != end for writer, end in said.items()):
         return "it has positions in chains that do not reach there"
-    for name in ("topics", "groups", "dropped", "swept_below", "scram_credentials"):
+    for name in ("topics", "groups", "dropped", "swept_below", "scram_credentials", "acls"):
         if getattr(state, name) != getattr(expected, name):
             return f"its {name} are not those of the log"
     wrong = partitions_contradiction(state, expected)

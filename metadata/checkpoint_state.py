@@ -10,8 +10,8 @@ import struct
 
 from bucketlog.log_format.checkpoint import (
     CHECKPOINT_VERSION,
-    CREDENTIALS_VERSION,
     KEPT_TRANSACTIONS_VERSION,
+    SECURITY_VERSION,
     TRANSACTIONS_VERSION,
 )
 from bucketlog.log_format.model import (
@@ -23,10 +23,10 @@ from bucketlog.log_format.model import (
     TopicIdPartition,
 )
 from bucketlog.metadata.checkpoint_bytes import OFFSET, StateReader, offset_rows, text_bytes
-from bucketlog.metadata.checkpoint_credentials import (
-    decode_credentials,
-    encode_credentials,
-    has_credentials,
+from bucketlog.metadata.checkpoint_security import (
+    decode_security,
+    encode_security,
+    has_security,
 )
 from bucketlog.metadata.checkpoint_transactions import (
     decode_kept,
@@ -57,7 +57,7 @@ GUESSED_TIMES_MS = 3_600_000
 
 def encode_state(state: LogState) -> bytes:
     """Encode topics with their partitions and tiers, producers, groups, dropped objects,
-    transactions and credentials. `state` must have been folded with producers and groups."""
+    transactions, credentials and ACLs. `state` must have been folded with producers and groups."""
     rows = {topic_id: row for row, topic_id in enumerate(state.topics)}
     offsets = sum(len(committed) for committed in state.groups.values())
     pieces = [
@@ -92,15 +92,15 @@ def encode_state(state: LogState) -> bytes:
         pieces += encode_transactions(state, rows)
     if version >= KEPT_TRANSACTIONS_VERSION:
         pieces += encode_kept(state)
-    if version >= CREDENTIALS_VERSION:
-        pieces += encode_credentials(state)
+    if version >= SECURITY_VERSION:
+        pieces += encode_security(state)
     return b"".join(pieces)
 
 
 def state_version(state: LogState) -> int:
     """The version of a checkpoint of `state`."""
-    if has_credentials(state):
-        return CREDENTIALS_VERSION
+    if has_security(state):
+        return SECURITY_VERSION
     if has_kept_transactions(state):
         return KEPT_TRANSACTIONS_VERSION
     return TRANSACTIONS_VERSION if has_transactions(state) else CHECKPOINT_VERSION
@@ -192,8 +192,8 @@ def decode_state(
         decode_transactions(reader, state, partition_at, keep_groups=keep_groups)
     if version >= KEPT_TRANSACTIONS_VERSION:
         decode_kept(reader, state)
-    if version >= CREDENTIALS_VERSION:
-        decode_credentials(reader, state)
+    if version >= SECURITY_VERSION:
+        decode_security(reader, state)
     reader.end()
     return state
 

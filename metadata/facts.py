@@ -5,11 +5,10 @@ bucket access can read it. Unknown fields are kept out (a newer writer raises `v
 unknown kind stops the fold unless its skip bit is set.
 """
 
-from enum import IntEnum
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, PlainSerializer, ValidationError
+from pydantic import FailFast, Field, PlainSerializer, ValidationError
 
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import (
@@ -19,30 +18,20 @@ from bucketlog.log_format.model import (
     TopicId,
     TopicIdPartition,
 )
+from bucketlog.metadata.fact_model import FactKind, FactModel, Milliseconds
+from bucketlog.metadata.security_facts import (
+    AclsCreated,
+    AclsDeleted,
+    ScramCredentialDeleted,
+    ScramCredentialSet,
+    SecurityFact,
+)
 
 SKIP_BIT = 0x8000
 ERROR_PLACE_CHARS = 100
 VERSION = 1
 KEPT_VERSION = 2
 """The version of fact 10 (`TransactionKept`) for an init that keeps a transaction."""
-
-
-class FactKind(IntEnum):
-    TOPIC_CREATED = 1
-    TOPIC_DELETED = 2
-    PARTITIONS_ADDED = 3
-    OFFSETS_COMMITTED = 4
-    OFFSETS_FORGOTTEN = 5
-    TOPIC_CONFIGURED = 6
-    TIERS_SWAPPED = 7
-    LOG_STARTS_MOVED = 8
-    TIERS_SWEPT = 9
-    PRODUCER_INITIALISED = 10
-    TRANSACTION_ENDED = 11
-    TRANSACTION_OFFSETS = 12
-    TRANSACTIONAL_IDS_FORGOTTEN = 13
-    SCRAM_CREDENTIAL_SET = 14
-    SCRAM_CREDENTIAL_DELETED = 15
 
 
 GROUP_KINDS = frozenset(
@@ -62,33 +51,23 @@ Place = tuple[Count, Count]
 """Epoch and ticket."""
 
 
-class _Fact(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=False,
-        ser_json_bytes="base64",
-        val_json_bytes="base64",
-    )
-
-
-class TopicCreated(_Fact):
+class TopicCreated(FactModel):
     """`configs` holds only what was set at creation, as text, by Kafka's names."""
 
     kind: Literal[FactKind.TOPIC_CREATED] = Field(FactKind.TOPIC_CREATED, exclude=True)
     topic_id: UUID
     name: str
     partitions: PartitionCount
-    configs: dict[str, str] = {}
+    configs: dict[str, str] = Field(default_factory=dict)
 
 
-class TopicDeleted(_Fact):
+class TopicDeleted(FactModel):
     kind: Literal[FactKind.TOPIC_DELETED] = Field(FactKind.TOPIC_DELETED, exclude=True)
     topic_id: UUID
     name: str
 
 
-class PartitionsAdded(_Fact):
+class PartitionsAdded(FactModel):
     """`partitions` is the new total."""
 
     kind: Literal[FactKind.PARTITIONS_ADDED] = Field(FactKind.PARTITIONS_ADDED, exclude=True)
@@ -97,7 +76,7 @@ class PartitionsAdded(_Fact):
     partitions: PartitionCount
 
 
-class TopicConfigured(_Fact):
+class TopicConfigured(FactModel):
     """What is set from now on, None for what is not any more; with `replaces_all` all else is not,
     either. Changes of different names by different brokers do not undo one another."""
 
@@ -126,7 +105,7 @@ class PartitionRow(NamedTuple):
     partition: PartitionNumber
 
 
-class OffsetsCommitted(_Fact):
+class OffsetsCommitted(FactModel):
     """One accepted OffsetCommit of a group. Whoever commits has seen the topics, so that their
     creation comes before; a deletion may come between. `expires_ms`: when the rows may be forgotten
     where the client asked for a time of its own (OffsetCommit 2 to 4)."""
@@ -138,7 +117,7 @@ class OffsetsCommitted(_Fact):
     offsets: OffsetRows
 
 
-class OffsetsForgotten(_Fact):
+class OffsetsForgotten(FactModel):
     """Committed offsets of a group that expired or were deleted; without `partitions` all."""
 
     kind: Literal[FactKind.OFFSETS_FORGOTTEN] = Field(FactKind.OFFSETS_FORGOTTEN, exclude=True)
@@ -184,7 +163,7 @@ def partition_of(row: OffsetRow | PartitionRow | SwapPayload | LogStartPayload) 
     return TopicIdPartition(TopicId(row.topic_id.bytes), row.partition)
 
 
-class TiersSwapped(_Fact):
+class TiersSwapped(FactModel):
     """A job's end: compaction of log segments, merging, key compaction, manifests. `planned`: the
     highest epoch and ticket that was visible when the job was planned; its objects' names have it.
     Each partition's part counts by itself, if what it was planned on still stands
@@ -195,7 +174,7 @@ class TiersSwapped(_Fact):
     swaps: Annotated[tuple[SwapPayload, ...], FailFast()]
 
 
-class LogStartsMoved(_Fact):
+class LogStartsMoved(FactModel):
     """By retention or DeleteRecords. A log start never goes back, nor beyond what was visible to
     whoever moved it."""
 
@@ -203,7 +182,7 @@ class LogStartsMoved(_Fact):
     partitions: Annotated[tuple[LogStartPayload, ...], FailFast()]
 
 
-class TiersSwept(_Fact):
+class TiersSwept(FactModel):
     """Objects that left a tier below that epoch and ticket are deleted; jobs that were planned
     below it are over: none of their swaps counts from now on."""
 
@@ -211,7 +190,6 @@ class TiersSwept(_Fact):
     below: Place
 
 
-Milliseconds = Annotated[int, Field(ge=0, lt=2**63)]
 """Since 1970-01-01 UTC."""
 ProducerId = Annotated[
     int, Field(ge=-1, lt=2**63), PlainSerializer(str, return_type=str, when_used="json")
@@ -223,7 +201,7 @@ TransactionVersion = Literal[1, 2]
 EndedBy = Literal["client", "server", "init"]
 
 
-class ProducerInitialised(_Fact):
+class ProducerInitialised(FactModel):
     """InitProducerId of a transactional id: the pair that owns it from now on. The `last` pair is
     the previous one if its owner may still send requests with it, else -1. `two_phase`: the
     transaction has no timeout (KIP-939)."""
@@ -251,7 +229,7 @@ class TransactionKept(ProducerInitialised):
     txn_producer_epoch: ProducerEpoch
 
 
-class TransactionEnded(_Fact):
+class TransactionEnded(FactModel):
     """The end of a transaction; its markers are in the same segment. `producer_id` and
     `producer_epoch` are the pair that began the transaction. `next_producer_id` and `next_epoch`
     own the transactional id from now on."""
@@ -268,7 +246,7 @@ class TransactionEnded(_Fact):
     at_ms: Milliseconds
 
 
-class TransactionOffsets(_Fact):
+class TransactionOffsets(FactModel):
     """One accepted TxnOffsetCommit. The rows become committed offsets of the group if the
     transaction is committed, and are dropped if it is aborted."""
 
@@ -281,7 +259,7 @@ class TransactionOffsets(_Fact):
     at_ms: Milliseconds
 
 
-class TransactionalIdsForgotten(_Fact):
+class TransactionalIdsForgotten(FactModel):
     """Transactional ids that have been idle for `transactional.id.expiration.ms`."""
 
     kind: Literal[FactKind.TRANSACTIONAL_IDS_FORGOTTEN] = Field(
@@ -290,44 +268,12 @@ class TransactionalIdsForgotten(_Fact):
     ids: Annotated[tuple[str, ...], FailFast()]
 
 
-ShortBytes = Annotated[bytes, Field(max_length=1_024)]
-
-
-class ScramCredentialSet(_Fact):
-    """A user's SCRAM credential from now on (KIP-554). `sealed` has its two keys, encrypted and
-    authenticated with the secret key of id `key_id` (docs/format/segment.md). `by`: the principal
-    that asked for it."""
-
-    kind: Literal[FactKind.SCRAM_CREDENTIAL_SET] = Field(
-        FactKind.SCRAM_CREDENTIAL_SET, exclude=True
-    )
-    user: str
-    mechanism: str
-    iterations: Annotated[int, Field(ge=1, lt=2**31)]
-    salt: ShortBytes
-    key_id: ShortBytes
-    sealed: ShortBytes
-    by: str
-    at_ms: Milliseconds
-
-
-class ScramCredentialDeleted(_Fact):
-    kind: Literal[FactKind.SCRAM_CREDENTIAL_DELETED] = Field(
-        FactKind.SCRAM_CREDENTIAL_DELETED, exclude=True
-    )
-    user: str
-    mechanism: str
-    by: str
-    at_ms: Milliseconds
-
-
 TopicFact: TypeAlias = TopicCreated | TopicDeleted | PartitionsAdded | TopicConfigured
 GroupFact: TypeAlias = OffsetsCommitted | OffsetsForgotten
 TierFact: TypeAlias = TiersSwapped | LogStartsMoved | TiersSwept
 TransactionFact: TypeAlias = (
     ProducerInitialised | TransactionEnded | TransactionOffsets | TransactionalIdsForgotten
 )
-SecurityFact: TypeAlias = ScramCredentialSet | ScramCredentialDeleted
 Fact: TypeAlias = TopicFact | GroupFact | TierFact | TransactionFact | SecurityFact
 
 _MODELS: dict[int, type[Fact]] = {
@@ -346,6 +292,8 @@ _MODELS: dict[int, type[Fact]] = {
     FactKind.TRANSACTIONAL_IDS_FORGOTTEN: TransactionalIdsForgotten,
     FactKind.SCRAM_CREDENTIAL_SET: ScramCredentialSet,
     FactKind.SCRAM_CREDENTIAL_DELETED: ScramCredentialDeleted,
+    FactKind.ACLS_CREATED: AclsCreated,
+    FactKind.ACLS_DELETED: AclsDeleted,
 }
 _KEPT_MODELS = {int(FactKind.PRODUCER_INITIALISED): TransactionKept}
 

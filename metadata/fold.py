@@ -27,6 +27,7 @@ from bucketlog.log_format.model import (
     TopicIdPartition,
 )
 from bucketlog.log_format.transactions import PartitionTransactions
+from bucketlog.metadata.acls import Acls
 from bucketlog.metadata.committed_offset import CommittedOffset, Offsets
 from bucketlog.metadata.facts import (
     GROUP_KINDS,
@@ -37,8 +38,6 @@ from bucketlog.metadata.facts import (
     OffsetsForgotten,
     PartitionsAdded,
     ProducerInitialised,
-    ScramCredentialDeleted,
-    ScramCredentialSet,
     SwapPayload,
     TierFact,
     TiersSwapped,
@@ -58,6 +57,12 @@ from bucketlog.metadata.facts import (
 from bucketlog.metadata.folded_offsets import FoldedOffsets
 from bucketlog.metadata.producers import LogClock, ProducedBatch, ProducerTable, is_idle
 from bucketlog.metadata.scram_credentials import ScramCredentials
+from bucketlog.metadata.security_facts import (
+    AclsCreated,
+    AclsDeleted,
+    ScramCredentialDeleted,
+    ScramCredentialSet,
+)
 from bucketlog.metadata.tier import DroppedObject, Swap, Tier
 from bucketlog.metadata.transactions import Transactions, outcomes_of
 
@@ -124,6 +129,7 @@ class LogState:
         self.offsets = FoldedOffsets()
         self.transactions = Transactions()
         self.scram_credentials = ScramCredentials()
+        self.acls = Acls()
         self.dropped: list[DroppedObject] = []
         """Objects that left a tier and may still be there, in the order of the tickets of their
         segments. Those of one segment are in the order of its entries."""
@@ -161,6 +167,8 @@ class LogState:
                 self._apply_transaction_fact(index.segment, fact)
             elif isinstance(fact, ScramCredentialSet | ScramCredentialDeleted):
                 self.scram_credentials.apply(fact)
+            elif isinstance(fact, AclsCreated | AclsDeleted):
+                self.acls.apply(fact)
             else:
                 self._apply_topic_fact(index.segment, index.ticket, fact)
         self.clock = self.clock.after(index.created_ms)

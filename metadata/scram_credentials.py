@@ -7,7 +7,11 @@ of the bucket.
 from enum import StrEnum
 from typing import NamedTuple
 
-from bucketlog.metadata.facts import ScramCredentialDeleted, ScramCredentialSet, SecurityFact
+from bucketlog.metadata.security_facts import (
+    CredentialFact,
+    ScramCredentialDeleted,
+    ScramCredentialSet,
+)
 
 
 class ScramMechanism(StrEnum):
@@ -42,7 +46,7 @@ class ScramCredentials:
 
     __hash__ = None  # type: ignore[assignment]  # values change
 
-    def apply(self, fact: SecurityFact) -> None:
+    def apply(self, fact: CredentialFact) -> None:
         """A deletion of a credential that is not there changes nothing: two administrators may
         delete it at the same time."""
         name = CredentialName(fact.user, fact.mechanism)

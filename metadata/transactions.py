@@ -22,9 +22,9 @@ from bucketlog.log_format.model import (
 )
 from bucketlog.log_format.transactions import PartitionTransactions
 from bucketlog.metadata.committed_offset import Offsets
+from bucketlog.metadata.fact_model import FactKind
 from bucketlog.metadata.facts import (
     Fact,
-    FactKind,
     ProducerInitialised,
     TransactionalIdsForgotten,
     TransactionEnded,

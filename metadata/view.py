@@ -19,6 +19,7 @@ from bucketlog.log_format.model import (
     TopicIdPartition,
     WaitingSegment,
 )
+from bucketlog.metadata.acls import Acls
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.committed_offset import CommittedOffset
 from bucketlog.metadata.facts import (
@@ -269,6 +270,11 @@ class View:
     def scram_credentials(self) -> ScramCredentials:
         """Not to be held over an await."""
         return self._state.scram_credentials
+
+    @property
+    def acls(self) -> Acls:
+        """Not to be held over an await."""
+        return self._state.acls
 
     def unstable_offsets_max(self) -> int:
         """The largest distance between a partition's last stable offset and high watermark."""

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator
 
 from bucketlog.log_format.checkpoint import Checkpoint
 from bucketlog.log_format.model import SegmentId, SegmentIndex, TopicId, TopicIdPartition
+from bucketlog.metadata.acl_bindings import AclBinding
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.facts import (
     LogStartsMoved,
     OffsetsCommitted,
     OffsetsForgotten,
     ProducerInitialised,
-    ScramCredentialDeleted,
-    ScramCredentialSet,
     TiersSwapped,
     TiersSwept,
     TransactionalIdsForgotten,
@@ -29,6 +28,12 @@ from bucketlog.metadata.facts import (
 )
 from bucketlog.metadata.partition_log import PartitionLog
 from bucketlog.metadata.scram_credentials import CredentialName
+from bucketlog.metadata.security_facts import (
+    AclsCreated,
+    AclsDeleted,
+    ScramCredentialDeleted,
+    ScramCredentialSet,
+)
 from bucketlog.metadata.view import View
 
 SHOWN_MAX = 5
@@ -62,6 +67,7 @@ class ViewComparison:
         """Transactional ids and groups whose pending offsets differ."""
         self._beyond: dict[SegmentId, TopicIdPartition] = {}
         self._credentials: set[CredentialName] = set()
+        self._acls: set[AclBinding] = set()
 
     def steps(self) -> Iterator[None]:
         """Little work each; others may have their turn in between."""
@@ -84,6 +90,8 @@ class ViewComparison:
         for name in ours.keys() | theirs.keys():
             if ours.get(name) != theirs.get(name):
                 self._credentials.add(name)
+        yield
+        self._acls.update(self._view.acls.bindings.keys() ^ self._state.acls.bindings.keys())
 
     def _compare_ids(self) -> Iterator[None]:
         ours, theirs = self._view.transactions, self._state.transactions
@@ -130,6 +138,7 @@ class ViewComparison:
         pending = self._state.transactions.pending
         segments: set[SegmentId] = set()
         credentials: set[CredentialName] = set()
+        acls: set[AclBinding] = set()
         for index in after:
             segments.add(index.segment)
             written.update(part.partition for part in index.partitions if part.batches)
@@ -148,6 +157,8 @@ class ViewComparison:
                         groups.add(fact.group)
                 elif isinstance(fact, ScramCredentialSet | ScramCredentialDeleted):
                     credentials.add(CredentialName(fact.user, fact.mechanism))
+                elif isinstance(fact, AclsCreated | AclsDeleted):
+                    acls.update(fact.acls)
                 elif fact is not None and not isinstance(fact, TiersSwept):
                     topics.add(topic_id_of(fact))
         found = [f"topic {topic_id.hex()}" for topic_id in sorted(self._topics - topics)]
@@ -183,5 +194,6 @@ class ViewComparison:
             f"the credential {name.mechanism} of user {name.user!r}"
             for name in sorted(self._credentials - credentials)
         ]
+        found += [f"the ACL {acl}" for acl in sorted(self._acls - acls)]
         more = len(found) - SHOWN_MAX
         return found[:SHOWN_MAX] + ([f"{more} more"] if more > 0 else [])

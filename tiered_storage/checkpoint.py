@@ -18,8 +18,8 @@ from bucketlog.log_format.batch import Codec
 from bucketlog.log_format.checkpoint import (
     CHECKPOINT_VERSION,
     COLUMN_TYPES,
-    CREDENTIALS_VERSION,
     KEPT_TRANSACTIONS_VERSION,
+    SECURITY_VERSION,
     TRANSACTIONS_VERSION,
     BatchColumns,
     Checkpoint,
@@ -37,7 +37,7 @@ VERSIONS_READ = (
     CHECKPOINT_VERSION,
     TRANSACTIONS_VERSION,
     KEPT_TRANSACTIONS_VERSION,
-    CREDENTIALS_VERSION,
+    SECURITY_VERSION,
 )
 MAGIC = b"bktlogcp"
 CHECKPOINT_BYTES_MAX = 512 * 1024 * 1024

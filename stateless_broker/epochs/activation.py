@@ -20,7 +20,7 @@ from bucketlog.log_format.checkpoint import TRANSACTIONS_VERSION, Checkpoint
 from bucketlog.log_format.errors import BucketlogError, ClusterInUseError, SequencerLostError
 from bucketlog.log_format.model import SegmentId, SegmentIndex, WallClock, WriterId
 from bucketlog.metadata.checkpoint import restored
-from bucketlog.metadata.facts import FactKind
+from bucketlog.metadata.fact_model import FactKind
 from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.endpoint import Endpoint, decode_endpoint, encode_endpoint

@@ -26,8 +26,12 @@ from bucketlog.log_format.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from bucketlog.metadata.facts import ScramCredentialDeleted, ScramCredentialSet, SecurityFact
 from bucketlog.metadata.scram_credentials import CredentialName, ScramMechanism
+from bucketlog.metadata.security_facts import (
+    ScramCredentialDeleted,
+    ScramCredentialSet,
+    SecurityFact,
+)
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedSecurityEntry
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authentication.scram import (

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from bucketlog.log_format.batch import BatchHeader, read_header
 from bucketlog.log_format.control_batch import Marker, encode_marker
 from bucketlog.log_format.model import FactEntry, TopicIdPartition
+from bucketlog.metadata.fact_model import FactKind
 from bucketlog.metadata.facts import (
     VERSION,
     Fact,
-    FactKind,
     ProducerInitialised,
     TransactionEnded,
     TransactionKept,

@@ -13,15 +13,13 @@ from bucketlog.log_format.model import (
     Ticket,
     TopicIdPartition,
 )
+from bucketlog.metadata.fact_model import FactKind
 from bucketlog.metadata.facts import (
     Fact,
-    FactKind,
     LogStartsMoved,
     OffsetsCommitted,
     OffsetsForgotten,
     ProducerInitialised,
-    ScramCredentialDeleted,
-    ScramCredentialSet,
     TiersSwapped,
     TiersSwept,
     TransactionalIdsForgotten,
@@ -33,6 +31,12 @@ from bucketlog.metadata.facts import (
     topic_id_of,
 )
 from bucketlog.metadata.fold import LogState
+from bucketlog.metadata.security_facts import (
+    AclsCreated,
+    AclsDeleted,
+    ScramCredentialDeleted,
+    ScramCredentialSet,
+)
 from tests.models.histories import GROUPS, RandomHistory
 from tests.models.indexes import (
     end,
@@ -131,7 +135,9 @@ class TransactionalHistory(RandomHistory):
                 | TransactionOffsets
                 | TransactionalIdsForgotten
                 | ScramCredentialSet
-                | ScramCredentialDeleted,
+                | ScramCredentialDeleted
+                | AclsCreated
+                | AclsDeleted,
             ):
                 touched.add(fact.name)
                 sizes = range(max(self.sizes.values(), default=0))

@@ -4,17 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.log_format.checkpoint import CREDENTIALS_VERSION
+from bucketlog.log_format.checkpoint import SECURITY_VERSION
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.metadata.checkpoint_state import decode_state, encode_state, state_version
 from bucketlog.metadata.facts import (
-    ScramCredentialDeleted,
-    ScramCredentialSet,
-    SecurityFact,
     decode_fact,
     encode_fact,
 )
 from bucketlog.metadata.fold import LogState
+from bucketlog.metadata.security_facts import (
+    CredentialFact,
+    ScramCredentialDeleted,
+    ScramCredentialSet,
+)
 
 short = st.binary(max_size=80)
 names = st.sampled_from(["ann", "bob", ""]) | st.text(max_size=5)
@@ -39,7 +41,7 @@ deletions = st.builds(
 )
 
 
-def folded(facts: list[SecurityFact]) -> LogState:
+def folded(facts: list[CredentialFact]) -> LogState:
     state = LogState()
     for fact in facts:
         decoded = decode_fact(encode_fact(fact))
@@ -49,7 +51,7 @@ def folded(facts: list[SecurityFact]) -> LogState:
 
 
 @given(st.lists(sets | deletions, max_size=12))
-def test_a_checkpoint_has_what_was_set_last(facts: list[SecurityFact]) -> None:
+def test_a_checkpoint_has_what_was_set_last(facts: list[CredentialFact]) -> None:
     state = folded(facts)
     data = encode_state(state)
     again = decode_state(data, version=state_version(state))
@@ -68,4 +70,4 @@ def test_a_cut_checkpoint_is_refused(fact: ScramCredentialSet, data: st.DataObje
     whole = encode_state(folded([fact]))
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
     with pytest.raises(InvalidDataError):
-        decode_state(cut, version=CREDENTIALS_VERSION)
+        decode_state(cut, version=SECURITY_VERSION)

@@ -4,13 +4,23 @@ import random
 
 import pytest
 
+from bucketlog.log_format.checkpoint import CoveredWriter
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import PartitionIndex, SegmentIndex, Ticket
+from bucketlog.metadata.acl_bindings import (
+    AclBinding,
+    AclOperation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from bucketlog.metadata.checkpoint import extended
 from bucketlog.metadata.fold import LogState, fold
+from bucketlog.metadata.security_facts import AclsCreated, AclsDeleted
 from bucketlog.metadata.view import View
 from bucketlog.metadata.view_comparison import ViewComparison
 from tests.models.histories import RandomHistory
+from tests.models.indexes import WRITER, segment
 
 pytestmark = pytest.mark.long
 
@@ -76,3 +86,25 @@ def test_a_view_that_lacks_a_segment_contradicts(seed: int) -> None:
         assert bool(compared(history, ticket, without, [])) == matters
         tried += matters
     assert tried > 0
+
+
+ACL = AclBinding(
+    "User:a", "*", AclOperation.READ, Permission.ALLOW, ResourceType.TOPIC, "t", PatternType.LITERAL
+)
+
+
+@pytest.mark.parametrize("make", [AclsCreated, AclsDeleted])
+def test_a_view_with_other_acls_contradicts(make: type[AclsCreated | AclsDeleted]) -> None:
+    """Unless a later segment is about the ACL."""
+    created = segment(0, None, AclsCreated(acls=(ACL,), by="", at_ms=0))
+    changed = segment(1, None, make(acls=(ACL,), by="", at_ms=0))
+    covered = [created] if make is AclsDeleted else []
+    ends = [CoveredWriter(WRITER, 1, 1, False)] if covered else []
+    made = extended(None, covered, Ticket(1, 1), ends, created_ms=1)
+    comparison = ViewComparison(View.of([*covered, changed]), made)
+    for _ in comparison.steps():
+        pass
+    assert comparison.unexplained([changed]) == []
+    (named,) = comparison.unexplained([])
+    assert "the ACL" in named
+    assert "User:a" in named

@@ -8,7 +8,10 @@ from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import FactEntry, SegmentIndex, TopicIdPartition
 from bucketlog.metadata.checkpoint_state import decode_state, encode_state
 from bucketlog.metadata.committed_offset import CommittedOffset
-from bucketlog.metadata.facts import FactKind, TopicCreated
+from bucketlog.metadata.fact_model import FactKind
+from bucketlog.metadata.facts import (
+    TopicCreated,
+)
 from bucketlog.metadata.fold import LogState, fold
 from tests.models.indexes import commit, create, delete, forget, grow, partition, segment
 

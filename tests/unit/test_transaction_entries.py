@@ -5,8 +5,8 @@ import pytest
 from bucketlog.log_format.batch import read_header
 from bucketlog.log_format.control_batch import Marker, decode_marker
 from bucketlog.log_format.model import FactEntry, TopicId, TopicIdPartition
+from bucketlog.metadata.fact_model import FactKind
 from bucketlog.metadata.facts import (
-    FactKind,
     ProducerInitialised,
     TransactionEnded,
     TransactionKept,

@@ -1,0 +1,40 @@
+"""The kinds of the log's facts, and the base of their models."""
+
+from enum import IntEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class FactKind(IntEnum):
+    TOPIC_CREATED = 1
+    TOPIC_DELETED = 2
+    PARTITIONS_ADDED = 3
+    OFFSETS_COMMITTED = 4
+    OFFSETS_FORGOTTEN = 5
+    TOPIC_CONFIGURED = 6
+    TIERS_SWAPPED = 7
+    LOG_STARTS_MOVED = 8
+    TIERS_SWEPT = 9
+    PRODUCER_INITIALISED = 10
+    TRANSACTION_ENDED = 11
+    TRANSACTION_OFFSETS = 12
+    TRANSACTIONAL_IDS_FORGOTTEN = 13
+    SCRAM_CREDENTIAL_SET = 14
+    SCRAM_CREDENTIAL_DELETED = 15
+    ACLS_CREATED = 16
+    ACLS_DELETED = 17
+
+
+Milliseconds = Annotated[int, Field(ge=0, lt=2**63)]
+ShortBytes = Annotated[bytes, Field(max_length=1_024)]
+
+
+class FactModel(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=False,
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+    )
