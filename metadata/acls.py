@@ -7,6 +7,7 @@ StandardAuthorizerData, and `Authorizer.authorizeByResourceType`.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 from bucketlog.metadata.acl_bindings import (
@@ -31,10 +32,21 @@ IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
 
 
 class Requester(NamedTuple):
-    """Who asks for a decision: a principal as `User:name`, and the address of its host."""
+    """Who asks for a decision: a principal as `User:name`, and the canonical address of its
+    host."""
 
     principal: str
     host: str
+
+
+def canonical_host(text: str) -> str:
+    """An address in one notation: IPv6 addresses have many. Other text stays as it is."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return text
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(address if mapped is None else mapped)
 
 
 class Resource(NamedTuple):
@@ -155,9 +167,10 @@ class Acls:
 
 
 def _is_about(binding: AclBinding, requester: Requester) -> bool:
-    return binding.principal in (requester.principal, WILDCARD_PRINCIPAL) and binding.host in (
-        requester.host,
-        WILDCARD,
+    if binding.principal not in (requester.principal, WILDCARD_PRINCIPAL):
+        return False
+    return binding.host in (requester.host, WILDCARD) or (
+        canonical_host(binding.host) == requester.host
     )
 
 

@@ -9,14 +9,16 @@ from bucketlog.log_format.model import WallClock
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authentication.sealing import CredentialSeal
+from bucketlog.stateless_broker.authorization.authorizer import Authorizer, AuthorizerRules
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
 from bucketlog.stateless_broker.epochs.servers import Servers
-from bucketlog.stateless_broker.fetch.feed import Watchers
+from bucketlog.stateless_broker.fetch.feed import ViewAge, Watchers
 from bucketlog.stateless_broker.fetch.reading import RangeReader, ReadCounts
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation
+from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import Intake
@@ -54,11 +56,36 @@ class ClusterParts:
 
 @dataclass(frozen=True, slots=True)
 class ServedLog:
-    """What clients use of the log: its view, the watchers waiting for more, and the intake."""
+    """What clients use of the log: its view, the watchers waiting for more, the intake, and the
+    authorizer, which decides by the view's ACLs. `authorizer` None: everyone may do everything."""
 
     view: View
     watchers: Watchers
     intake: Intake
+    age: ViewAge
+    authorizer: Authorizer | None
+
+    @classmethod
+    def empty(
+        cls, settings: BrokerSettings, health: Health, *, now_s: Callable[[], float]
+    ) -> "ServedLog":
+        view, age, authorizer = View(), ViewAge(now_s), None
+        if settings.authorization:
+            rules = AuthorizerRules(
+                settings.super_user_names,
+                settings.allow_everyone_if_no_acl_found,
+                settings.authorization_decisions_max,
+            )
+            stale_s = settings.authorization_staleness_ms_max / 1000
+            authorizer = Authorizer(
+                rules, acls=lambda: view.acls, is_stale=lambda: age.is_over(stale_s)
+            )
+        intake = Intake(
+            health,
+            flush_bytes=settings.flush_bytes,
+            flush_batches_max=settings.flush_batches_max,
+        )
+        return cls(view, Watchers(), intake, age, authorizer)
 
 
 @dataclass(frozen=True, slots=True)

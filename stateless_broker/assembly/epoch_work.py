@@ -68,6 +68,7 @@ class EpochWork:
             health=self._health,
             fed=FedParts(
                 view=broker.log.view,
+                age=broker.log.age,
                 watchers=broker.log.watchers,
                 known=storage.committed.known,
                 cache=storage.reader.cache,

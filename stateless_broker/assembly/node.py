@@ -36,14 +36,12 @@ from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
 from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
 from bucketlog.stateless_broker.epochs.servers import EmbeddedRedis, Servers
-from bucketlog.stateless_broker.fetch.feed import Watchers
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation, ValidationLimits
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervision, Supervisor
 from bucketlog.tiered_storage.bucket import Bucket
@@ -343,15 +341,7 @@ class Node:
                 starter=starter,
                 random=surroundings.random,
             ),
-            log=ServedLog(
-                view=View(),
-                watchers=Watchers(),
-                intake=Intake(
-                    self._health,
-                    flush_bytes=settings.flush_bytes,
-                    flush_batches_max=settings.flush_batches_max,
-                ),
-            ),
+            log=ServedLog.empty(settings, self._health, now_s=surroundings.monotonic),
             validation=BatchValidation(
                 ValidationLimits(
                     threads=settings.validation_threads,

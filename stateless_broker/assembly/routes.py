@@ -4,20 +4,13 @@ import asyncio
 from typing import Any
 
 from bucketlog.log_format.wire.messages.alter_configs import ALTER_CONFIGS
-from bucketlog.log_format.wire.messages.alter_user_scram_credentials import (
-    ALTER_USER_SCRAM_CREDENTIALS,
-)
 from bucketlog.log_format.wire.messages.create_partitions import CREATE_PARTITIONS
 from bucketlog.log_format.wire.messages.create_topics import CREATE_TOPICS
 from bucketlog.log_format.wire.messages.delete_groups import DELETE_GROUPS
 from bucketlog.log_format.wire.messages.delete_records import DELETE_RECORDS
 from bucketlog.log_format.wire.messages.delete_topics import DELETE_TOPICS
-from bucketlog.log_format.wire.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
 from bucketlog.log_format.wire.messages.describe_configs import DESCRIBE_CONFIGS
 from bucketlog.log_format.wire.messages.describe_groups import DESCRIBE_GROUPS
-from bucketlog.log_format.wire.messages.describe_user_scram_credentials import (
-    DESCRIBE_USER_SCRAM_CREDENTIALS,
-)
 from bucketlog.log_format.wire.messages.find_coordinator import FIND_COORDINATOR
 from bucketlog.log_format.wire.messages.heartbeat import HEARTBEAT
 from bucketlog.log_format.wire.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
@@ -30,36 +23,31 @@ from bucketlog.log_format.wire.messages.metadata import METADATA
 from bucketlog.log_format.wire.messages.offset_commit import OFFSET_COMMIT
 from bucketlog.log_format.wire.messages.offset_delete import OFFSET_DELETE
 from bucketlog.log_format.wire.messages.offset_fetch import OFFSET_FETCH
-from bucketlog.log_format.wire.messages.sasl_authenticate import SASL_AUTHENTICATE
-from bucketlog.log_format.wire.messages.sasl_handshake import SASL_HANDSHAKE
 from bucketlog.log_format.wire.messages.sync_group import SYNC_GROUP
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
+from bucketlog.stateless_broker.assembly.security_apis import security_apis
 from bucketlog.stateless_broker.assembly.transaction_parts import TransactionParts
+from bucketlog.stateless_broker.authorization.needs import BY_RESOURCE
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
 from bucketlog.stateless_broker.fetch.tier_objects import TierObjects
 from bucketlog.stateless_broker.fetch.tier_reading import TierReader
 from bucketlog.stateless_broker.fetch.tier_times import TierTimes
-from bucketlog.stateless_broker.handlers.client_quotas import describe_client_quotas
 from bucketlog.stateless_broker.handlers.configs import ConfigsHandler
 from bucketlog.stateless_broker.handlers.coordination import CoordinationHandler
 from bucketlog.stateless_broker.handlers.delete_records import DeleteRecordsHandler
 from bucketlog.stateless_broker.handlers.fetch import BatchSources, FetchHandler, FetchLimits
 from bucketlog.stateless_broker.handlers.groups import GroupsHandler
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
-from bucketlog.stateless_broker.handlers.logins import sasl_authenticate, sasl_handshake
 from bucketlog.stateless_broker.handlers.metadata import MetadataHandler
 from bucketlog.stateless_broker.handlers.offsets import OffsetsHandler
 from bucketlog.stateless_broker.handlers.open_produce import SlicedWork
 from bucketlog.stateless_broker.handlers.partition_quota import PartitionQuota
 from bucketlog.stateless_broker.handlers.produce import ProduceHandler, ProduceLimits
-from bucketlog.stateless_broker.handlers.scram_credentials import (
-    CredentialLimits,
-    ScramCredentialsHandler,
-)
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.handlers.topics import TopicsHandler
+from bucketlog.stateless_broker.handlers.transactions import TransactionsHandler
 from bucketlog.stateless_broker.network.dispatch import Api, Routes
 from bucketlog.stateless_broker.settings import BrokerSettings
 
@@ -94,9 +82,12 @@ def make_routes(
         view=view, changes=changes, topic_defaults=settings.topic_defaults, turns=broker.turns
     )
     configs = _configs_handler(broker, changes)
-    tier = TierTimes(reader, tier_objects)
     list_offsets = ListOffsetsHandler(
-        view=view, reader=reader, tier=tier, catch_up=catch_up, turns=broker.turns
+        view=view,
+        reader=reader,
+        tier=TierTimes(reader, tier_objects),
+        catch_up=catch_up,
+        turns=broker.turns,
     )
     delete_records = DeleteRecordsHandler(
         view=view,
@@ -105,34 +96,44 @@ def make_routes(
         catch_up=catch_up,
     )
     transactions = log.handler(end) if settings.transactions else None
-    coordination = CoordinationHandler(
-        membership=membership,
-        producer_ids=log.producer_ids,
-        end=end,
-        wait_ms=settings.redis_timeout_ms,
-        turns=broker.turns,
-        transactions=transactions,
-    )
+    coordination = _coordination_handler(broker, end, log, transactions)
     return Routes(
+        authorizer=broker.log.authorizer,
         apis=[
-            Api(LIST_OFFSETS, list_offsets, large_answers=True),
-            Api(METADATA, metadata, large_answers=True),
-            Api(FIND_COORDINATOR, coordination.find_coordinator, large_answers=True),
-            Api(CREATE_TOPICS, topics.create_topics),
-            Api(DELETE_TOPICS, topics.delete_topics),
-            Api(DELETE_RECORDS, delete_records),
-            Api(INIT_PRODUCER_ID, coordination.init_producer_id),
-            Api(DESCRIBE_CONFIGS, configs.describe_configs, large_answers=True),
-            Api(ALTER_CONFIGS, configs.alter_configs),
-            Api(CREATE_PARTITIONS, topics.create_partitions),
-            Api(INCREMENTAL_ALTER_CONFIGS, configs.incremental_alter_configs),
-            *_login_apis(broker),
+            Api(LIST_OFFSETS, list_offsets, BY_RESOURCE, large_answers=True),
+            Api(METADATA, metadata, BY_RESOURCE, large_answers=True),
+            Api(FIND_COORDINATOR, coordination.find_coordinator, BY_RESOURCE, large_answers=True),
+            Api(CREATE_TOPICS, topics.create_topics, BY_RESOURCE),
+            Api(DELETE_TOPICS, topics.delete_topics, BY_RESOURCE),
+            Api(DELETE_RECORDS, delete_records, BY_RESOURCE),
+            Api(INIT_PRODUCER_ID, coordination.init_producer_id, BY_RESOURCE),
+            Api(DESCRIBE_CONFIGS, configs.describe_configs, BY_RESOURCE, large_answers=True),
+            Api(ALTER_CONFIGS, configs.alter_configs, BY_RESOURCE),
+            Api(CREATE_PARTITIONS, topics.create_partitions, BY_RESOURCE),
+            Api(INCREMENTAL_ALTER_CONFIGS, configs.incremental_alter_configs, BY_RESOURCE),
+            *security_apis(broker, catch_up),
             *_group_apis(broker, groups),
             *(log.apis(transactions) if transactions is not None else ()),
         ],
         produce=_produce_handler(broker, end),
         fetch=_fetch_handler(broker, groups, tier_objects),
         transaction_version=2 if settings.transactions else None,
+    )
+
+
+def _coordination_handler(
+    broker: BrokerParts,
+    end: EpochEnd,
+    log: TransactionParts,
+    transactions: TransactionsHandler | None,
+) -> CoordinationHandler:
+    return CoordinationHandler(
+        membership=broker.cluster.membership,
+        producer_ids=log.producer_ids,
+        end=end,
+        wait_ms=broker.settings.redis_timeout_ms,
+        turns=broker.turns,
+        transactions=transactions,
     )
 
 
@@ -202,26 +203,6 @@ def _fetch_handler(
     )
 
 
-def _login_apis(broker: BrokerParts) -> list[Api[Any, Any]]:
-    settings = broker.settings
-    credentials = ScramCredentialsHandler(
-        view=broker.log.view,
-        committer=broker.log.intake,
-        seal=broker.seal,
-        limits=CredentialLimits(
-            settings.scram_credentials_max, settings.user_bytes_max, settings.config_change_ms_max
-        ),
-        now_ms=broker.now_ms,
-    )
-    return [
-        Api(SASL_HANDSHAKE, sasl_handshake, login=True),
-        Api(SASL_AUTHENTICATE, sasl_authenticate, login=True),
-        Api(DESCRIBE_USER_SCRAM_CREDENTIALS, credentials.describe, large_answers=True),
-        Api(ALTER_USER_SCRAM_CREDENTIALS, credentials.alter),
-        Api(DESCRIBE_CLIENT_QUOTAS, describe_client_quotas),
-    ]
-
-
 def _group_apis(broker: BrokerParts, consumer_groups: ConsumerGroups) -> list[Api[Any, Any]]:
     coordinator, kept = consumer_groups.coordinator, consumer_groups.offsets
     groups = GroupsHandler(
@@ -234,16 +215,16 @@ def _group_apis(broker: BrokerParts, consumer_groups: ConsumerGroups) -> list[Ap
         turns=broker.turns,
     )
     return [
-        Api(OFFSET_COMMIT, offsets.commit),
-        Api(OFFSET_FETCH, offsets.fetch, large_answers=True),
-        Api(JOIN_GROUP, groups.join, waits=True),
-        Api(HEARTBEAT, groups.heartbeat),
-        Api(LEAVE_GROUP, groups.leave),
-        Api(SYNC_GROUP, groups.sync, waits=True),
-        Api(DESCRIBE_GROUPS, groups.describe, large_answers=True),
-        Api(LIST_GROUPS, groups.list, large_answers=True),
-        Api(DELETE_GROUPS, groups.delete),
-        Api(OFFSET_DELETE, offsets.delete),
+        Api(OFFSET_COMMIT, offsets.commit, BY_RESOURCE),
+        Api(OFFSET_FETCH, offsets.fetch, BY_RESOURCE, large_answers=True),
+        Api(JOIN_GROUP, groups.join, BY_RESOURCE, waits=True),
+        Api(HEARTBEAT, groups.heartbeat, BY_RESOURCE),
+        Api(LEAVE_GROUP, groups.leave, BY_RESOURCE),
+        Api(SYNC_GROUP, groups.sync, BY_RESOURCE, waits=True),
+        Api(DESCRIBE_GROUPS, groups.describe, BY_RESOURCE, large_answers=True),
+        Api(LIST_GROUPS, groups.list, BY_RESOURCE, large_answers=True),
+        Api(DELETE_GROUPS, groups.delete, BY_RESOURCE),
+        Api(OFFSET_DELETE, offsets.delete, BY_RESOURCE),
     ]
 
 

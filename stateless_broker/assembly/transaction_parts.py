@@ -13,15 +13,20 @@ from bucketlog.log_format.wire.messages.end_txn import END_TXN
 from bucketlog.log_format.wire.messages.list_transactions import LIST_TRANSACTIONS
 from bucketlog.log_format.wire.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from bucketlog.log_format.wire.messages.write_txn_markers import WRITE_TXN_MARKERS
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
+from bucketlog.stateless_broker.authorization.needs import BY_RESOURCE, NeedsCluster
 from bucketlog.stateless_broker.duties.transaction_timeouts import (
     TransactionalIdExpiry,
     TransactionTimeouts,
 )
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.handlers.producers import ProducersHandler
-from bucketlog.stateless_broker.handlers.transaction_admin import TransactionAdminHandler
+from bucketlog.stateless_broker.handlers.transaction_admin import (
+    TransactionAdminHandler,
+    deny_markers,
+)
 from bucketlog.stateless_broker.handlers.transaction_offsets import TransactionOffsetsHandler
 from bucketlog.stateless_broker.handlers.transactions import TransactionRules, TransactionsHandler
 from bucketlog.stateless_broker.network.dispatch import Api
@@ -115,10 +120,10 @@ class TransactionParts:
             turns=self._broker.turns,
         )
         return [
-            Api(ADD_PARTITIONS_TO_TXN, transactions.add_partitions),
-            Api(ADD_OFFSETS_TO_TXN, transactions.add_offsets),
-            Api(END_TXN, transactions.end),
-            Api(TXN_OFFSET_COMMIT, offsets.commit),
+            Api(ADD_PARTITIONS_TO_TXN, transactions.add_partitions, BY_RESOURCE),
+            Api(ADD_OFFSETS_TO_TXN, transactions.add_offsets, BY_RESOURCE),
+            Api(END_TXN, transactions.end, BY_RESOURCE),
+            Api(TXN_OFFSET_COMMIT, offsets.commit, BY_RESOURCE),
             *self._admin_apis(),
         ]
 
@@ -142,8 +147,12 @@ class TransactionParts:
             turns=broker.turns,
         )
         return [
-            Api(LIST_TRANSACTIONS, admin.list, large_answers=True),
-            Api(DESCRIBE_TRANSACTIONS, admin.describe, large_answers=True),
-            Api(DESCRIBE_PRODUCERS, producers.describe, large_answers=True),
-            Api(WRITE_TXN_MARKERS, admin.write_markers),
+            Api(LIST_TRANSACTIONS, admin.list, BY_RESOURCE, large_answers=True),
+            Api(DESCRIBE_TRANSACTIONS, admin.describe, BY_RESOURCE, large_answers=True),
+            Api(DESCRIBE_PRODUCERS, producers.describe, BY_RESOURCE, large_answers=True),
+            Api(
+                WRITE_TXN_MARKERS,
+                admin.write_markers,
+                NeedsCluster((AclOperation.ALTER, AclOperation.CLUSTER_ACTION), deny_markers),
+            ),
         ]

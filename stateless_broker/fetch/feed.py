@@ -96,11 +96,26 @@ class Watchers:
         self.notify(list(self._by_partition))
 
 
+class ViewAge:
+    """How long ago the sequencer last said what is visible. It outlives epochs."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._heard_s = now_s()
+
+    def note_current(self) -> None:
+        self._heard_s = self._now_s()
+
+    def is_over(self, limit_s: float) -> bool:
+        return self._now_s() - self._heard_s > limit_s
+
+
 @dataclass(frozen=True, slots=True)
 class FedParts:
-    """What learns of each segment that becomes visible."""
+    """What learns of each segment that becomes visible. `age` learns that the sequencer answers."""
 
     view: View
+    age: ViewAge
     watchers: Watchers
     known: KnownSegments
     cache: SegmentCache
@@ -124,6 +139,7 @@ class ViewFeed:
         self._end = end
         self._epoch = end.epoch
         self._view = fed.view
+        self._age = fed.age
         self._sequencer = sequencer
         self._committer = committer
         self._health = health
@@ -163,6 +179,7 @@ class ViewFeed:
         return self._end.reason is None
 
     async def run(self) -> None:
+        self._age.note_current()
         while True:
             try:
                 entries = await self._sequencer.read_visible(
@@ -172,6 +189,8 @@ class ViewFeed:
                 if entries and self._lags_behind(entries[0]):
                     await self._catch_up_from_bucket()
                     entries = [entry for entry in entries if entry.number > self._last]
+                else:
+                    self._age.note_current()
             except (SequencerUnavailableError, BucketError) as error:
                 self._is_silent = isinstance(error, SequencerUnavailableError)
                 self._health.degrade(BrokerPart.STREAM, str(error))

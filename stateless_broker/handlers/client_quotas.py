@@ -10,6 +10,7 @@ from bucketlog.log_format.wire.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
+from bucketlog.stateless_broker.authorization.needs import NOT_AUTHORIZED
 from bucketlog.stateless_broker.network.dispatch import Request
 
 
@@ -17,3 +18,11 @@ async def describe_client_quotas(
     request: Request, message: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
     return {"error_code": ErrorCode.none, "error_message": None, "entries": []}
+
+
+def deny_describe_quotas(message: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
+    return {
+        "error_code": ErrorCode.cluster_authorization_failed,
+        "error_message": NOT_AUTHORIZED,
+        "entries": None,
+    }

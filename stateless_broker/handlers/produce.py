@@ -42,8 +42,7 @@ from bucketlog.stateless_broker.handlers.open_produce import (
     SlicedWork,
 )
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import RequestHeader
+from bucketlog.stateless_broker.network.dispatch import Request
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.turns import SLICE_UNITS
 from bucketlog.stateless_broker.produce.intake import BatchOutcome, Intake, PendingBatch
@@ -97,8 +96,7 @@ class ProduceHandler:
 
     def __call__(
         self,
-        header: RequestHeader,
-        connection: Connection,
+        request: Request,
         frame: Frame,
         reader: FrameReader,
         answer: ResponseSlot,
@@ -111,11 +109,11 @@ class ProduceHandler:
             raise
         if not is_small:
             answer.hold_back_later_requests()
-            work = self._take_large(header, connection, frame, body, answer)
+            work = self._take_large(request, frame, body, answer)
             self._sliced.spawn(work, answer)
             return
         wire = body.request()
-        call = OpenProduce(header, wire, frame, answer, self._log_start, self._refused)
+        call = OpenProduce(request.header, wire, frame, answer, self._log_start, self._refused)
         if not wire.partitions:
             frame.release()
             call.give_up(TIMED_OUT)
@@ -129,13 +127,12 @@ class ProduceHandler:
         if wire.acks == 0:
             # The client sees no answer, but its later requests' answers must not wait for this one.
             answer.send([])
-        self._submit(call, connection, wire, rows)
+        self._submit(call, request, wire, rows)
         self._start_timer(call, wire)
 
     async def _take_large(
         self,
-        header: RequestHeader,
-        connection: Connection,
+        request: Request,
         frame: Frame,
         body: produce.RequestReader,
         answer: ResponseSlot,
@@ -151,7 +148,7 @@ class ProduceHandler:
             return
         wire = body.request()
         call = OpenProduce(
-            header, wire, frame, answer, self._log_start, self._refused, self._sliced
+            request.header, wire, frame, answer, self._log_start, self._refused, self._sliced
         )
         count = len(wire.partitions)
         refusal = self._refusal(wire)
@@ -159,7 +156,7 @@ class ProduceHandler:
             await turns.next()
             rows = range(start, min(start + SLICE_PARTITIONS, count))
             if refusal is None:
-                self._submit(call, connection, wire, rows)
+                self._submit(call, request, wire, rows)
             else:
                 for row in rows:
                     call.settle(row, refusal)
@@ -206,7 +203,7 @@ class ProduceHandler:
     def _submit(
         self,
         call: OpenProduce,
-        connection: Connection,
+        request: Request,
         wire: produce.ProduceRequest,
         rows: range,
     ) -> None:
@@ -223,7 +220,7 @@ class ProduceHandler:
                 call.settle(row, _refused(error))
         if unchecked:
             self._validation.submit(
-                connection,
+                request.connection,
                 unchecked,
                 lambda verdicts: self._commit_checked(unchecked, verdicts),
             )

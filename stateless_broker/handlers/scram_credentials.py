@@ -41,6 +41,7 @@ from bucketlog.stateless_broker.authentication.scram import (
     keys_of,
 )
 from bucketlog.stateless_broker.authentication.sealing import CredentialSeal
+from bucketlog.stateless_broker.authorization.needs import NOT_AUTHORIZED
 from bucketlog.stateless_broker.network.dispatch import Request
 
 MECHANISMS: Mapping[int, ScramMechanism] = {1: ScramMechanism.SHA_256, 2: ScramMechanism.SHA_512}
@@ -220,3 +221,39 @@ class ScramCredentialsHandler:
         except (SequencerError, TimeoutError) as error:
             return Refusal(kafka_code(error, ApiFamily.TOPICS), "It may be done later.")
         return Refusal(ErrorCode.none, None)
+
+
+def deny_describe_credentials(
+    message: DescribeUserScramCredentialsRequest,
+) -> DescribeUserScramCredentialsResponse:
+    denied = ErrorCode.cluster_authorization_failed
+    return {
+        "error_code": denied,
+        "error_message": NOT_AUTHORIZED,
+        "results": [
+            {
+                "user": each.name,
+                "error_code": denied,
+                "error_message": NOT_AUTHORIZED,
+                "credential_infos": (),
+            }
+            for each in message.users or ()
+        ],
+    }
+
+
+def deny_alter_credentials(
+    message: AlterUserScramCredentialsRequest,
+) -> AlterUserScramCredentialsResponse:
+    users = dict.fromkeys(each.name for each in message.deletions)
+    users |= dict.fromkeys(each.name for each in message.upsertions)
+    return {
+        "results": [
+            {
+                "user": user,
+                "error_code": ErrorCode.cluster_authorization_failed,
+                "error_message": NOT_AUTHORIZED,
+            }
+            for user in users
+        ]
+    }

@@ -255,6 +255,11 @@ def _described(found: TransactionDescription) -> TransactionState:
     }
 
 
+def deny_markers(message: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+    denied = ErrorCode.cluster_authorization_failed
+    return {"markers": [_marked(each, lambda _, __: denied) for each in message.markers]}
+
+
 def _marked(
     marker: WritableTxnMarker, code: Callable[[str, int], ErrorCode]
 ) -> WritableTxnMarkerResult:

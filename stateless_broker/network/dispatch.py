@@ -28,6 +28,8 @@ from bucketlog.log_format.wire.messages.api_versions import (
     ApiVersionsResponse,
 )
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
+from bucketlog.stateless_broker.authorization.authorizer import Access, Authorizer
+from bucketlog.stateless_broker.authorization.needs import NOTHING, Needs, is_denied
 from bucketlog.stateless_broker.network.answer_memory import (
     SMALL_ANSWER_BYTES,
     AnswerLease,
@@ -68,6 +70,7 @@ class Request:
 
     header: RequestHeader
     connection: Connection
+    access: Access
     memory: AnswerLease = field(default_factory=uncounted)
     """The memory of the response; acquired before a large response is built."""
 
@@ -92,6 +95,7 @@ class Api(Generic[RequestT, ResponseT]):
 
     messages: ApiMessages[RequestT, ResponseT]
     handler: Callable[[Request, RequestT], Awaitable[ResponseT | WrittenResponse]]
+    needs: Needs[RequestT, ResponseT]
     large_answers: bool = False
     waits: bool = False
     login: bool = False
@@ -101,15 +105,17 @@ class Api(Generic[RequestT, ResponseT]):
         return self.messages.key
 
 
-ProduceHandler = Callable[[RequestHeader, Connection, Frame, FrameReader, ResponseSlot], None]
+ProduceHandler = Callable[[Request, Frame, FrameReader, ResponseSlot], None]
 """The reader is at the body. The handler releases the frame, even if it raises."""
 FetchHandler = Callable[[Request, fetch.FetchRequest], Awaitable[list[Buffer]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """The handlers of one epoch. Produce and Fetch are not among `apis`."""
+    """The handlers of one epoch. Produce and Fetch are not among `apis`: their handlers check
+    rights by resource. `authorizer` None: every client may do everything."""
 
+    authorizer: Authorizer | None
     apis: Sequence[Api[Any, Any]]
     produce: ProduceHandler
     fetch: FetchHandler
@@ -131,6 +137,7 @@ class Dispatcher:
         self._produce_handler: ProduceHandler
         self._fetch_handler: FetchHandler
         self._transaction_version: int | None = None
+        self._authorizer: Authorizer | None
         self._supervisor = supervisor
         self._answers = answers
         self._request_items_max = request_items_max
@@ -141,7 +148,7 @@ class Dispatcher:
 
     def serve(self, routes: Routes) -> None:
         """Give requests to these handlers from now on."""
-        own = Api(API_VERSIONS, self._api_versions)
+        own = Api(API_VERSIONS, self._api_versions, NOTHING)
         self.apis = {api.key: api for api in (own, *routes.apis)}
         served = {ApiKey.PRODUCE, ApiKey.FETCH, *self.apis}
         self.versions = {key: (key, SERVED_VERSIONS[key]) for key in sorted(served)}
@@ -149,6 +156,7 @@ class Dispatcher:
         self._produce_handler = routes.produce
         self._fetch_handler = routes.fetch
         self._transaction_version = routes.transaction_version
+        self._authorizer = routes.authorizer
 
     def handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
         """Take one request. Raises `MalformedRequestError`: the connection then ends."""
@@ -179,10 +187,11 @@ class Dispatcher:
             raise
         header = RequestHeader(key, version, correlation_id, client_id)
         answer.client_id, answer.correlation_id = client_id, correlation_id
+        access = Access.of(connection.principal, connection.host, self._authorizer)
         if key is ApiKey.PRODUCE:
-            self._produce_handler(header, connection, frame, reader, answer)
+            self._produce_handler(Request(header, connection, access), frame, reader, answer)
             return
-        request = Request(header, connection, AnswerLease(self._answers, connection.host))
+        request = Request(header, connection, access, AnswerLease(self._answers, connection.host))
         if frame.size_bytes > INLINE_REQUEST_BYTES:
             answer.hold_back_later_requests()
             self._supervisor.spawn(
@@ -252,7 +261,11 @@ class Dispatcher:
         answer: ResponseSlot,
     ) -> None:
         try:
-            response = await api.handler(request, message)
+            response: ResponseT | WrittenResponse
+            if is_denied(api.needs, request.access):
+                response = api.needs.refuse(message)
+            else:
+                response = await api.handler(request, message)
             body, errors = await self._written(api, request.header, response)
             # Who holds some never waits for more: such answers would wait for each other.
             if len(body) >= SMALL_ANSWER_BYTES and not request.memory.held_bytes:

@@ -44,6 +44,7 @@ from bucketlog.tiered_storage.manifest import encode_manifest
 from bucketlog.tiered_storage.segment import batch_row
 from tests.models.indexes import begin, segment, swap, swapped
 from tests.models.partition_batches import PARTITION, next_of, written
+from tests.rigs.access import EVERYTHING
 from tests.rigs.broker_rig import Client
 from tests.rigs.wire_client import decode_response
 
@@ -226,7 +227,8 @@ class TieredLog:
             fetch.FetchPartition(TOPIC, None, partition.partition, -1, offset, most)
             for partition, offset, most in wanted
         )
-        request = Request(RequestHeader(ApiKey.FETCH, 12, 7, ""), cast(Connection, Client()))
+        header = RequestHeader(ApiKey.FETCH, 12, 7, "")
+        request = Request(header, cast(Connection, Client()), EVERYTHING)
         message = fetch.FetchRequest(
             wait_ms, min_bytes, max_bytes, isolation, 0, -1, partitions.each_once()
         )
@@ -254,7 +256,8 @@ class TieredLog:
         row = ListOffsetsPartition(partition_index=PARTITION.partition, timestamp=timestamp)
         topic = ListOffsetsTopic(name=TOPIC, partitions=(row,))
         message = ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=(topic,))
-        request = Request(RequestHeader(ApiKey.LIST_OFFSETS, 8, 7, ""), cast(Connection, Client()))
+        header = RequestHeader(ApiKey.LIST_OFFSETS, 8, 7, "")
+        request = Request(header, cast(Connection, Client()), EVERYTHING)
         answer = await self._list_offsets(request, message)
         (told,) = answer["topics"][0]["partitions"]
         return told["error_code"], told["offset"], told["timestamp"]

@@ -16,6 +16,7 @@ from tests.servers.components import Components
 
 CLASSES: Mapping[str, str] = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",

@@ -20,9 +20,10 @@ from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
 from bucketlog.stateless_broker.network.turns import Turns
+from tests.rigs.access import EVERYTHING
 
 CONNECTION = cast(Connection, SimpleNamespace(listener="PLAINTEXT"))
-REQUEST = Request(RequestHeader(ApiKey.METADATA, 4, 1, ""), CONNECTION)
+REQUEST = Request(RequestHeader(ApiKey.METADATA, 4, 1, ""), CONNECTION, EVERYTHING)
 PARTITIONS_MAX = 20
 
 

@@ -25,6 +25,7 @@ from bucketlog.log_format.wire.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
 )
+from bucketlog.stateless_broker.authorization.needs import NOTHING
 from bucketlog.stateless_broker.network import dispatch
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import (
@@ -33,7 +34,6 @@ from bucketlog.stateless_broker.network.dispatch import (
     Api,
     Dispatcher,
     Request,
-    RequestHeader,
     Routes,
 )
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
@@ -54,6 +54,7 @@ class Caller:
 
     host = "127.0.0.1"
     login = None
+    principal = "User:ANONYMOUS"
 
     def give_up_with_client(self, task: asyncio.Task[None]) -> None:
         pass
@@ -103,10 +104,10 @@ class Desk:
             supervisor=self.supervisor, request_items_max=ITEMS_MAX, answers=self.answers
         )
         apis: list[Api[Any, Any]] = [
-            Api(METADATA, self._metadata),
-            Api(INIT_PRODUCER_ID, self._init_producer_id),
+            Api(METADATA, self._metadata, NOTHING),
+            Api(INIT_PRODUCER_ID, self._init_producer_id, NOTHING),
         ]
-        self.dispatcher.serve(Routes(apis, self._produce, self._fetch))
+        self.dispatcher.serve(Routes(None, apis, self._produce, self._fetch))
 
     async def _metadata(self, request: Request, message: MetadataRequest) -> MetadataResponse:
         self.asked.append((request, message))
@@ -124,14 +125,13 @@ class Desk:
 
     def _produce(
         self,
-        header: RequestHeader,
-        connection: Connection,
+        request: Request,
         frame: Frame,
         reader: FrameReader,
         answer: ResponseSlot,
     ) -> None:
         frame.release()
-        self.asked.append((Request(header, connection), produce.read_request(reader)))
+        self.asked.append((request, produce.read_request(reader)))
 
     async def _fetch(self, request: Request, message: fetch.FetchRequest) -> list[Buffer]:
         self.asked.append((request, message))

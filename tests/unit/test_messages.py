@@ -35,7 +35,6 @@ from bucketlog.log_format.wire.messages.metadata import METADATA, MetadataReques
 from bucketlog.log_format.wire.messages.offset_commit import OFFSET_COMMIT
 from bucketlog.log_format.wire.messages.offset_fetch import OFFSET_FETCH, OffsetFetchRequest
 from bucketlog.log_format.wire.served_versions import OWN_CODECS, SERVED_VERSIONS
-from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import (
     BrokerParts,
     ClusterParts,
@@ -44,6 +43,7 @@ from bucketlog.stateless_broker.assembly.broker_parts import (
 )
 from bucketlog.stateless_broker.assembly.routes import make_routes
 from bucketlog.stateless_broker.assembly.transaction_parts import TransactionParts
+from bucketlog.stateless_broker.authorization.needs import NOTHING
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.network import message_reader
@@ -69,7 +69,7 @@ def offered() -> Dispatcher:
         settings=settings,
         storage=Storage(nothing, nothing, nothing, RangeReader.of(nothing, nothing, settings)),
         cluster=ClusterParts(nothing, nothing, membership, nothing, nothing, nothing),
-        log=ServedLog(View(), nothing, Mock()),
+        log=ServedLog.empty(settings, Mock(), now_s=float),
         validation=nothing,
         supervision=Supervision(nothing, nothing, nothing),
         now_ms=lambda: 0,
@@ -373,8 +373,8 @@ def test_a_handler_of_another_api_is_seen_by_mypy() -> None:
     async def handler(request: Request, message: MetadataRequest) -> MetadataResponse:
         return {"brokers": [], "topics": []}
 
-    assert Api(METADATA, handler).key is ApiKey.METADATA
-    assert Api(LIST_OFFSETS, handler).key is ApiKey.LIST_OFFSETS  # type: ignore[arg-type]  # mypy sees it
+    assert Api(METADATA, handler, NOTHING).key is ApiKey.METADATA
+    assert Api(LIST_OFFSETS, handler, NOTHING).key is ApiKey.LIST_OFFSETS  # type: ignore[arg-type]  # mypy sees it
 
 
 def test_a_version_leaves_out_what_it_lacks_and_fills_in_what_nobody_gave() -> None:

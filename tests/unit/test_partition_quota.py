@@ -22,6 +22,7 @@ from bucketlog.stateless_broker.handlers.topics import TopicsHandler
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader, response_header
 from bucketlog.stateless_broker.network.turns import Turns
+from tests.rigs.access import EVERYTHING
 from tests.rigs.wire_client import decode_response
 
 
@@ -140,7 +141,8 @@ async def test_the_answer_depends_on_what_the_client_knows(
     )
     message = CreateTopicsRequest(topics=(new,), timeout=timedelta(seconds=30), validate_only=False)
     header = RequestHeader(ApiKey.CREATE_TOPICS, version, 1, "")
-    written = await handler.create_topics(Request(header, cast(Connection, None)), message)
+    request = Request(header, cast(Connection, None), EVERYTHING)
+    written = await handler.create_topics(request, message)
     assert written.errors == [error]
     body = response_header(header) + written.body
     _, answer = decode_response(ApiKey.CREATE_TOPICS, version, body)

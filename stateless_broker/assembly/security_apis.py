@@ -1,0 +1,99 @@
+"""The APIs of logins, credentials, ACLs and quotas."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from bucketlog.log_format.wire.messages.alter_user_scram_credentials import (
+    ALTER_USER_SCRAM_CREDENTIALS,
+)
+from bucketlog.log_format.wire.messages.create_acls import CREATE_ACLS
+from bucketlog.log_format.wire.messages.delete_acls import DELETE_ACLS
+from bucketlog.log_format.wire.messages.describe_acls import DESCRIBE_ACLS
+from bucketlog.log_format.wire.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
+from bucketlog.log_format.wire.messages.describe_user_scram_credentials import (
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+)
+from bucketlog.log_format.wire.messages.sasl_authenticate import SASL_AUTHENTICATE
+from bucketlog.log_format.wire.messages.sasl_handshake import SASL_HANDSHAKE
+from bucketlog.metadata.acl_bindings import AclOperation
+from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
+from bucketlog.stateless_broker.authorization.needs import NOTHING, NeedsCluster
+from bucketlog.stateless_broker.handlers.acls import (
+    AclLimits,
+    AclsHandler,
+    deny_create,
+    deny_delete,
+    deny_describe,
+)
+from bucketlog.stateless_broker.handlers.client_quotas import (
+    deny_describe_quotas,
+    describe_client_quotas,
+)
+from bucketlog.stateless_broker.handlers.logins import sasl_authenticate, sasl_handshake
+from bucketlog.stateless_broker.handlers.scram_credentials import (
+    CredentialLimits,
+    ScramCredentialsHandler,
+    deny_alter_credentials,
+    deny_describe_credentials,
+)
+from bucketlog.stateless_broker.network.dispatch import Api
+
+DESCRIBE, ALTER = (AclOperation.DESCRIBE,), (AclOperation.ALTER,)
+
+
+def security_apis(
+    broker: BrokerParts, catch_up: Callable[[], Awaitable[bool]]
+) -> list[Api[Any, Any]]:
+    settings = broker.settings
+    credentials = ScramCredentialsHandler(
+        view=broker.log.view,
+        committer=broker.log.intake,
+        seal=broker.seal,
+        limits=CredentialLimits(
+            settings.scram_credentials_max, settings.user_bytes_max, settings.config_change_ms_max
+        ),
+        now_ms=broker.now_ms,
+    )
+    acls = AclsHandler(
+        view=broker.log.view,
+        committer=broker.log.intake,
+        has_authorizer=broker.log.authorizer is not None,
+        limits=AclLimits(
+            settings.acls_max,
+            settings.acl_principal_bytes_max,
+            settings.acl_host_bytes_max,
+            settings.acl_name_bytes_max,
+            settings.config_change_ms_max,
+        ),
+        catch_up=catch_up,
+        now_ms=broker.now_ms,
+        turns=broker.turns,
+    )
+    return [
+        Api(SASL_HANDSHAKE, sasl_handshake, NOTHING, login=True),
+        Api(SASL_AUTHENTICATE, sasl_authenticate, NOTHING, login=True),
+        Api(
+            DESCRIBE_USER_SCRAM_CREDENTIALS,
+            credentials.describe,
+            NeedsCluster(DESCRIBE, deny_describe_credentials),
+            large_answers=True,
+        ),
+        Api(
+            ALTER_USER_SCRAM_CREDENTIALS,
+            credentials.alter,
+            NeedsCluster(ALTER, deny_alter_credentials),
+        ),
+        Api(
+            DESCRIBE_ACLS,
+            acls.describe,
+            NeedsCluster(DESCRIBE, deny_describe),
+            large_answers=True,
+        ),
+        Api(
+            DESCRIBE_CLIENT_QUOTAS,
+            describe_client_quotas,
+            NeedsCluster((AclOperation.DESCRIBE_CONFIGS,), deny_describe_quotas),
+        ),
+        Api(CREATE_ACLS, acls.create, NeedsCluster(ALTER, deny_create)),
+        Api(DELETE_ACLS, acls.delete, NeedsCluster(ALTER, deny_delete)),
+    ]

@@ -1,0 +1,168 @@
+"""Decisions about clients, by the ACLs of the view.
+
+Invariants: a decision is remembered only as long as the ACLs are the same. While the view is too
+old, nobody but super users may do anything: a right that was taken away may still be there.
+Source: Kafka's StandardAuthorizer and AuthHelper.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bucketlog.metadata.acl_bindings import CLUSTER_NAME, AclOperation, ResourceType
+from bucketlog.metadata.acls import Acls, Requester, Resource, canonical_host
+
+CLUSTER = Resource(ResourceType.CLUSTER, CLUSTER_NAME)
+SUPPORTED_OPERATIONS: Mapping[ResourceType, tuple[AclOperation, ...]] = {
+    ResourceType.TOPIC: (
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DESCRIBE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (
+        AclOperation.READ,
+        AclOperation.DESCRIBE,
+        AclOperation.DELETE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.CLUSTER: (
+        AclOperation.CREATE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+    ),
+}
+"""The operations in the bit fields of answers. Source: Kafka's AclEntry.supportedOperations."""
+_HOSTS_KEPT = 10_000
+_ANY_NAME = "hardcode"
+"""The name by which Kafka asks whether a principal may do something to all resources of a type."""
+_Key = tuple[Requester, AclOperation, Resource]
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizerRules:
+    """`decisions_max` bounds the memory of remembered decisions."""
+
+    super_users: frozenset[str]
+    allow_everyone_if_no_acl_found: bool
+    decisions_max: int
+
+
+class Authorizer:
+    """`acls` returns the ACLs of the view, `is_stale` whether the view is too old to decide."""
+
+    def __init__(
+        self, rules: AuthorizerRules, *, acls: Callable[[], Acls], is_stale: Callable[[], bool]
+    ) -> None:
+        self._rules = rules
+        self._acls = acls
+        self._is_stale = is_stale
+        self._known: Acls | None = None
+        self._version = -1
+        self._decisions: dict[_Key, bool] = {}
+        self._on_any: dict[tuple[Requester, AclOperation, ResourceType], bool] = {}
+
+    def may(self, requester: Requester, operation: AclOperation, resource: Resource) -> bool:
+        if requester.principal in self._rules.super_users:
+            return True
+        if self._is_stale():
+            return False
+        acls = self._current()
+        key = requester, operation, resource
+        found = self._decisions.get(key)
+        if found is None:
+            if len(self._decisions) >= self._rules.decisions_max:
+                self._decisions.clear()
+            found = self._decisions[key] = acls.may(
+                requester,
+                operation,
+                resource,
+                without_rules=self._rules.allow_everyone_if_no_acl_found,
+            )
+        return found
+
+    def may_on_any(
+        self, requester: Requester, operation: AclOperation, resource_type: ResourceType
+    ) -> bool:
+        """Whether the requester may do it to at least one resource of the type (KIP-679)."""
+        if self.may(requester, operation, Resource(resource_type, _ANY_NAME)):
+            return True
+        if self._is_stale():
+            return False
+        acls = self._current()
+        key = requester, operation, resource_type
+        found = self._on_any.get(key)
+        if found is None:
+            if len(self._on_any) >= self._rules.decisions_max:
+                self._on_any.clear()
+            found = self._on_any[key] = acls.may_on_any(requester, operation, resource_type)
+        return found
+
+    def _current(self) -> Acls:
+        """The ACLs. Forgets all decisions if the ACLs have changed."""
+        acls = self._acls()
+        if acls is not self._known or acls.version != self._version:
+            self._decisions.clear()
+            self._on_any.clear()
+            self._known, self._version = acls, acls.version
+        return acls
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one requester may do. Without an authorizer, everyone may do everything."""
+
+    requester: Requester
+    authorizer: Authorizer | None
+
+    @classmethod
+    def of(cls, principal: str, host: str, authorizer: Authorizer | None) -> "Access":
+        return cls(Requester(principal, _host(host)), authorizer)
+
+    def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        if self.authorizer is None:
+            return True
+        return self.authorizer.may(self.requester, operation, Resource(resource_type, name))
+
+    def may_topic(self, operation: AclOperation, name: str) -> bool:
+        return self.may(operation, ResourceType.TOPIC, name)
+
+    def may_group(self, operation: AclOperation, group_id: str) -> bool:
+        return self.may(operation, ResourceType.GROUP, group_id)
+
+    def may_id(self, operation: AclOperation, transactional_id: str) -> bool:
+        return self.may(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+    def may_on_cluster(self, operation: AclOperation) -> bool:
+        return self.may(operation, *CLUSTER)
+
+    def may_on_any_topic(self, operation: AclOperation) -> bool:
+        return self.authorizer is None or self.authorizer.may_on_any(
+            self.requester, operation, ResourceType.TOPIC
+        )
+
+    def operations(self, resource_type: ResourceType, name: str) -> int:
+        """The operations that are allowed, as a bit field (KIP-430)."""
+        return sum(
+            1 << operation
+            for operation in SUPPORTED_OPERATIONS[resource_type]
+            if self.may(operation, resource_type, name)
+        )
+
+    def cluster_operations(self) -> int:
+        """As `operations`. No bit is set for a requester that may not describe the cluster."""
+        if not self.may_on_cluster(AclOperation.DESCRIBE):
+            return 0
+        return self.operations(*CLUSTER)
+
+
+_host = lru_cache(_HOSTS_KEPT)(canonical_host)

@@ -1,0 +1,44 @@
+"""The rights that APIs need, as the table of routes names them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Generic, TypeAlias, TypeGuard, TypeVar
+
+from bucketlog.metadata.acl_bindings import AclOperation
+from bucketlog.stateless_broker.authorization.authorizer import Access
+
+RequestT = TypeVar("RequestT")
+ResponseT = TypeVar("ResponseT")
+NOT_AUTHORIZED = "Cluster authorization failed."
+"""The message of answers without a right on the cluster."""
+
+
+class NeedsInHandler(Enum):
+    """`BY_RESOURCE`: the handler checks rights for each resource that a request names. `NOTHING`:
+    the API is for everyone, also before a login."""
+
+    BY_RESOURCE = auto()
+    NOTHING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsCluster(Generic[RequestT, ResponseT]):
+    """A right on the cluster, by one of `operations`; the dispatcher checks it. `refuse` makes the
+    response for a requester without the right."""
+
+    operations: tuple[AclOperation, ...]
+    refuse: Callable[[RequestT], ResponseT]
+
+
+Needs: TypeAlias = NeedsInHandler | NeedsCluster[RequestT, ResponseT]
+BY_RESOURCE, NOTHING = NeedsInHandler.BY_RESOURCE, NeedsInHandler.NOTHING
+
+
+def is_denied(
+    needs: Needs[RequestT, ResponseT], access: Access
+) -> TypeGuard[NeedsCluster[RequestT, ResponseT]]:
+    """Whether the API needs a right on the cluster that the requester does not have."""
+    if not isinstance(needs, NeedsCluster):
+        return False
+    return not any(map(access.may_on_cluster, needs.operations))
