@@ -55,11 +55,11 @@ def response_start(
     return bytes(out.data)
 
 
-def response_end(version: int) -> bytes:
-    """The response after its last topic."""
+def response_end(version: int, operations: int = NO_OPERATIONS_KNOWN) -> bytes:
+    """The response after its last topic. `operations`: those on the cluster, as a bit field."""
     out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
     if _TOPIC_OPERATIONS_FROM <= version <= _CLUSTER_OPERATIONS_UNTIL:
-        out.int32(NO_OPERATIONS_KNOWN)
+        out.int32(operations)
     out.tags()
     return bytes(out.data)
 
@@ -79,10 +79,10 @@ def topic_start(
     return bytes(out.data)
 
 
-def topic_end(version: int) -> bytes:
+def topic_end(version: int, operations: int = NO_OPERATIONS_KNOWN) -> bytes:
     out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
     if version >= _TOPIC_OPERATIONS_FROM:
-        out.int32(NO_OPERATIONS_KNOWN)
+        out.int32(operations)
     out.tags()
     return bytes(out.data)
 

@@ -26,10 +26,12 @@ from bucketlog.log_format.wire.messages.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResult,
 )
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.topic_configs import TOPIC_CONFIGS, ConfigType
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
 from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
@@ -39,6 +41,9 @@ T = TypeVar("T", bound=Hashable)
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+GROUP_RESOURCE = 32
+CLUSTER_RESOURCES = (BROKER_RESOURCE, 8, 16)
+"""Brokers, their loggers, and metrics of clients: the rights on the cluster count."""
 SOURCE_TOPIC = 1
 SOURCE_BROKER = 4
 SOURCE_DEFAULT = 5
@@ -94,10 +99,13 @@ class ConfigsHandler:
         )
         rows: list[bytes] = []
         errors: list[ErrorCode] = []
+        access = request.access
 
         def steps() -> Iterator[int]:
             for resource_type, name, keys in wanted:
-                row = self._describe(resource_type, name, keys, message.include_synonyms)
+                row = _not_described(resource_type, name, access)
+                if row is None:
+                    row = self._describe(resource_type, name, keys, message.include_synonyms)
                 rows.append(write_row(DESCRIBE_CONFIGS, version, "results", row))
                 error = row["error_code"]
                 if error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
@@ -165,7 +173,7 @@ class ConfigsHandler:
                 deadline=deadline,
             )
 
-        return {"responses": await self._altered(message.resources, change)}
+        return {"responses": await self._altered(message.resources, change, request.access)}
 
     async def incremental_alter_configs(
         self, request: Request, message: incremental.IncrementalAlterConfigsRequest
@@ -180,10 +188,10 @@ class ConfigsHandler:
                 topic, found, validate_only=message.validate_only, deadline=deadline
             )
 
-        return {"responses": await self._altered(message.resources, change)}
+        return {"responses": await self._altered(message.resources, change, request.access)}
 
     async def _altered(
-        self, resources: Sequence[ResourceT], change: Change[ResourceT]
+        self, resources: Sequence[ResourceT], change: Change[ResourceT], access: Access
     ) -> list[AlterConfigsResourceResponse]:
         deadline = asyncio.get_running_loop().time() + self._change_ms_max / 1000
         twice = named_twice((each.resource_type, each.resource_name) for each in resources)
@@ -193,6 +201,8 @@ class ConfigsHandler:
             if (resource.resource_type, resource.resource_name) in twice:
                 text = "Each resource must appear at most once."
                 result = TopicChangeResult(ErrorCode.invalid_request, text, None)
+            elif (denied := _denied(AclOperation.ALTER_CONFIGS, resource, access)) is not None:
+                result = denied
             else:
                 result = await self._alter(resource, change, deadline)
             await slices.spend(UNITS_A_RESOURCE)
@@ -232,6 +242,41 @@ class ConfigsHandler:
             text = f"Unknown topic config name: {name}"
             return TopicChangeResult(ErrorCode.invalid_config, text, None)
         return await change(topic, resource, deadline)
+
+
+def _denied(
+    operation: AclOperation, resource: ResourceT, access: Access
+) -> TopicChangeResult | None:
+    return _denied_by(operation, resource.resource_type, resource.resource_name, access)
+
+
+def _denied_by(
+    operation: AclOperation, resource_type: int, name: str, access: Access
+) -> TopicChangeResult | None:
+    """The answer for a resource without the right; None: the operation is allowed, or there are no
+    rules for resources of this type."""
+    if resource_type == TOPIC_RESOURCE and not access.may_topic(operation, name):
+        error, text = ErrorCode.topic_authorization_failed, "Topic authorization failed."
+    elif resource_type == GROUP_RESOURCE and not access.may_group(operation, name):
+        error, text = ErrorCode.group_authorization_failed, "Group authorization failed."
+    elif resource_type in CLUSTER_RESOURCES and not access.may_on_cluster(operation):
+        error, text = ErrorCode.cluster_authorization_failed, "Cluster authorization failed."
+    else:
+        return None
+    return TopicChangeResult(error, text, None)
+
+
+def _not_described(resource_type: int, name: str, access: Access) -> DescribeConfigsResult | None:
+    denied = _denied_by(AclOperation.DESCRIBE_CONFIGS, resource_type, name, access)
+    if denied is None:
+        return None
+    return {
+        "error_code": denied.error,
+        "error_message": denied.message,
+        "resource_type": resource_type,
+        "resource_name": name,
+        "configs": [],
+    }
 
 
 def named_twice(names: Iterable[T]) -> set[T]:

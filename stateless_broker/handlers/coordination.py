@@ -21,6 +21,8 @@ from bucketlog.log_format.wire.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from bucketlog.metadata.acl_bindings import AclOperation
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.handlers.transactions import TransactionsHandler
 from bucketlog.stateless_broker.membership import Membership
@@ -66,12 +68,12 @@ class CoordinationHandler:
 
             def steps() -> Iterator[int]:
                 for key in dict.fromkeys(message.coordinator_keys):  # each once
-                    found_by_key.append(self._coordinator(kind, key, listener))
+                    found_by_key.append(self._coordinator(kind, key, listener, request.access))
                     yield 1
 
             await self._turns.work(steps())
             return {"coordinators": found_by_key}
-        found = self._coordinator(kind, message.key, listener)
+        found = self._coordinator(kind, message.key, listener, request.access)
         return {
             "error_code": found["error_code"],
             "error_message": found["error_message"],
@@ -80,10 +82,15 @@ class CoordinationHandler:
             "port": found["port"],
         }
 
-    def _coordinator(self, kind: int, key: str, listener: str) -> Coordinator:
+    def _coordinator(self, kind: int, key: str, listener: str, access: Access) -> Coordinator:
         error, text = ErrorCode.invalid_request, f"key type {kind} is unknown"
         has_transactions = self._transactions is not None
-        if kind == TRANSACTION and not has_transactions:
+        if kind == GROUP and not access.may_group(AclOperation.DESCRIBE, key):
+            error, text = ErrorCode.group_authorization_failed, "Group authorization failed."
+        elif kind == TRANSACTION and not access.may_id(AclOperation.DESCRIBE, key):
+            error = ErrorCode.transactional_id_authorization_failed
+            text = "Transactional Id authorization failed."
+        elif kind == TRANSACTION and not has_transactions:
             error, text = ErrorCode.transactional_id_authorization_failed, NO_TRANSACTIONS
         elif kind in (GROUP, TRANSACTION) and not self._membership.is_session_live:
             error, text = ErrorCode.coordinator_not_available, NOT_HEARD
@@ -118,6 +125,14 @@ class CoordinationHandler:
     async def init_producer_id(
         self, request: Request, message: InitProducerIdRequest
     ) -> InitProducerIdResponse:
+        access, transactional_id = request.access, message.transactional_id
+        if transactional_id is not None:
+            if not access.may_id(AclOperation.WRITE, transactional_id):
+                return _no_producer(ErrorCode.transactional_id_authorization_failed)
+        elif not access.may_on_cluster(
+            AclOperation.IDEMPOTENT_WRITE
+        ) and not access.may_on_any_topic(AclOperation.WRITE):
+            return _no_producer(ErrorCode.cluster_authorization_failed)
         if message.transactional_id is not None and self._transactions is not None:
             return await self._transactions.init_producer_id(request, message)
         if message.transactional_id is not None:

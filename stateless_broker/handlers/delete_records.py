@@ -19,6 +19,7 @@ from bucketlog.log_format.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
 )
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.network.dispatch import Request
@@ -60,9 +61,12 @@ class DeleteRecordsHandler:
         answers: list[tuple[str, list[tuple[int, ErrorCode, TopicIdPartition | None]]]] = []
         for topic in message.topics:
             rows = []
+            may = request.access.may_topic(AclOperation.DELETE, topic.name)
             for wanted in topic.partitions:
                 error, partition, start = self._look_up(topic.name, wanted)
-                if asked[topic.name, wanted.partition_index] > 1:
+                if not may:
+                    error, partition = ErrorCode.topic_authorization_failed, None
+                elif asked[topic.name, wanted.partition_index] > 1:
                     error = ErrorCode.invalid_request
                 elif not is_current:
                     error = ErrorCode.not_leader_or_follower

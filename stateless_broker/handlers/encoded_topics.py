@@ -19,7 +19,7 @@ ENTRY_BYTES = 300
 """The overhead of an entry, beside its encoded bytes."""
 
 
-class Asker(NamedTuple):
+class LeaderPlace(NamedTuple):
     """What the leaders in an answer depend on: the zone of a broker, or '', and the listener that
     the request came through."""
 
@@ -37,13 +37,14 @@ class EncodedTopics:
         self._kept: LruCache[tuple[TopicId, int, str, str], tuple[int, bytes]] = LruCache(0)
 
     def steps(
-        self, topic: TopicState, version: int, asker: Asker, out: list[bytes]
+        self, topic: TopicState, version: int, place: LeaderPlace, out: list[bytes]
     ) -> Iterator[int]:
-        """Append the encoded topic to `out`; each step yields the number of its partitions."""
+        """Append the encoded topic, without its end, to `out`. Each step yields the number of its
+        partitions."""
         members = self._membership.members
         if members is not self._members:
             self._members, self._kept = members, LruCache(self._bytes_max)
-        key = topic.topic_id, version, *asker
+        key = topic.topic_id, version, *place
         partitions, data = self._kept.find(key) or (-1, b"")
         if partitions != topic.partitions:
             parts = [
@@ -52,13 +53,12 @@ class EncodedTopics:
                 )
             ]
             leaders = (
-                self._membership.leader(topic.topic_id, partition, *asker).node_id
+                self._membership.leader(topic.topic_id, partition, *place).node_id
                 for partition in range(topic.partitions)
             )
             for step in metadata.partition_steps(version, leaders):
                 parts.append(step)
                 yield metadata.PARTITIONS_A_STEP
-            parts.append(metadata.topic_end(version))
             data = b"".join(parts)
             if self._membership.members is members is self._members:
                 self._kept.keep(key, (topic.partitions, data), len(data) + ENTRY_BYTES)

@@ -29,6 +29,7 @@ from bucketlog.log_format.model import Buffer, TopicIdPartition
 from bucketlog.log_format.transactions import READ_COMMITTED
 from bucketlog.log_format.wire import fetch
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.partition_log import PartitionLog
 from bucketlog.metadata.view import View
@@ -104,33 +105,37 @@ class FetchHandler:
         if message.session_id and message.session_epoch > 0:
             return fetch.write_response(version, ErrorCode.fetch_session_id_not_found, [])
         committed_only = message.isolation_level == READ_COMMITTED
-        planned = await self._look_up_all(message.partitions, version, committed_only)
+        planned = await self._look_up_all(message.partitions, request, committed_only)
         if any(part.is_beyond for part in planned):
-            planned = await self._look_up_again(message.partitions, version, committed_only)
+            planned = await self._look_up_again(message.partitions, request, committed_only)
         await self._wait(message, planned)
         results = await self._read(request.memory, message, planned)
         return fetch.write_response(version, ErrorCode.none, results)
 
     async def _look_up_all(
-        self, wanted: fetch.FetchPartitions, version: int, committed_only: bool
+        self, wanted: fetch.FetchPartitions, request: Request, committed_only: bool
     ) -> PlannedPartitions:
         planned = PlannedPartitions(wanted, committed_only=committed_only)
         slices = Slices(self._turns)
         for each in wanted:
-            planned.add(*self._look_up(each, version))
+            planned.add(*self._look_up(each, request))
             await slices.spend(1)
         return planned
 
     def _look_up(
-        self, wanted: fetch.FetchPartition, version: int
+        self, wanted: fetch.FetchPartition, request: Request
     ) -> tuple[ErrorCode, PartitionLog | None]:
         topic: TopicState | None
-        if version >= fetch.TOPIC_IDS_FROM:
+        name = wanted.topic
+        if request.header.api_version >= fetch.TOPIC_IDS_FROM:
             topic = self._view.topic_by_id(wanted.topic_id) if wanted.topic_id else None
             if topic is None:
                 return ErrorCode.unknown_topic_id, None
+            name = topic.name
         else:
-            topic = self._view.topic(wanted.topic)
+            topic = self._view.topic(name)
+        if not request.access.may_topic(AclOperation.READ, name):
+            return ErrorCode.topic_authorization_failed, None
         partition = TopicIdPartition(topic.topic_id, wanted.partition) if topic else None
         log = self._view.log(partition) if partition else None
         if partition is None or log is None:
@@ -145,12 +150,12 @@ class FetchHandler:
         return error, log
 
     async def _look_up_again(
-        self, wanted: fetch.FetchPartitions, version: int, committed_only: bool
+        self, wanted: fetch.FetchPartitions, request: Request, committed_only: bool
     ) -> PlannedPartitions:
         """An offset beyond this view may be one that another broker has shown: out of range only
         once the view has caught up, else clients would reset."""
         caught_up = await self._catch_up()
-        planned = await self._look_up_all(wanted, version, committed_only)
+        planned = await self._look_up_all(wanted, request, committed_only)
         for row, part in enumerate(planned):
             if part.is_beyond and not caught_up:
                 planned.fail(row, ErrorCode.offset_not_available)

@@ -6,6 +6,7 @@ first), KIP-559 (protocol names in answers), KIP-800 (reasons), KIP-814 (skipped
 KIP-518, KIP-848 (filters of listings), KIP-1043 (groups that are not found).
 """
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from kio.schema.errors import ErrorCode
@@ -21,6 +22,7 @@ from bucketlog.consumers.group_messages import (
     LeavingMember,
     SyncRequest,
 )
+from bucketlog.consumers.group_store import GroupSummary
 from bucketlog.consumers.offsets import GroupOffsets
 from bucketlog.log_format.wire import list_groups
 from bucketlog.log_format.wire.messages.delete_groups import (
@@ -38,7 +40,9 @@ from bucketlog.log_format.wire.messages.join_group import JoinGroupRequest, Join
 from bucketlog.log_format.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from bucketlog.log_format.wire.messages.list_groups import ListGroupsRequest
 from bucketlog.log_format.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from bucketlog.metadata.acl_bindings import AclOperation, ResourceType
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
 from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
@@ -53,6 +57,7 @@ PROTOCOL_IN_SYNC_FROM = 5
 MANY_LEAVE_FROM = 3
 NOT_FOUND_FROM = 6
 NO_OPERATIONS_KNOWN = -(2**31)
+_DENIED = ErrorCode.group_authorization_failed
 DESCRIBE_UNITS = 4
 """Units of work for each described group (`network.turns`)."""
 DESCRIBED_AT_ONCE = 64
@@ -72,6 +77,8 @@ class GroupsHandler:
 
     async def join(self, request: Request, message: JoinGroupRequest) -> JoinGroupResponse:
         version = request.header.api_version
+        if not request.access.may_group(AclOperation.READ, message.group_id):
+            return _joined(JoinResponse(_DENIED, ""), version)
         if not message.group_id:
             refused = JoinResponse(ErrorCode.invalid_group_id, message.member_id)
             return _joined(refused, version)
@@ -96,6 +103,8 @@ class GroupsHandler:
         return _joined(await self._coordinator.join(message.group_id, wanted), version)
 
     async def sync(self, request: Request, message: SyncGroupRequest) -> SyncGroupResponse:
+        if not request.access.may_group(AclOperation.READ, message.group_id):
+            return _synced(_DENIED)
         if not message.group_id:
             return _synced(ErrorCode.invalid_group_id)
         protocol = message.protocol_type, message.protocol_name
@@ -115,6 +124,8 @@ class GroupsHandler:
         }
 
     async def heartbeat(self, request: Request, message: HeartbeatRequest) -> HeartbeatResponse:
+        if not request.access.may_group(AclOperation.READ, message.group_id):
+            return {"error_code": _DENIED}
         if not message.group_id:
             return {"error_code": ErrorCode.invalid_group_id}
         return {
@@ -122,6 +133,8 @@ class GroupsHandler:
         }
 
     async def leave(self, request: Request, message: LeaveGroupRequest) -> LeaveGroupResponse:
+        if not request.access.may_group(AclOperation.READ, message.group_id):
+            return {"error_code": _DENIED, "members": ()}
         if not message.group_id:
             return {"error_code": ErrorCode.invalid_group_id, "members": ()}
         many = request.header.api_version >= MANY_LEAVE_FROM
@@ -160,9 +173,27 @@ class GroupsHandler:
             listed = ()
         if states:
             listed = [each for each in listed if each.state.lower() in states]
+        access = request.access
+        if not access.may_on_cluster(AclOperation.DESCRIBE):
+            listed = await self._described(listed, access)
         return WrittenResponse(
             list_groups.write_response(version, ErrorCode.none.value, listed, group_type=CLASSIC)
         )
+
+    async def _described(
+        self, listed: Sequence[GroupSummary], access: Access
+    ) -> Sequence[GroupSummary]:
+        """The groups that the requester may describe."""
+        found: list[GroupSummary] = []
+
+        def steps() -> Iterator[int]:
+            for each in listed:
+                if access.may_group(AclOperation.DESCRIBE, each.group_id):
+                    found.append(each)
+                yield 1
+
+        await self._turns.work(steps())
+        return found
 
     async def describe(self, request: Request, message: DescribeGroupsRequest) -> WrittenResponse:
         """Encodes each group at once: the values of all groups together take many times the memory
@@ -174,16 +205,22 @@ class GroupsHandler:
         rows: dict[str, bytes] = {}
         wanted: list[str] = []
         errors: list[ErrorCode] = []
+        with_operations = message.include_authorized_operations
 
         def add(group_id: str, found: GroupDescription | ErrorCode) -> None:
             row = _described(group_id, found, version)
+            if with_operations and row["error_code"] is ErrorCode.none:
+                operations = request.access.operations(ResourceType.GROUP, group_id)
+                row["authorized_operations"] = operations
             rows[group_id] = write_row(DESCRIBE_GROUPS, version, "groups", row)
             error = row["error_code"]
             if error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
                 errors.append(error)
 
         for group_id in names:
-            if isinstance(may_exist, ErrorCode):
+            if not request.access.may_group(AclOperation.DESCRIBE, group_id):
+                add(group_id, _DENIED)
+            elif isinstance(may_exist, ErrorCode):
                 add(group_id, may_exist)
             elif may_exist(group_id):
                 rows[group_id] = b""  # keeps the group's place
@@ -200,12 +237,15 @@ class GroupsHandler:
         return WrittenResponse(body, errors)
 
     async def delete(self, request: Request, message: DeleteGroupsRequest) -> DeleteGroupsResponse:
-        names = list(dict.fromkeys(message.groups_names))
-        errors = await each_in_turn(self._offsets.delete_group, names)
+        may_delete, denied = list[str](), list[str]()
+        for group_id in dict.fromkeys(message.groups_names):
+            may = request.access.may_group(AclOperation.DELETE, group_id)
+            (may_delete if may else denied).append(group_id)
+        found = await each_in_turn(self._offsets.delete_group, may_delete)
+        errors = dict(zip(may_delete, found, strict=True)) | dict.fromkeys(denied, _DENIED)
         return {
             "results": [
-                {"group_id": group_id, "error_code": error}
-                for group_id, error in zip(names, errors, strict=True)
+                {"group_id": group_id, "error_code": error} for group_id, error in errors.items()
             ]
         }
 

@@ -29,6 +29,7 @@ from bucketlog.log_format.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsResponse,
 )
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.partition_log import PartitionLog, StoredRange
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.fetch.reading import RangeReader
@@ -99,9 +100,12 @@ class ListOffsetsHandler:
 
         def steps() -> Iterator[int]:
             for topic in message.topics:
+                may = request.access.may_topic(AclOperation.DESCRIBE, topic.name)
                 for wanted in topic.partitions:
                     row = None
-                    if asked[topic.name, wanted.partition_index] > 1:
+                    if not may:
+                        row = _row(wanted.partition_index, ErrorCode.topic_authorization_failed)
+                    elif asked[topic.name, wanted.partition_index] > 1:
                         row = _row(wanted.partition_index, ErrorCode.invalid_request)
                     elif wanted.timestamp in AT_ONCE:
                         row = self._at_once(

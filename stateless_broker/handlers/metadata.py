@@ -17,10 +17,12 @@ from bucketlog.log_format.model import TopicId
 from bucketlog.log_format.wire import metadata
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.messages.metadata import MetadataRequest
+from bucketlog.metadata.acl_bindings import AclOperation, ResourceType
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.topic_configs import check_topic_name
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.handlers.encoded_topics import Asker, EncodedTopics
+from bucketlog.stateless_broker.authorization.authorizer import Access
+from bucketlog.stateless_broker.handlers.encoded_topics import EncodedTopics, LeaderPlace
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.answer_memory import SMALL_ANSWER_BYTES
@@ -35,6 +37,7 @@ FEW_TOPICS = 10
 TOPIC_BYTES = 100
 PARTITION_BYTES = 40
 """An estimate per partition; the actual size is counted once the response is encoded."""
+_DENIED = ErrorCode.topic_authorization_failed
 CREATED_AT_ONCE = 100
 """Topics that are being created because they were asked for; whoever wants more asks again."""
 
@@ -75,13 +78,13 @@ class MetadataHandler:
         version = request.header.api_version
         rows: Iterator[TopicState | _Missing]
         if message.topics is None or (version == ALL_IF_EMPTY_UNTIL and not message.topics):
-            topics = self._view.topics()
+            topics = await self._described(request.access)
             count, rows = len(topics), iter(topics)
         else:
             may_create = self._auto_create_topics and message.allow_auto_topic_creation
             tries = iter(range(CREATED_AT_ONCE)) if may_create else None
             wanted = dict.fromkeys((entry.name, entry.topic_id) for entry in message.topics)
-            count, rows = len(wanted), (self._find(*each, tries) for each in wanted)
+            count, rows = len(wanted), (self._find(*each, tries, request.access) for each in wanted)
         listener = request.connection.listener
         serving = self._membership.serving_on(listener)
         zone = zone_of_client(request.header.client_id)
@@ -103,39 +106,79 @@ class MetadataHandler:
         estimate += self._view.partition_count * PARTITION_BYTES if count > FEW_TOPICS else 0
         if estimate >= SMALL_ANSWER_BYTES:
             await request.memory.acquire(estimate)
-        await self._turns.work(self._steps(rows, version, Asker(zone, listener), out, errors))
-        out.append(metadata.response_end(version))
+        access = request.access
+        topic_access = access if message.include_topic_authorized_operations else None
+        place = LeaderPlace(zone, listener)
+        await self._turns.work(self._steps(rows, version, place, topic_access, out, errors))
+        operations = metadata.NO_OPERATIONS_KNOWN
+        if message.include_cluster_authorized_operations:
+            operations = access.cluster_operations()
+        out.append(metadata.response_end(version, operations))
         return WrittenResponse(b"".join(out), errors)
 
     def _steps(
         self,
         rows: Iterator[TopicState | _Missing],
         version: int,
-        asker: Asker,
+        place: LeaderPlace,
+        access: Access | None,
         out: list[bytes],
         errors: list[ErrorCode],
     ) -> Iterator[int]:
+        """`access` None: the authorized operations of topics are not asked for."""
         for row in rows:
+            operations = metadata.NO_OPERATIONS_KNOWN
+            is_denied = isinstance(row, _Missing) and row.error is _DENIED
+            if access is not None and row.name is not None and not is_denied:
+                operations = access.operations(ResourceType.TOPIC, row.name)
             if isinstance(row, TopicState):
-                yield from self._encoded.steps(row, version, asker, out)
+                yield from self._encoded.steps(row, version, place, out)
+                out.append(metadata.topic_end(version, operations))
                 continue
             topic_id = row.topic_id.bytes if row.topic_id else None
             out.append(metadata.topic_start(version, row.error.value, row.name, topic_id, 0))
-            out.append(metadata.topic_end(version))
+            out.append(metadata.topic_end(version, operations))
             if len(errors) < COUNTED_ROWS:
                 errors.append(row.error)
             yield 1
 
+    async def _described(self, access: Access) -> list[TopicState]:
+        """The topics that the requester may describe."""
+        topics = self._view.topics()
+        if access.authorizer is None:
+            return topics
+        found: list[TopicState] = []
+
+        def steps() -> Iterator[int]:
+            for topic in topics:
+                if access.may_topic(AclOperation.DESCRIBE, topic.name):
+                    found.append(topic)
+                yield 1
+
+        await self._turns.work(steps())
+        return found
+
     def _find(
-        self, name: str | None, topic_id: UUID | None, tries: Iterator[int] | None
+        self, name: str | None, topic_id: UUID | None, tries: Iterator[int] | None, access: Access
     ) -> TopicState | _Missing:
-        """`tries`: so many topics may be created for the request; None: no topic may."""
+        """`tries`: so many topics may be created for the request; None: no topic may. The answer
+        does not say whether a topic exists that the requester may not describe."""
         if name is None or topic_id is not None:
             found = self._view.topic_by_id(TopicId(topic_id.bytes)) if topic_id else None
+            if found is not None and not access.may_topic(AclOperation.DESCRIBE, found.name):
+                return _Missing(name, topic_id, _DENIED)
             return found or _Missing(name, topic_id, ErrorCode.unknown_topic_id)
+        if not access.may_topic(AclOperation.DESCRIBE, name):
+            return _Missing(name, None, _DENIED)
         topic = self._view.topic(name)
         if topic is not None:
             return topic
+        if (
+            tries is not None
+            and not access.may_on_cluster(AclOperation.CREATE)
+            and not access.may_topic(AclOperation.CREATE, name)
+        ):
+            return _Missing(name, None, _DENIED)
         error = self._why_missing(name) if tries is None else self._create(name, tries)
         return _Missing(name, None, error)
 

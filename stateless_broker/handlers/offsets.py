@@ -44,10 +44,12 @@ from bucketlog.log_format.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from bucketlog.log_format.wire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.committed_offset import CommittedOffset
 from bucketlog.metadata.facts import OffsetRow
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import Request
@@ -90,7 +92,8 @@ class OffsetsHandler:
         rows: dict[TopicIdPartition, OffsetRow] = {}
         errors: list[list[ErrorCode]] = []
         with self._under_way(request.connection):
-            await self._turns.work(self._check_all(message, version, rows, errors))
+            checks = self._check_all(message, version, rows, errors, request.access)
+            await self._turns.work(checks)
             outcome = ErrorCode.none
             if rows:
                 outcome = await self._commit(message, list(rows.values()), version)
@@ -116,14 +119,28 @@ class OffsetsHandler:
         version: int,
         rows: dict[TopicIdPartition, OffsetRow],
         errors: list[list[ErrorCode]],
+        access: Access,
     ) -> Iterator[int]:
         """Fill `rows` and `errors`, step by step."""
+        may_commit = access.may_group(AclOperation.READ, message.group_id)
         for entry in message.topics:
             named, found = _named(entry, version), list[ErrorCode]()
             errors.append(found)
+            denied = None if may_commit else ErrorCode.group_authorization_failed
+            if may_commit and not self._may(AclOperation.READ, named, access):
+                denied = ErrorCode.topic_authorization_failed
             for each in entry.partitions:
-                found.append(self._check(named, each, rows))
+                found.append(denied or self._check(named, each, rows))
                 yield UNITS_A_ROW
+
+    def _may(self, operation: AclOperation, named: _Named, access: Access) -> bool:
+        """Also true for an id that no topic has: it has no name that a rule could be about."""
+        if not isinstance(named, str):
+            topic, _ = self._topic(named)
+            if topic is None:
+                return True
+            named = topic.name
+        return access.may_topic(operation, named)
 
     @contextmanager
     def _under_way(self, connection: Connection) -> Iterator[None]:
@@ -178,20 +195,21 @@ class OffsetsHandler:
 
     async def fetch(self, request: Request, message: OffsetFetchRequest) -> OffsetFetchResponse:
         version, stable = request.header.api_version, message.require_stable
+        access = request.access
         if before := self._committing.get(request.connection):
             await asyncio.wait(set(before))
         if version >= MANY_GROUPS_FROM:
             first = {each.group_id: each for each in reversed(message.groups)}
             found = await each_in_turn(
                 lambda each: (
-                    self._fetch(each.group_id, each.topics, version, stable)
+                    self._fetch(each.group_id, each.topics, version, stable, access)
                     if first[each.group_id] is each
                     else _refused_again(each.group_id)
                 ),
                 message.groups,
             )
             return {"groups": found}
-        group = await self._fetch(message.group_id, message.topics, version, stable)
+        group = await self._fetch(message.group_id, message.topics, version, stable, access)
         error = group["error_code"]
         if error is not ErrorCode.none and version < ONE_ERROR_FROM:
             return {"topics": _all_failed(message.topics or (), error)}
@@ -204,19 +222,27 @@ class OffsetsHandler:
         }
 
     async def _fetch(
-        self, group_id: str, wanted: Sequence[_Wanted] | None, version: int, stable: bool
+        self,
+        group_id: str,
+        wanted: Sequence[_Wanted] | None,
+        version: int,
+        stable: bool,
+        access: Access,
     ) -> OffsetFetchResponseGroup:
         """All topics that have offsets where `wanted` is None."""
+        if not access.may_group(AclOperation.DESCRIBE, group_id):
+            denied = ErrorCode.group_authorization_failed
+            return {"group_id": group_id, "error_code": denied, "topics": ()}
         found = await self._offsets.fetch(group_id, require_stable=stable)
         if isinstance(found, ErrorCode):
             return {"group_id": group_id, "error_code": found, "topics": ()}
         if wanted is None:
-            topics = self._all(found)
+            topics = self._all(found, access)
         else:
-            topics = [self._of_topic(entry, version, found) for entry in wanted]
+            topics = [self._of_topic(entry, version, found, access) for entry in wanted]
         return {"group_id": group_id, "error_code": ErrorCode.none, "topics": topics}
 
-    def _all(self, found: FetchedOffsets) -> list[OffsetFetchResponseTopics]:
+    def _all(self, found: FetchedOffsets, access: Access) -> list[OffsetFetchResponseTopics]:
         by_topic: dict[TopicId, list[OffsetFetchResponsePartitions]] = {}
         for partition, row in sorted(found.committed.items()):
             rows = by_topic.setdefault(partition.topic_id, [])
@@ -225,13 +251,18 @@ class OffsetsHandler:
             {"name": name, "topic_id": UUID(bytes=topic_id), "partitions": rows}
             for topic_id, rows in by_topic.items()
             if (name := self._view.topic_name(topic_id)) is not None
+            and access.may_topic(AclOperation.DESCRIBE, name)
         ]
 
     def _of_topic(
-        self, entry: _Wanted, version: int, found: FetchedOffsets
+        self, entry: _Wanted, version: int, found: FetchedOffsets, access: Access
     ) -> OffsetFetchResponseTopics:
-        topic, missing = self._topic(_named(entry, version))
-        if topic is None:
+        named = _named(entry, version)
+        topic, missing = self._topic(named)
+        if not self._may(AclOperation.DESCRIBE, named, access):
+            denied = ErrorCode.topic_authorization_failed
+            rows = [_fetched(number, None, denied) for number in entry.partition_indexes]
+        elif topic is None:
             error = missing if missing is ErrorCode.unknown_topic_id else ErrorCode.none
             rows = [_fetched(number, None, error) for number in entry.partition_indexes]
         else:
@@ -242,12 +273,20 @@ class OffsetsHandler:
     # OffsetDelete ----------------------------------------------------------------------------
 
     async def delete(self, request: Request, message: OffsetDeleteRequest) -> OffsetDeleteResponse:
+        access = request.access
+        if not access.may_group(AclOperation.DELETE, message.group_id):
+            return {"error_code": ErrorCode.group_authorization_failed, "topics": ()}
         if not message.group_id:
             return {"error_code": ErrorCode.invalid_group_id, "topics": ()}
+        readable = {
+            entry.name
+            for entry in message.topics
+            if access.may_topic(AclOperation.READ, entry.name)
+        }
         wanted = [
             TopicIdPartition(topic.topic_id, each.partition_index)
             for entry in message.topics
-            if (topic := self._view.topic(entry.name)) is not None
+            if entry.name in readable and (topic := self._view.topic(entry.name)) is not None
             for each in entry.partitions
             if 0 <= each.partition_index < topic.partitions
         ]
@@ -258,15 +297,20 @@ class OffsetsHandler:
         return {
             "error_code": ErrorCode.none,
             "topics": [
-                {"name": entry.name, "partitions": self._deleted(entry, errors)}
+                {"name": entry.name, "partitions": self._deleted(entry, errors, readable)}
                 for entry in message.topics
             ],
         }
 
     def _deleted(
-        self, entry: OffsetDeleteRequestTopic, errors: Mapping[TopicIdPartition, ErrorCode]
+        self,
+        entry: OffsetDeleteRequestTopic,
+        errors: Mapping[TopicIdPartition, ErrorCode],
+        readable: Set[str],
     ) -> list[OffsetDeleteResponsePartition]:
         topic, missing = self._topic(entry.name)
+        if entry.name not in readable:
+            missing = ErrorCode.topic_authorization_failed
         topic_id = TopicId(b"") if topic is None else topic.topic_id
         return [
             {

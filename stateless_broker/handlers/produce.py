@@ -24,11 +24,13 @@ from bucketlog.log_format.model import TopicId, TopicIdPartition, WallClock
 from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.frames import FrameReader
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.sequencer.transaction_requests import BatchTransaction
 from bucketlog.metadata.topic_configs import MAX_MESSAGE_BYTES
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.handlers.batch_validation import (
     BatchValidation,
     TopicRules,
@@ -55,6 +57,8 @@ SLICE_PARTITIONS = SLICE_UNITS // 2
 """Requests with more topics and partitions than this are handled in slices of about this size."""
 UNKNOWN_PARTITION = BatchOutcome(ErrorCode.unknown_topic_or_partition, -1)
 """Without a message, as in Kafka: the client decides how long the topic name is."""
+NOT_AUTHORIZED = BatchOutcome(ErrorCode.topic_authorization_failed, -1)
+_ID_NOT_AUTHORIZED = BatchOutcome(ErrorCode.transactional_id_authorization_failed, -1)
 _LED_BY_OTHERS = BatchOutcome(
     ErrorCode.not_leader_or_follower, -1, "this broker is stopping or cannot write: use another one"
 )
@@ -119,7 +123,7 @@ class ProduceHandler:
             call.give_up(TIMED_OUT)
             return
         rows = range(len(wire.partitions))
-        refusal = self._refusal(wire)
+        refusal = self._refusal(wire, request.access)
         if refusal is not None:
             for row in rows:
                 call.settle(row, refusal)
@@ -151,7 +155,7 @@ class ProduceHandler:
             request.header, wire, frame, answer, self._log_start, self._refused, self._sliced
         )
         count = len(wire.partitions)
-        refusal = self._refusal(wire)
+        refusal = self._refusal(wire, request.access)
         for start in range(0, count, SLICE_PARTITIONS):
             await turns.next()
             rows = range(start, min(start + SLICE_PARTITIONS, count))
@@ -176,7 +180,7 @@ class ProduceHandler:
         if self._membership.is_withdrawn:
             self._deadlines.give_up_all(_LED_BY_OTHERS)
 
-    def _refusal(self, wire: produce.ProduceRequest) -> BatchOutcome | None:
+    def _refusal(self, wire: produce.ProduceRequest, access: Access) -> BatchOutcome | None:
         if wire.acks not in ACKS_ALLOWED:
             return BatchOutcome(ErrorCode.invalid_required_acks, -1, f"acks={wire.acks}")
         if wire.transactional_id is not None and not self._limits.transactions:
@@ -185,6 +189,10 @@ class ProduceHandler:
                 -1,
                 "transactions are off (BUCKETLOG_TRANSACTIONS)",
             )
+        if wire.transactional_id is not None and not access.may_id(
+            AclOperation.WRITE, wire.transactional_id
+        ):
+            return _ID_NOT_AUTHORIZED
         if wire.transactional_id is not None and not self._is_id(wire.transactional_id):
             return BatchOutcome(ErrorCode.invalid_request, -1, "the transactional id is too long")
         if self._membership.has_handed_over:
@@ -212,6 +220,9 @@ class ProduceHandler:
         unchecked = []
         transaction = _transaction(wire.transactional_id, call.version)
         for row in rows:
+            if not request.access.may_topic(AclOperation.WRITE, wire.partitions[row].topic):
+                call.settle(row, NOT_AUTHORIZED)
+                continue
             try:
                 unchecked.append(self._admit(wire.partitions[row], call, row, now_ms, transaction))
             except UnknownTopicError:

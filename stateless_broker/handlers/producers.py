@@ -21,6 +21,7 @@ from bucketlog.log_format.wire.messages.describe_producers import (
     ProducerState,
     TopicRequest,
 )
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.transaction_listing import ListedProducer
 from bucketlog.metadata.view import View
@@ -52,7 +53,11 @@ class ProducersHandler:
         version, slices = request.header.api_version, Slices(self._turns)
         topics = {each.name: each for each in message.topics}  # the last one of a name counts
         found: dict[TopicIdPartition, Producers] = {}
+        access = request.access
+        readable = {name for name in topics if access.may_topic(AclOperation.READ, name)}
         for topic in topics.values():
+            if topic.name not in readable:
+                continue
             for number in topic.partition_indexes:
                 partition = self._partition(topic.name, number)
                 if partition is not None:
@@ -62,7 +67,10 @@ class ProducersHandler:
         rows: list[bytes] = []
         errors: list[ErrorCode] = []
         for topic in topics.values():
-            answers = self._answers(topic, found, code)
+            missing = ErrorCode.unknown_topic_or_partition
+            if topic.name not in readable:
+                missing = ErrorCode.topic_authorization_failed
+            answers = self._answers(topic, found, code, missing)
             errors += [each["error_code"] for each in answers if each["error_code"].value]
             row = {"name": topic.name, "partitions": answers}
             rows.append(write_row(DESCRIBE_PRODUCERS, version, "topics", row))
@@ -105,13 +113,16 @@ class ProducersHandler:
         return ErrorCode.none
 
     def _answers(
-        self, topic: TopicRequest, found: dict[TopicIdPartition, Producers], code: ErrorCode
+        self,
+        topic: TopicRequest,
+        found: dict[TopicIdPartition, Producers],
+        code: ErrorCode,
+        missing: ErrorCode,
     ) -> Sequence[PartitionResponse]:
         answers: list[PartitionResponse] = []
         for number in dict.fromkeys(topic.partition_indexes):  # each once
             partition = self._partition(topic.name, number)
             producers = None if partition is None else found.get(partition)
-            missing = ErrorCode.unknown_topic_or_partition
             answers.append(
                 {
                     "partition_index": number,

@@ -31,9 +31,11 @@ from bucketlog.log_format.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.handlers.configs import named_twice, topic_configs
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
 from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
@@ -72,14 +74,18 @@ class TopicsHandler:
         throttle_s = 0.0
         rows: list[bytes] = []
         errors: list[ErrorCode] = []
-        slices = Slices(self._turns)
+        slices, access = Slices(self._turns), request.access
+        may_create_all = access.may_on_cluster(AclOperation.CREATE)
         for wanted in _each_once(message.topics):
             if wanted.name in twice:
                 result = TopicChangeResult(ErrorCode.invalid_request, "Duplicate topic name.", None)
+            elif not may_create_all and not access.may_topic(AclOperation.CREATE, wanted.name):
+                text = "Authorization failed."
+                result = TopicChangeResult(ErrorCode.topic_authorization_failed, text, None)
             else:
                 result = await self._create(wanted, message.validate_only, deadline, is_strict)
             throttle_s = max(throttle_s, result.throttle_s)
-            row = self._created(wanted.name, result)
+            row = self._created(wanted.name, result, access)
             rows.append(write_row(CREATE_TOPICS, version, "topics", row))
             if result.error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
                 errors.append(result.error)
@@ -119,13 +125,21 @@ class TopicsHandler:
             is_strict=is_strict,
         )
 
-    def _created(self, name: str, result: TopicChangeResult) -> CreatableTopicResult:
-        topic = result.topic if result.error is ErrorCode.none else None
+    def _created(
+        self, name: str, result: TopicChangeResult, access: Access
+    ) -> CreatableTopicResult:
+        created = result.topic if result.error is ErrorCode.none else None
+        may_describe = access.may_topic(AclOperation.DESCRIBE_CONFIGS, name)
+        topic = created if may_describe else None
+        config_error = ErrorCode.none
+        if created is not None and not may_describe:
+            config_error = ErrorCode.topic_authorization_failed
         return {
             "name": name,
-            "topic_id": UUID(bytes=topic.topic_id) if topic else None,
+            "topic_id": UUID(bytes=created.topic_id) if created else None,
             "error_code": result.error,
             "error_message": result.message,
+            "topic_config_error_code": config_error,
             "num_partitions": topic.partitions if topic else -1,
             "replication_factor": 1 if topic else -1,
             "configs": self._configs(topic) if topic else [],
@@ -166,6 +180,11 @@ class TopicsHandler:
                 error = ErrorCode.unknown_topic_id
             else:
                 topic = None
+            denied = _denied_deletion(name, topic_id, topic, request.access)
+            if denied is not None and (name, topic_id) not in twice:
+                responses.append(denied)
+                await slices.spend(UNITS_A_TOPIC)
+                continue
             if (name, topic_id) in twice:
                 topic = None
                 text = f"Duplicate topic {'id' if name is None else 'name'}."
@@ -198,6 +217,8 @@ class TopicsHandler:
         for wanted in _each_once(message.topics):
             if wanted.name in twice:
                 result = TopicChangeResult(ErrorCode.invalid_request, "Duplicate topic name.", None)
+            elif not request.access.may_topic(AclOperation.ALTER, wanted.name):
+                result = TopicChangeResult(ErrorCode.topic_authorization_failed, None, None)
             else:
                 result = await self._changes.grow(
                     wanted.name,
@@ -216,6 +237,28 @@ class TopicsHandler:
             )
             await slices.spend(UNITS_A_TOPIC)
         return {"throttle_time": timedelta(seconds=throttle_s), "results": results}
+
+
+def _denied_deletion(
+    name: str | None, topic_id: UUID | None, topic: TopicState | None, access: Access
+) -> DeletableTopicResult | None:
+    """The answer for a topic that the requester may not delete. It has neither the id of a topic
+    that was named, nor the name of a topic that the requester may not describe."""
+    real_name = name if topic is None else topic.name
+    if real_name is None or access.may_on_cluster(AclOperation.DELETE):
+        return None
+    may_describe = access.may_topic(AclOperation.DESCRIBE, real_name)
+    may_delete = access.may_topic(AclOperation.DELETE, real_name)
+    if name is not None:
+        may_delete = may_describe and (may_delete or topic is None)
+    if may_delete:
+        return None
+    return {
+        "name": name or (real_name if may_describe else None),
+        "topic_id": topic_id,
+        "error_code": ErrorCode.topic_authorization_failed,
+        "error_message": "Topic authorization failed.",
+    }
 
 
 def _each_once(topics: Iterable[_NamedTopic]) -> Iterable[_NamedTopic]:

@@ -29,6 +29,7 @@ from bucketlog.log_format.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import FactStatus
 from bucketlog.metadata.sequencer.transaction_listing import (
@@ -38,6 +39,7 @@ from bucketlog.metadata.sequencer.transaction_listing import (
 )
 from bucketlog.metadata.sequencer.transaction_requests import OverdueTransaction, ProducerPair
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
 from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
@@ -56,6 +58,7 @@ UNITS_A_ROW = 3
 NOT_BEGUN = datetime.fromtimestamp(-0.001, UTC)
 UNKNOWN_START = datetime.fromtimestamp(0, UTC)
 ABORTED_AT_ONCE = 20
+_DENIED = ErrorCode.transactional_id_authorization_failed
 NO_TIMEOUT = timedelta(milliseconds=2**31 - 1)
 """The timeout that Kafka shows for a transaction with two-phase commit."""
 
@@ -104,7 +107,7 @@ class TransactionAdminHandler:
                         is_wanted = not states or each.state in states
                         if is_wanted and longer_than_ms >= 0:
                             is_wanted = 0 < each.since_ms < self._now_ms() - longer_than_ms
-                        if is_wanted and self._is_mine(each.transactional_id):
+                        if is_wanted and self._is_listed(each.transactional_id, request.access):
                             rows[each.transactional_id] = list_transactions.write_row(
                                 each.transactional_id, each.pair.producer_id, each.state
                             )
@@ -113,6 +116,11 @@ class TransactionAdminHandler:
             return WrittenResponse(list_transactions.write_response(code.value, (), ()), [code])
         body = list_transactions.write_response(ErrorCode.none.value, unknown, list(rows.values()))
         return WrittenResponse(body)
+
+    def _is_listed(self, transactional_id: str, access: Access) -> bool:
+        return self._is_mine(transactional_id) and access.may_id(
+            AclOperation.DESCRIBE, transactional_id
+        )
 
     # DescribeTransactions --------------------------------------------------------------------
 
@@ -127,15 +135,22 @@ class TransactionAdminHandler:
         for start in range(0, len(ids), DESCRIBED_A_CALL):
             some = ids[start : start + DESCRIBED_A_CALL]
             missing, found = ErrorCode.transactional_id_not_found, _NOTHING
+            access = request.access
+            allowed = [each for each in some if access.may_id(AclOperation.DESCRIBE, each)]
             try:
-                found = await self._sequencer.describe_transactions(self._end.epoch, some)
+                if allowed:
+                    found = await self._sequencer.describe_transactions(self._end.epoch, allowed)
             except (SequencerError, TimeoutError) as error:
                 missing = self._code(error)
+            shown = set(allowed)
             for each in some:
                 described = found.get(each)
-                state = _missing(each, missing) if described is None else _described(described)
-                if described is None and len(errors) < COUNTED_ROWS:
-                    errors.append(missing)
+                code = missing if each in shown else _DENIED
+                state = _missing(each, code)
+                if described is not None:
+                    state = _described(described, access)
+                elif len(errors) < COUNTED_ROWS:
+                    errors.append(code)
                 rows.append(write_row(DESCRIBE_TRANSACTIONS, version, "transaction_states", state))
                 await slices.spend(1 if described is None else UNITS_A_ROW + len(described.parts))
         body = write_rows(DESCRIBE_TRANSACTIONS, version, "transaction_states", rows)
@@ -232,13 +247,16 @@ def _missing(transactional_id: str, error: ErrorCode) -> TransactionState:
     }
 
 
-def _described(found: TransactionDescription) -> TransactionState:
+def _described(found: TransactionDescription, access: Access) -> TransactionState:
+    """Without the topics that the requester may not describe."""
     listed = found.listed
     by_topic: dict[str, list[int]] = {}
     for name, partition in found.parts:
         by_topic.setdefault(name, []).append(partition)
     topics: list[TopicData] = [
-        {"topic": name, "partitions": sorted(partitions)} for name, partitions in by_topic.items()
+        {"topic": name, "partitions": sorted(partitions)}
+        for name, partitions in by_topic.items()
+        if access.may_topic(AclOperation.DESCRIBE, name)
     ]
     since = datetime.fromtimestamp(listed.since_ms / 1000, UTC)
     return {

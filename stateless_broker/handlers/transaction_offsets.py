@@ -15,10 +15,12 @@ from bucketlog.log_format.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponseTopic,
 )
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.facts import OffsetRow
 from bucketlog.metadata.sequencer.requests import FactStatus
 from bucketlog.metadata.sequencer.transaction_requests import ProducerPair
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.handlers.offsets import UNITS_A_ROW, checked_row
 from bucketlog.stateless_broker.handlers.transaction_codes import offsets_code
 from bucketlog.stateless_broker.handlers.transactions import (
@@ -56,7 +58,7 @@ class TransactionOffsetsHandler:
             stop_with_client(request.connection)
         rows: dict[TopicIdPartition, OffsetRow] = {}
         errors: list[list[ErrorCode]] = []
-        await self._turns.work(self._check(message, rows, errors))
+        await self._turns.work(self._check(message, rows, errors, request.access))
         outcome = ErrorCode.none
         if not self._transactions.is_id(message.transactional_id):
             outcome = ErrorCode.invalid_request
@@ -88,11 +90,20 @@ class TransactionOffsetsHandler:
         message: TxnOffsetCommitRequest,
         rows: dict[TopicIdPartition, OffsetRow],
         errors: list[list[ErrorCode]],
+        access: Access,
     ) -> Iterator[int]:
         """Fill `rows` and `errors`, step by step."""
+        refused = _denied(message, access)
         for entry in message.topics:
             topic, found = self._view.topic(entry.name), list[ErrorCode]()
             errors.append(found)
+            denied = refused
+            if not refused and not access.may_topic(AclOperation.READ, entry.name):
+                denied = ErrorCode.topic_authorization_failed
+            if denied:
+                found += [denied] * len(entry.partitions)
+                yield len(entry.partitions) + 1
+                continue
             for each in entry.partitions:
                 row = checked_row(
                     topic,
@@ -121,3 +132,11 @@ class TransactionOffsetsHandler:
         )
         found = await self._commits.commit(message.group_id, identity, rows, transaction)
         return offsets_code(found, version)
+
+
+def _denied(message: TxnOffsetCommitRequest, access: Access) -> ErrorCode:
+    if not access.may_id(AclOperation.WRITE, message.transactional_id):
+        return ErrorCode.transactional_id_authorization_failed
+    if not access.may_group(AclOperation.READ, message.group_id):
+        return ErrorCode.group_authorization_failed
+    return ErrorCode.none

@@ -31,9 +31,11 @@ from bucketlog.log_format.wire.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.sequencer.requests import FactStatus
 from bucketlog.metadata.sequencer.transaction_requests import ProducerPair, TransactionPart
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.handlers.transaction_codes import (
     add_code,
@@ -53,6 +55,7 @@ INIT_OF_VERSION_2_FROM = 5
 MANY_TRANSACTIONS_FROM = 4
 ROWS_A_STEP = 500
 NONE = -1
+_ID_DENIED = ErrorCode.transactional_id_authorization_failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,8 @@ class TransactionsHandler:
         two_phase, keeps = message.enable2_pc, message.keep_prepared_txn
         if not self.is_id(transactional_id) or (given.producer_id < 0) != (given.epoch < 0):
             return _no_producer(ErrorCode.invalid_request)
+        if two_phase and not request.access.may_id(AclOperation.TWO_PHASE_COMMIT, transactional_id):
+            return _no_producer(_ID_DENIED)
         if (two_phase or keeps) and not self._rules.two_phase_commit:
             return _no_producer(ErrorCode.transactional_id_authorization_failed)
         if keeps and given.is_possible:
@@ -158,6 +163,8 @@ class TransactionsHandler:
         version = VERSION_2 if api_version >= VERSION_2_FROM else VERSION_1
         if version == VERSION_1:
             stop_with_client(request.connection)
+        if not request.access.may_id(AclOperation.WRITE, message.transactional_id):
+            return _not_ended(_ID_DENIED)
         if not self.is_id(message.transactional_id):
             return _not_ended(ErrorCode.invalid_request)
         if self._is_leaving():
@@ -183,6 +190,10 @@ class TransactionsHandler:
     ) -> AddOffsetsToTxnResponse:
         stop_with_client(request.connection)
         group_bytes = len(message.group_id.encode())
+        if not request.access.may_id(AclOperation.WRITE, message.transactional_id):
+            return {"error_code": _ID_DENIED}
+        if not request.access.may_group(AclOperation.READ, message.group_id):
+            return {"error_code": ErrorCode.group_authorization_failed}
         if not self.is_id(message.transactional_id):
             return {"error_code": ErrorCode.invalid_request}
         if not 0 < group_bytes <= self._rules.group_id_bytes_max:
@@ -217,8 +228,12 @@ class TransactionsHandler:
                 message.v3_and_below_topics,
                 version,
                 left=self._rules.partitions_max,
+                access=request.access,
             )
             return {"results_by_topic_v3_and_below": rows}
+        if not request.access.may_on_cluster(AclOperation.CLUSTER_ACTION):
+            denied = ErrorCode.cluster_authorization_failed
+            return {"error_code": denied, "results_by_transaction": ()}
         results: list[AddPartitionsToTxnResult] = []
         left = self._rules.partitions_max
         for each in message.transactions:
@@ -243,10 +258,17 @@ class TransactionsHandler:
         *,
         left: int,
         verify_only: bool = False,
+        access: Access | None = None,
     ) -> list[AddPartitionsToTxnTopicResult]:
-        """Add all partitions or none, as in Kafka. `left`: how many the request may still name."""
-        unknown = set[tuple[str, int]]()
-        if not self.is_id(transactional_id):
+        """Add all partitions or none, as in Kafka. `left`: how many the request may still name.
+        `access` None: the request has been allowed as a whole."""
+        unknown, denied = set[tuple[str, int]](), set[str]()
+        if access is not None:
+            names = {topic.name for topic in topics}
+            denied = {each for each in names if not access.may_topic(AclOperation.WRITE, each)}
+        if access is not None and not access.may_id(AclOperation.WRITE, transactional_id):
+            code, denied = _ID_DENIED, set()
+        elif not self.is_id(transactional_id):
             code = ErrorCode.invalid_request
         elif self._is_leaving():
             code = ErrorCode.not_coordinator
@@ -256,10 +278,10 @@ class TransactionsHandler:
             parts = dict[TransactionPart, None]()
             await self._turns.work(self._find(topics, parts, unknown))
             code = ErrorCode.operation_not_attempted
-            if not unknown:
+            if not unknown and not denied:
                 code = await self._added(transactional_id, pair, list(parts), version, verify_only)
         rows: list[AddPartitionsToTxnTopicResult] = []
-        await self._turns.work(_answer(topics, code, unknown, rows))
+        await self._turns.work(_answer(topics, code, (unknown, denied), rows))
         return rows
 
     async def _added(
@@ -302,14 +324,17 @@ def _count(topics: Sequence[AddPartitionsToTxnTopic]) -> int:
 def _answer(
     topics: Sequence[AddPartitionsToTxnTopic],
     code: ErrorCode,
-    unknown: Collection[tuple[str, int]],
+    refused: tuple[Collection[tuple[str, int]], Collection[str]],
     rows: list[AddPartitionsToTxnTopicResult],
 ) -> Iterator[int]:
-    """Fill `rows`, step by step: `code` for all partitions but the unknown ones."""
+    """Fill `rows`, step by step: `code` for all partitions, except for unknown partitions and
+    topics without a right (`refused`)."""
+    unknown, denied = refused
 
     def result(name: str, number: int) -> AddPartitionsToTxnPartitionResult:
-        missing = ErrorCode.unknown_topic_or_partition
-        own = missing if (name, number) in unknown else code
+        own = ErrorCode.unknown_topic_or_partition if (name, number) in unknown else code
+        if name in denied:
+            own = ErrorCode.topic_authorization_failed
         return {"partition_index": number, "partition_error_code": own}
 
     for topic in topics:
