@@ -1,0 +1,214 @@
+"""Every API and version, for a client without rights and for a super user.
+
+Invariant: an API without a row in `EXPECTED` fails these tests. Whoever serves a new API says here
+what a client without rights gets.
+"""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum, auto
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS
+from tests.models.sample_requests import Named, sample_request
+from tests.rigs.wire_client import WireClient, decode_response
+from tests.servers.broker_process import Start
+
+NAME = "t"
+"""Of the topic, the group, the transactional id and the user in all requests."""
+AUTHORIZATION_ERRORS = {
+    ErrorCode.topic_authorization_failed,
+    ErrorCode.group_authorization_failed,
+    ErrorCode.cluster_authorization_failed,
+    ErrorCode.transactional_id_authorization_failed,
+}
+
+
+class Expected(Enum):
+    """What a client without rights gets: an authorization error for everything that it names, a
+    list without rows, or an ordinary answer."""
+
+    DENIED = auto()
+    EMPTY = auto()
+    OPEN = auto()
+
+
+EXPECTED = {
+    ApiKey.PRODUCE: Expected.DENIED,
+    ApiKey.FETCH: Expected.DENIED,
+    ApiKey.LIST_OFFSETS: Expected.DENIED,
+    ApiKey.METADATA: Expected.DENIED,
+    ApiKey.OFFSET_COMMIT: Expected.DENIED,
+    ApiKey.OFFSET_FETCH: Expected.DENIED,
+    ApiKey.FIND_COORDINATOR: Expected.DENIED,
+    ApiKey.JOIN_GROUP: Expected.DENIED,
+    ApiKey.HEARTBEAT: Expected.DENIED,
+    ApiKey.LEAVE_GROUP: Expected.DENIED,
+    ApiKey.SYNC_GROUP: Expected.DENIED,
+    ApiKey.DESCRIBE_GROUPS: Expected.DENIED,
+    ApiKey.LIST_GROUPS: Expected.EMPTY,
+    ApiKey.SASL_HANDSHAKE: Expected.OPEN,
+    ApiKey.API_VERSIONS: Expected.OPEN,
+    ApiKey.CREATE_TOPICS: Expected.DENIED,
+    ApiKey.DELETE_TOPICS: Expected.DENIED,
+    ApiKey.DELETE_RECORDS: Expected.DENIED,
+    ApiKey.INIT_PRODUCER_ID: Expected.DENIED,
+    ApiKey.ADD_PARTITIONS_TO_TXN: Expected.DENIED,
+    ApiKey.ADD_OFFSETS_TO_TXN: Expected.DENIED,
+    ApiKey.END_TXN: Expected.DENIED,
+    ApiKey.WRITE_TXN_MARKERS: Expected.DENIED,
+    ApiKey.TXN_OFFSET_COMMIT: Expected.DENIED,
+    ApiKey.DESCRIBE_ACLS: Expected.DENIED,
+    ApiKey.CREATE_ACLS: Expected.DENIED,
+    ApiKey.DELETE_ACLS: Expected.DENIED,
+    ApiKey.DESCRIBE_CONFIGS: Expected.DENIED,
+    ApiKey.ALTER_CONFIGS: Expected.DENIED,
+    ApiKey.SASL_AUTHENTICATE: Expected.OPEN,
+    ApiKey.CREATE_PARTITIONS: Expected.DENIED,
+    ApiKey.DELETE_GROUPS: Expected.DENIED,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Expected.DENIED,
+    ApiKey.OFFSET_DELETE: Expected.DENIED,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Expected.DENIED,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Expected.DENIED,
+    ApiKey.DESCRIBE_PRODUCERS: Expected.DENIED,
+    ApiKey.DESCRIBE_TRANSACTIONS: Expected.DENIED,
+    ApiKey.LIST_TRANSACTIONS: Expected.EMPTY,
+}
+
+
+def test_every_api_has_a_rule() -> None:
+    assert EXPECTED.keys() == SERVED_VERSIONS.keys()
+
+
+def leaf_codes(value: Any) -> Iterator[ErrorCode]:
+    """The error codes of an answer: those of rows, and those above rows only if there are none
+    below, or if they are errors."""
+    own, below = list[ErrorCode](), list[ErrorCode]()
+    for field in fields(value):
+        found = getattr(value, field.name)
+        if field.name.endswith("error_code") and field.name != "topic_config_error_code":
+            own.append(ErrorCode(found))
+        elif isinstance(found, tuple):
+            for each in found:
+                if is_dataclass(each):
+                    below += leaf_codes(each)
+        elif is_dataclass(found):
+            below += leaf_codes(found)
+    yield from below
+    yield from (code for code in own if code is not ErrorCode.none or not below)
+
+
+def rows(answer: Any) -> list[Any]:
+    """The items of all lists that have fields."""
+    return [
+        each
+        for field in fields(answer)
+        if isinstance(found := getattr(answer, field.name), tuple)
+        for each in found
+        if is_dataclass(each)
+    ]
+
+
+def prepare(start: Start, transactional_id: str = NAME) -> Named:
+    """Make the topic, the group and a transactional id, before there is an authorizer."""
+    broker = start(transactions="true").wait_until_ready()
+    with WireClient(broker.bootstrap) as client:
+        wanted = {"name": NAME, "num_partitions": 1, "replication_factor": 1}
+        row = wanted | {"assignments": [], "configs": []}
+        made = client.call(
+            ApiKey.CREATE_TOPICS, 7, topics=[row], timeout=20_000, validate_only=False
+        )
+        assert made.topics[0].error_code == ErrorCode.none
+        client.call(
+            ApiKey.OFFSET_COMMIT,
+            7,
+            group_id=NAME,
+            generation_id_or_member_epoch=-1,
+            member_id="",
+            topics=[
+                {
+                    "name": NAME,
+                    "partitions": [
+                        {"partition_index": 0, "committed_offset": 0, "committed_metadata": ""}
+                    ],
+                }
+            ],
+        )
+        client.call(
+            ApiKey.INIT_PRODUCER_ID,
+            4,
+            transactional_id=transactional_id,
+            transaction_timeout=20_000,
+        )
+        listed = client.call(ApiKey.LIST_GROUPS, 3)
+        assert [each.group_id for each in listed.groups] == [NAME]
+        transactions = client.call(ApiKey.LIST_TRANSACTIONS, 0)
+        assert len(transactions.transaction_states) == 1
+    broker.kill()
+    return Named(NAME, made.topics[0].topic_id)
+
+
+def walk(bootstrap: str, named: Named) -> Iterator[tuple[ApiKey, int, Any]]:
+    """The answers to a request of each API and version."""
+    for key, served in SERVED_VERSIONS.items():
+        for version in served.each():
+            with WireClient(bootstrap) as client:
+                client.send_frame(sample_request(key, version, named))
+                frame = client.read_frame()
+                assert frame is not None, f"{key.message_name} {version}: closed"
+                yield key, version, decode_response(key, version, frame)[1]
+
+
+def problem(expected: Expected, answer: Any) -> str | None:
+    codes = list(leaf_codes(answer))
+    if expected is Expected.DENIED and not (codes and AUTHORIZATION_ERRORS.issuperset(codes)):
+        return f"is not denied: {codes}"
+    if expected is Expected.EMPTY and (rows(answer) or any(codes)):
+        return f"is not empty: {answer}"
+    return None
+
+
+def test_a_client_without_rights_gets_nothing(start: Start) -> None:
+    named = prepare(start)
+    broker = start(authorization="true", transactions="true").wait_until_ready()
+    found = {
+        f"{key.message_name} {version}": wrong
+        for key, version, answer in walk(broker.bootstrap, named)
+        if (wrong := problem(EXPECTED[key], answer)) is not None
+    }
+    assert not found
+    with WireClient(broker.bootstrap) as client:
+        everything = client.call(ApiKey.METADATA, 7, topics=None)
+        assert everything.topics == ()
+        assert client.call(ApiKey.LIST_GROUPS, 3).groups == ()
+        assert client.call(ApiKey.LIST_TRANSACTIONS, 0).transaction_states == ()
+        missing = client.call(ApiKey.METADATA, 7, topics=[{"name": "new"}])
+        assert missing.topics[0].error_code == ErrorCode.topic_authorization_failed
+        for transactional_id in (NAME, "other"):
+            answer = client.call(
+                ApiKey.INIT_PRODUCER_ID,
+                4,
+                transactional_id=transactional_id,
+                transaction_timeout=20_000,
+            )
+            assert answer.error_code == ErrorCode.transactional_id_authorization_failed
+    again = start(authorization="true", super_users="User:ANONYMOUS").wait_until_ready()
+    with WireClient(again.bootstrap) as client:
+        topics = client.call(ApiKey.METADATA, 7, topics=None).topics
+        assert [each.name for each in topics] == [NAME]
+
+
+@pytest.mark.parametrize("authorization", ["true", "false"])
+def test_a_super_user_gets_no_authorization_error(start: Start, authorization: str) -> None:
+    """Nor does anybody without an authorizer. kio does not read the description of an id without a
+    transaction, so the id has another name."""
+    named = prepare(start, "other")
+    more = {"super_users": "User:ANONYMOUS"} if authorization == "true" else {}
+    broker = start(transactions="true", authorization=authorization, **more).wait_until_ready()
+    for key, version, answer in walk(broker.bootstrap, named):
+        codes = AUTHORIZATION_ERRORS.intersection(leaf_codes(answer))
+        assert not codes, f"{key.message_name} {version}: {answer}"
