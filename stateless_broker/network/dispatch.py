@@ -140,6 +140,8 @@ class Dispatcher:
         self._authorizer: Authorizer | None
         self._supervisor = supervisor
         self._answers = answers
+        self._no_memory = uncounted()
+        """Responses to Produce are not counted."""
         self._request_items_max = request_items_max
         self._encoding = asyncio.Semaphore(1)
         """Only one thread encodes a long response at a time, because threads share a core."""
@@ -189,7 +191,8 @@ class Dispatcher:
         answer.client_id, answer.correlation_id = client_id, correlation_id
         access = Access.of(connection.principal, connection.host, self._authorizer)
         if key is ApiKey.PRODUCE:
-            self._produce_handler(Request(header, connection, access), frame, reader, answer)
+            request = Request(header, connection, access, self._no_memory)
+            self._produce_handler(request, frame, reader, answer)
             return
         request = Request(header, connection, access, AnswerLease(self._answers, connection.host))
         if frame.size_bytes > INLINE_REQUEST_BYTES:

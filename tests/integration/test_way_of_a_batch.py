@@ -40,7 +40,7 @@ from tests.rigs.broker_rig import Rig, produce, until
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.wire_client import build_batch, decode_response, encode_request
 
-MODULES_MAX = 25
+MODULES_MAX = 26
 OF_THE_REQUEST = {Committer.run.__code__, Committer.became_visible.__code__}
 DOOR_OF_THE_STORE = CountingBucket.create.__code__
 THREADS_OF_THE_STORE = "bucket"
