@@ -16,6 +16,7 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.broker_rig import Rig, create_topic
+from tests.rigs.rights import TwoBrokers, two_brokers
 from tests.rigs.several_brokers import Brokers
 from tests.rigs.shell import Shell
 from tests.rigs.wire_client import WireClient
@@ -149,3 +150,9 @@ def start(tmp_path: Path, redis_url: str) -> Iterator[Start]:
     for broker in started:
         if broker.process.poll() is None:
             broker.kill()
+
+
+@pytest.fixture
+def rights(start: Start) -> Iterator[TwoBrokers]:
+    with two_brokers(start) as brokers:
+        yield brokers
