@@ -43,6 +43,8 @@ SUPPORTED_OPERATIONS: Mapping[ResourceType, tuple[AclOperation, ...]] = {
 }
 """The operations in the bit fields of answers. Source: Kafka's AclEntry.supportedOperations."""
 _HOSTS_KEPT = 10_000
+NAME_CHARS_KEPT = 256
+"""Decisions about longer names are not remembered: clients choose names, and names take memory."""
 _ANY_NAME = "hardcode"
 """The name by which Kafka asks whether a principal may do something to all resources of a type."""
 _Key = tuple[Requester, AclOperation, Resource]
@@ -80,14 +82,16 @@ class Authorizer:
         key = requester, operation, resource
         found = self._decisions.get(key)
         if found is None:
-            if len(self._decisions) >= self._rules.decisions_max:
-                self._decisions.clear()
-            found = self._decisions[key] = acls.may(
+            found = acls.may(
                 requester,
                 operation,
                 resource,
                 without_rules=self._rules.allow_everyone_if_no_acl_found,
             )
+            if len(self._decisions) >= self._rules.decisions_max:
+                self._decisions.clear()
+            if len(resource.name) <= NAME_CHARS_KEPT:
+                self._decisions[key] = found
         return found
 
     def may_on_any(

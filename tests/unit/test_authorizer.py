@@ -13,6 +13,7 @@ from bucketlog.metadata.acl_bindings import (
 )
 from bucketlog.metadata.acls import Acls, Requester, Resource, canonical_host
 from bucketlog.stateless_broker.authorization.authorizer import (
+    NAME_CHARS_KEPT,
     Access,
     Authorizer,
     AuthorizerRules,
@@ -160,6 +161,14 @@ def test_remembered_decisions_are_limited() -> None:
         assert not desk.may_read(str(number))
     assert len(desk.authorizer._decisions) <= 10
     assert desk.acls.made == 95
+
+
+def test_decisions_about_long_names_are_not_remembered(desk: Desk) -> None:
+    longest, too_long = "n" * NAME_CHARS_KEPT, "n" * (NAME_CHARS_KEPT + 1)
+    desk.acls.add([rule(resource=Resource(ResourceType.TOPIC, too_long))])
+    for name in (longest, too_long):
+        assert [desk.may_read(name) for _ in range(3)] == [name == too_long] * 3
+    assert {resource.name for _, _, resource in desk.authorizer._decisions} == {longest}
 
 
 @pytest.mark.parametrize(
