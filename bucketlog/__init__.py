@@ -41,6 +41,7 @@ __all__ = [
     "Replay",
     "SchemaRegistry",
     "SchemaRegistryError",
+    "Security",
     "Topic",
     "Transaction",
     "TransactionAbortedError",
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from bucketlog.client.schemas.avro import Avro as Avro
     from bucketlog.client.schemas.protobuf import Protobuf as Protobuf
     from bucketlog.client.schemas.registry import SchemaRegistry as SchemaRegistry
+    from bucketlog.client.security import Security as Security
     from bucketlog.client.sending import Delivered as Delivered
     from bucketlog.client.topic import Record as Record
     from bucketlog.client.topic import Topic as Topic
@@ -124,6 +126,7 @@ _HOMES = {
     "Replay": "bucketlog.replaying.replay",
     "SchemaRegistry": "bucketlog.client.schemas.registry",
     "SchemaRegistryError": "bucketlog.log_format.errors",
+    "Security": "bucketlog.client.security",
     "Topic": "bucketlog.client.topic",
     "Transaction": "bucketlog.client.transaction",
     "TransactionAbortedError": "bucketlog.log_format.errors",

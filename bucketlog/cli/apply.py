@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
+from bucketlog.cli.security import connected, secured
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError, LogError
 from bucketlog.terminal import (
     EXIT_CHANGES,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bucketlog.client.log import Log
 
 
+@secured
 def apply(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML; -: standard input.")],
     dry_run: Annotated[
@@ -45,13 +47,12 @@ def apply(
         )
     from bucketlog.cli.topic_plan import Action, plan_of, summary
     from bucketlog.cli.topics_file import FILE_BYTES_MAX, read_topics, read_topics_file
-    from bucketlog.client.log import connect
 
     if is_stdin:
         wanted = read_topics("stdin", sys.stdin.buffer.read(FILE_BYTES_MAX + 1))
     else:
         wanted = read_topics_file(file)
-    with connect(bootstrap) as log:
+    with connected(bootstrap) as log:
         names = [info.name for info in log.topics.list()]
         named = {topic.name for topic in wanted}
         there = {name: log.topics.describe(name) for name in names if name in named}

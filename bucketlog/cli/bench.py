@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 import typer
 
 from bucketlog.cli.bench_topic import LoadTopic
-from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
+from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat, assignment
+from bucketlog.cli.security import connected, secured
 from bucketlog.cli.signals import StopRequest, stop_asked
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.log_format.errors import ConfigurationError, LogError
@@ -82,6 +83,7 @@ ClientConfig = Annotated[
 
 
 @app.command("produce", help=f"Send records, and tell rate and latency. {ONE_PROCESS}")
+@secured
 def produce(
     topic: Name,
     records: Records = None,
@@ -110,7 +112,7 @@ def produce(
     sending = _ProducerSettings(
         compression, batch_bytes, linger_ms, acks, timeout_seconds, producers
     )
-    with _connected(bootstrap, client_config) as (log, extra), made.on(log):
+    with _loaded_cluster(bootstrap, client_config) as (log, extra), made.on(log):
         payload = Payload(record_bytes, key_cardinality=key_cardinality, random=_random())
 
         def make(clock: "Clock", watching: "RunObserver") -> "ProducerRun":
@@ -122,6 +124,7 @@ def produce(
 
 
 @app.command("consume", help=f"Read all partitions, and tell the rate. {ONE_PROCESS}")
+@secured
 def consume(
     topic: Name,
     records: Records = None,
@@ -144,7 +147,7 @@ def consume(
         raise ConfigurationError(
             "--from end has nothing to read", remedy="add --seconds or --records"
         )
-    with _connected(bootstrap, client_config) as (log, extra):
+    with _loaded_cluster(bootstrap, client_config) as (log, extra):
         with known_topic(log, topic, is_wanted=True):
             details = log.topics.describe(topic)
         ends = {part.partition: part.latest for part in details.partitions}
@@ -177,6 +180,7 @@ def consume(
     "end-to-end",
     help=f"Send records and receive them, and tell how long they took. {ONE_PROCESS}",
 )
+@secured
 def end_to_end(
     topic: Name,
     records: Records = None,
@@ -199,7 +203,7 @@ def end_to_end(
     made = LoadTopic(topic, create=create, partitions=partitions, delete=delete)
     load = _load(topic, record_bytes, rate, records, seconds, warm_up_seconds)
     sending = _ProducerSettings(compression, batch_bytes, linger_ms, "all", timeout_seconds, 1)
-    with _connected(bootstrap, client_config) as (log, extra), made.on(log):
+    with _loaded_cluster(bootstrap, client_config) as (log, extra), made.on(log):
         return _run(
             lambda clock, watching: _ends(
                 log, load, sending, extra, key_cardinality, clock, watching
@@ -375,21 +379,15 @@ class _ProducerSettings:
 
 
 @contextmanager
-def _connected(
+def _loaded_cluster(
     bootstrap: str, client_config: list[str] | None
 ) -> "Iterator[tuple[Log, dict[str, str]]]":
     """The cluster, and the settings that go before all others."""
-    extra: dict[str, str] = {}
-    for text in client_config or ():
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise ConfigurationError(f"--client-config {text}", remedy="give it as NAME=VALUE")
-        extra[name] = value
+    extra = dict(assignment(text, "--client-config") for text in client_config or ())
     from bucketlog.bench.producing import check_client_config
-    from bucketlog.client.log import connect
 
     check_client_config(extra)
-    with connect(bootstrap, config=extra) as log:
+    with connected(bootstrap, config=extra) as log:
         yield log, extra
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, position
+from bucketlog.cli.security import connected, secured
 from bucketlog.cli.signals import sigterm_interrupts, stops
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.client.lines import to_json_line
@@ -44,6 +45,7 @@ RegistryUrl = Annotated[
 ]
 
 
+@secured
 def consume(
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
     start: Annotated[
@@ -90,14 +92,13 @@ def consume(
 
     --from start prints what is there first; -n and --until-end stop by themselves."""
     where = _where(topic, start, group, partition, until_end=until_end)
-    from bucketlog.client.log import connect
 
     show = _json if output is RecordOutput.JSONL else _raw_here(key_separator)
     until: Literal["end"] | None = "end" if until_end else None
     shown = _shown(topic, registry_url)
     with (
         sigterm_interrupts(),
-        connect(bootstrap) as log,
+        connected(bootstrap) as log,
         known_topic(log, topic, is_wanted=True),
     ):
         if group is None:

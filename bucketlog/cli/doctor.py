@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bucketlog.cli.options import OutputFormat
+from bucketlog.cli.security import given_security, secured
 from bucketlog.log_format.errors import BucketlogError
 from bucketlog.terminal import (
     EXIT_FAILED,
@@ -29,6 +30,7 @@ _ADDRESSES = re.compile(r"[^/,]+:\d+(,[^/,]+:\d+)*")
 _PLACE = "s3://bucket/prefix, file:///folder, or HOST:PORT of a broker"
 
 
+@secured
 def doctor(
     log: Annotated[str, typer.Argument(metavar="LOG", help=_PLACE)],
     other: Annotated[
@@ -58,7 +60,7 @@ def _digest(place: str, *, is_compared: bool) -> "LogDigest":
     if _ADDRESSES.fullmatch(place) and "://" not in place:
         from bucketlog.inspect.doctor.of_cluster import digest_of_cluster
 
-        return digest_of_cluster(place)
+        return digest_of_cluster(place, security=given_security())
     from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
     from bucketlog.tiered_storage.backends.location import open_patient_bucket
 

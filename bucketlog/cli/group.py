@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat, position
+from bucketlog.cli.security import connected, secured
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.log_format.errors import ConfigurationError, LogError
 from bucketlog.terminal import Output, confirm, counted, note, print_rows, say
@@ -30,25 +31,25 @@ RESET_COLUMNS = ("topic", "partition", "before", "after")
 
 
 @app.command("list")
+@secured
 def list_groups(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """List all groups."""
-    from bucketlog.client.log import connect
 
-    with connect(bootstrap) as log:
+    with connected(bootstrap) as log:
         rows = [{"group": info.group, "state": info.state} for info in log.groups.list()]
     print_rows(rows, ("group", "state"), output)
 
 
 @app.command("describe")
+@secured
 def describe(
     name: Name, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """Show a group's members, committed offsets and lag."""
-    from bucketlog.client.log import connect
 
-    with connect(bootstrap) as log:
+    with connected(bootstrap) as log:
         details = log.groups.describe(name)
     short = _short_ids(details.members) if output is Output.TABLE else {}
     positions, members = _positions(details, short), _members(details, short)
@@ -137,6 +138,7 @@ def _in_short(spots: list[list[Any]]) -> str:
 
 
 @app.command("reset")
+@secured
 def reset(
     name: Name,
     to: Annotated[
@@ -166,9 +168,8 @@ def reset(
         raise ConfigurationError("--partition of which topic?", remedy="add --topic")
     where = None if to is None else position(to, "--to")
     from bucketlog.client.groups import in_use
-    from bucketlog.client.log import connect
 
-    with connect(bootstrap) as log:
+    with connected(bootstrap) as log:
         found = _found(log, name)
         members = 0 if found is None else len(found.members)
         if members and not dry_run:
@@ -201,11 +202,11 @@ def _found(log: "Log", name: str) -> "GroupDetails | None":
 
 
 @app.command("delete")
+@secured
 def delete(name: Name, yes: Yes = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
     """Delete a group without members and all its committed offsets."""
-    from bucketlog.client.log import connect
 
-    with connect(bootstrap) as log:
+    with connected(bootstrap) as log:
         if not yes:
             confirm(f"Delete group {name} and its committed offsets?")
         log.groups.delete(name)

@@ -52,3 +52,11 @@ def position(text: str, option: str) -> Literal["earliest", "latest"] | int | da
             f"{option} {text}", remedy="start, end, an offset, or a time as 2026-01-31T12:00"
         ) from None
     return when if when.tzinfo else when.astimezone()
+
+
+def assignment(text: str, option: str) -> tuple[str, str]:
+    """The name and the value of `option NAME=VALUE`."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ConfigurationError(f"{option} {text}", remedy="give it as NAME=VALUE")
+    return name, value

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
+from bucketlog.cli.security import connected, secured
 from bucketlog.cli.sent_lines import SentLines
 from bucketlog.cli.signals import StopSignals, stops
 from bucketlog.cli.topic_names import known_topic
@@ -26,6 +27,7 @@ STOP_S = 5.0
 """What Ctrl-C waits for acknowledgements; a second one does not."""
 
 
+@secured
 def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
     file: Annotated[
@@ -54,7 +56,6 @@ def produce(
     if key_separator == "":
         raise ConfigurationError("an empty --key-separator", remedy=r"as in --key-separator '\t'")
     separator = None if key_separator is None else key_separator.replace("\\t", "\t").encode()
-    from bucketlog.client.log import connect
     from bucketlog.client.topic import Topic
 
     raw = Topic(topic)
@@ -63,7 +64,7 @@ def produce(
     with (
         stops() as stopping,
         file.open("rb") if file else nullcontext(sys.stdin.buffer) as texts,
-        connect(bootstrap) as log,
+        connected(bootstrap) as log,
     ):
         with known_topic(log, topic, is_wanted=True):  # a misspelt one fails here, not after a wait
             log.topics.partition_count(raw)

@@ -29,6 +29,8 @@ _AWS = "aws_"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _SETTING = re.compile(r"[a-z][a-z0-9_]*")
 _SECRET = re.compile(r"password|secret|token|credential|private", re.IGNORECASE)
+_PATH = re.compile(r"_file$", re.IGNORECASE)
+"""The path of a file with a secret is no secret."""
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 MASK = "********"
 
@@ -150,7 +152,8 @@ def restored(environment: MutableMapping[str, str]) -> Iterator[None]:
 
 def shown(name: str, value: str) -> str:
     """For people: without what is secret by its name, or the user and password of a URL."""
-    return MASK if value and _SECRET.search(name) else _USER_INFO.sub(f"{MASK}@", value)
+    is_secret = value and _SECRET.search(name) and not _PATH.search(name)
+    return MASK if is_secret else _USER_INFO.sub(f"{MASK}@", value)
 
 
 def change(path: Path, profile: str | None, key: str, value: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, BucketUrl
+from bucketlog.cli.security import connected, secured
 from bucketlog.cli.signals import sigterm_interrupts
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import check_installed
@@ -81,6 +82,7 @@ LocalBytesMax = Annotated[int, typer.Option(min=0, help="auto: Spark where more 
 Threads = Annotated[int | None, typer.Option(min=1, help="Default: one a core.")]
 
 
+@secured
 def replay(
     bucket: BucketUrl,
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
@@ -265,12 +267,11 @@ def _send(
     by_key: bool,
     compression: Literal["none", "snappy", "zstd", "lz4", "gzip"],
 ) -> None:
-    from bucketlog.client.log import connect
     from bucketlog.replaying.to_topic import Copy
 
     made.plan  # noqa: B018 - what is wrong with the source is said before a broker is asked
     copy = Copy(made, target, by_key=by_key)
-    with connect(bootstrap) as log:
+    with connected(bootstrap) as log:
         try:
             with _progress(made) as passed:
                 copy.run(log, compression=compression, on_rows=passed)

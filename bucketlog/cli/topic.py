@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
+from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat, assignment
+from bucketlog.cli.security import connected, secured
 from bucketlog.cli.topic_names import known_topic
-from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import Output, confirm, counted, note, print_rows, say
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ Name = Annotated[str, typer.Argument(metavar="TOPIC")]
 
 
 @app.command("create")
+@secured
 def create(
     name: Name,
     partitions: Annotated[
@@ -30,42 +31,34 @@ def create(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Create a topic."""
-    from bucketlog.client.log import connect
 
-    configs = dict(_assignment(text) for text in config or ())
-    with connect(bootstrap) as log, known_topic(log, name, is_wanted=True):
+    configs = dict(assignment(text, "--config") for text in config or ())
+    with connected(bootstrap) as log, known_topic(log, name, is_wanted=True):
         create_it = log.topics.ensure if if_not_exists else log.topics.create
         made = create_it(name, partitions=partitions, configs=configs)
     note(f"topic {made.name}: {counted(made.partitions, 'partition')}")
 
 
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ConfigurationError(f"--config {text}", remedy="give it as NAME=VALUE")
-    return name, value
-
-
 @app.command("list")
+@secured
 def list_topics(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """List all topics."""
-    from bucketlog.client.log import connect
 
-    with connect(bootstrap) as log:
+    with connected(bootstrap) as log:
         rows = [{"topic": info.name, "partitions": info.partitions} for info in log.topics.list()]
     print_rows(rows, ("topic", "partitions"), output)
 
 
 @app.command("describe")
+@secured
 def describe(
     name: Name, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """Show a topic's partitions, offsets and configs."""
-    from bucketlog.client.log import connect
 
-    with connect(bootstrap) as log, known_topic(log, name, is_wanted=False):
+    with connected(bootstrap) as log, known_topic(log, name, is_wanted=False):
         details = log.topics.describe(name)
     rows = [
         {
@@ -95,15 +88,15 @@ def describe(
 
 
 @app.command("delete")
+@secured
 def delete(
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Delete a topic and all its records."""
-    from bucketlog.client.log import connect
 
-    with connect(bootstrap) as log, known_topic(log, name, is_wanted=False):
+    with connected(bootstrap) as log, known_topic(log, name, is_wanted=False):
         if not yes:
             log.topics.partition_count(name)
             confirm(f"Delete topic {name} and all its records?")

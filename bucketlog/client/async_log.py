@@ -26,6 +26,7 @@ from bucketlog.client.options import (
     ProducerOptions,
     check_names,
 )
+from bucketlog.client.security import Security
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics
 from bucketlog.client.transaction import Transaction
@@ -43,13 +44,16 @@ def aconnect(
     *,
     client_id: str = "bucketlog",
     timeout_s: float = 10.0,
+    security: Security | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> "AsyncLog":
     """A cluster for asyncio: `async with bucketlog.aconnect() as log`; arguments as `connect`'s.
 
-    Entering the block raises `LogError` if nothing listens there.
+    Entering the block raises `LogError` if nothing listens there, or if TLS or the login fails.
     """
-    return AsyncLog(Log(bootstrap, client_id=client_id, timeout_s=timeout_s, config=config))
+    return AsyncLog(
+        Log(bootstrap, client_id=client_id, timeout_s=timeout_s, security=security, config=config)
+    )
 
 
 def _in_thread(
@@ -165,7 +169,9 @@ class AsyncLog:
         await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:
-        await asyncio.to_thread(check_reachable, self.bootstrap, self._log.timeout_s)
+        await asyncio.to_thread(
+            check_reachable, self.bootstrap, self._log.timeout_s, self._log.security
+        )
         return self
 
     async def __aexit__(

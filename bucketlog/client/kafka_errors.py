@@ -16,7 +16,10 @@ class Advice(NamedTuple):
     remedy: str
 
 
-_CHECK_ADDRESS = "check the address and that the broker runs; `bucketlog dev` starts one"
+CHECK_ADDRESS = "check the address and that the broker runs; `bucketlog dev` starts one"
+_CHECK_LISTENER = (
+    "check the address; TLS and logins need security=Security(...), or --tls and --username"
+)
 _WAIT = "the cluster is settling: try again in a moment"
 
 _CHOOSING = "the cluster is choosing other leaders: try again in a moment"
@@ -143,7 +146,7 @@ ADVICE: dict[str, Advice] = {
     "UNSUPPORTED_COMPRESSION_TYPE": Advice(False, "use gzip, snappy, lz4, zstd or none"),
     "UNSUPPORTED_FOR_MESSAGE_FORMAT": Advice(False, "use a client of Kafka 0.11 or newer"),
     "UNSUPPORTED_VERSION": Advice(False, "this broker does not offer it: compare versions"),
-    "_ALL_BROKERS_DOWN": Advice(True, _CHECK_ADDRESS),
+    "_ALL_BROKERS_DOWN": Advice(True, _CHECK_LISTENER),
     "_ASSIGNMENT_LOST": Advice(
         True, "its partitions went to other members: poll again, it rejoins"
     ),
@@ -171,9 +174,9 @@ ADVICE: dict[str, Advice] = {
     "_RESOLVE": Advice(True, "the host name is unknown: check the address"),
     "_SSL": Advice(False, "check certificates and that the listener speaks TLS"),
     "_STATE": Advice(False, "open a new consumer: it goes on after what was committed"),
-    "_TIMED_OUT": Advice(True, _CHECK_ADDRESS),
+    "_TIMED_OUT": Advice(True, _CHECK_LISTENER),
     "_TIMED_OUT_QUEUE": Advice(True, "the broker is slower than this producer: try again"),
-    "_TRANSPORT": Advice(True, _CHECK_ADDRESS),
+    "_TRANSPORT": Advice(True, _CHECK_LISTENER),
     "_UNKNOWN_GROUP": Advice(False, "see `bucketlog group list` for the groups there are"),
     "_UNKNOWN_PARTITION": Advice(False, "ask for a partition that the topic has"),
     "_UNKNOWN_TOPIC": Advice(

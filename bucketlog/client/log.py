@@ -1,7 +1,6 @@
 """`connect` and `Log`: one cluster, and what can be done with it."""
 
 import logging
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,10 +11,11 @@ from typing import Any, NamedTuple, Self, TypeVar, Unpack, overload
 from confluent_kafka import KafkaException
 
 from bucketlog.client.admin import Admin
+from bucketlog.client.broker_connection import TRANSPORT, Address, open_connection
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.groups import Groups
-from bucketlog.client.kafka_errors import ADVICE, log_error
+from bucketlog.client.kafka_errors import CHECK_ADDRESS, log_error
 from bucketlog.client.membership import GroupMembership
 from bucketlog.client.options import (
     DELIVERY_TIMEOUT_S,
@@ -30,6 +30,7 @@ from bucketlog.client.partition_consumer import PartitionConsumer
 from bucketlog.client.poison import DeadLetter, OnError, Poison
 from bucketlog.client.producer import Producer
 from bucketlog.client.repeated_lines import RepeatedLines
+from bucketlog.client.security import Security
 from bucketlog.client.settlement import Settlement
 from bucketlog.client.topic import Record, Topic, check_topic
 from bucketlog.client.topics import Topics
@@ -52,8 +53,6 @@ TRANSACTION_TIMEOUT_S = 60.0
 TRANSFORM_RECORDS = 1000
 TRANSFORM_ATTEMPTS = 10
 TRANSFORM_BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=2000, jitter=0.5)
-TRANSPORT = -195
-"""librdkafka's code for a connection that fails."""
 
 _logger = logging.getLogger("bucketlog.kafka")
 _logger.addHandler(logging.NullHandler())
@@ -65,15 +64,19 @@ def connect(
     *,
     client_id: str = "bucketlog",
     timeout_s: float = 10.0,
+    security: Security | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> "Log":
     """A cluster by the address of any of its brokers (several: comma-separated).
 
-    `timeout_s` bounds every request that waits for an answer. `config` adds librdkafka settings
-    (security, tuning) to every client. Raises `LogError` if nothing listens there.
+    `timeout_s` bounds every request that waits for an answer. `security`: TLS and a login; None:
+    plain text. `config` adds librdkafka settings to every client, and goes before all others.
+    Raises `LogError` if nothing listens there, or if TLS or the login fails.
     """
-    check_reachable(bootstrap, timeout_s)
-    return Log(bootstrap, client_id=client_id, timeout_s=timeout_s, config=config)
+    check_reachable(bootstrap, timeout_s, security)
+    return Log(
+        bootstrap, client_id=client_id, timeout_s=timeout_s, security=security, config=config
+    )
 
 
 class Log:
@@ -85,21 +88,24 @@ class Log:
         *,
         client_id: str,
         timeout_s: float,
+        security: Security | None = None,
         config: Mapping[str, Any] | None,
     ) -> None:
         self.bootstrap = bootstrap
         self.timeout_s = timeout_s
+        self.security = security
         self._config: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             "client.id": client_id,
             "logger": _logger,
             "topic.metadata.refresh.interval.ms": 30_000,
+            **({} if security is None else security.librdkafka()),
             **(config or {}),
         }
         self._admin = Admin(self._config, timeout_s=timeout_s)
         self.topics = Topics(self._admin)
         self.groups = Groups(self._admin)
-        self.transactions = TransactionAdmin(self._admin, self._config)
+        self.transactions = TransactionAdmin(self._admin, self._config, security)
         self._opened: list[Producer | Consumer[Any, Any]] = []
         self._transactional: dict[str, _Transactional] = {}
 
@@ -346,13 +352,16 @@ def _closing(consumer: Consumer[Any, Any]) -> Iterator[None]:
     consumer.close()
 
 
-def check_reachable(bootstrap: str, timeout_s: float) -> None:
-    """Fail at once, and say which address, where librdkafka would try until its timeout."""
+def check_reachable(bootstrap: str, timeout_s: float, security: Security | None = None) -> None:
+    """Fail at once, and say which address, where librdkafka would try until its timeout. With
+    `security`, also log in."""
     reasons = []
     for address in bootstrap.split(","):
         host, port = _host_and_port(address.strip())
         try:
-            socket.create_connection((host, port), timeout_s).close()
+            with open_connection((host, port), security, timeout_s) as connection:
+                if security is not None and security.username is None:
+                    connection.is_served()
             return
         except OSError as error:
             reasons.append(f"{host}:{port}: {error.strerror or error}")
@@ -361,11 +370,11 @@ def check_reachable(bootstrap: str, timeout_s: float) -> None:
         code="TRANSPORT",
         kafka_code=TRANSPORT,
         retriable=True,
-        remedy=ADVICE["_TRANSPORT"].remedy,
+        remedy=CHECK_ADDRESS,
     )
 
 
-def _host_and_port(address: str) -> tuple[str, int]:
+def _host_and_port(address: str) -> Address:
     scheme, separator, rest = address.partition("://")
     if separator:
         raise ConfigurationError(

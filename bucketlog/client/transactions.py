@@ -1,12 +1,11 @@
 """Administration of transactions: list, describe, abort.
 
-librdkafka does not support these requests, so this module sends them over its own connections,
-without TLS or SASL. An abort ends a whole transaction, as a timeout does. Source: KIP-664; Kafka's
-messages ListTransactions 0, DescribeTransactions 0, WriteTxnMarkers 1.
+librdkafka does not support these requests, so this module sends them over its own connections. TLS
+and logins are those of `connect(security=...)`. An abort ends a whole transaction, as a timeout
+does. Source: KIP-664; Kafka's messages ListTransactions 0, DescribeTransactions 0, WriteTxnMarkers
+1.
 """
 
-import socket
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +13,14 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from bucketlog.client.admin import Admin
-from bucketlog.client.kafka_errors import ADVICE, log_error
+from bucketlog.client.broker_connection import TRANSPORT, open_connection
+from bucketlog.client.kafka_errors import CHECK_ADDRESS, log_error
+from bucketlog.client.security import Security
 from bucketlog.log_format.errors import ConfigurationError, LogError
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import FrameReader, FrameWriter
 
-TRANSPORT = -195
 NOT_FOUND = 105
-FRAME_BYTES_MAX = 64 << 20
-ITEMS_MAX = 10_000_000
-_LENGTH = struct.Struct(">i")
 _VERSIONS = {
     ApiKey.LIST_TRANSACTIONS: 0,
     ApiKey.DESCRIBE_TRANSACTIONS: 0,
@@ -58,9 +55,14 @@ class TransactionDetails:
 class TransactionAdmin:
     """`log.transactions`. Raises `LogError`, TRANSACTIONAL_ID_NOT_FOUND if there is no such id."""
 
-    def __init__(self, admin: Admin, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self, admin: Admin, config: Mapping[str, Any], security: Security | None = None
+    ) -> None:
         self._admin = admin
-        self._protocol = str(config.get("security.protocol", "plaintext"))
+        self._security = security
+        protocol = "plaintext" if security is None else security.protocol
+        self._protocol = str(config.get("security.protocol", protocol))
+        self._is_known = self._protocol.lower() == protocol.lower()
 
     def list(self) -> list[TransactionInfo]:
         """List all transactional ids, sorted. Asks each broker for its ids."""
@@ -143,10 +145,10 @@ class TransactionAdmin:
         return found
 
     def _brokers(self, doing: str) -> Sequence[tuple[str, int]]:
-        if self._protocol.lower() != "plaintext":
+        if not self._is_known:
             raise ConfigurationError(
-                f"{doing}: security.protocol {self._protocol} is not supported",
-                remedy="use Apache Kafka's kafka-transactions.sh",
+                f"{doing}: security.protocol {self._protocol} is not supported in `config`",
+                remedy="connect with security=Security(...)",
             )
         try:
             found = self._admin.client.list_topics(timeout=self._admin.timeout_s).brokers
@@ -157,28 +159,17 @@ class TransactionAdmin:
     def _ask(
         self, address: tuple[str, int], key: ApiKey, body: FrameWriter, doing: str
     ) -> FrameReader:
-        head = FrameWriter(flexible=False)
-        head.int16(key)
-        head.int16(_VERSIONS[key])
-        head.int32(1)
-        head.nullable_string("bucketlog")
-        frame = bytes(head.data) + b"\0" + bytes(body.data) + b"\0"  # each ends without tags
         try:
-            with socket.create_connection(address, self._admin.timeout_s) as connection:
-                connection.sendall(_LENGTH.pack(len(frame)) + frame)
-                (length,) = _LENGTH.unpack(_received(connection, _LENGTH.size))
-                data = _received(connection, min(length, FRAME_BYTES_MAX))
+            with open_connection(address, self._security, self._admin.timeout_s) as connection:
+                return connection.ask(key, _VERSIONS[key], body)
         except EOFError:
             remedy = "set BUCKETLOG_TRANSACTIONS=true at all brokers; if it is set, try again"
             raise _transport(
                 doing, address, "closed the connection without an answer", remedy
             ) from None
         except OSError as error:
-            remedy, why = ADVICE["_TRANSPORT"].remedy, str(error.strerror or error)
+            remedy, why = CHECK_ADDRESS, str(error.strerror or error)
             raise _transport(doing, address, f"does not answer: {why}", remedy) from error
-        answer = FrameReader(memoryview(data), 4, flexible=True, items_max=ITEMS_MAX)
-        answer.tags()
-        return answer
 
 
 def _transport(doing: str, address: Iterable[object], what: str, remedy: str) -> LogError:
@@ -190,16 +181,6 @@ def _transport(doing: str, address: Iterable[object], what: str, remedy: str) ->
         retriable=True,
         remedy=remedy,
     )
-
-
-def _received(connection: socket.socket, length: int) -> bytes:
-    data = bytearray()
-    while len(data) < length:
-        part = connection.recv(min(1 << 16, length - len(data)))
-        if not part:
-            raise EOFError
-        data += part
-    return bytes(data)
 
 
 def _check(code: int, doing: str) -> None:

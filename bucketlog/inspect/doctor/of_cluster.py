@@ -2,8 +2,9 @@
 partition's last stable offset at the time of the call, because `read_committed` consumers read no
 further."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
 from confluent_kafka import (
@@ -20,6 +21,7 @@ from confluent_kafka.admin import AdminClient
 from bucketlog.client.admin import LATEST
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.log import Log, connect
+from bucketlog.client.security import Security
 from bucketlog.client.topics import TopicDetails
 from bucketlog.inspect.doctor.digest import (
     CommittedDigest,
@@ -35,21 +37,31 @@ TIMEOUT_S = 30.0
 NO_LEADER_EPOCH = -1
 
 
-def digest_of_cluster(bootstrap: str, *, timeout_s: float = TIMEOUT_S) -> LogDigest:
+def digest_of_cluster(
+    bootstrap: str, *, timeout_s: float = TIMEOUT_S, security: Security | None = None
+) -> LogDigest:
     """`timeout_s` bounds each wait for an answer or a record. Raises `LogError`."""
-    with connect(bootstrap, timeout_s=timeout_s) as log:
+    with connect(bootstrap, timeout_s=timeout_s, security=security) as log:
         details = [log.topics.describe(info.name) for info in log.topics.list()]
         groups = [info.group for info in log.groups.list()]
-        return _digest(bootstrap, log, details, groups, timeout_s)
+        config = {
+            "bootstrap.servers": bootstrap,
+            **({} if security is None else security.librdkafka()),
+        }
+        return _digest(config, log, details, groups, timeout_s)
 
 
 def _digest(
-    bootstrap: str, log: Log, details: list[TopicDetails], groups: list[str], timeout_s: float
+    config: Mapping[str, Any],
+    log: Log,
+    details: list[TopicDetails],
+    groups: list[str],
+    timeout_s: float,
 ) -> LogDigest:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient(dict(config))
     try:
         details = [_stable(admin, topic, timeout_s) for topic in details]
-        hashes = _read(bootstrap, details, timeout_s)
+        hashes = _read(config, details, timeout_s)
         topics = {
             topic.name: TopicDigest(
                 tuple(
@@ -87,7 +99,7 @@ def _stable(admin: AdminClient, topic: TopicDetails, timeout_s: float) -> TopicD
 
 
 def _read(
-    bootstrap: str, details: Iterable[TopicDetails], timeout_s: float
+    config: Mapping[str, Any], details: Iterable[TopicDetails], timeout_s: float
 ) -> dict[tuple[str, int], RecordHash]:
     hashes = {
         (topic.name, part.partition): RecordHash() for topic in details for part in topic.partitions
@@ -102,7 +114,7 @@ def _read(
         return hashes
     consumer = Consumer(
         {
-            "bootstrap.servers": bootstrap,
+            **config,
             "group.id": f"bucketlog-doctor-{uuid4().hex}",  # librdkafka wants one; it is not used
             "enable.auto.commit": False,
             "isolation.level": "read_committed",

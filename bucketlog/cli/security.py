@@ -1,0 +1,216 @@
+"""TLS and logins for every command that connects to brokers: the flags, once for all of them.
+
+`secured` adds the flags to a command, and `connected` connects with what they say. A password comes
+from a file, the environment or a profile; a flag for it exists, too, and warns in its help.
+"""
+
+import functools
+import inspect
+import stat
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, cast
+
+import typer
+
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.terminal import note
+
+if TYPE_CHECKING:
+    from bucketlog.client.log import Log
+    from bucketlog.client.security import Security
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Mechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
+SECRET_BYTES_MAX = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What the flags say. None: not given."""
+
+    tls: bool | None = None
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+    key_password_file: Path | None = None
+    verify_hostname: bool = True
+    username: str | None = None
+    password: str | None = None
+    password_file: Path | None = None
+    mechanism: Mechanism = "SCRAM-SHA-512"
+
+
+def _option(name: str, text: str, **more: Any) -> Any:
+    variable = f"BUCKETLOG_{name.split('/')[0].lstrip('-').replace('-', '_').upper()}"
+    return typer.Option(name, envvar=variable, help=text, **more)
+
+
+_FLAGS: Mapping[str, Any] = {
+    "tls": Annotated[
+        bool | None, _option("--tls/--no-tls", "TLS; default: if a flag below is given.")
+    ],
+    "ca_file": Annotated[
+        Path | None,
+        _option(
+            "--ca-file", "Authorities to trust, in PEM; default: the system's.", metavar="FILE"
+        ),
+    ],
+    "certificate_file": Annotated[
+        Path | None,
+        _option("--client-certificate-file", "This client's certificate, in PEM.", metavar="FILE"),
+    ],
+    "key_file": Annotated[
+        Path | None, _option("--client-key-file", "Its key, in PEM.", metavar="FILE")
+    ],
+    "key_password_file": Annotated[
+        Path | None,
+        _option("--client-key-password-file", "File with the key's password.", metavar="FILE"),
+    ],
+    "verify_hostname": Annotated[
+        bool,
+        _option(
+            "--verify-hostname/--no-verify-hostname",
+            "Whether the broker's certificate must have the name of its address.",
+        ),
+    ],
+    "username": Annotated[
+        str | None, _option("--username", "Log in as this user.", metavar="USER")
+    ],
+    "password": Annotated[
+        str | None,
+        _option(
+            "--password",
+            "Other users of this machine can see it: better BUCKETLOG_PASSWORD, a profile, or",
+            metavar="TEXT",
+            show_default=False,
+        ),
+    ],
+    "password_file": Annotated[
+        Path | None,
+        _option("--password-file", "a file whose first line is the password.", metavar="FILE"),
+    ],
+    "mechanism": Annotated[Mechanism, _option("--mechanism", "How to log in.")],
+}
+_given: ContextVar[_Given] = ContextVar("_given")
+
+
+def secured(command: Callable[P, R]) -> Callable[P, R]:
+    """Add the flags of TLS and logins to a command. `connected` sees their values."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        ours = {name: kwargs.pop(name) for name in _FLAGS if name in kwargs}
+        token = _given.set(_Given(**cast(dict[str, Any], ours)))
+        try:
+            return command(*args, **kwargs)
+        finally:
+            _given.reset(token)
+
+    before = inspect.signature(command, eval_str=True)
+    defaults = _Given()
+    added = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(defaults, name),
+            annotation=annotation,
+        )
+        for name, annotation in _FLAGS.items()
+    ]
+    parameters = [*before.parameters.values(), *added]
+    signature = before.replace(parameters=parameters)  # Typer reads it, and the annotations
+    run.__signature__ = signature  # type: ignore[attr-defined]  # mypy does not know it
+    run.__annotations__ = {
+        **{name: each.annotation for name, each in before.parameters.items()},
+        **_FLAGS,
+        "return": before.return_annotation,
+    }
+    return run
+
+
+def connected(bootstrap: str, config: Mapping[str, Any] | None = None) -> "Log":
+    """The cluster, with the TLS and the login of the running command."""
+    from bucketlog.client.log import connect
+
+    return connect(bootstrap, security=given_security(), config=config)
+
+
+def given_security() -> "Security | None":
+    """What the flags of the running command say. Raises `ConfigurationError`."""
+    given = _given.get(_Given())
+    wants = (given.ca_file, given.certificate_file, given.key_file, given.username)
+    if not given.tls and not any(each is not None for each in wants):
+        _check_unused(given)
+        return None
+    from bucketlog.client.security import Security
+
+    return Security(
+        ca_file=given.ca_file,
+        certificate_file=given.certificate_file,
+        key_file=given.key_file,
+        key_password=_secret(given.key_password_file, "--client-key-password-file"),
+        username=given.username,
+        password=_password(given),
+        mechanism=given.mechanism,
+        tls=given.tls is not False,
+        verify_hostname=given.verify_hostname,
+    )
+
+
+def _check_unused(given: _Given) -> None:
+    """A password without a user would be ignored silently."""
+    if given.password is not None or given.password_file is not None:
+        raise ConfigurationError("a password without a user", remedy="add --username")
+
+
+def _password(given: _Given) -> str | None:
+    if given.password is not None and given.password_file is not None:
+        raise ConfigurationError(
+            "--password and --password-file (or their variables)", remedy="leave one out"
+        )
+    if given.password is not None:
+        return given.password
+    if given.username is not None and given.password_file is None:
+        raise ConfigurationError(
+            f"user {given.username!r} has no password",
+            remedy="give --password-file FILE, or set BUCKETLOG_PASSWORD",
+        )
+    return _secret(given.password_file, "--password-file")
+
+
+def _secret(file: Path | None, flag: str) -> str | None:
+    return None if file is None else read_secret(file, flag)
+
+
+def read_secret(file: Path, flag: str) -> str:
+    """The first line of a file. Warns if others may read the file. Raises `ConfigurationError`."""
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(SECRET_BYTES_MAX + 1)
+        mode = stat.S_IMODE(file.stat().st_mode)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{flag} {file}: {error.strerror}", remedy="give a file that this user can read"
+        ) from error
+    if mode & 0o007 and file.is_file():
+        note(f"{file}: every user of this machine may use this password: run chmod 600 {file}")
+    return first_line(text, f"{flag} {file}")
+
+
+def first_line(text: bytes, source: str) -> str:
+    """A password as the first line of a text. Raises `ConfigurationError`, without the text."""
+    line = text.partition(b"\n")[0].removesuffix(b"\r")
+    try:
+        secret = line.decode()
+    except UnicodeDecodeError:
+        secret = ""
+    if not secret or len(text) > SECRET_BYTES_MAX:
+        raise ConfigurationError(
+            f"{source}: its first line is no password",
+            remedy="write the password into it, in UTF-8",
+        )
+    return secret

@@ -1,0 +1,149 @@
+"""How a client reaches brokers over TLS and logs in: `connect(security=Security(...))`.
+
+Invariants: TLS is on unless `tls=False` says otherwise, certificates are always verified, and the
+name in the certificate is checked unless `verify_hostname=False`. No password is in the repr.
+"""
+
+import ssl
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from bucketlog.log_format.errors import ConfigurationError
+
+Mechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
+MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
+FilePath = str | PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Security:
+    """TLS, and a login if there is a `username`. Raises `ConfigurationError`.
+
+    `ca_file`: the certificates of the authorities that the client trusts, in PEM; None: those of
+    the system. `certificate_file` and `key_file`: the client's own certificate, and its key;
+    `key_password` decrypts the key. `mechanism`: how the client logs in. `tls=False`: a login
+    without TLS, for networks that nobody else reads. `verify_hostname=False`: any certificate of a
+    trusted authority will do, whatever its names.
+    """
+
+    ca_file: FilePath | None = None
+    certificate_file: FilePath | None = None
+    key_file: FilePath | None = None
+    key_password: str | None = field(default=None, repr=False)
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    mechanism: Mechanism = "SCRAM-SHA-512"
+    tls: bool = True
+    verify_hostname: bool = True
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in MECHANISMS:
+            raise ConfigurationError(
+                f"the mechanism {self.mechanism!r} is not supported",
+                remedy=f"choose one of {', '.join(MECHANISMS)}",
+            )
+        if self.username is not None and self.password is None:
+            raise ConfigurationError(
+                f"user {self.username!r} has no password", remedy="give the password, too"
+            )
+        if self.password is not None and self.username is None:
+            raise ConfigurationError("a password without a user", remedy="give the username, too")
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ConfigurationError(
+                "a certificate without its key, or a key without its certificate",
+                remedy="give certificate_file and key_file",
+            )
+        if not self.tls:
+            self._check_without_tls()
+        for file in (self.ca_file, self.certificate_file, self.key_file):
+            _check_readable(file)
+
+    def _check_without_tls(self) -> None:
+        if self.username is None:
+            raise ConfigurationError(
+                "neither TLS nor a login", remedy="leave out security, or give a username"
+            )
+        if self.mechanism == "PLAIN":
+            raise ConfigurationError(
+                "PLAIN without TLS would send the password readable for the network",
+                remedy="use TLS, or a SCRAM mechanism",
+            )
+        if self.ca_file is not None or self.certificate_file is not None:
+            raise ConfigurationError(
+                "certificates without TLS", remedy="leave out tls=False, or the certificates"
+            )
+
+    @property
+    def protocol(self) -> str:
+        """Kafka's name of it, as in SASL_SSL."""
+        if self.username is None:
+            return "SSL"
+        return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
+
+    def librdkafka(self) -> dict[str, Any]:
+        """The settings of librdkafka that say the same."""
+        found: dict[str, Any] = {"security.protocol": self.protocol}
+        if self.tls:
+            found["enable.ssl.certificate.verification"] = True
+            found["ssl.endpoint.identification.algorithm"] = (
+                "https" if self.verify_hostname else "none"
+            )
+        files = {
+            "ssl.ca.location": self.ca_file,
+            "ssl.certificate.location": self.certificate_file,
+            "ssl.key.location": self.key_file,
+        }
+        found |= {name: fspath(file) for name, file in files.items() if file is not None}
+        if self.key_password is not None:
+            found["ssl.key.password"] = self.key_password
+        if self.username is not None:
+            found |= {
+                "sasl.mechanism": self.mechanism,
+                "sasl.username": self.username,
+                "sasl.password": self.password,
+            }
+        return found
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Raises `ConfigurationError`, which names the file that cannot be used."""
+        try:
+            context = ssl.create_default_context(
+                cafile=None if self.ca_file is None else fspath(self.ca_file)
+            )
+        except ssl.SSLError as error:
+            raise ConfigurationError(
+                f"the CA file {self.ca_file} has no certificates in PEM ({error.reason})",
+                remedy="give the file with the certificate of the authority",
+            ) from error
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.check_hostname = self.verify_hostname
+        if self.certificate_file is None or self.key_file is None:
+            return context
+        try:
+            # Without a password, OpenSSL would ask the terminal for it.
+            context.load_cert_chain(
+                self.certificate_file, self.key_file, password=self.key_password or ""
+            )
+        except (ssl.SSLError, ValueError) as error:
+            reason = getattr(error, "reason", None) or "not in PEM, or of another key"
+            raise ConfigurationError(
+                f"the certificate {self.certificate_file} and the key {self.key_file} cannot be "
+                f"used ({reason})",
+                remedy="give a pair that belongs together, in PEM, and the key's password if it "
+                "has one",
+            ) from None
+        return context
+
+
+def _check_readable(file: FilePath | None) -> None:
+    if file is None:
+        return
+    try:
+        Path(file).open("rb").close()
+    except OSError as error:
+        raise ConfigurationError(
+            f"the file {fspath(file)} cannot be read: {error.strerror}",
+            remedy="correct its path or its permissions",
+        ) from error
