@@ -127,6 +127,16 @@ def confirm(question: str) -> None:
         raise typer.Abort
 
 
+def ask_secret(question: str) -> str:
+    """A line that the terminal does not show. Asked on stderr or the terminal itself."""
+    from getpass import getpass
+
+    try:
+        return getpass(printable(question), stream=sys.stderr)
+    except EOFError:
+        raise ConfigurationError("nobody answered", remedy="give the password") from None
+
+
 class ProgressBar(Protocol):
     def advance(self, amount: int = 1) -> None: ...
 

@@ -27,6 +27,7 @@ from bucketlog.cli.signals import TerminationSignal
 from bucketlog.cli.spark import app as spark_app
 from bucketlog.cli.topic import app as topic_app
 from bucketlog.cli.transaction import app as transaction_app
+from bucketlog.cli.user import app as user_app
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import explained
 from bucketlog.log_format.printable import printable_lines
@@ -65,6 +66,7 @@ app.command("replay")(replay)
 app.add_typer(spark_app, name="spark")
 app.add_typer(group_app, name="group")
 app.add_typer(transaction_app, name="transaction")
+app.add_typer(user_app, name="user")
 app.add_typer(segment_app, name="segment")
 app.command("doctor")(doctor)
 app.add_typer(bench_app, name="bench")

@@ -30,6 +30,7 @@ from bucketlog.client.security import Security
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics
 from bucketlog.client.transaction import Transaction
+from bucketlog.client.users import Users
 from bucketlog.log_format.errors import BucketlogError
 
 K = TypeVar("K")
@@ -98,6 +99,17 @@ class AsyncGroups:
     delete = _in_thread(Groups.delete)
 
 
+class AsyncUsers:
+    """`Users`, each verb with `await`."""
+
+    def __init__(self, waiting: Users) -> None:
+        self._waiting = waiting
+
+    list = _in_thread(Users.list)
+    set_password = _in_thread(Users.set_password)
+    delete = _in_thread(Users.delete)
+
+
 class AsyncLog:
     """A cluster. Leaving the `async with` block closes what it opened and nobody closed before."""
 
@@ -105,6 +117,7 @@ class AsyncLog:
         self.bootstrap = log.bootstrap
         self.topics = AsyncTopics(log.topics)
         self.groups = AsyncGroups(log.groups)
+        self.users = AsyncUsers(log.users)
         self._log = log
         self._producers: list[AsyncProducer] = []
         self._consumers: list[AsyncConsumer[Any, Any]] = []

@@ -120,7 +120,11 @@ ADVICE: dict[str, Advice] = {
     "REQUEST_TIMED_OUT": Advice(
         True, "the broker could not commit in time: see its log, try again"
     ),
+    "RESOURCE_NOT_FOUND": Advice(False, "see `bucketlog user list` for the users there are"),
     "SASL_AUTHENTICATION_FAILED": Advice(False, "check user and password"),
+    "SECURITY_DISABLED": Advice(
+        False, "set BUCKETLOG_CREDENTIALS_KEY_FILE at all brokers, as docs/logins.md says"
+    ),
     "STALE_MEMBER_EPOCH": Advice(True, "the group went on without this member: poll to rejoin"),
     "THROTTLING_QUOTA_EXCEEDED": Advice(True, "slow down, or ask for a larger quota"),
     "TOPIC_ALREADY_EXISTS": Advice(False, "use topics.ensure, or another name"),
@@ -128,6 +132,7 @@ ADVICE: dict[str, Advice] = {
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": Advice(
         False, "set BUCKETLOG_TRANSACTIONS=true at all brokers"
     ),
+    "UNACCEPTABLE_CREDENTIAL": Advice(False, "use 4096 to 16384 iterations, and a shorter name"),
     "UNKNOWN_MEMBER_ID": Advice(
         True, "the group went on without this member: poll again, it rejoins"
     ),

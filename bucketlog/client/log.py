@@ -36,6 +36,7 @@ from bucketlog.client.topic import Record, Topic, check_topic
 from bucketlog.client.topics import Topics
 from bucketlog.client.transaction import Transaction, TransactionalProducer
 from bucketlog.client.transactions import TransactionAdmin
+from bucketlog.client.users import Users
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import (
     BucketlogError,
@@ -106,6 +107,7 @@ class Log:
         self.topics = Topics(self._admin)
         self.groups = Groups(self._admin)
         self.transactions = TransactionAdmin(self._admin, self._config, security)
+        self.users = Users(self._admin)
         self._opened: list[Producer | Consumer[Any, Any]] = []
         self._transactional: dict[str, _Transactional] = {}
 

@@ -47,7 +47,7 @@ OTHER_VARIABLES = frozenset(
 COMMANDS = (
     *("APPLY_", "BENCH_", "BROKER_", "COMPLETION_", "CONFIG_", "CONSUME_", "COST_", "DEMO_"),
     *("DEV_", "DOCTOR_", "GROUP_", "PRODUCE_", "REPLAY_", "SEGMENT_", "SPARK_", "TOPIC_"),
-    "TRANSACTION_",
+    *("TRANSACTION_", "USER_"),
 )
 """Each flag of a command has a variable whose name begins with the command's name."""
 EXIT_STOPPED, EXIT_FAILED, EXIT_CONFIGURATION = 0, 1, 2

@@ -314,6 +314,7 @@ def test_consume_pipes_into_produce_and_counts_agree(shell: Shell, name: str) ->
         ("bench", "produce", "t"),
         ("topic", "list"),
         ("group", "list"),
+        ("user", "list"),
         ("apply", "-", "--yes"),
         ("doctor", NOBODY),
     ],

@@ -32,6 +32,7 @@ COMMANDS = {
     "consume",
     "replay",
     "group",
+    "user",
     "segment",
     "doctor",
     "bench",
