@@ -10,8 +10,10 @@ from bucketlog.stateless_broker.authorization.authorizer import Access
 
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
-NOT_AUTHORIZED = "Cluster authorization failed."
-"""The message of answers without a right on the cluster."""
+CLUSTER_NOT_AUTHORIZED = "Cluster authorization failed."
+GROUP_NOT_AUTHORIZED = "Group authorization failed."
+TOPIC_NOT_AUTHORIZED = "Topic authorization failed."
+"""Kafka's messages of answers without a right."""
 
 
 class NeedsInHandler(Enum):

@@ -45,7 +45,7 @@ from bucketlog.metadata.acl_bindings import (
 from bucketlog.metadata.security_facts import AclFact, AclsCreated, AclsDeleted
 from bucketlog.metadata.sequencer.requests import WantedSecurityEntry
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.authorization.needs import NOT_AUTHORIZED
+from bucketlog.stateless_broker.authorization.needs import CLUSTER_NOT_AUTHORIZED
 from bucketlog.stateless_broker.handlers.scram_credentials import Refusal, SecurityCommitter
 from bucketlog.stateless_broker.network.dispatch import Request
 from bucketlog.stateless_broker.network.turns import Slices, Turns
@@ -55,7 +55,7 @@ BEHIND = Refusal(
     ErrorCode.request_timed_out,
     "This broker cannot tell whether it knows all ACLs: try again.",
 )
-DENIED = Refusal(ErrorCode.cluster_authorization_failed, NOT_AUTHORIZED)
+DENIED = Refusal(ErrorCode.cluster_authorization_failed, CLUSTER_NOT_AUTHORIZED)
 NO_AUTHORIZER = Refusal(
     ErrorCode.security_disabled,
     "No Authorizer is configured.",

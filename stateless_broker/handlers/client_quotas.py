@@ -10,7 +10,7 @@ from bucketlog.log_format.wire.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
-from bucketlog.stateless_broker.authorization.needs import NOT_AUTHORIZED
+from bucketlog.stateless_broker.authorization.needs import CLUSTER_NOT_AUTHORIZED
 from bucketlog.stateless_broker.network.dispatch import Request
 
 
@@ -23,6 +23,6 @@ async def describe_client_quotas(
 def deny_describe_quotas(message: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     return {
         "error_code": ErrorCode.cluster_authorization_failed,
-        "error_message": NOT_AUTHORIZED,
+        "error_message": CLUSTER_NOT_AUTHORIZED,
         "entries": None,
     }

@@ -32,6 +32,11 @@ from bucketlog.metadata.topic_configs import TOPIC_CONFIGS, ConfigType
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
+from bucketlog.stateless_broker.authorization.needs import (
+    CLUSTER_NOT_AUTHORIZED,
+    GROUP_NOT_AUTHORIZED,
+    TOPIC_NOT_AUTHORIZED,
+)
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
 from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
@@ -256,11 +261,11 @@ def _denied_by(
     """The answer for a resource without the right; None: the operation is allowed, or there are no
     rules for resources of this type."""
     if resource_type == TOPIC_RESOURCE and not access.may_topic(operation, name):
-        error, text = ErrorCode.topic_authorization_failed, "Topic authorization failed."
+        error, text = ErrorCode.topic_authorization_failed, TOPIC_NOT_AUTHORIZED
     elif resource_type == GROUP_RESOURCE and not access.may_group(operation, name):
-        error, text = ErrorCode.group_authorization_failed, "Group authorization failed."
+        error, text = ErrorCode.group_authorization_failed, GROUP_NOT_AUTHORIZED
     elif resource_type in CLUSTER_RESOURCES and not access.may_on_cluster(operation):
-        error, text = ErrorCode.cluster_authorization_failed, "Cluster authorization failed."
+        error, text = ErrorCode.cluster_authorization_failed, CLUSTER_NOT_AUTHORIZED
     else:
         return None
     return TopicChangeResult(error, text, None)

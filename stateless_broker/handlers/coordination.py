@@ -23,6 +23,7 @@ from bucketlog.log_format.wire.messages.init_producer_id import (
 )
 from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.stateless_broker.authorization.authorizer import Access
+from bucketlog.stateless_broker.authorization.needs import GROUP_NOT_AUTHORIZED
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.handlers.transactions import TransactionsHandler
 from bucketlog.stateless_broker.membership import Membership
@@ -86,7 +87,7 @@ class CoordinationHandler:
         error, text = ErrorCode.invalid_request, f"key type {kind} is unknown"
         has_transactions = self._transactions is not None
         if kind == GROUP and not access.may_group(AclOperation.DESCRIBE, key):
-            error, text = ErrorCode.group_authorization_failed, "Group authorization failed."
+            error, text = ErrorCode.group_authorization_failed, GROUP_NOT_AUTHORIZED
         elif kind == TRANSACTION and not access.may_id(AclOperation.DESCRIBE, key):
             error = ErrorCode.transactional_id_authorization_failed
             text = "Transactional Id authorization failed."

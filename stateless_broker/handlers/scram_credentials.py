@@ -41,7 +41,7 @@ from bucketlog.stateless_broker.authentication.scram import (
     keys_of,
 )
 from bucketlog.stateless_broker.authentication.sealing import CredentialSeal
-from bucketlog.stateless_broker.authorization.needs import NOT_AUTHORIZED
+from bucketlog.stateless_broker.authorization.needs import CLUSTER_NOT_AUTHORIZED
 from bucketlog.stateless_broker.network.dispatch import Request
 
 MECHANISMS: Mapping[int, ScramMechanism] = {1: ScramMechanism.SHA_256, 2: ScramMechanism.SHA_512}
@@ -229,12 +229,12 @@ def deny_describe_credentials(
     denied = ErrorCode.cluster_authorization_failed
     return {
         "error_code": denied,
-        "error_message": NOT_AUTHORIZED,
+        "error_message": CLUSTER_NOT_AUTHORIZED,
         "results": [
             {
                 "user": each.name,
                 "error_code": denied,
-                "error_message": NOT_AUTHORIZED,
+                "error_message": CLUSTER_NOT_AUTHORIZED,
                 "credential_infos": (),
             }
             for each in message.users or ()
@@ -252,7 +252,7 @@ def deny_alter_credentials(
             {
                 "user": user,
                 "error_code": ErrorCode.cluster_authorization_failed,
-                "error_message": NOT_AUTHORIZED,
+                "error_message": CLUSTER_NOT_AUTHORIZED,
             }
             for user in users
         ]

@@ -36,6 +36,7 @@ from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
+from bucketlog.stateless_broker.authorization.needs import TOPIC_NOT_AUTHORIZED
 from bucketlog.stateless_broker.handlers.configs import named_twice, topic_configs
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
 from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
@@ -257,7 +258,7 @@ def _denied_deletion(
         "name": name or (real_name if may_describe else None),
         "topic_id": topic_id,
         "error_code": ErrorCode.topic_authorization_failed,
-        "error_message": "Topic authorization failed.",
+        "error_message": TOPIC_NOT_AUTHORIZED,
     }
 
 

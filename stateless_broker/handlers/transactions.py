@@ -113,7 +113,7 @@ class TransactionsHandler:
         if two_phase and not request.access.may_id(AclOperation.TWO_PHASE_COMMIT, transactional_id):
             return _no_producer(_ID_DENIED)
         if (two_phase or keeps) and not self._rules.two_phase_commit:
-            return _no_producer(ErrorCode.transactional_id_authorization_failed)
+            return _no_producer(_ID_DENIED)
         if keeps and given.is_possible:
             return _no_producer(ErrorCode.invalid_request)
         if timeout_ms <= 0 or (not two_phase and timeout_ms > self._rules.timeout_ms_max):
