@@ -36,6 +36,7 @@ from bucketlog.stateless_broker.handlers.scram_credentials import (
     deny_alter_credentials,
     deny_describe_credentials,
 )
+from bucketlog.stateless_broker.handlers.security_changes import SecurityChanges
 from bucketlog.stateless_broker.network.dispatch import Api
 
 DESCRIBE, ALTER = (AclOperation.DESCRIBE,), (AclOperation.ALTER,)
@@ -45,25 +46,23 @@ def security_apis(
     broker: BrokerParts, catch_up: Callable[[], Awaitable[bool]]
 ) -> list[Api[Any, Any]]:
     settings = broker.settings
+    changes = SecurityChanges(broker.log.intake, change_ms_max=settings.config_change_ms_max)
     credentials = ScramCredentialsHandler(
         view=broker.log.view,
-        committer=broker.log.intake,
+        changes=changes,
         seal=broker.seal,
-        limits=CredentialLimits(
-            settings.scram_credentials_max, settings.user_bytes_max, settings.config_change_ms_max
-        ),
+        limits=CredentialLimits(settings.scram_credentials_max, settings.user_bytes_max),
         now_ms=broker.now_ms,
     )
     acls = AclsHandler(
         view=broker.log.view,
-        committer=broker.log.intake,
+        changes=changes,
         has_authorizer=broker.log.authorizer is not None,
         limits=AclLimits(
             settings.acls_max,
             settings.acl_principal_bytes_max,
             settings.acl_host_bytes_max,
             settings.acl_name_bytes_max,
-            settings.config_change_ms_max,
         ),
         catch_up=catch_up,
         now_ms=broker.now_ms,

@@ -5,15 +5,12 @@ AclApis and AclControlManager. Numbers that Kafka does not know, or that only fi
 refused with INVALID_REQUEST.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import WallClock
-from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.messages.create_acls import (
     AclCreation,
     CreateAclsRequest,
@@ -42,11 +39,10 @@ from bucketlog.metadata.acl_bindings import (
     Permission,
     ResourceType,
 )
-from bucketlog.metadata.security_facts import AclFact, AclsCreated, AclsDeleted
-from bucketlog.metadata.sequencer.requests import WantedSecurityEntry
+from bucketlog.metadata.security_facts import AclsCreated, AclsDeleted
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.needs import CLUSTER_NOT_AUTHORIZED
-from bucketlog.stateless_broker.handlers.scram_credentials import Refusal, SecurityCommitter
+from bucketlog.stateless_broker.handlers.security_changes import DONE, Refusal, SecurityChanges
 from bucketlog.stateless_broker.network.dispatch import Request
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
@@ -73,7 +69,6 @@ class AclLimits(NamedTuple):
     principal_bytes_max: int
     host_bytes_max: int
     name_bytes_max: int
-    change_ms_max: int
 
 
 class AclsHandler:
@@ -84,7 +79,7 @@ class AclsHandler:
         self,
         *,
         view: View,
-        committer: SecurityCommitter,
+        changes: SecurityChanges,
         has_authorizer: bool,
         limits: AclLimits,
         catch_up: Callable[[], Awaitable[bool]],
@@ -92,7 +87,7 @@ class AclsHandler:
         turns: Turns,
     ) -> None:
         self._view = view
-        self._committer = committer
+        self._changes = changes
         self._has_authorizer = has_authorizer
         self._limits = limits
         self._catch_up = catch_up
@@ -160,9 +155,8 @@ class AclsHandler:
         if outcome is None and wanted:
             by = request.connection.principal
             fact = AclsCreated(acls=tuple(wanted), by=by, at_ms=self._now_ms())
-            outcome = await self._commit(fact)
-        fine = Refusal(ErrorCode.none, None)
-        results = [each if isinstance(each, Refusal) else outcome or fine for each in found]
+            outcome = await self._changes.commit(fact)
+        results = [each if isinstance(each, Refusal) else outcome or DONE for each in found]
         return {
             "results": [
                 {"error_code": each.error, "error_message": each.message} for each in results
@@ -237,16 +231,18 @@ class AclsHandler:
         outcome = None
         if gone:
             by = request.connection.principal
-            outcome = await self._commit(AclsDeleted(acls=tuple(gone), by=by, at_ms=self._now_ms()))
+            outcome = await self._changes.commit(
+                AclsDeleted(acls=tuple(gone), by=by, at_ms=self._now_ms())
+            )
         results: list[DeleteAclsFilterResult] = []
         for each in found:
-            refusal = each if isinstance(each, Refusal) else outcome
-            if refusal is None and not isinstance(each, Refusal):
-                refusal = Refusal(ErrorCode.none, None)
-                results.append(_filter_result(refusal, [_deleted(acl) for acl in each]))
+            if isinstance(each, Refusal):
+                results.append(_filter_result(each, []))
+            elif outcome is not None:
+                results.append(_filter_result(outcome, []))
+            else:
+                results.append(_filter_result(DONE, [_deleted(acl) for acl in each]))
                 await slices.spend(1 + len(each) // ACLS_A_UNIT)
-            elif refusal is not None:
-                results.append(_filter_result(refusal, []))
         return {"filter_results": results}
 
     def _matching(self, wanted: AclFilter, left: int) -> list[AclBinding] | Refusal:
@@ -260,14 +256,6 @@ class AclsHandler:
         limit = self._limits.acls_max
         text = f"Cannot remove more than {limit} acls in a single delete operation."
         return Refusal(ErrorCode.policy_violation, text)
-
-    async def _commit(self, fact: AclFact) -> Refusal | None:
-        try:
-            async with asyncio.timeout(self._limits.change_ms_max / 1000):
-                await self._committer.commit_fact(fact, WantedSecurityEntry())
-        except (SequencerError, TimeoutError) as error:
-            return Refusal(kafka_code(error, ApiFamily.TOPICS), "It may be done later.")
-        return None
 
 
 def _not_described(refusal: Refusal) -> DescribeAclsResponse:

@@ -7,13 +7,11 @@ ScramControlManager and ScramPublisher.
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import WallClock
-from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -32,7 +30,6 @@ from bucketlog.metadata.security_facts import (
     ScramCredentialSet,
     SecurityFact,
 )
-from bucketlog.metadata.sequencer.requests import FactStatus, WantedSecurityEntry
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authentication.scram import (
     ITERATIONS_MAX,
@@ -42,6 +39,7 @@ from bucketlog.stateless_broker.authentication.scram import (
 )
 from bucketlog.stateless_broker.authentication.sealing import CredentialSeal
 from bucketlog.stateless_broker.authorization.needs import CLUSTER_NOT_AUTHORIZED
+from bucketlog.stateless_broker.handlers.security_changes import DONE, Refusal, SecurityChanges
 from bucketlog.stateless_broker.network.dispatch import Request
 
 MECHANISMS: Mapping[int, ScramMechanism] = {1: ScramMechanism.SHA_256, 2: ScramMechanism.SHA_512}
@@ -50,19 +48,9 @@ SALT_BYTES_MAX = 512
 _NUMBERS = {mechanism: number for number, mechanism in MECHANISMS.items()}
 
 
-class Refusal(NamedTuple):
-    error: ErrorCode
-    message: str | None
-
-
-class SecurityCommitter(Protocol):
-    async def commit_fact(self, fact: SecurityFact, wanted: WantedSecurityEntry) -> FactStatus: ...
-
-
 class CredentialLimits(NamedTuple):
     credentials_max: int
     user_bytes_max: int
-    change_ms_max: int
 
 
 class ScramCredentialsHandler:
@@ -72,13 +60,13 @@ class ScramCredentialsHandler:
         self,
         *,
         view: View,
-        committer: SecurityCommitter,
+        changes: SecurityChanges,
         seal: CredentialSeal | None,
         limits: CredentialLimits,
         now_ms: WallClock,
     ) -> None:
         self._view = view
-        self._committer = committer
+        self._changes = changes
         self._seal = seal
         self._limits = limits
         self._now_ms = now_ms
@@ -142,8 +130,9 @@ class ScramCredentialsHandler:
             else:
                 changes[each.name] = self._sealed(each, by)
                 added += self._is_new(each)
-        outcomes = await asyncio.gather(*map(self._commit, changes.values()))
-        results |= zip(changes, outcomes, strict=True)
+        outcomes = await asyncio.gather(*map(self._changes.commit, changes.values()))
+        for user, outcome in zip(changes, outcomes, strict=True):
+            results[user] = outcome or DONE
         return {
             "results": [
                 {"user": user, "error_code": error, "error_message": text}
@@ -213,14 +202,6 @@ class ScramCredentialsHandler:
         return ScramCredentialSet(
             user=change.name, mechanism=mechanism, by=by, at_ms=self._now_ms(), **sealed._asdict()
         )
-
-    async def _commit(self, fact: SecurityFact) -> Refusal:
-        try:
-            async with asyncio.timeout(self._limits.change_ms_max / 1000):
-                await self._committer.commit_fact(fact, WantedSecurityEntry())
-        except (SequencerError, TimeoutError) as error:
-            return Refusal(kafka_code(error, ApiFamily.TOPICS), "It may be done later.")
-        return Refusal(ErrorCode.none, None)
 
 
 def deny_describe_credentials(

@@ -1,0 +1,44 @@
+"""Changes of credentials and ACLs: their entries in the log, and what refused changes get.
+
+Invariant: a change is answered once this broker's view shows it.
+"""
+
+import asyncio
+from typing import NamedTuple, Protocol
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.errors import SequencerError
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.metadata.security_facts import SecurityFact
+from bucketlog.metadata.sequencer.requests import FactStatus, WantedSecurityEntry
+
+
+class Refusal(NamedTuple):
+    error: ErrorCode
+    message: str | None
+
+
+DONE = Refusal(ErrorCode.none, None)
+"""In responses, the place of a refusal for what was not refused."""
+
+
+class SecurityCommitter(Protocol):
+    async def commit_fact(self, fact: SecurityFact, wanted: WantedSecurityEntry) -> FactStatus: ...
+
+
+class SecurityChanges:
+    """`change_ms_max` bounds the time of each change."""
+
+    def __init__(self, committer: SecurityCommitter, *, change_ms_max: int) -> None:
+        self._committer = committer
+        self._change_ms_max = change_ms_max
+
+    async def commit(self, fact: SecurityFact) -> Refusal | None:
+        """None: the change is in the view."""
+        try:
+            async with asyncio.timeout(self._change_ms_max / 1000):
+                await self._committer.commit_fact(fact, WantedSecurityEntry())
+        except (SequencerError, TimeoutError) as error:
+            return Refusal(kafka_code(error, ApiFamily.TOPICS), "It may be done later.")
+        return None
