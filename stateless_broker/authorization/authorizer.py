@@ -130,6 +130,8 @@ class Access:
 
     @classmethod
     def of(cls, principal: str, host: str, authorizer: Authorizer | None) -> "Access":
+        if authorizer is None:
+            return UNRESTRICTED
         return cls(Requester(principal, _host(host)), authorizer)
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
@@ -169,4 +171,6 @@ class Access:
         return self.operations(*CLUSTER)
 
 
+UNRESTRICTED = Access(Requester("", ""), None)
+"""The access of everyone if there is no authorizer. Every request has it, so it is made once."""
 _host = lru_cache(_HOSTS_KEPT)(canonical_host)
