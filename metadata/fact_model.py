@@ -27,6 +27,7 @@ class FactKind(IntEnum):
 
 
 Milliseconds = Annotated[int, Field(ge=0, lt=2**63)]
+"""Since 1970-01-01 UTC."""
 ShortBytes = Annotated[bytes, Field(max_length=1_024)]
 
 

@@ -190,7 +190,6 @@ class TiersSwept(FactModel):
     below: Place
 
 
-"""Since 1970-01-01 UTC."""
 ProducerId = Annotated[
     int, Field(ge=-1, lt=2**63), PlainSerializer(str, return_type=str, when_used="json")
 ]

@@ -28,12 +28,7 @@ from bucketlog.metadata.facts import (
 )
 from bucketlog.metadata.partition_log import PartitionLog
 from bucketlog.metadata.scram_credentials import CredentialName
-from bucketlog.metadata.security_facts import (
-    AclsCreated,
-    AclsDeleted,
-    ScramCredentialDeleted,
-    ScramCredentialSet,
-)
+from bucketlog.metadata.security_facts import AclFact, CredentialFact
 from bucketlog.metadata.view import View
 
 SHOWN_MAX = 5
@@ -155,9 +150,9 @@ class ViewComparison:
                     groups.update(pending.get(fact.id, ()))
                     if isinstance(fact, TransactionOffsets):
                         groups.add(fact.group)
-                elif isinstance(fact, ScramCredentialSet | ScramCredentialDeleted):
+                elif isinstance(fact, CredentialFact):
                     credentials.add(CredentialName(fact.user, fact.mechanism))
-                elif isinstance(fact, AclsCreated | AclsDeleted):
+                elif isinstance(fact, AclFact):
                     acls.update(fact.acls)
                 elif fact is not None and not isinstance(fact, TiersSwept):
                     topics.add(topic_id_of(fact))
