@@ -36,7 +36,6 @@ def list_groups(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """List all groups."""
-
     with connected(bootstrap) as log:
         rows = [{"group": info.group, "state": info.state} for info in log.groups.list()]
     print_rows(rows, ("group", "state"), output)
@@ -48,7 +47,6 @@ def describe(
     name: Name, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """Show a group's members, committed offsets and lag."""
-
     with connected(bootstrap) as log:
         details = log.groups.describe(name)
     short = _short_ids(details.members) if output is Output.TABLE else {}
@@ -205,7 +203,6 @@ def _found(log: "Log", name: str) -> "GroupDetails | None":
 @secured
 def delete(name: Name, yes: Yes = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
     """Delete a group without members and all its committed offsets."""
-
     with connected(bootstrap) as log:
         if not yes:
             confirm(f"Delete group {name} and its committed offsets?")

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, cast
 
 import typer
 
+from bucketlog.client.mechanisms import DEFAULT_MECHANISM, Mechanism
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import note
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Mechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
 SECRET_BYTES_MAX = 64 * 1024
 
 
@@ -41,7 +41,7 @@ class _Given:
     username: str | None = None
     password: str | None = None
     password_file: Path | None = None
-    mechanism: Mechanism = "SCRAM-SHA-512"
+    mechanism: Mechanism = DEFAULT_MECHANISM
 
 
 def _option(name: str, text: str, **more: Any) -> Any:

@@ -45,7 +45,6 @@ def list_topics(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """List all topics."""
-
     with connected(bootstrap) as log:
         rows = [{"topic": info.name, "partitions": info.partitions} for info in log.topics.list()]
     print_rows(rows, ("topic", "partitions"), output)
@@ -57,7 +56,6 @@ def describe(
     name: Name, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """Show a topic's partitions, offsets and configs."""
-
     with connected(bootstrap) as log, known_topic(log, name, is_wanted=False):
         details = log.topics.describe(name)
     rows = [
@@ -95,7 +93,6 @@ def delete(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Delete a topic and all its records."""
-
     with connected(bootstrap) as log, known_topic(log, name, is_wanted=False):
         if not yes:
             log.topics.partition_count(name)

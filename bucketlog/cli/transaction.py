@@ -25,7 +25,6 @@ def list_transactions(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """List all transactional ids."""
-
     with connected(bootstrap) as log:
         rows = [asdict(row) for row in log.transactions.list()]
     print_rows(rows, LIST_COLUMNS, output)
@@ -37,7 +36,6 @@ def describe(
     name: Name, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
 ) -> None:
     """Show a transactional id, and the partitions of its open transaction."""
-
     with connected(bootstrap) as log:
         row = asdict(log.transactions.describe(name))
     if output is Output.TABLE:
@@ -56,7 +54,6 @@ def abort(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Abort the open transaction of a transactional id."""
-
     with connected(bootstrap) as log:
         if not yes:
             confirm(f"Abort the transaction of {name}?")

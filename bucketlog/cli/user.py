@@ -4,12 +4,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
 from bucketlog.cli.security import SECRET_BYTES_MAX, connected, first_line, read_secret, secured
+from bucketlog.client.mechanisms import (
+    DEFAULT_ITERATIONS,
+    DEFAULT_MECHANISM,
+    CredentialMechanism,
+)
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import Output, ask_secret, confirm, note, print_rows
 
@@ -21,7 +26,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-CredentialMechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256"]
 Name = Annotated[str, typer.Argument(metavar="USER")]
 NewPasswordFile = Annotated[
     Path | None,
@@ -40,7 +44,6 @@ OneCredential = Annotated[
     CredentialMechanism | None,
     typer.Option("--credential", help="Default: all that the user has."),
 ]
-DEFAULT_ITERATIONS = 8192
 COLUMNS = ("user", "mechanism", "iterations")
 STDIN = Path("-")
 
@@ -52,7 +55,7 @@ def add(
     new_password_file: NewPasswordFile = None,
     credential: Annotated[
         CredentialMechanism, typer.Option("--credential", help="How the user logs in.")
-    ] = "SCRAM-SHA-512",
+    ] = DEFAULT_MECHANISM,
     iterations: Iterations = DEFAULT_ITERATIONS,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:

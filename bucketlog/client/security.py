@@ -8,11 +8,11 @@ import ssl
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
+from bucketlog.client.mechanisms import DEFAULT_MECHANISM, Mechanism
 from bucketlog.log_format.errors import ConfigurationError
 
-Mechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 FilePath = str | PathLike[str]
 
@@ -34,7 +34,7 @@ class Security:
     key_password: str | None = field(default=None, repr=False)
     username: str | None = None
     password: str | None = field(default=None, repr=False)
-    mechanism: Mechanism = "SCRAM-SHA-512"
+    mechanism: Mechanism = DEFAULT_MECHANISM
     tls: bool = True
     verify_hostname: bool = True
 

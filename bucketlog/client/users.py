@@ -5,7 +5,7 @@ random salt, and brokers get that. Source: KIP-554.
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin._scram import (
@@ -18,11 +18,13 @@ from confluent_kafka.admin._scram import (
 
 from bucketlog.client.admin import Admin
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.mechanisms import (
+    DEFAULT_ITERATIONS,
+    DEFAULT_MECHANISM,
+    CredentialMechanism,
+)
 from bucketlog.log_format.errors import ConfigurationError
 
-CredentialMechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256"]
-DEFAULT_MECHANISM: CredentialMechanism = "SCRAM-SHA-512"
-DEFAULT_ITERATIONS = 8192
 _NUMBERS: dict[CredentialMechanism, ScramMechanism] = {
     "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
     "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
