@@ -9,7 +9,7 @@ write, as long as another broker serves.
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from bucketlog.log_format.errors import ClusterInUseError, SequencerError
@@ -24,14 +24,14 @@ from bucketlog.metadata.sequencer.live_brokers import (
 )
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.lifeline import Lifeline
-from bucketlog.stateless_broker.roles import by_preference, weight
+from bucketlog.stateless_broker.roles import by_preference, deal, weight
 
 logger = logging.getLogger(__name__)
 
 JOIN_PAUSE_S = 0.25
-LEADERS_KEPT = 100_000
+COORDINATORS_KEPT = 100_000
 NAME_CHARS_KEPT = 256
-"""Clients say which zone they are in and which group they ask for: longer names are not kept."""
+"""The coordinators of groups with longer names are not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,6 @@ class Membership:
         self._forgotten: dict[LiveBroker, float] = {}
         """Members that the server does not know yet after it lost its state, and until when they
         remain members (event loop's time)."""
-        self._leaders: dict[tuple[bytes, int, str, str], LiveBroker] = {}
         self._coordinators: dict[str, LiveBroker] = {}
         self._heard_at = float("-inf")
         self._clock = (0, 0.0)
@@ -146,7 +145,6 @@ class Membership:
 
     def _seal_off(self, is_so: bool) -> None:
         self._is_sealed_off = is_so
-        self._leaders.clear()
         self._coordinators.clear()
         self._note_roles()
         self._notify()
@@ -157,27 +155,21 @@ class Membership:
         self.is_withdrawn = has_no_role and others_serve
         self.has_handed_over = self._has_left or self.is_withdrawn
 
-    def leader(
-        self, topic_id: bytes, partition: int, zone: str = "", listener: str = PLAINTEXT_LISTENER
-    ) -> LiveBroker:
-        """A broker that serves on the listener, in the client's zone if one is there."""
-        key = topic_id, partition, zone, listener
-        found = self._leaders.get(key)
-        if found is None:
-            serving = self.serving_on(listener)
-            near = [member for member in serving if member.address.zone == zone]
-            what = topic_id + partition.to_bytes(4, "big")
-            found = by_preference(near or serving, what)[0]
-            if len(self._leaders) < LEADERS_KEPT and len(zone) <= NAME_CHARS_KEPT:
-                self._leaders[key] = found
-        return found
+    def leaders(
+        self, topic_id: bytes, partitions: int, zone: str = "", listener: str = PLAINTEXT_LISTENER
+    ) -> Generator[int, None, list[LiveBroker]]:
+        """The leaders of all partitions of a topic, in steps as `Turns` runs them. They serve on
+        the listener, and are in the client's zone if any broker there serves."""
+        serving = self.serving_on(listener)
+        near = [member for member in serving if member.address.zone == zone]
+        return deal(near or serving, topic_id, partitions)
 
     def coordinator_of(self, group: str) -> LiveBroker:
         """The broker that is to coordinate the consumer group."""
         found = self._coordinators.get(group)
         if found is None:
             found = self._first_for(b"group:" + group.encode())
-            if len(self._coordinators) < LEADERS_KEPT and len(group) <= NAME_CHARS_KEPT:
+            if len(self._coordinators) < COORDINATORS_KEPT and len(group) <= NAME_CHARS_KEPT:
                 self._coordinators[group] = found
         return found
 
@@ -359,7 +351,6 @@ class Membership:
             names = ", ".join(str(member.node_id) for member in members)
             logger.info("the cluster's brokers are %s", names)
             self._members = members
-            self._leaders.clear()
             self._coordinators.clear()
             self._me = next(m for m in answer.members if m.node_id == answer.node_id)
             self._note_roles()

@@ -52,11 +52,9 @@ class EncodedTopics:
                     version, ErrorCode.none.value, topic.name, topic.topic_id, topic.partitions
                 )
             ]
-            leaders = (
-                self._membership.leader(topic.topic_id, partition, *place).node_id
-                for partition in range(topic.partitions)
-            )
-            for step in metadata.partition_steps(version, leaders):
+            leaders = yield from self._membership.leaders(topic.topic_id, topic.partitions, *place)
+            node_ids = (leader.node_id for leader in leaders)
+            for step in metadata.partition_steps(version, node_ids):
                 parts.append(step)
                 yield metadata.PARTITIONS_A_STEP
             data = b"".join(parts)

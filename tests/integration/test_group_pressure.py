@@ -100,11 +100,10 @@ def test_a_request_of_too_many_items_ends_its_connection_alone(
 
 
 async def test_long_names_are_not_kept(rig: Rig) -> None:
-    """Clients make them up: group ids they ask the coordinator of, zones in their ids."""
+    """Clients invent ids of groups, and ask for their coordinators."""
     membership = rig.membership
     long = "n" * (NAME_CHARS_KEPT + 1)
     membership.coordinator_of(long[1:])
-    membership.leader(bytes(16), 0, long[1:])
-    kept = len(membership._coordinators), len(membership._leaders)
-    assert membership.coordinator_of(long) == membership.leader(bytes(16), 0, long)
-    assert (len(membership._coordinators), len(membership._leaders)) == kept
+    kept = len(membership._coordinators)
+    assert membership.coordinator_of(long) == membership.me
+    assert len(membership._coordinators) == kept
