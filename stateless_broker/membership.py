@@ -79,6 +79,8 @@ class Membership:
         """Whether the others have taken over this broker's clients, because it has withdrawn or is
         leaving. Answers to requests then say that other brokers lead."""
         self._has_left = False
+        self.role_changes = 0
+        """Counts the changes after which other brokers may lead."""
         self._is_sealed_off = False
         """Whether this broker does not reach the sequencer, but others have sealed its chain."""
         self._withdrawn: str | None = None
@@ -150,6 +152,7 @@ class Membership:
         self._notify()
 
     def _note_roles(self) -> None:
+        self.role_changes += 1
         others_serve = any(one.serves for one in self._members if one != self._me)
         has_no_role = self._is_sealed_off or (self._withdrawn is not None and not self.me.serves)
         self.is_withdrawn = has_no_role and others_serve

@@ -1,6 +1,6 @@
 """A cache of topics, encoded for Metadata responses.
 
-Invariant: an entry is used only if it was encoded for the current members and partitions. Otherwise
+Invariant: an entry is used only if it was encoded for the current leaders and partitions. Otherwise
 the topic is encoded again.
 """
 
@@ -33,7 +33,8 @@ class EncodedTopics:
     def __init__(self, membership: Membership, *, bytes_max: int) -> None:
         self._membership = membership
         self._bytes_max = bytes_max
-        self._members: object = None
+        self._role_changes = -1
+        """`Membership.role_changes` when the entries were encoded."""
         self._kept: LruCache[tuple[TopicId, int, str, str], tuple[int, bytes]] = LruCache(0)
 
     def steps(
@@ -41,9 +42,9 @@ class EncodedTopics:
     ) -> Iterator[int]:
         """Append the encoded topic, without its end, to `out`. Each step yields the number of its
         partitions."""
-        members = self._membership.members
-        if members is not self._members:
-            self._members, self._kept = members, LruCache(self._bytes_max)
+        role_changes = self._membership.role_changes
+        if role_changes != self._role_changes:
+            self._role_changes, self._kept = role_changes, LruCache(self._bytes_max)
         key = topic.topic_id, version, *place
         partitions, data = self._kept.find(key) or (-1, b"")
         if partitions != topic.partitions:
@@ -58,7 +59,7 @@ class EncodedTopics:
                 parts.append(step)
                 yield metadata.PARTITIONS_A_STEP
             data = b"".join(parts)
-            if self._membership.members is members is self._members:
+            if self._membership.role_changes == role_changes == self._role_changes:
                 self._kept.keep(key, (topic.partitions, data), len(data) + ENTRY_BYTES)
         out.append(data)
         yield 1
