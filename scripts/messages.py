@@ -7,7 +7,7 @@ of all versions served. tests/architecture/test_messages.py compares the modules
 import dataclasses
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
@@ -78,9 +78,11 @@ def _module(key: ApiKey) -> str:
     versions = [*reversed(SERVED_VERSIONS[key].each())]  # the newest sets the order of fields
     requests = _merged([load_request_schema(key, version) for version in versions])
     responses = _merged([load_response_schema(key, version) for version in versions])
+    names = {each.name for each in requests}
+    renamed = {each.name: f"Response{each.name}" for each in responses if each.name in names}
     name = key.message_name
     body = [_request_class(each) for each in requests]
-    body += [_response_type(each) for each in responses]
+    body += [_response_type(each, renamed) for each in responses]
     body.append(_call(key.name, [f"ApiKey.{key.name}", requests[-1].name, responses[-1].name]))
     text = "\n\n".join(body)
     return HEAD.format(name=name, first=first, last=last) + _imports(text) + "\n\n" + text
@@ -198,10 +200,11 @@ def _literal(value: Any) -> str:
     raise ValueError(f"no literal for {value!r}")
 
 
-def _response_type(structure: Structure) -> str:
-    lines = [f"class {structure.name}(TypedDict):"]
+def _response_type(structure: Structure, renamed: Mapping[str, str]) -> str:
+    """`renamed`: names of structures that the request has, too, and their names here."""
+    lines = [f"class {renamed.get(structure.name, structure.name)}(TypedDict):"]
     for each in structure.fields.values():
-        hint = each.plain.__name__
+        hint = renamed.get(each.plain.__name__, each.plain.__name__)
         if each.is_array:
             hint = f"Sequence[{hint}]"
         if each.nullable:

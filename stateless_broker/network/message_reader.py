@@ -126,10 +126,17 @@ def _field(hint: Any, kafka_type: str | None, made: Any) -> tuple[Read, int]:
         return _array(item, size, nullable=nullable), 1
     if is_dataclass(hint):
         message = _message(cast(type[Entity], hint), made)
+        if nullable:
+            return _structure_or_null(message.read), 1
         return message.read, message.bytes_min
     if kafka_type == "string" and nullable:
         return FrameReader.nullable_string, 1
     return _PLAIN[str(kafka_type)]
+
+
+def _structure_or_null(read: Read) -> Read:
+    """KIP-893: a byte before the structure, negative for null."""
+    return lambda reader: None if reader.int8() < 0 else read(reader)
 
 
 def _not_null(hint: Any) -> Any:

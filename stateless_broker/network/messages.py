@@ -53,7 +53,9 @@ class _Structure:
                 continue
             value = values[name]
             if nested is not None and value is not None:
-                value = tuple([nested.build(item) for item in value])
+                is_one = isinstance(value, Mapping)
+                build = nested.build
+                value = build(value) if is_one else tuple([build(item) for item in value])
             elif name == ERROR_MESSAGE and value is not None:
                 value = shortened_message(value)
             given[name] = value
@@ -148,7 +150,7 @@ def _structure(schema: type[Entity], typed_dict: type[Any]) -> _Structure:
 
 
 def _entity(hint: Any) -> type[Entity] | None:
-    """kio's class of the structures in an array."""
+    """kio's class of a structure, or of the structures in an array."""
     if get_origin(hint) in (types.UnionType, Union, tuple):
         return next((found for part in get_args(hint) if (found := _entity(part))), None)
     is_message = isinstance(hint, type) and dataclasses.is_dataclass(hint)
@@ -156,7 +158,7 @@ def _entity(hint: Any) -> type[Entity] | None:
 
 
 def _item(hint: Any) -> type[Any]:
-    """The TypedDict of the structures in an array."""
+    """The TypedDict of a structure, or of the structures in an array."""
     if get_origin(hint) in (types.UnionType, Union):
         hint = get_args(hint)[0]
-    return cast(type[Any], get_args(hint)[0])
+    return cast(type[Any], get_args(hint)[0] if get_origin(hint) is Sequence else hint)
