@@ -44,7 +44,7 @@ class ProduceRequest:
     partitions: list[ProducePartitionData]
 
 
-class PartitionResult(NamedTuple):
+class ProduceResult(NamedTuple):
     """`log_append_time_ms` is -1 with CreateTime."""
 
     topic: str
@@ -115,7 +115,7 @@ def read_request(reader: FrameReader) -> ProduceRequest:
     return request.request()
 
 
-def write_response(version: int, results: Iterable[PartitionResult]) -> bytearray:
+def write_response(version: int, results: Iterable[ProduceResult]) -> bytearray:
     """Encode the body; `results` of one topic stand together."""
     writer = FrameWriter(flexible=version >= FLEXIBLE_FROM)
     for _ in response_steps(writer, version, results):
@@ -124,10 +124,10 @@ def write_response(version: int, results: Iterable[PartitionResult]) -> bytearra
 
 
 def response_steps(
-    writer: FrameWriter, version: int, results: Iterable[PartitionResult]
+    writer: FrameWriter, version: int, results: Iterable[ProduceResult]
 ) -> Iterator[int]:
     """Encode the body in steps. Each step yields the number of its partitions."""
-    by_topic: dict[str, list[PartitionResult]] = {}
+    by_topic: dict[str, list[ProduceResult]] = {}
     for result in results:
         by_topic.setdefault(result.topic, []).append(result)
         yield 1
@@ -143,7 +143,7 @@ def response_steps(
     writer.tags()
 
 
-def _write_partition(writer: FrameWriter, version: int, result: PartitionResult) -> None:
+def _write_partition(writer: FrameWriter, version: int, result: ProduceResult) -> None:
     writer.pack(
         _RESULT,
         result.partition,

@@ -162,11 +162,11 @@ class OpenProduce:
         body = produce.write_response(header.api_version, results)
         answer.send([response_header(header), body])
 
-    def _results(self, outcomes: Sequence[BatchOutcome]) -> Iterator[produce.PartitionResult]:
+    def _results(self, outcomes: Sequence[BatchOutcome]) -> Iterator[produce.ProduceResult]:
         for part, outcome, append_time in zip(
             self._wire.partitions, outcomes, self._times, strict=True
         ):
-            yield produce.PartitionResult(
+            yield produce.ProduceResult(
                 part.topic,
                 part.partition,
                 outcome.error,
@@ -180,7 +180,7 @@ class OpenProduce:
             )
 
     async def _respond_in_slices(
-        self, answer: ResponseSlot, results: Iterator[produce.PartitionResult]
+        self, answer: ResponseSlot, results: Iterator[produce.ProduceResult]
     ) -> None:
         assert self._sliced is not None
         header = self._header

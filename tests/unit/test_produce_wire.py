@@ -13,7 +13,7 @@ from bucketlog.log_format.wire.frames import (
     FrameReader,
     MalformedRequestError,
 )
-from bucketlog.log_format.wire.produce import PartitionResult, ProducePartitionData
+from bucketlog.log_format.wire.produce import ProducePartitionData, ProduceResult
 from tests.rigs.wire_client import (
     build,
     build_batch,
@@ -111,10 +111,10 @@ def test_records_are_views_of_the_frame(version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_responses(version: int) -> None:
     results = [
-        PartitionResult("a", 0, ErrorCode.none, 2**40, -1, 0, None),
-        PartitionResult("a", 3, ErrorCode.corrupt_message, -1, -1, -1, "the CRC does not hold"),
-        PartitionResult("b", 1, ErrorCode.none, 5, 1_700_000_000_123, 2, None),
-        PartitionResult("b", 2, ErrorCode.invalid_record, -1, -1, -1, "no key", REFUSED),
+        ProduceResult("a", 0, ErrorCode.none, 2**40, -1, 0, None),
+        ProduceResult("a", 3, ErrorCode.corrupt_message, -1, -1, -1, "the CRC does not hold"),
+        ProduceResult("b", 1, ErrorCode.none, 5, 1_700_000_000_123, 2, None),
+        ProduceResult("b", 2, ErrorCode.invalid_record, -1, -1, -1, "no key", REFUSED),
     ]
     body = produce.write_response(version, results)
     header = b"\0\0\0\x07" + (b"\0" if version >= produce.FLEXIBLE_FROM else b"")
@@ -144,7 +144,7 @@ def test_responses(version: int) -> None:
 @pytest.mark.parametrize("version", range(8, produce.MAX_VERSION + 1))
 def test_an_error_message_is_shortened(version: int) -> None:
     """A message may quote a topic of 32,767 bytes, the limit of a string of version 8."""
-    result = PartitionResult("t" * 32_767, 0, 3, -1, -1, -1, "ä" * 40_000)
+    result = ProduceResult("t" * 32_767, 0, 3, -1, -1, -1, "ä" * 40_000)
     body = produce.write_response(version, [result])
     head = b"\0" * (5 if version >= produce.FLEXIBLE_FROM else 4)
     _, response = decode_response(ApiKey.PRODUCE, version, head + body)
