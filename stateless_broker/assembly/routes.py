@@ -27,6 +27,7 @@ from bucketlog.log_format.wire.messages.sync_group import SYNC_GROUP
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
 from bucketlog.stateless_broker.assembly.security_apis import security_apis
+from bucketlog.stateless_broker.assembly.topology_apis import topology_apis
 from bucketlog.stateless_broker.assembly.transaction_parts import TransactionParts
 from bucketlog.stateless_broker.authorization.needs import BY_RESOURCE
 from bucketlog.stateless_broker.epochs.end import EpochEnd
@@ -112,6 +113,7 @@ def make_routes(
             Api(CREATE_PARTITIONS, topics.create_partitions, BY_RESOURCE),
             Api(INCREMENTAL_ALTER_CONFIGS, configs.incremental_alter_configs, BY_RESOURCE),
             *security_apis(broker, catch_up),
+            *topology_apis(broker, catch_up),
             *_group_apis(broker, groups),
             *(log.apis(transactions) if transactions is not None else ()),
         ],

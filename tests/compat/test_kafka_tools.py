@@ -4,6 +4,7 @@ import json
 import re
 import time
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -160,3 +161,37 @@ def test_the_performance_test(tools: KafkaTools, topic: str) -> None:
     )
     assert said[-1].startswith("20000 records sent")
     assert sum(latest(tools, topic).values()) == 20_000
+
+
+def test_log_dirs(tools: KafkaTools, broker: EmbeddedCluster, topic: str) -> None:
+    tools.lines("kafka-console-producer", "--topic", topic, stdin=b"x" * 1000 + b"\n")
+    *_, described = tools.lines("kafka-log-dirs", "--describe", "--topic-list", topic)
+    (node,) = json.loads(described)["brokers"]
+    (log_dir,) = node["logDirs"]
+    assert (log_dir["error"], log_dir["logDir"]) == (None, broker.bucket_url)
+    sizes = {row["partition"]: row["size"] for row in log_dir["partitions"]}
+    assert sizes.keys() == {f"{topic}-0", f"{topic}-1"}
+    empty, written = sorted(sizes.values())
+    assert empty == 0
+    assert 1000 < written < 1200
+
+
+def test_leaders_and_reassignments(tools: KafkaTools, topic: str, tmp_path: Path) -> None:
+    elected = tools.run(
+        *("kafka-leader-election", "--election-type", "preferred"),
+        *("--topic", topic, "--partition", "1"),
+    )
+    assert f"Valid replica already elected for partitions {topic}-1" in elected.stdout.decode()
+    assert tools.lines("kafka-reassign-partitions", "--list") == [
+        "No partition reassignments found."
+    ]
+    plan = tmp_path / "plan.json"
+    where = {"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": [7]}]}
+    plan.write_text(json.dumps(where))
+    moved = tools.run(
+        *("kafka-reassign-partitions", "--execute", "--reassignment-json-file", str(plan))
+    )
+    assert moved.returncode == 1
+    assert b"no such broker" in moved.stdout + moved.stderr or b"Unknown broker id 7" in (
+        moved.stdout + moved.stderr
+    )

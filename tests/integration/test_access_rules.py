@@ -30,10 +30,12 @@ AUTHORIZATION_ERRORS = {
 
 class Expected(Enum):
     """What a client without rights gets: an authorization error for everything that it names, a
-    list without rows, or an ordinary answer."""
+    list without rows, such a list or an authorization error (if the version has a field for it), or
+    an ordinary answer."""
 
     DENIED = auto()
     EMPTY = auto()
+    EMPTY_OR_DENIED = auto()
     OPEN = auto()
 
 
@@ -57,6 +59,7 @@ EXPECTED = {
     ApiKey.DELETE_TOPICS: Expected.DENIED,
     ApiKey.DELETE_RECORDS: Expected.DENIED,
     ApiKey.INIT_PRODUCER_ID: Expected.DENIED,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Expected.DENIED,
     ApiKey.ADD_PARTITIONS_TO_TXN: Expected.DENIED,
     ApiKey.ADD_OFFSETS_TO_TXN: Expected.DENIED,
     ApiKey.END_TXN: Expected.DENIED,
@@ -67,10 +70,14 @@ EXPECTED = {
     ApiKey.DELETE_ACLS: Expected.DENIED,
     ApiKey.DESCRIBE_CONFIGS: Expected.DENIED,
     ApiKey.ALTER_CONFIGS: Expected.DENIED,
+    ApiKey.DESCRIBE_LOG_DIRS: Expected.EMPTY_OR_DENIED,
     ApiKey.SASL_AUTHENTICATE: Expected.OPEN,
     ApiKey.CREATE_PARTITIONS: Expected.DENIED,
     ApiKey.DELETE_GROUPS: Expected.DENIED,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Expected.DENIED,
+    ApiKey.ELECT_LEADERS: Expected.DENIED,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Expected.DENIED,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Expected.DENIED,
     ApiKey.OFFSET_DELETE: Expected.DENIED,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Expected.DENIED,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Expected.DENIED,
@@ -78,6 +85,8 @@ EXPECTED = {
     ApiKey.DESCRIBE_PRODUCERS: Expected.DENIED,
     ApiKey.DESCRIBE_TRANSACTIONS: Expected.DENIED,
     ApiKey.LIST_TRANSACTIONS: Expected.EMPTY,
+    ApiKey.DESCRIBE_CLUSTER: Expected.OPEN,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Expected.DENIED,
 }
 
 
@@ -170,6 +179,10 @@ def problem(expected: Expected, answer: Any) -> str | None:
         return f"is not denied: {codes}"
     if expected is Expected.EMPTY and (rows(answer) or any(codes)):
         return f"is not empty: {answer}"
+    if expected is Expected.EMPTY_OR_DENIED and (
+        rows(answer) or not AUTHORIZATION_ERRORS.issuperset(codes)
+    ):
+        return f"is neither empty nor denied: {answer}"
     return None
 
 

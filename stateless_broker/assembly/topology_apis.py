@@ -1,0 +1,68 @@
+"""The APIs that describe brokers, leaders and replicas, and those that would move them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from bucketlog.log_format.wire.messages.alter_partition_reassignments import (
+    ALTER_PARTITION_REASSIGNMENTS,
+)
+from bucketlog.log_format.wire.messages.describe_cluster import DESCRIBE_CLUSTER
+from bucketlog.log_format.wire.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
+from bucketlog.log_format.wire.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from bucketlog.log_format.wire.messages.elect_leaders import ELECT_LEADERS
+from bucketlog.log_format.wire.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
+)
+from bucketlog.log_format.wire.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from bucketlog.metadata.acl_bindings import AclOperation
+from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
+from bucketlog.stateless_broker.authorization.needs import BY_RESOURCE, NeedsCluster
+from bucketlog.stateless_broker.handlers.cluster import ClusterHandler
+from bucketlog.stateless_broker.handlers.leader_epochs import LeaderEpochsHandler
+from bucketlog.stateless_broker.handlers.log_dirs import LogDirsHandler, deny_log_dirs
+from bucketlog.stateless_broker.handlers.reassignments import (
+    ReassignmentsHandler,
+    deny_alter,
+    deny_elect,
+    deny_list,
+)
+from bucketlog.stateless_broker.handlers.topic_partitions import TopicPartitionsHandler
+from bucketlog.stateless_broker.network.dispatch import Api
+
+DESCRIBE, ALTER = (AclOperation.DESCRIBE,), (AclOperation.ALTER,)
+
+
+def topology_apis(
+    broker: BrokerParts, catch_up: Callable[[], Awaitable[bool]]
+) -> list[Api[Any, Any]]:
+    view, membership, turns = broker.log.view, broker.cluster.membership, broker.turns
+    moves = ReassignmentsHandler(view=view, membership=membership, turns=turns)
+    epochs = LeaderEpochsHandler(view=view, catch_up=catch_up, turns=turns)
+    pages = TopicPartitionsHandler(view=view, membership=membership, turns=turns)
+    log_dirs = LogDirsHandler(
+        view=view, membership=membership, log_dir=broker.settings.bucket_url, turns=turns
+    )
+    return [
+        Api(
+            DESCRIBE_CLUSTER,
+            ClusterHandler(membership).describe,
+            BY_RESOURCE,
+            large_answers=True,
+        ),
+        Api(DESCRIBE_TOPIC_PARTITIONS, pages, BY_RESOURCE, large_answers=True),
+        Api(OFFSET_FOR_LEADER_EPOCH, epochs, BY_RESOURCE, large_answers=True),
+        Api(
+            DESCRIBE_LOG_DIRS,
+            log_dirs,
+            NeedsCluster(DESCRIBE, deny_log_dirs),
+            large_answers=True,
+        ),
+        Api(ELECT_LEADERS, moves.elect, NeedsCluster(ALTER, deny_elect)),
+        Api(ALTER_PARTITION_REASSIGNMENTS, moves.alter, NeedsCluster(ALTER, deny_alter)),
+        Api(
+            LIST_PARTITION_REASSIGNMENTS,
+            moves.list,
+            NeedsCluster(DESCRIBE, deny_list),
+            large_answers=True,
+        ),
+    ]
