@@ -23,6 +23,7 @@ from bucketlog.metadata.topic_configs import (
     TIMESTAMP_BEFORE_MAX_MS,
 )
 from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.stateless_broker.audit_settings import AuditSettings
 from bucketlog.stateless_broker.authorization_settings import AuthorizationSettings
 from bucketlog.stateless_broker.cluster_settings import ClusterSettings
 from bucketlog.stateless_broker.connection_settings import ConnectionSettings
@@ -69,6 +70,7 @@ class BrokerSettings(
     ListenerSettings,
     TlsSettings,
     LoginSettings,
+    AuditSettings,
     AuthorizationSettings,
     ClusterSettings,
     ConnectionSettings,

@@ -35,6 +35,7 @@ from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
 from bucketlog.stateless_broker.fetch.tier_objects import TierObjects
 from bucketlog.stateless_broker.fetch.tier_reading import TierReader
 from bucketlog.stateless_broker.fetch.tier_times import TierTimes
+from bucketlog.stateless_broker.handlers import audited_changes as audited
 from bucketlog.stateless_broker.handlers.configs import ConfigsHandler
 from bucketlog.stateless_broker.handlers.coordination import CoordinationHandler
 from bucketlog.stateless_broker.handlers.delete_records import DeleteRecordsHandler
@@ -104,14 +105,10 @@ def make_routes(
             Api(LIST_OFFSETS, list_offsets, BY_RESOURCE, large_answers=True),
             Api(METADATA, metadata, BY_RESOURCE, large_answers=True),
             Api(FIND_COORDINATOR, coordination.find_coordinator, BY_RESOURCE, large_answers=True),
-            Api(CREATE_TOPICS, topics.create_topics, BY_RESOURCE),
-            Api(DELETE_TOPICS, topics.delete_topics, BY_RESOURCE),
-            Api(DELETE_RECORDS, delete_records, BY_RESOURCE),
+            Api(DELETE_RECORDS, delete_records, BY_RESOURCE, audit=audited.deleted_records),
             Api(INIT_PRODUCER_ID, coordination.init_producer_id, BY_RESOURCE),
             Api(DESCRIBE_CONFIGS, configs.describe_configs, BY_RESOURCE, large_answers=True),
-            Api(ALTER_CONFIGS, configs.alter_configs, BY_RESOURCE),
-            Api(CREATE_PARTITIONS, topics.create_partitions, BY_RESOURCE),
-            Api(INCREMENTAL_ALTER_CONFIGS, configs.incremental_alter_configs, BY_RESOURCE),
+            *_change_apis(topics, configs),
             *security_apis(broker, catch_up),
             *topology_apis(broker, catch_up),
             *_group_apis(broker, groups),
@@ -137,6 +134,27 @@ def _coordination_handler(
         turns=broker.turns,
         transactions=transactions,
     )
+
+
+def _change_apis(topics: TopicsHandler, configs: ConfigsHandler) -> list[Api[Any, Any]]:
+    """What changes topics and their configs."""
+    return [
+        Api(CREATE_TOPICS, topics.create_topics, BY_RESOURCE, audit=audited.created_topics),
+        Api(DELETE_TOPICS, topics.delete_topics, BY_RESOURCE, audit=audited.deleted_topics),
+        Api(
+            CREATE_PARTITIONS,
+            topics.create_partitions,
+            BY_RESOURCE,
+            audit=audited.created_partitions,
+        ),
+        Api(ALTER_CONFIGS, configs.alter_configs, BY_RESOURCE, audit=audited.altered_configs),
+        Api(
+            INCREMENTAL_ALTER_CONFIGS,
+            configs.incremental_alter_configs,
+            BY_RESOURCE,
+            audit=audited.altered_some_configs,
+        ),
+    ]
 
 
 def _configs_handler(broker: BrokerParts, changes: TopicChanges) -> ConfigsHandler:
@@ -225,8 +243,8 @@ def _group_apis(broker: BrokerParts, consumer_groups: ConsumerGroups) -> list[Ap
         Api(SYNC_GROUP, groups.sync, BY_RESOURCE, waits=True),
         Api(DESCRIBE_GROUPS, groups.describe, BY_RESOURCE, large_answers=True),
         Api(LIST_GROUPS, groups.list, BY_RESOURCE, large_answers=True),
-        Api(DELETE_GROUPS, groups.delete, BY_RESOURCE),
-        Api(OFFSET_DELETE, offsets.delete, BY_RESOURCE),
+        Api(DELETE_GROUPS, groups.delete, BY_RESOURCE, audit=audited.deleted_groups),
+        Api(OFFSET_DELETE, offsets.delete, BY_RESOURCE, audit=audited.deleted_offsets),
     ]
 
 

@@ -18,6 +18,7 @@ from bucketlog.log_format.wire.messages.sasl_handshake import SASL_HANDSHAKE
 from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.authorization.needs import NOTHING, NeedsCluster
+from bucketlog.stateless_broker.handlers import audited_changes as audited
 from bucketlog.stateless_broker.handlers.acls import (
     AclLimits,
     AclsHandler,
@@ -81,6 +82,7 @@ def security_apis(
             ALTER_USER_SCRAM_CREDENTIALS,
             credentials.alter,
             NeedsCluster(ALTER, deny_alter_credentials),
+            audit=audited.altered_users,
         ),
         Api(
             DESCRIBE_ACLS,
@@ -93,6 +95,16 @@ def security_apis(
             describe_client_quotas,
             NeedsCluster((AclOperation.DESCRIBE_CONFIGS,), deny_describe_quotas),
         ),
-        Api(CREATE_ACLS, acls.create, NeedsCluster(ALTER, deny_create)),
-        Api(DELETE_ACLS, acls.delete, NeedsCluster(ALTER, deny_delete)),
+        Api(
+            CREATE_ACLS,
+            acls.create,
+            NeedsCluster(ALTER, deny_create),
+            audit=audited.created_acls,
+        ),
+        Api(
+            DELETE_ACLS,
+            acls.delete,
+            NeedsCluster(ALTER, deny_delete),
+            audit=audited.deleted_acls,
+        ),
     ]

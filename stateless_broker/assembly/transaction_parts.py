@@ -22,6 +22,7 @@ from bucketlog.stateless_broker.duties.transaction_timeouts import (
     TransactionTimeouts,
 )
 from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.handlers.audited_changes import ended_transactions
 from bucketlog.stateless_broker.handlers.producers import ProducersHandler
 from bucketlog.stateless_broker.handlers.transaction_admin import (
     TransactionAdminHandler,
@@ -154,5 +155,6 @@ class TransactionParts:
                 WRITE_TXN_MARKERS,
                 admin.write_markers,
                 NeedsCluster((AclOperation.ALTER, AclOperation.CLUSTER_ACTION), deny_markers),
+                audit=ended_transactions,
             ),
         ]

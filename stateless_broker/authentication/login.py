@@ -22,7 +22,11 @@ _BEFORE_HANDSHAKE = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE})
 
 
 class Exchange(Protocol):
-    """One exchange of a mechanism. `user` is None until it has succeeded."""
+    """One exchange of a mechanism. `user` is None until it has succeeded. `claimed` is the user
+    that the client wants to be, as soon as the client has said so."""
+
+    @property
+    def claimed(self) -> str | None: ...
 
     @property
     def user(self) -> str | None: ...
@@ -68,11 +72,19 @@ class Login:
         self.failure: str | None = None
         """Why the login has failed, for the log."""
         self.principal: str | None = None
+        self.claimed: str | None = None
+        """The user that the client wanted to be in the exchange that has failed."""
+        self.complaint: str | None = None
+        """Why a request before the login was refused."""
         self._step = _Step.BEGUN
         self._mechanism = self._wanted = ""
         self._exchange: Exchange | None = None
         self._done_s = 0.0
         self._expires_s: float | None = None
+
+    @property
+    def mechanism(self) -> str:
+        return self._mechanism or self._wanted
 
     @property
     def is_done(self) -> bool:
@@ -93,7 +105,8 @@ class Login:
                 return None
             case _Step.FAILED:
                 return self.failure
-        return f"a request of API key {api_key} before the login"
+        self.complaint = f"a request of API key {api_key} before the login"
+        return self.complaint
 
     def handshake(self, mechanism: str) -> ErrorCode:
         """Begin an exchange. A connection that may not authenticate again stays as it is."""
@@ -156,6 +169,7 @@ class Login:
             self._expires_s = self._done_s + self.rules.reauthentication_ms_max / 1000
 
     def _fail(self, reason: str) -> None:
+        self.claimed = None if self._exchange is None else self._exchange.claimed
         self._step, self._exchange, self.failure = _Step.FAILED, None, reason
 
     def _text(self, error: LoginFailedError) -> str:

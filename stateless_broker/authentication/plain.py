@@ -86,6 +86,7 @@ def _keys(mechanism: ScramMechanism, password: str, found: ScramCredential | Non
 class PlainExchange:
     def __init__(self, check: PasswordCheck) -> None:
         self._check = check
+        self.claimed: str | None = None
         self.user: str | None = None
 
     async def answer(self, message: bytes) -> bytes:
@@ -99,6 +100,7 @@ class PlainExchange:
                 "Invalid SASL/PLAIN response: expected 3 tokens, got " + str(len(fields))
             )
         authorization, user, password = fields
+        self.claimed = user
         for name, value in (("username", user), ("password", password)):
             if not value:
                 raise LoginFailedError(

@@ -93,6 +93,7 @@ class ScramExchange:
         self._decoy = decoy
         self._new_nonce = new_nonce
         self._first: _First | None = None
+        self.claimed: str | None = None
         self.user: str | None = None
         """The user once the exchange has succeeded."""
 
@@ -114,7 +115,7 @@ class ScramExchange:
             raise LoginFailedError(
                 "Authentication failed: delegation tokens are not supported", is_public=True
             )
-        user = _plain_name(match["name"])
+        self.claimed = user = _plain_name(match["name"])
         wanted = _plain_name(match["authorization"] or "")
         if wanted and wanted != user:
             raise LoginFailedError(

@@ -6,8 +6,9 @@ Source: Kafka's StandardAuthorizer and AuthHelper.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeAlias
 
 from bucketlog.metadata.acl_bindings import CLUSTER_NAME, AclOperation, ResourceType
 from bucketlog.metadata.acls import Acls, Requester, Resource, canonical_host
@@ -48,6 +49,7 @@ NAME_CHARS_KEPT = 256
 _ANY_NAME = "hardcode"
 """The name by which Kafka asks whether a principal may do something to all resources of a type."""
 _Key = tuple[Requester, AclOperation, Resource]
+OnDenied: TypeAlias = Callable[[AclOperation, Resource], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +125,39 @@ class Authorizer:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one requester may do. Without an authorizer, everyone may do everything."""
+    """What one requester may do. Without an authorizer, everyone may do everything. `on_denied` is
+    called with each right that the requester lacks, except for those that `quiet` asks for."""
 
     requester: Requester
     authorizer: Authorizer | None
+    on_denied: OnDenied | None = None
 
     @classmethod
-    def of(cls, principal: str, host: str, authorizer: Authorizer | None) -> "Access":
+    def of(
+        cls,
+        principal: str,
+        host: str,
+        authorizer: Authorizer | None,
+        on_denied: OnDenied | None = None,
+    ) -> "Access":
         if authorizer is None:
             return UNRESTRICTED
-        return cls(Requester(principal, _host(host)), authorizer)
+        return cls(Requester(principal, _host(host)), authorizer, on_denied)
+
+    @property
+    def quiet(self) -> "Access":
+        """For questions whose answer may be no without a refusal: another right may do, or a list
+        is just shorter."""
+        return self if self.on_denied is None else replace(self, on_denied=None)
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
         if self.authorizer is None:
             return True
-        return self.authorizer.may(self.requester, operation, Resource(resource_type, name))
+        resource = Resource(resource_type, name)
+        is_allowed = self.authorizer.may(self.requester, operation, resource)
+        if not is_allowed and self.on_denied is not None:
+            self.on_denied(operation, resource)
+        return is_allowed
 
     def may_topic(self, operation: AclOperation, name: str) -> bool:
         return self.may(operation, ResourceType.TOPIC, name)
@@ -152,21 +172,23 @@ class Access:
         return self.may(operation, *CLUSTER)
 
     def may_on_any_topic(self, operation: AclOperation) -> bool:
+        """Does not call `on_denied`."""
         return self.authorizer is None or self.authorizer.may_on_any(
             self.requester, operation, ResourceType.TOPIC
         )
 
     def operations(self, resource_type: ResourceType, name: str) -> int:
         """The operations that are allowed, as a bit field (KIP-430)."""
+        quiet = self.quiet
         return sum(
             1 << operation
             for operation in SUPPORTED_OPERATIONS[resource_type]
-            if self.may(operation, resource_type, name)
+            if quiet.may(operation, resource_type, name)
         )
 
     def cluster_operations(self) -> int:
         """As `operations`. No bit is set for a requester that may not describe the cluster."""
-        if not self.may_on_cluster(AclOperation.DESCRIBE):
+        if not self.quiet.may_on_cluster(AclOperation.DESCRIBE):
             return 0
         return self.operations(*CLUSTER)
 

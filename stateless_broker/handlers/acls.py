@@ -102,7 +102,7 @@ class AclsHandler:
         if not self._has_authorizer:
             text = "No Authorizer is configured on the broker"
             return _not_described(Refusal(ErrorCode.security_disabled, text))
-        wanted = _filter(message)
+        wanted = acl_filter(message)
         if _unknown_part(wanted) is not None:
             text = "The filter has an unknown element."
             return _not_described(Refusal(ErrorCode.invalid_request, text))
@@ -222,7 +222,7 @@ class AclsHandler:
         found: list[list[AclBinding] | Refusal] = []
         left = self._limits.acls_max
         for asked in message.filters:
-            matching = self._matching(_filter(asked), left)
+            matching = self._matching(acl_filter(asked), left)
             found.append(matching)
             if not isinstance(matching, Refusal):
                 gone.update(dict.fromkeys(matching))
@@ -311,7 +311,7 @@ def _deleted(acl: AclBinding) -> DeleteAclsMatchingAcl:
     }
 
 
-def _filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
+def acl_filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
     return AclFilter(
         asked.principal_filter,
         asked.host_filter,

@@ -38,8 +38,9 @@ from bucketlog.stateless_broker.authorization.needs import (
     TOPIC_NOT_AUTHORIZED,
 )
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
-from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
+from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
+from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 T = TypeVar("T", bound=Hashable)

@@ -130,9 +130,9 @@ class CoordinationHandler:
         if transactional_id is not None:
             if not access.may_id(AclOperation.WRITE, transactional_id):
                 return _no_producer(ErrorCode.transactional_id_authorization_failed)
-        elif not access.may_on_cluster(
+        elif not access.may_on_any_topic(AclOperation.WRITE) and not access.may_on_cluster(
             AclOperation.IDEMPOTENT_WRITE
-        ) and not access.may_on_any_topic(AclOperation.WRITE):
+        ):
             return _no_producer(ErrorCode.cluster_authorization_failed)
         if message.transactional_id is not None and self._transactions is not None:
             return await self._transactions.init_producer_id(request, message)

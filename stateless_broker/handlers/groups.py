@@ -44,8 +44,9 @@ from bucketlog.metadata.acl_bindings import AclOperation, ResourceType
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
-from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
+from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
+from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 CLASSIC = "Classic"
@@ -173,7 +174,7 @@ class GroupsHandler:
             listed = ()
         if states:
             listed = [each for each in listed if each.state.lower() in states]
-        access = request.access
+        access = request.access.quiet
         if not access.may_on_cluster(AclOperation.DESCRIBE):
             listed = await self._described(listed, access)
         return WrittenResponse(

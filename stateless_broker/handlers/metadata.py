@@ -1,5 +1,7 @@
 """Metadata: brokers, controller, topics; topics that are asked for may be created.
 
+The audit log shows which topics were created, and by whom.
+
 Source: Kafka's MetadataRequest.json and KafkaApis.handleTopicMetadataRequest: a topic that is being
 created automatically is answered LEADER_NOT_AVAILABLE, and clients ask again.
 """
@@ -26,7 +28,9 @@ from bucketlog.stateless_broker.handlers.encoded_topics import EncodedTopics, Le
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.answer_memory import SMALL_ANSWER_BYTES
-from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
+from bucketlog.stateless_broker.network.audit import Change
+from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
+from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.roles import zone_of_client
 
@@ -84,7 +88,7 @@ class MetadataHandler:
             may_create = self._auto_create_topics and message.allow_auto_topic_creation
             tries = iter(range(CREATED_AT_ONCE)) if may_create else None
             wanted = dict.fromkeys((entry.name, entry.topic_id) for entry in message.topics)
-            count, rows = len(wanted), (self._find(*each, tries, request.access) for each in wanted)
+            count, rows = len(wanted), (self._find(*each, tries, request) for each in wanted)
         listener = request.connection.listener
         serving = self._membership.serving_on(listener)
         zone = zone_of_client(request.header.client_id)
@@ -147,11 +151,11 @@ class MetadataHandler:
         topics = self._view.topics()
         if access.authorizer is None:
             return topics
-        found: list[TopicState] = []
+        found, quiet = list[TopicState](), access.quiet
 
         def steps() -> Iterator[int]:
             for topic in topics:
-                if access.may_topic(AclOperation.DESCRIBE, topic.name):
+                if quiet.may_topic(AclOperation.DESCRIBE, topic.name):
                     found.append(topic)
                 yield 1
 
@@ -159,10 +163,11 @@ class MetadataHandler:
         return found
 
     def _find(
-        self, name: str | None, topic_id: UUID | None, tries: Iterator[int] | None, access: Access
+        self, name: str | None, topic_id: UUID | None, tries: Iterator[int] | None, request: Request
     ) -> TopicState | _Missing:
         """`tries`: so many topics may be created for the request; None: no topic may. The answer
         does not say whether a topic exists that the requester may not describe."""
+        access = request.access
         if name is None or topic_id is not None:
             found = self._view.topic_by_id(TopicId(topic_id.bytes)) if topic_id else None
             if found is not None and not access.may_topic(AclOperation.DESCRIBE, found.name):
@@ -175,11 +180,11 @@ class MetadataHandler:
             return topic
         if (
             tries is not None
-            and not access.may_on_cluster(AclOperation.CREATE)
+            and not access.quiet.may_on_cluster(AclOperation.CREATE)
             and not access.may_topic(AclOperation.CREATE, name)
         ):
             return _Missing(name, None, _DENIED)
-        error = self._why_missing(name) if tries is None else self._create(name, tries)
+        error = self._why_missing(name) if tries is None else self._create(name, tries, request)
         return _Missing(name, None, error)
 
     @staticmethod
@@ -190,7 +195,7 @@ class MetadataHandler:
             return kafka_code(error, ApiFamily.TOPICS)
         return ErrorCode.unknown_topic_or_partition
 
-    def _create(self, name: str, tries: Iterator[int]) -> ErrorCode:
+    def _create(self, name: str, tries: Iterator[int], request: Request) -> ErrorCode:
         try:
             check_topic_name(name)
         except InvalidTopicNameError as error:
@@ -200,12 +205,19 @@ class MetadataHandler:
         if self._view.colliding_name(name):
             return ErrorCode.invalid_topic_exception
         if name not in self._creating:
-            task = self._spawn(self._create_now(name), f"creating topic {name}")
+            task = self._spawn(self._create_now(name, request), f"creating topic {name}")
             self._creating[name] = task
             task.add_done_callback(lambda _: self._creating.pop(name, None))
         return ErrorCode.leader_not_available
 
-    async def _create_now(self, name: str) -> None:
-        result = await self._changes.create(name)
-        if result.error not in (ErrorCode.none, ErrorCode.topic_already_exists):
+    async def _create_now(self, name: str, request: Request) -> None:
+        error: ErrorCode | None = None
+        try:
+            result = await self._changes.create(name)
+            error = result.error
+        finally:
+            if request.audit is not None and error is not ErrorCode.topic_already_exists:
+                change = Change("topic", name, error, {"automatic": True})
+                await request.audit.changed(request.connection, request.header, (change,))
+        if error not in (ErrorCode.none, ErrorCode.topic_already_exists):
             logger.warning("automatic creation of %r is refused: %s", name, result.message)

@@ -243,7 +243,7 @@ class OffsetsHandler:
         return {"group_id": group_id, "error_code": ErrorCode.none, "topics": topics}
 
     def _all(self, found: FetchedOffsets, access: Access) -> list[OffsetFetchResponseTopics]:
-        by_topic: dict[TopicId, list[OffsetFetchResponsePartitions]] = {}
+        by_topic, quiet = dict[TopicId, list[OffsetFetchResponsePartitions]](), access.quiet
         for partition, row in sorted(found.committed.items()):
             rows = by_topic.setdefault(partition.topic_id, [])
             rows.append(_stable(partition, row, found.pending))
@@ -251,7 +251,7 @@ class OffsetsHandler:
             {"name": name, "topic_id": UUID(bytes=topic_id), "partitions": rows}
             for topic_id, rows in by_topic.items()
             if (name := self._view.topic_name(topic_id)) is not None
-            and access.may_topic(AclOperation.DESCRIBE, name)
+            and quiet.may_topic(AclOperation.DESCRIBE, name)
         ]
 
     def _of_topic(

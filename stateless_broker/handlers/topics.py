@@ -39,8 +39,9 @@ from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.authorization.needs import TOPIC_NOT_AUTHORIZED
 from bucketlog.stateless_broker.handlers.configs import named_twice, topic_configs
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
-from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
+from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
+from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 DELETE_BY_ID_FROM = 6
@@ -75,8 +76,9 @@ class TopicsHandler:
         throttle_s = 0.0
         rows: list[bytes] = []
         errors: list[ErrorCode] = []
+        outcomes: dict[str, ErrorCode] = {}
         slices, access = Slices(self._turns), request.access
-        may_create_all = access.may_on_cluster(AclOperation.CREATE)
+        may_create_all = access.quiet.may_on_cluster(AclOperation.CREATE)
         for wanted in _each_once(message.topics):
             if wanted.name in twice:
                 result = TopicChangeResult(ErrorCode.invalid_request, "Duplicate topic name.", None)
@@ -86,6 +88,7 @@ class TopicsHandler:
             else:
                 result = await self._create(wanted, message.validate_only, deadline, is_strict)
             throttle_s = max(throttle_s, result.throttle_s)
+            outcomes[wanted.name] = result.error
             row = self._created(wanted.name, result, access)
             rows.append(write_row(CREATE_TOPICS, version, "topics", row))
             if result.error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
@@ -94,7 +97,7 @@ class TopicsHandler:
         body = write_rows(
             CREATE_TOPICS, version, "topics", rows, throttle_ms=round(throttle_s * 1000)
         )
-        return WrittenResponse(body, errors)
+        return WrittenResponse(body, errors, outcomes)
 
     async def _create(
         self, wanted: CreatableTopic, validate_only: bool, deadline: float, is_strict: bool
@@ -130,7 +133,7 @@ class TopicsHandler:
         self, name: str, result: TopicChangeResult, access: Access
     ) -> CreatableTopicResult:
         created = result.topic if result.error is ErrorCode.none else None
-        may_describe = access.may_topic(AclOperation.DESCRIBE_CONFIGS, name)
+        may_describe = access.quiet.may_topic(AclOperation.DESCRIBE_CONFIGS, name)
         topic = created if may_describe else None
         config_error = ErrorCode.none
         if created is not None and not may_describe:
@@ -246,7 +249,7 @@ def _denied_deletion(
     """The answer for a topic that the requester may not delete. It has neither the id of a topic
     that was named, nor the name of a topic that the requester may not describe."""
     real_name = name if topic is None else topic.name
-    if real_name is None or access.may_on_cluster(AclOperation.DELETE):
+    if real_name is None or access.quiet.may_on_cluster(AclOperation.DELETE):
         return None
     may_describe = access.may_topic(AclOperation.DESCRIBE, real_name)
     may_delete = access.may_topic(AclOperation.DELETE, real_name)

@@ -42,8 +42,9 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
-from bucketlog.stateless_broker.network.dispatch import COUNTED_ROWS, Request, WrittenResponse
+from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
+from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 from bucketlog.stateless_broker.produce.transaction_log import TransactionLog
 
@@ -96,7 +97,7 @@ class TransactionAdminHandler:
         states = set(message.state_filters)
         unknown = sorted(states - STATES)
         slices, rows = Slices(self._turns), dict[str, bytes]()
-        longer_than_ms = message.duration_filter
+        longer_than_ms, quiet = message.duration_filter, request.access.quiet
         try:
             if not states or states & STATES:
                 async for some in self._sequencer.list_transactions(
@@ -107,7 +108,7 @@ class TransactionAdminHandler:
                         is_wanted = not states or each.state in states
                         if is_wanted and longer_than_ms >= 0:
                             is_wanted = 0 < each.since_ms < self._now_ms() - longer_than_ms
-                        if is_wanted and self._is_listed(each.transactional_id, request.access):
+                        if is_wanted and self._is_listed(each.transactional_id, quiet):
                             rows[each.transactional_id] = list_transactions.write_row(
                                 each.transactional_id, each.pair.producer_id, each.state
                             )
@@ -249,14 +250,14 @@ def _missing(transactional_id: str, error: ErrorCode) -> TransactionState:
 
 def _described(found: TransactionDescription, access: Access) -> TransactionState:
     """Without the topics that the requester may not describe."""
-    listed = found.listed
+    listed, quiet = found.listed, access.quiet
     by_topic: dict[str, list[int]] = {}
     for name, partition in found.parts:
         by_topic.setdefault(name, []).append(partition)
     topics: list[TopicData] = [
         {"topic": name, "partitions": sorted(partitions)}
         for name, partitions in by_topic.items()
-        if access.may_topic(AclOperation.DESCRIBE, name)
+        if quiet.may_topic(AclOperation.DESCRIBE, name)
     ]
     since = datetime.fromtimestamp(listed.since_ms / 1000, UTC)
     return {

@@ -8,9 +8,9 @@ with UNSUPPORTED_VERSION (KIP-511). Source: Kafka's RequestContext.parseRequest,
 import asyncio
 import logging
 import struct
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 from math import inf
 from typing import Any, Generic, NamedTuple
 
@@ -28,28 +28,29 @@ from bucketlog.log_format.wire.messages.api_versions import (
     ApiVersionsResponse,
 )
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
-from bucketlog.stateless_broker.authorization.authorizer import Access, Authorizer
+from bucketlog.stateless_broker.authorization.authorizer import (
+    UNRESTRICTED,
+    Access,
+    Authorizer,
+)
 from bucketlog.stateless_broker.authorization.needs import NOTHING, Needs, is_denied
 from bucketlog.stateless_broker.network.answer_memory import (
     SMALL_ANSWER_BYTES,
     AnswerLease,
     uncounted,
 )
+from bucketlog.stateless_broker.network.audit import AuditLog, Change
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.features import add_feature
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
+from bucketlog.stateless_broker.network.response_rows import error_codes, is_long
 from bucketlog.stateless_broker.supervision import Supervisor
 
 logger = logging.getLogger(__name__)
 
-COUNTED_ROWS = 100
-"""Limit of the rows that are searched for errors in each level of a response."""
-ERROR_LEVELS = 3
-SHORT_ROWS = 500
-"""A response with at most this many rows is encoded on the event loop."""
 INLINE_REQUEST_BYTES = 16 * 1024
 """Larger requests other than Produce are decoded in a thread."""
 ADVERTISED_FROM = {ApiKey.PRODUCE: 0}
@@ -73,14 +74,21 @@ class Request:
     access: Access
     memory: AnswerLease = field(default_factory=uncounted)
     """The memory of the response; acquired before a large response is built."""
+    audit: AuditLog | None = None
+    """For changes that are made after the response."""
 
 
 class WrittenResponse(NamedTuple):
     """A response that its handler has encoded, without the header; `errors` are the errors for
-    metrics."""
+    metrics, `outcomes` the results by name for the audit log."""
 
     body: bytes
     errors: Sequence[ErrorCode] = ()
+    outcomes: Mapping[str, ErrorCode] = {}
+
+
+Answer = Mapping[str, object] | WrittenResponse | None
+"""What a handler has returned; None: it has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,8 @@ class Api(Generic[RequestT, ResponseT]):
     large_answers: bool = False
     waits: bool = False
     login: bool = False
+    audit: Callable[[RequestT, Answer], Iterable[Change]] | None = None
+    """What the request has changed; None: it changes nothing that the audit log has."""
 
     @property
     def key(self) -> ApiKey:
@@ -132,6 +142,7 @@ class Dispatcher:
     ) -> None:
         self.apis: Mapping[ApiKey, Api[Any, Any]] = {}
         self.versions: Mapping[int, tuple[ApiKey, Versions]] = {}
+        self.audit: AuditLog | None = None
         self._own_versions: dict[int, WrittenResponse] = {}
         """The encoded responses to ApiVersions, by the version of the request."""
         self._produce_handler: ProduceHandler
@@ -189,12 +200,13 @@ class Dispatcher:
             raise
         header = RequestHeader(key, version, correlation_id, client_id)
         answer.client_id, answer.correlation_id = client_id, correlation_id
-        access = Access.of(connection.principal, connection.host, self._authorizer)
+        access = self._access(connection, header)
         if key is ApiKey.PRODUCE:
             request = Request(header, connection, access, self._no_memory)
             self._produce_handler(request, frame, reader, answer)
             return
-        request = Request(header, connection, access, AnswerLease(self._answers, connection.host))
+        lease = AnswerLease(self._answers, connection.host)
+        request = Request(header, connection, access, lease, self.audit)
         if frame.size_bytes > INLINE_REQUEST_BYTES:
             answer.hold_back_later_requests()
             self._supervisor.spawn(
@@ -208,6 +220,12 @@ class Dispatcher:
         finally:
             frame.release()
         self._start(request, message, answer)
+
+    def _access(self, connection: Connection, header: RequestHeader) -> Access:
+        if self._authorizer is None:
+            return UNRESTRICTED
+        report = None if self.audit is None else partial(self.audit.denied, connection, header)
+        return Access.of(connection.principal, connection.host, self._authorizer, report)
 
     def _decoded(self, header: RequestHeader, view: memoryview, at: int) -> Any:
         """Decode the body that begins at `at`. Raises `MalformedRequestError`."""
@@ -267,18 +285,21 @@ class Dispatcher:
             response: ResponseT | WrittenResponse
             if is_denied(api.needs, request.access):
                 response = api.needs.refuse(message)
-            else:
+            elif self.audit is None:
                 response = await api.handler(request, message)
-            body, errors = await self._written(api, request.header, response)
+            else:
+                response = await self.audit.watch(api, request, message)
+            written = await self._written(api, request.header, response)
             # Who holds some never waits for more: such answers would wait for each other.
-            if len(body) >= SMALL_ANSWER_BYTES and not request.memory.held_bytes:
-                await request.memory.acquire(len(body))
+            size_bytes = len(written.body)
+            if size_bytes >= SMALL_ANSWER_BYTES and not request.memory.held_bytes:
+                await request.memory.acquire(size_bytes)
         except BaseException:
             request.memory.release()
             raise
-        answer.errors = errors
+        answer.errors = written.errors
         head = response_header(request.header, api.key is not ApiKey.API_VERSIONS)
-        self._send(request, answer, [head, body])
+        self._send(request, answer, [head, written.body])
         login = request.connection.login
         if api.login and login is not None and login.failure is not None:
             request.connection.finish_because(login.failure)
@@ -291,8 +312,8 @@ class Dispatcher:
     ) -> WrittenResponse:
         if isinstance(response, WrittenResponse):
             return response
-        errors = [*_error_codes(response)]
-        if not _is_long(response):
+        errors = [*error_codes(response)]
+        if not is_long(response):
             return WrittenResponse(
                 write_message(api.messages, header.api_version, response), errors
             )
@@ -351,36 +372,6 @@ class Dispatcher:
             "api_keys": own,
         }
         return [struct.pack(">i", correlation_id), write_message(API_VERSIONS, 0, response)]
-
-
-def _is_long(values: Mapping[str, object]) -> bool:
-    """Whether there are more than `SHORT_ROWS` rows, at all levels together."""
-    found, left = 0, [values]
-    while left:
-        for rows in left.pop().values():
-            if isinstance(rows, list | tuple):
-                found += len(rows)
-                if found > SHORT_ROWS:
-                    return True
-                left += [row for row in rows if isinstance(row, dict)]
-    return False
-
-
-def _error_codes(values: Mapping[str, object]) -> Iterator[ErrorCode]:
-    """The errors of the response, of its rows (topics, groups, …), and of their rows
-    (partitions)."""
-    level = [values]
-    for _ in range(ERROR_LEVELS):
-        for row in level:
-            if isinstance(code := row.get("error_code"), ErrorCode) and code:
-                yield code
-        level = list(islice((each for row in level for each in _rows(row)), COUNTED_ROWS))
-
-
-def _rows(values: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    for rows in values.values():
-        if isinstance(rows, list) and rows and isinstance(rows[0], dict):
-            yield from rows
 
 
 def response_header(header: RequestHeader, may_have_tags: bool = True) -> bytes:

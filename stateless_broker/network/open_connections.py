@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from bucketlog.stateless_broker.network.admission import Admission, AdmissionLimits
+from bucketlog.stateless_broker.network.audit import AuditLog
 from bucketlog.stateless_broker.network.closing_lines import ClosingLines
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.connection_owner import (
@@ -40,6 +41,7 @@ class OpenConnections:
         budget: MemoryBudget,
         answers: MemoryBudget,
         figures: RequestFigures,
+        audit: AuditLog | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
@@ -53,6 +55,7 @@ class OpenConnections:
         self._handler = handler
         self._budget = budget
         self._figures = figures
+        self._audit = audit
         self._now_s = now_s
         self._connections: Admission[Connection] = Admission(
             AdmissionLimits(
@@ -93,6 +96,8 @@ class OpenConnections:
         self._close_idle()
         self._receiving.look(self._now_s())
         self._sending.look(self._now_s())
+        if self._audit is not None:
+            self._audit.look()
 
     def _close_idle(self) -> None:
         """Close connections without a recent request that wait for no response."""
@@ -150,8 +155,12 @@ class OpenConnections:
     def ended(self, connection: Connection, reason: str) -> None:
         self._figures.closed_because(reason)
         self._lines.closed(connection.peer, reason)
+        if self._audit is not None:
+            self._audit.ended(connection, reason)
 
     def closed(self, connection: Connection) -> None:
+        if self._audit is not None:
+            self._audit.ended(connection, "the client closed the connection, or the broker stopped")
         self._sending.forget(connection)
         self._connections.remove(connection, connection.host)
         self._figures.connections = self._connections.count

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from bucketlog.log_format.model import Buffer
-from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.audit import BY_CERTIFICATE, AuditLog
+from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
 
 ENCRYPTED_AT_ONCE_BYTES = 256 * 1024
 SMALL_BYTES = 16 * 1024
@@ -62,12 +63,14 @@ class TlsChannel(asyncio.Transport, asyncio.BufferedProtocol):
         policy: TlsPolicy,
         limit: HandshakeLimit,
         receive_buffer: memoryview,
+        audit: AuditLog | None = None,
     ) -> None:
         super().__init__()
         self._connection = connection
         self._policy = policy
         self._limit = limit
         self._receive_buffer = receive_buffer
+        self._audit = audit
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = policy.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._raw: asyncio.Transport | None = None
@@ -152,8 +155,12 @@ class TlsChannel(asyncio.Transport, asyncio.BufferedProtocol):
     def _begin(self) -> None:
         """The handshake has ended."""
         self._forget_timer()
-        self._connection.principal = self._policy.principal(self._tls)
+        connection = self._connection
+        connection.principal = self._policy.principal(self._tls)
         self._is_open = True
+        is_known = connection.login is None and connection.principal != ANONYMOUS
+        if self._audit is not None and is_known:
+            self._audit.logged_in(connection, BY_CERTIFICATE)
 
     def _decrypt(self) -> None:
         """Raises `ssl.SSLError`."""
@@ -205,6 +212,8 @@ class TlsChannel(asyncio.Transport, asyncio.BufferedProtocol):
             self._connection.resume_writing()
 
     def _fail(self, reason: str) -> None:
+        if self._audit is not None and not self._is_open:
+            self._audit.login_failed(self._connection, reason, mechanism="TLS")
         self._connection.end(reason)
 
     def _forget_timer(self) -> None:

@@ -41,6 +41,7 @@ from bucketlog.stateless_broker.process.allocator import (
     free_bytes,
     give_back_unused,
 )
+from bucketlog.stateless_broker.process.audit_output import open_audit_log
 from bucketlog.stateless_broker.process.embedded_redis import ValkeyProcesses
 from bucketlog.stateless_broker.process.http_connections import HttpLimits
 from bucketlog.stateless_broker.process.http_endpoint import HttpEndpoint, application
@@ -103,6 +104,7 @@ class Broker:
             settings.produce_buffer_bytes,
             address_percent_max=settings.produce_buffer_address_percent_max,
         )
+        self._audit = open_audit_log(settings)
         self._node: Node | None = None
         self._sockets: list[socket.socket] = []
         self._listeners: list[Listener] = []
@@ -137,6 +139,7 @@ class Broker:
             health=self._health,
             counts=counts,
         )
+        node.dispatcher.audit = self._audit
         figures = BrokerFigures(
             FigureSources(
                 bucket=bucket,
@@ -200,6 +203,7 @@ class Broker:
             budget=self._budget,
             answers=node.answers,
             figures=requests,
+            audit=self._audit,
         )
         connections.start()
         seal = node.parts.seal
@@ -224,9 +228,10 @@ class Broker:
             self._certificates,
             HandshakeLimit(self._settings.ssl_handshake_ms_max),
         )
+        audit = self._audit
         assert certificates is not None, "there are SSL listeners"
         received = memoryview(bytearray(RECEIVE_BYTES))
-        return lambda connection: TlsChannel(connection, certificates, limit, received)
+        return lambda connection: TlsChannel(connection, certificates, limit, received, audit)
 
     def reload_certificates(self) -> None:
         if self._certificates is not None:
@@ -283,6 +288,8 @@ class Broker:
             await self._node.close()
         for listening in self._sockets:
             listening.close()
+        if self._audit is not None:
+            self._audit.close()
 
 
 def _login_rules(spec: ListenerSpec, logins: Logins | None) -> LoginRules | None:

@@ -13,6 +13,7 @@ from bucketlog.metadata.acl_bindings import (
 )
 from bucketlog.metadata.acls import Acls, Requester, Resource, canonical_host
 from bucketlog.stateless_broker.authorization.authorizer import (
+    CLUSTER,
     NAME_CHARS_KEPT,
     Access,
     Authorizer,
@@ -80,6 +81,23 @@ class Desk:
 @pytest.fixture
 def desk() -> Desk:
     return Desk()
+
+
+def test_only_refusals_are_reported(desk: Desk) -> None:
+    reported: list[tuple[AclOperation, Resource]] = []
+    desk.acls.add([rule()])
+    access = Access.of(BOB, HOST, desk.authorizer, lambda *denied: reported.append(denied))
+    assert access.may_topic(AclOperation.READ, "t")
+    assert access.operations(*TOPIC_T)
+    assert not access.cluster_operations()
+    assert not access.may_on_any_topic(AclOperation.WRITE)
+    assert not access.quiet.may_topic(AclOperation.WRITE, "t")
+    assert not reported
+    assert not access.may_topic(AclOperation.WRITE, "t")
+    assert reported.pop() == (AclOperation.WRITE, TOPIC_T)
+    either = NeedsCluster((AclOperation.ALTER, AclOperation.CLUSTER_ACTION), str)
+    assert is_denied(either, access)
+    assert reported == [(AclOperation.CLUSTER_ACTION, CLUSTER)]
 
 
 def test_a_decision_is_made_once(desk: Desk) -> None:

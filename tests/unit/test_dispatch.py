@@ -30,7 +30,6 @@ from bucketlog.stateless_broker.network import dispatch
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import (
     INLINE_REQUEST_BYTES,
-    SHORT_ROWS,
     Api,
     Dispatcher,
     Request,
@@ -40,6 +39,7 @@ from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import write_message
+from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS, SHORT_ROWS, error_codes
 from bucketlog.stateless_broker.supervision import Supervisor
 from tests.fuzz.requests import Generator
 from tests.fuzz.values import World
@@ -390,9 +390,7 @@ async def test_answers_that_hold_memory_do_not_wait_for_each_other(desk: Desk) -
 def test_errors_of_partitions_count_up_to_a_limit() -> None:
     failed = {"error_code": ErrorCode.policy_violation}
     partitions = [failed, {"error_code": ErrorCode.none}]
-    codes = [*dispatch._error_codes({"topics": [{"name": "t", "partitions": partitions}] * 2})]
+    codes = [*error_codes({"topics": [{"name": "t", "partitions": partitions}] * 2})]
     assert codes == [ErrorCode.policy_violation] * 2
     many = [{"error_code": ErrorCode.invalid_request, "partitions": [failed] * 1_000}] * 1_000
-    assert (
-        len([*dispatch._error_codes({**failed, "topics": many})]) == 1 + 2 * dispatch.COUNTED_ROWS
-    )
+    assert len([*error_codes({**failed, "topics": many})]) == 1 + 2 * COUNTED_ROWS

@@ -19,6 +19,7 @@ class Exchange:
     """The token is what happens: `more`, `fail`, `tell` (fail, with a public reason), or a user."""
 
     def __init__(self, *, waits: bool = False) -> None:
+        self.claimed: str | None = None
         self.user: str | None = None
         self._waits = waits
 

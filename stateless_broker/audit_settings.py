@@ -1,0 +1,25 @@
+"""The broker's settings of the audit log: a part of `BrokerSettings`."""
+
+from pydantic import Field
+from pydantic_settings import BaseSettings
+
+from bucketlog.stateless_broker.setting_types import Positive
+
+NORMAL_LOG, NOWHERE = "log", "off"
+
+
+class AuditSettings(BaseSettings):
+    audit_log: str = Field(
+        NORMAL_LOG,
+        description="Where the audit log goes: `log`, among the other lines of the log; `off`; or "
+        "the path of a file, to which lines of JSON are appended (docs/audit.md).",
+    )
+    audit_refusals_per_client_per_s: Positive = Field(
+        10,
+        description="Limit of audit lines about failed logins, denials and refused changes of one "
+        "client: a principal, or the host of a client without a login. Further ones are counted.",
+    )
+    audit_refusals_per_s: Positive = Field(
+        100,
+        description="The same limit for all principals together, and again for all hosts.",
+    )

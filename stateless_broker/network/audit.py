@@ -1,0 +1,268 @@
+"""The audit log: who logged in, whose session ended, who changed what, and who was refused.
+
+Invariants: each change that was made has its line, whatever a client sends; failed logins, denials
+and refused changes are bounded per client and second, and in all, and a line counts the rest. No
+line has a password, a token or the value of a refused setting. The length of a line is bounded.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.api_messages import RequestT, ResponseT
+from bucketlog.metadata.acl_bindings import AclOperation
+from bucketlog.metadata.acls import Resource
+from bucketlog.stateless_broker.authentication.login import Login
+from bucketlog.stateless_broker.network.bounded_lines import BoundedLines, LineLimits
+from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
+
+if TYPE_CHECKING:
+    from bucketlog.stateless_broker.network.dispatch import (
+        Answer,
+        Api,
+        Request,
+        RequestHeader,
+        WrittenResponse,
+    )
+
+logger = logging.getLogger("bucketlog.audit")
+
+TEXT_CHARS_MAX = 300
+CHANGES_A_LINE = 50
+CHANGES_CHARS_MAX = 20_000
+"""A line that has this much of changes gets no further change."""
+BY_CERTIFICATE = "certificate"
+UNKNOWN_OUTCOME = "UNKNOWN"
+RIGHTS_MISSING = frozenset(
+    {
+        ErrorCode.topic_authorization_failed,
+        ErrorCode.group_authorization_failed,
+        ErrorCode.cluster_authorization_failed,
+        ErrorCode.transactional_id_authorization_failed,
+    }
+)
+"""The errors of changes that ACLs deny. A line `denied` shows such a change."""
+
+
+class Change(NamedTuple):
+    """A change that a request asks for. `error` None: the request failed, and nobody knows whether
+    the change was made."""
+
+    resource: str
+    name: str
+    error: ErrorCode | None
+    details: Mapping[str, object] = {}
+
+    def row(self) -> dict[str, object]:
+        error = self.error
+        result = UNKNOWN_OUTCOME if error is None else "ok" if not error else error.name.upper()
+        details = {name: _shown(value) for name, value in self.details.items()}
+        return {"resource": self.resource, "name": cut(self.name), "result": result} | details
+
+
+class _Session(NamedTuple):
+    mechanism: str
+    since_s: float
+
+
+class AuditLog:
+    """`limits` are those of strangers, whom a host identifies, and again those of known principals.
+    So strangers cannot hide what known principals do."""
+
+    def __init__(self, limits: LineLimits, *, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        self._strangers = BoundedLines(limits, now_s())
+        self._known = BoundedLines(limits, now_s())
+        self._sessions: dict[int, _Session] = {}
+        """By the identity of open connections whose client is known."""
+        self._last_denied: tuple[RequestHeader, AclOperation, Resource] | None = None
+
+    async def watch(
+        self, api: "Api[RequestT, ResponseT]", request: "Request", message: RequestT
+    ) -> "ResponseT | WrittenResponse":
+        """The handler's response. The audit log has it before the client."""
+        connection, header = request.connection, request.header
+        answer: Answer = None
+        try:
+            answer = response = await api.handler(request, message)
+        finally:
+            if api.audit is not None:
+                await self.changed(connection, header, api.audit(message, answer))
+        if api.login and connection.login is not None and isinstance(answer, Mapping):
+            self._login_step(connection, header, connection.login, answer["error_code"])
+        return response
+
+    def _login_step(
+        self, connection: Connection, header: "RequestHeader", login: Login, error: object
+    ) -> None:
+        """After a request of a login, answered with the error."""
+        if login.failure is not None:
+            self.login_failed(
+                connection, login.failure, header, mechanism=login.mechanism, user=login.claimed
+            )
+        elif login.is_done and not error and header.api_key is ApiKey.SASL_AUTHENTICATE:
+            self.logged_in(connection, login.mechanism, header)
+
+    def logged_in(
+        self, connection: Connection, mechanism: str, header: "RequestHeader | None" = None
+    ) -> None:
+        again = id(connection) in self._sessions
+        if not again and not connection.is_gone:
+            self._sessions[id(connection)] = _Session(mechanism, self._now_s())
+        row = _caller(connection, header) | {"mechanism": mechanism, "again": again}
+        text = f"{row['principal']} logged in by {mechanism}{' again' if again else ''}"
+        _write("login", text, row)
+
+    def login_failed(
+        self,
+        connection: Connection,
+        reason: str,
+        header: "RequestHeader | None" = None,
+        *,
+        mechanism: str = "",
+        user: str | None = None,
+    ) -> None:
+        if not self._has_room(self._strangers, connection.host):
+            return
+        row = _caller(connection, header) | {"mechanism": cut(mechanism), "reason": cut(reason)}
+        if user is not None:
+            row["user"] = cut(user)
+        _write("login_failed", f"login failed: {cut(reason)}", row, level=logging.WARNING)
+
+    def ended(self, connection: Connection, reason: str) -> None:
+        """The connection ends. For a connection that has ended already, there is no line."""
+        session = self._sessions.pop(id(connection), None)
+        if session is None:
+            login = connection.login
+            if login is not None and reason in (login.complaint, login.rules.too_slow):
+                self.login_failed(connection, reason)
+            return
+        seconds = round(self._now_s() - session.since_s, 3)
+        row = _caller(connection, None) | {
+            "mechanism": session.mechanism,
+            "reason": cut(reason),
+            "seconds": seconds,
+        }
+        text = f"the session of {row['principal']} ended after {seconds} s: {cut(reason)}"
+        _write("session_end", text, row)
+
+    async def changed(
+        self, connection: Connection, header: "RequestHeader", changes: Iterable[Change]
+    ) -> None:
+        """Write what was changed, or refused. A long list has several lines."""
+        shown = (each for each in changes if self._is_shown(connection, each))
+        for rows in _lines_of(shown):
+            text = ", ".join(f"{row['resource']} {row['name']!r}: {row['result']}" for row in rows)
+            row = _caller(connection, header) | {"changes": rows}
+            _write("change", f"{row['api']} by {row['principal']}: {text}", row)
+            await asyncio.sleep(0)
+
+    def _is_shown(self, connection: Connection, change: Change) -> bool:
+        if not change.error:  # None, too: the change may have been made
+            return True
+        return change.error not in RIGHTS_MISSING and self._has_room_for(connection)
+
+    def denied(
+        self,
+        connection: Connection,
+        header: "RequestHeader",
+        operation: AclOperation,
+        resource: Resource,
+    ) -> None:
+        """ACLs deny the operation. A request that asks for the same right again and again, as for
+        each partition of a topic, has one line."""
+        last = self._last_denied
+        is_again = last is not None and last[0] is header and last[1:] == (operation, resource)
+        if is_again or not self._has_room_for(connection):
+            return
+        self._last_denied = header, operation, resource
+        row = _caller(connection, header) | {
+            "operation": operation.name,
+            "resource": resource.type.name.lower(),
+            "resource_name": cut(resource.name),
+        }
+        what = f"{row['operation']} on {row['resource']} {row['resource_name']!r}"
+        _write("denied", f"{what} is denied to {row['principal']}", row, level=logging.WARNING)
+
+    def look(self) -> None:
+        """Write what the last second left out."""
+        for lines in (self._strangers, self._known):
+            self._count_left_out(lines)
+
+    def close(self) -> None:
+        """Write what was left out until now."""
+        for lines in (self._strangers, self._known):
+            left_out = lines.take_all_left_out()
+            if left_out is not None:
+                _write_left_out(*left_out)
+
+    def _has_room_for(self, connection: Connection) -> bool:
+        """As `BoundedLines.has_room`, for a client that may be known."""
+        if connection.principal == ANONYMOUS:
+            return self._has_room(self._strangers, connection.host)
+        return self._has_room(self._known, connection.principal)
+
+    def _has_room(self, lines: BoundedLines, client: str) -> bool:
+        self._count_left_out(lines)
+        return lines.has_room(client)
+
+    def _count_left_out(self, lines: BoundedLines) -> None:
+        left_out = lines.take_left_out(self._now_s())
+        if left_out is not None:
+            _write_left_out(*left_out)
+
+
+def _lines_of(changes: Iterable[Change]) -> Iterator[list[dict[str, object]]]:
+    """Rows of changes, by line."""
+    rows: list[dict[str, object]] = []
+    chars = 0
+    for each in changes:
+        row = each.row()
+        rows.append(row)
+        chars += len(str(row))
+        if len(rows) >= CHANGES_A_LINE or chars >= CHANGES_CHARS_MAX:
+            yield rows
+            rows, chars = [], 0
+    if rows:
+        yield rows
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= TEXT_CHARS_MAX else f"{text[: TEXT_CHARS_MAX - 1]}…"
+
+
+def _shown(value: object) -> object:
+    return cut(value) if isinstance(value, str) else value
+
+
+def _caller(connection: Connection, header: "RequestHeader | None") -> dict[str, object]:
+    found: dict[str, object] = {
+        "principal": cut(connection.principal),
+        "host": connection.host,
+        "client": connection.peer,
+        "listener": connection.listener,
+    }
+    if header is not None:
+        found |= {
+            "client_id": cut(header.client_id),
+            "api": ApiKey(header.api_key).message_name,
+            "correlation_id": header.correlation_id,
+        }
+    return found
+
+
+def _write_left_out(total: int, clients: dict[str, int]) -> None:
+    text = f"{total} more failed logins, denials and refused changes have no line"
+    named = {cut(name): number for name, number in clients.items()}
+    _write("left_out", text, {"count": total, "clients": named}, level=logging.WARNING)
+
+
+def _write(event: str, text: str, row: dict[str, object], *, level: int = logging.INFO) -> None:
+    """The message has who and where, for logs of text; the fields have all."""
+    where = f" ({row['host']}, listener {row['listener']})" if "host" in row else ""
+    logger.log(level, "%s%s", text, where, extra={"event": event, **row})
