@@ -4,9 +4,11 @@ Invariant: an API without a row in `EXPECTED` fails these tests. Whoever serves 
 what a client without rights gets.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum, auto
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,9 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS
+from tests.models.administration import ADMINISTRATIVE_OPERATIONS
 from tests.models.sample_requests import Named, sample_request
+from tests.rigs.offered_apis import offered
 from tests.rigs.wire_client import WireClient, decode_response
 from tests.servers.broker_process import Start
 
@@ -186,20 +190,49 @@ def problem(expected: Expected, answer: Any) -> str | None:
     return None
 
 
-def test_a_client_without_rights_gets_nothing(start: Start) -> None:
+def denials(file: Path) -> dict[str, set[str]]:
+    """By API, the operations that the audit log says were denied."""
+    found: dict[str, set[str]] = {}
+    for line in file.read_text().splitlines():
+        row = json.loads(line)
+        assert row["event"] == "denied", row
+        assert row["principal"] == "User:ANONYMOUS"
+        found.setdefault(row["api"], set()).add(row["operation"])
+    return found
+
+
+def check_audit(denied: dict[str, set[str]]) -> None:
+    """Each denial has a line. Whatever asks for an administrator's right is audited as a change."""
+    refusing = {key.message_name for key, each in EXPECTED.items() if each is Expected.DENIED}
+    assert denied.keys() == refusing
+    names = {operation.name for operation in ADMINISTRATIVE_OPERATIONS}
+    apis = offered().apis
+    audited = {key.message_name for key, api in apis.items() if api.audit is not None}
+    asking = {api for api, operations in denied.items() if operations & names}
+    assert asking - audited == {"AddPartitionsToTxn"}, "brokers ask for CLUSTER_ACTION there"
+
+
+def test_a_client_without_rights_gets_nothing(start: Start, tmp_path: Path) -> None:
     named = prepare(start)
-    broker = start(authorization="true", transactions="true").wait_until_ready()
+    file = tmp_path / "audit.jsonl"
+    limits = {"audit_refusals_per_client_per_s": "100000", "audit_refusals_per_s": "100000"}
+    broker = start(
+        authorization="true", transactions="true", audit_log=str(file), **limits
+    ).wait_until_ready()
     found = {
         f"{key.message_name} {version}": wrong
         for key, version, answer in walk(broker.bootstrap, named)
         if (wrong := problem(EXPECTED[key], answer)) is not None
     }
     assert not found
+    check_audit(denials(file))
+    lines = file.read_text()
     with WireClient(broker.bootstrap) as client:
         everything = client.call(ApiKey.METADATA, 7, topics=None)
         assert everything.topics == ()
         assert client.call(ApiKey.LIST_GROUPS, 3).groups == ()
         assert client.call(ApiKey.LIST_TRANSACTIONS, 0).transaction_states == ()
+        assert file.read_text() == lines, "a shorter list is no denial"
         missing = client.call(ApiKey.METADATA, 7, topics=[{"name": "new"}])
         assert missing.topics[0].error_code == ErrorCode.topic_authorization_failed
         for transactional_id in (NAME, "other"):

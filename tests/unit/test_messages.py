@@ -7,9 +7,8 @@ import struct
 import types
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast, get_args, get_origin, get_type_hints, is_typeddict
-from unittest.mock import Mock
-from uuid import UUID, uuid4
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from uuid import UUID
 
 import pytest
 from kio.index import load_request_schema
@@ -35,53 +34,16 @@ from bucketlog.log_format.wire.messages.metadata import METADATA, MetadataReques
 from bucketlog.log_format.wire.messages.offset_commit import OFFSET_COMMIT
 from bucketlog.log_format.wire.messages.offset_fetch import OFFSET_FETCH, OffsetFetchRequest
 from bucketlog.log_format.wire.served_versions import OWN_CODECS, SERVED_VERSIONS
-from bucketlog.stateless_broker.assembly.broker_parts import (
-    BrokerParts,
-    ClusterParts,
-    ServedLog,
-    Storage,
-)
-from bucketlog.stateless_broker.assembly.routes import make_routes
-from bucketlog.stateless_broker.assembly.transaction_parts import TransactionParts
 from bucketlog.stateless_broker.authorization.needs import NOTHING
-from bucketlog.stateless_broker.epochs.end import EpochEnd
-from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.network import message_reader
-from bucketlog.stateless_broker.network.dispatch import Api, Dispatcher, Request
+from bucketlog.stateless_broker.network.dispatch import Api, Request
 from bucketlog.stateless_broker.network.message_reader import LONGEST_MS
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
-from bucketlog.stateless_broker.settings import BrokerSettings
-from bucketlog.stateless_broker.supervision import Supervision
 from tests.fuzz.requests import Generator
 from tests.fuzz.values import World
 from tests.models.sample_requests import sample_request
+from tests.rigs.offered_apis import ITEMS_MAX, offered
 from tests.rigs.wire_client import build, decode_response, encode_entity, request_schema
-
-ITEMS_MAX = 10_000
-
-
-def offered() -> Dispatcher:
-    """What the broker's dispatcher has; nothing here is asked anything."""
-    nothing = cast(Any, None)
-    settings = BrokerSettings(bucket_url="memory://t", redis_url="redis://t", transactions=True)
-    membership = Mock(me=Mock(node_id=0))
-    parts = BrokerParts(
-        settings=settings,
-        storage=Storage(nothing, nothing, nothing, RangeReader.of(nothing, nothing, settings)),
-        cluster=ClusterParts(nothing, nothing, membership, nothing, nothing, nothing),
-        log=ServedLog.empty(settings, Mock(), now_s=float),
-        validation=nothing,
-        supervision=Supervision(nothing, nothing, nothing),
-        now_ms=lambda: 0,
-        new_uuid=uuid4,
-    )
-    names = ("catch_up", "catch_up_for_certain", "coordinator", "offsets")
-    groups = cast(Any, Mock(**dict.fromkeys(names)))
-    dispatcher = Dispatcher(supervisor=nothing, request_items_max=ITEMS_MAX, answers=nothing)
-    log = TransactionParts(parts, end=EpochEnd(1), groups=groups, is_newest=nothing)
-    dispatcher.serve(make_routes(parts, groups, EpochEnd(1), log))
-    return dispatcher
-
 
 OFFERED = offered()
 MESSAGES = {key: api.messages for key, api in OFFERED.apis.items()}
