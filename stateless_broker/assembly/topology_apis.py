@@ -17,6 +17,7 @@ from bucketlog.log_format.wire.messages.offset_for_leader_epoch import OFFSET_FO
 from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.authorization.needs import BY_RESOURCE, NeedsCluster
+from bucketlog.stateless_broker.handlers import audited_changes as audited
 from bucketlog.stateless_broker.handlers.cluster import ClusterHandler
 from bucketlog.stateless_broker.handlers.leader_epochs import LeaderEpochsHandler
 from bucketlog.stateless_broker.handlers.log_dirs import LogDirsHandler, deny_log_dirs
@@ -57,8 +58,18 @@ def topology_apis(
             NeedsCluster(DESCRIBE, deny_log_dirs),
             large_answers=True,
         ),
-        Api(ELECT_LEADERS, moves.elect, NeedsCluster(ALTER, deny_elect)),
-        Api(ALTER_PARTITION_REASSIGNMENTS, moves.alter, NeedsCluster(ALTER, deny_alter)),
+        Api(
+            ELECT_LEADERS,
+            moves.elect,
+            NeedsCluster(ALTER, deny_elect),
+            audit=audited.elected_leaders,
+        ),
+        Api(
+            ALTER_PARTITION_REASSIGNMENTS,
+            moves.alter,
+            NeedsCluster(ALTER, deny_alter),
+            audit=audited.reassigned_partitions,
+        ),
         Api(
             LIST_PARTITION_REASSIGNMENTS,
             moves.list,

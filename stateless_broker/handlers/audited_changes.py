@@ -14,6 +14,10 @@ from bucketlog.log_format.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
 )
+from bucketlog.log_format.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
 from bucketlog.log_format.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -36,6 +40,10 @@ from bucketlog.log_format.wire.messages.delete_records import (
 from bucketlog.log_format.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+)
+from bucketlog.log_format.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
 )
 from bucketlog.log_format.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -295,6 +303,25 @@ def _marker_errors(response: Mapping[str, object]) -> dict[int, ErrorCode]:
         worst = next((code for code in codes if code), ErrorCode.none)
         found[cast(int, row["producer_id"])] = worst
     return found
+
+
+def elected_leaders(message: ElectLeadersRequest, answer: Answer) -> Iterable[Change]:
+    """None is ever elected: each partition that the request names has an error."""
+    rows = () if answer is None else cast(ElectLeadersResponse, answer)["replica_election_results"]
+    for topic in rows:
+        for row in topic["partition_result"]:
+            name = f"{topic['topic']}-{row['partition_id']}"
+            yield Change("partition", name, row["error_code"], {"change": "elect a leader"})
+
+
+def reassigned_partitions(
+    message: AlterPartitionReassignmentsRequest, answer: Answer
+) -> Iterable[Change]:
+    rows = () if answer is None else cast(AlterPartitionReassignmentsResponse, answer)["responses"]
+    for topic in rows:
+        for row in topic["partitions"]:
+            name = f"{topic['name']}-{row['partition_index']}"
+            yield Change("partition", name, row["error_code"], {"change": "reassign"})
 
 
 def _left_out(items: Sized) -> dict[str, object]:

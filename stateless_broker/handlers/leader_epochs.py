@@ -45,7 +45,7 @@ class LeaderEpochsHandler:
 
         def steps() -> Iterator[int]:
             access = request.access
-            may_all = access.may_on_cluster(AclOperation.CLUSTER_ACTION)
+            may_all = access.quiet.may_on_cluster(AclOperation.CLUSTER_ACTION)
             for topic in message.topics:
                 may = may_all or access.may_topic(AclOperation.DESCRIBE, topic.topic)
                 rows: list[EpochEndOffset] = []

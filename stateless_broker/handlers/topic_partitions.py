@@ -64,12 +64,13 @@ class TopicPartitionsHandler:
 
         def steps() -> Iterator[int]:
             denied: list[DescribeTopicPartitionsResponseTopic] = []
+            access = request.access if asked else request.access.quiet
             yield 1 + len(names)
             for name in sorted(names):
                 if name < first:
                     continue
                 yield 1
-                if not request.access.may_topic(AclOperation.DESCRIBE, name):
+                if not access.may_topic(AclOperation.DESCRIBE, name):
                     if asked:
                         error = ErrorCode.topic_authorization_failed
                         denied.append(_without_partitions(error, name))
