@@ -3,7 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -12,8 +12,10 @@ from confluent_kafka.admin import AdminClient
 import bucketlog
 from bucketlog import LogError, Security
 from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.metadata.acl_bindings import AclOperation, PatternType, Permission, ResourceType
 from tests.rigs.certificate_authority import Authority, rfc4514
 from tests.rigs.patience import PATIENCE_S, eventually
+from tests.rigs.rights import EVERYTHING
 from tests.rigs.users import write_key_file
 from tests.rigs.wire_client import WireClient
 from tests.servers.broker_process import BrokerProcess, Start
@@ -127,6 +129,50 @@ def test_what_administrators_and_users_do(start: Start, root: Authority, tmp_pat
     for text in (file.read_text(), broker.log.read_text()):
         assert SECRET not in text
         assert WRONG not in text
+
+
+def test_denials_acls_and_topics_that_clients_ask_for(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    broker = start(
+        listeners="ADMIN:PLAINTEXT://127.0.0.1:0,IN:SASL_PLAINTEXT://127.0.0.1:0",
+        credentials_key_file=str(write_key_file(tmp_path / "keys")),
+        authorization="true",
+        super_users="User:ANONYMOUS",
+        audit_log=str(file),
+    ).wait_until_ready()
+    rule = {"resource_type": ResourceType.TOPIC, "resource_name": "t"}
+    rule |= {"resource_pattern_type": PatternType.LITERAL, "principal": "User:ann", "host": "*"}
+    rule |= {"operation": AclOperation.DESCRIBE, "permission_type": Permission.ALLOW}
+    user = Security(username="ann", password=SECRET, tls=False)
+    with (
+        WireClient(address(broker, "ADMIN")) as admin,
+        bucketlog.connect(address(broker, "ADMIN")) as log,
+    ):
+        log.users.set_password("ann", SECRET, iterations=4096)
+        with log.producer() as producer:
+            producer.send(TOPIC, b"1")
+        admin.call(ApiKey.CREATE_ACLS, 2, creations=[rule])
+        with bucketlog.connect(address(broker, "IN"), security=user) as other:
+            assert [each.name for each in other.topics.list()] == ["t"]
+            with pytest.raises(LogError):
+                other.topics.delete("t")
+        admin.call(ApiKey.DELETE_ACLS, 2, filters=[EVERYTHING])
+
+    def only_change(api: str) -> dict[str, Any]:
+        (row,) = audited(file, "change", api=api, principal="User:ANONYMOUS", listener="ADMIN")
+        (change,) = row["changes"]
+        return cast(dict[str, Any], change)
+
+    created = {"resource": "topic", "name": "t", "result": "ok", "automatic": True}
+    assert only_change("Metadata") == created
+    acl = {"resource": "ACL", "name": "topic t", "result": "ok", "principal": "User:ann"}
+    for api, change in (("CreateAcls", "create"), ("DeleteAcls", "delete")):
+        assert only_change(api).items() >= (acl | {"change": change}).items()
+    (denied,) = audited(file, "denied", api="DeleteTopics")
+    who = {"principal": "User:ann", "listener": "IN", "host": "127.0.0.1"}
+    what = {"operation": "DELETE", "resource": "topic", "resource_name": "t"}
+    assert denied.items() >= (who | what).items()
+    assert [row for row in rows(file) if row.get("api") == "DeleteTopics"] == [denied]
 
 
 def test_the_normal_log_is_the_default_and_failures_are_bounded(
