@@ -22,6 +22,7 @@ HEAP = "1g"
 """What Kafka's own start script gives a broker."""
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
+SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 FSYNC = "log.flush.interval.messages=1\n"
 LOG_TAIL_LINES = 20
 
@@ -33,6 +34,14 @@ class KafkaStartError(BucketlogError):
 
 
 @dataclass(frozen=True, slots=True)
+class ScramUser:
+    """A super user of a broker that decides by ACLs. Passwords have no quotes and no brackets."""
+
+    name: str
+    password: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunningKafka:
     bootstrap: str
     pid: int
@@ -41,12 +50,19 @@ class RunningKafka:
 
 @contextmanager
 def running_kafka(
-    folder: Path, *, fsync: bool = False, port: int = 0, partitions: int = 1
+    folder: Path,
+    *,
+    fsync: bool = False,
+    port: int = 0,
+    partitions: int = 1,
+    admin: ScramUser | None = None,
 ) -> Iterator[RunningKafka]:
     """Run one broker of Apache Kafka in `folder`.
 
     `fsync`: after each batch. By default, Kafka leaves this to the operating system. `port`: 0
     selects a free port. `partitions`: the number of partitions of automatically created topics.
+    `admin`: clients log in by SCRAM (SASL_PLAINTEXT), the StandardAuthorizer decides by ACLs, and
+    this user may do everything.
 
     Raises `ConfigurationError` (not installed), `KafkaStartError`.
     """
@@ -56,12 +72,16 @@ def running_kafka(
     config = folder / "server.properties"
     config.write_text(
         _properties(folder, port, controller)
+        + (_PLAIN_TEXT if admin is None else _secured(admin))
         + f"num.partitions={partitions}\n"
         + (FSYNC if fsync else "")
     )
     java = [java_program(), "-cp", f"{jars}/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     log_path = folder / "server.log"
-    named = ("-t", CLUSTER_ID, "-c", str(config))
+    named = ["-t", CLUSTER_ID, "-c", str(config)]
+    for mechanism in SCRAM_MECHANISMS if admin is not None else ():
+        assert admin is not None
+        named += ["--add-scram", f"{mechanism}=[name={admin.name},password={admin.password}]"]
     with log_path.open("wb") as log:
         done = subprocess.run(
             [*java, "kafka.tools.StorageTool", "format", "--standalone", *named],
@@ -96,8 +116,9 @@ def _properties(folder: Path, port: int, controller: int) -> str:
     """Kafka's defaults, except for addresses and the needs of a single-node cluster."""
     return f"""process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+listeners=IN://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=IN://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+inter.broker.listener.name=IN
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers=127.0.0.1:{controller}
 log.dirs={folder}/logs
@@ -106,6 +127,24 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
+"""
+
+
+_PLAIN_TEXT = "listener.security.protocol.map=IN:PLAINTEXT,CONTROLLER:PLAINTEXT\n"
+
+
+def _secured(admin: ScramUser) -> str:
+    """The controller's listener is in plain text, so the broker's own requests to the controller
+    come from the user ANONYMOUS."""
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    jaas = f'{module} required username="{admin.name}" password="{admin.password}";'
+    return f"""listener.security.protocol.map=IN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms={",".join(SCRAM_MECHANISMS)}
+sasl.mechanism.inter.broker.protocol={SCRAM_MECHANISMS[0]}
+listener.name.in.scram-sha-256.sasl.jaas.config={jaas}
+listener.name.in.scram-sha-512.sasl.jaas.config={jaas}
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:{admin.name};User:ANONYMOUS
 """
 
 

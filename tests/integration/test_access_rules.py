@@ -5,7 +5,6 @@ what a client without rights gets.
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -17,9 +16,10 @@ from kio.schema.errors import ErrorCode
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS
 from tests.models.administration import ADMINISTRATIVE_OPERATIONS
-from tests.models.sample_requests import Named, sample_request
+from tests.models.sample_requests import Named
 from tests.rigs.offered_apis import offered
-from tests.rigs.wire_client import WireClient, decode_response
+from tests.rigs.wire_client import WireClient
+from tests.scenarios.api_walk import leaf_codes, walk
 from tests.servers.broker_process import Start
 
 NAME = "t"
@@ -98,24 +98,6 @@ def test_every_api_has_a_rule() -> None:
     assert EXPECTED.keys() == SERVED_VERSIONS.keys()
 
 
-def leaf_codes(value: Any) -> Iterator[ErrorCode]:
-    """The error codes of an answer: those of rows, and those above rows only if there are none
-    below, or if they are errors."""
-    own, below = list[ErrorCode](), list[ErrorCode]()
-    for field in fields(value):
-        found = getattr(value, field.name)
-        if field.name.endswith("error_code") and field.name != "topic_config_error_code":
-            own.append(ErrorCode(found))
-        elif isinstance(found, tuple):
-            for each in found:
-                if is_dataclass(each):
-                    below += leaf_codes(each)
-        elif is_dataclass(found):
-            below += leaf_codes(found)
-    yield from below
-    yield from (code for code in own if code is not ErrorCode.none or not below)
-
-
 def rows(answer: Any) -> list[Any]:
     """The items of all lists that have fields."""
     return [
@@ -164,17 +146,6 @@ def prepare(start: Start, transactional_id: str = NAME) -> Named:
         assert len(transactions.transaction_states) == 1
     broker.kill()
     return Named(NAME, made.topics[0].topic_id)
-
-
-def walk(bootstrap: str, named: Named) -> Iterator[tuple[ApiKey, int, Any]]:
-    """The answers to a request of each API and version."""
-    for key, served in SERVED_VERSIONS.items():
-        for version in served.each():
-            with WireClient(bootstrap) as client:
-                client.send_frame(sample_request(key, version, named))
-                frame = client.read_frame()
-                assert frame is not None, f"{key.message_name} {version}: closed"
-                yield key, version, decode_response(key, version, frame)[1]
 
 
 def problem(expected: Expected, answer: Any) -> str | None:

@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aiokafka.conn import ScramAuthenticator
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
@@ -15,13 +13,13 @@ import bucketlog
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS
 from tests.models.sample_requests import sample_request
+from tests.rigs.logins import SHA_256, authenticate, handshake, log_in
 from tests.rigs.patience import PATIENCE_S, Deadline, eventually
 from tests.rigs.users import PASSWORD, add_user, write_key_file
 from tests.rigs.wire_client import WireClient, encode_request
 from tests.servers.broker_process import BrokerProcess, Start
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-SHA_256 = MECHANISMS[0]
 LOGIN_APIS = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 REQUEST_BYTES_MAX = 65_536
 REFUSED = (
@@ -69,34 +67,6 @@ def failure(broker: BrokerProcess, config: dict[str, str]) -> str:
         client.poll(0)
         return " ".join(errors) or "no answer"
     return ""
-
-
-def handshake(client: WireClient, mechanism: str = SHA_256) -> ErrorCode:
-    answer = client.call(ApiKey.SASL_HANDSHAKE, 1, mechanism=mechanism)
-    return ErrorCode(answer.error_code)
-
-
-def authenticate(client: WireClient, token: bytes) -> Any:
-    return client.call(ApiKey.SASL_AUTHENTICATE, 2, auth_bytes=token)
-
-
-def log_in(
-    client: WireClient, user: str, password: str = PASSWORD, mechanism: str = SHA_256
-) -> Any:
-    """The answer to the last token. A proof of the server is checked."""
-    asking = ScramAuthenticator(
-        loop=None,
-        sasl_plain_username=user,
-        sasl_plain_password=password,
-        sasl_mechanism=mechanism,
-    )
-    assert handshake(client, mechanism) is ErrorCode.none
-    first = authenticate(client, asking.first_message().encode())
-    asking.process_server_first_message(first.auth_bytes.decode())
-    last = authenticate(client, asking.final_message().encode())
-    if last.error_code == ErrorCode.none:
-        asking.process_server_final_message(last.auth_bytes.decode())
-    return last
 
 
 @contextmanager

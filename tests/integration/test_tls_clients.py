@@ -21,7 +21,7 @@ from kafka.errors import KafkaTimeoutError
 from tests.rigs.certificate_authority import Authority, rfc4514
 from tests.rigs.client_tls import ClientTls
 from tests.rigs.patience import Deadline, eventually
-from tests.scenarios.clients import AioKafka, ConfluentKafka, KafkaClient, KafkaPython, Kcat
+from tests.scenarios.clients import KINDS, Kcat
 from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, make_rows
 from tests.servers.broker_process import BrokerProcess, Start
 from tests.servers.components import Components
@@ -30,12 +30,6 @@ from tests.servers.kafka_tools import KafkaTools, participating_tools
 TWO = "PLAIN:PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"
 RECORDS = 500
 REFUSAL_S = 3
-KINDS: dict[str, Callable[[ClientTls], KafkaClient]] = {
-    "confluent-kafka": ConfluentKafka,
-    "aiokafka": AioKafka,
-    "kafka-python": KafkaPython,
-    "kcat": Kcat,
-}
 CLIENT_NAMES = [*KINDS, "java"]
 VERSIONS = ("TLSv1.2", "TLSv1.3")
 CONNECTIONS = "bucketlog_connections"
@@ -83,7 +77,7 @@ def is_served(name: str, where: str, tls: ClientTls, components: Components, fol
             return _in_a_process(_kafka_python_is_served, where, tls)
         case "kcat":
             try:
-                Kcat(tls)._run(["-L", "-b", where, "-m", str(REFUSAL_S), *kcat_options(tls)], b"")
+                Kcat(tls).list_brokers(where)
             except AssertionError:
                 return False
             return True
@@ -121,10 +115,6 @@ def _kafka_python_is_served(where: str, tls: ClientTls) -> bool:
         return False
     client.close()
     return True
-
-
-def kcat_options(tls: ClientTls) -> list[str]:
-    return [word for setting in tls.kcat() for word in ("-X", setting)]
 
 
 def java(tools: KafkaTools, tls: ClientTls, folder: Path, tool: str, *arguments: str) -> int:

@@ -40,6 +40,7 @@ from tests.proofs.newcomer import NEWCOMER_TARGETS
 from tests.proofs.progress import tell
 from tests.proofs.recovery import RECOVERY_TARGETS
 from tests.proofs.sdk import SDK_TARGETS
+from tests.proofs.security import SECURITY_TARGETS
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.proofs.simulation import SIMULATION_TARGETS
 from tests.proofs.spark import SPARK_TARGETS
@@ -190,6 +191,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **GROUP_TARGETS,
     **SIMULATION_TARGETS,
     **HOSTILE_TARGETS,
+    **SECURITY_TARGETS,
     **RECOVERY_TARGETS,
     **TRANSACTION_TARGETS,
     **CLIENT_SUITE_TARGETS,
@@ -247,7 +249,7 @@ def main() -> int:
     unknown = set(args.what) - set(TARGETS)
     if unknown:
         parser.error(f"unknown target {', '.join(unknown)}; there are {', '.join(TARGETS)}")
-    if shutil.which("kcat") is None and {"clients", "across"} & set(args.what or TARGETS):
+    if shutil.which("kcat") is None and {"clients", "across", "logins"} & set(args.what or TARGETS):
         parser.error("kcat is missing: apt-get install kcat, or your system's package")
     wanted = args.what or [name for name in TARGETS if not (args.short and name in IN_TESTS)]
     results = [prove(name, args.short) for name in wanted]

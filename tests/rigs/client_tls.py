@@ -29,19 +29,24 @@ class ClientLogin:
 @dataclass(frozen=True, slots=True)
 class ClientTls:
     """`ca`: whom the client trusts. `own` is the client's certificate. `version`: no other is
-    spoken; librdkafka in this process ignores it, for it has no such setting."""
+    spoken; librdkafka in this process ignores it, for it has no such setting. Without
+    `is_encrypted`, the client logs in over plain text."""
 
     ca: Path
     own: Issued | None = None
     version: str | None = None
     login: ClientLogin | None = None
+    is_encrypted: bool = True
 
     @property
     def _protocol(self) -> str:
-        return "SSL" if self.login is None else "SASL_SSL"
+        below = "SSL" if self.is_encrypted else "PLAINTEXT"
+        return below if self.login is None else f"SASL_{below}"
 
     def librdkafka(self) -> dict[str, str]:
-        found = {"security.protocol": self._protocol, "ssl.ca.location": str(self.ca)}
+        found = {"security.protocol": self._protocol}
+        if self.is_encrypted:
+            found["ssl.ca.location"] = str(self.ca)
         if self.own is not None:
             found |= {
                 "ssl.certificate.location": str(self.own.certificate),
@@ -79,7 +84,9 @@ class ClientTls:
 
     def python(self) -> dict[str, Any]:
         """For aiokafka and kafka-python."""
-        found = {"security_protocol": self._protocol, "ssl_context": self.context()}
+        found: dict[str, Any] = {"security_protocol": self._protocol}
+        if self.is_encrypted:
+            found["ssl_context"] = self.context()
         if self.login is not None:
             found |= {
                 "sasl_mechanism": self.login.mechanism,
@@ -90,11 +97,9 @@ class ClientTls:
 
     def java(self, **more: str) -> str:
         """Properties; underscores in the names of `more` are dots."""
-        found = {
-            "security.protocol": self._protocol,
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(self.ca),
-        }
+        found = {"security.protocol": self._protocol}
+        if self.is_encrypted:
+            found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.ca)}
         if self.version is not None:
             found["ssl.enabled.protocols"] = self.version
         if self.own is not None:

@@ -1,5 +1,6 @@
 """Users of a broker with logins: the file of keys, and credentials by confluent-kafka's admin."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
@@ -27,9 +28,16 @@ def write_key_file(path: Path, *keys: str) -> Path:
     return path
 
 
-def add_user(bootstrap: str, user: str, mechanism: str, password: str = PASSWORD) -> None:
+def add_user(
+    bootstrap: str,
+    user: str,
+    mechanism: str,
+    password: str = PASSWORD,
+    config: Mapping[str, str] | None = None,
+) -> None:
+    """`config`: how the administrator logs in."""
     info = ScramCredentialInfo(_NUMBERS[mechanism], ITERATIONS)
     change = UserScramCredentialUpsertion(user, info, password=password.encode())
-    client = AdminClient({"bootstrap.servers": bootstrap})
+    client = AdminClient({"bootstrap.servers": bootstrap, **(config or {})})
     for future in client.alter_user_scram_credentials([change]).values():
         future.result(PATIENCE_S)

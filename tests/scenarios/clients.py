@@ -9,7 +9,7 @@ import importlib.metadata
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any, NamedTuple, Protocol
 
 import aiokafka
@@ -306,6 +306,10 @@ class Kcat:
             raise AssertionError(f"kcat printed {found.count} records, not {count}")
         return found.rows
 
+    def list_brokers(self, bootstrap: str, timeout_s: int = 3) -> None:
+        """Raises `AssertionError` if the client is not served in this time."""
+        self._run(["-L", "-b", bootstrap, "-m", str(timeout_s), *_options(self._security)], b"")
+
     def _run(self, arguments: list[str], data: bytes) -> bytes:
         errors: IO[bytes]
         with tempfile.TemporaryFile() as errors:
@@ -332,3 +336,10 @@ def _options(settings: Sequence[str]) -> list[str]:
 CLIENTS: dict[str, KafkaClient] = {
     client.name: client for client in (ConfluentKafka(), AioKafka(), KafkaPython(), Kcat())
 }
+KINDS: dict[str, Callable[[ClientTls], KafkaClient]] = {
+    "confluent-kafka": ConfluentKafka,
+    "aiokafka": AioKafka,
+    "kafka-python": KafkaPython,
+    "kcat": Kcat,
+}
+"""By name, for a client with TLS or a login."""

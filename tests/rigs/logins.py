@@ -1,0 +1,40 @@
+"""Logins of connections that tests make by hand; aiokafka's SCRAM is the client's side."""
+
+from typing import Any
+
+from aiokafka.conn import ScramAuthenticator
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.wire.api_keys import ApiKey
+from tests.rigs.users import PASSWORD
+from tests.rigs.wire_client import WireClient
+
+SHA_256 = "SCRAM-SHA-256"
+
+
+def handshake(client: WireClient, mechanism: str = SHA_256) -> ErrorCode:
+    answer = client.call(ApiKey.SASL_HANDSHAKE, 1, mechanism=mechanism)
+    return ErrorCode(answer.error_code)
+
+
+def authenticate(client: WireClient, token: bytes) -> Any:
+    return client.call(ApiKey.SASL_AUTHENTICATE, 2, auth_bytes=token)
+
+
+def log_in(
+    client: WireClient, user: str, password: str = PASSWORD, mechanism: str = SHA_256
+) -> Any:
+    """The answer to the last token. A proof of the server is checked."""
+    asking = ScramAuthenticator(
+        loop=None,
+        sasl_plain_username=user,
+        sasl_plain_password=password,
+        sasl_mechanism=mechanism,
+    )
+    assert handshake(client, mechanism) is ErrorCode.none
+    first = authenticate(client, asking.first_message().encode())
+    asking.process_server_first_message(first.auth_bytes.decode())
+    last = authenticate(client, asking.final_message().encode())
+    if last.error_code == ErrorCode.none:
+        asking.process_server_final_message(last.auth_bytes.decode())
+    return last

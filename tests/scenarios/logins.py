@@ -1,0 +1,222 @@
+"""Clients x mechanisms x protocols x cases of a login: what each client gets, beside what it must.
+
+Invariant: a cell's outcome is one word, so that a table can show all. That a login was refused, and
+not the connection, follows from the cell of the right password beside it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count, product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import aiokafka
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+from kafka.errors import KafkaError
+
+from tests.rigs.certificate_authority import Authority
+from tests.rigs.client_tls import ClientLogin, ClientTls
+from tests.rigs.patience import PATIENCE_S, Deadline
+from tests.scenarios.clients import KINDS, Kcat
+from tests.scenarios.paced_producers import PACED
+from tests.scenarios.refused_logins import REFUSED
+from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, make_rows
+from tests.servers.broker_process import BrokerProcess
+from tests.servers.kafka_tools import KafkaTools
+from tests.servers.lone_broker import PASSWORD, USER, listener, login_broker
+
+CLIENTS = ("confluent-kafka", "aiokafka", "kafka-python", "kcat", "java")
+PROTOCOLS = ("SASL_PLAINTEXT", "SASL_SSL")
+CASES = ("right password", "wrong password", "unknown user", "denied topic")
+SERVED, REFUSED_LOGIN, DENIED = "served", "refused", "denied"
+RECORDS = 20
+AT_ONCE = 3
+OWN, CLOSED = "own-", "closed"
+SESSION_MS = "2000"
+TOKENS = 'bucketlog_request_seconds_count{api="SaslAuthenticate"}'
+RECONNECTS = frozenset({"aiokafka"})
+"""Clients that do not authenticate again: they connect again."""
+FAILURES = (AssertionError, OSError, KafkaException, aiokafka.errors.KafkaError, KafkaError)
+"""Of all clients."""
+_DENIAL = re.compile(r"topic ?authorization|not authorized to access topic", re.IGNORECASE)
+_files = count()
+
+
+class Cell(NamedTuple):
+    client: str
+    mechanism: str
+    protocol: str
+    case: str
+
+    @property
+    def expected(self) -> str:
+        if self.mechanism == "PLAIN" and self.protocol == "SASL_PLAINTEXT":
+            return REFUSED_LOGIN  # not offered without TLS: docs/logins.md#plain
+        return {CASES[0]: SERVED, CASES[3]: DENIED}.get(self.case, REFUSED_LOGIN)
+
+    @property
+    def topic(self) -> str:
+        return f"{OWN}{self.client}-{self.mechanism}-{self.protocol}"
+
+
+class CellResult(NamedTuple):
+    cell: Cell
+    outcome: str
+
+    @property
+    def is_problem(self) -> bool:
+        return self.outcome != self.cell.expected
+
+
+def login_matrix(
+    clients: Sequence[str], mechanisms: Sequence[str], tell: Callable[[CellResult], None]
+) -> list[CellResult]:
+    """Raises `ConfigurationError` where a client is not installed."""
+    cells = [Cell(*each) for each in product(clients, mechanisms, PROTOCOLS, CASES)]
+    with TemporaryDirectory(prefix="bucketlog-logins-") as name:
+        root = Authority(Path(name))
+        with login_broker(root, authorization="true") as broker:
+            _prepare(broker, cells)
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                found = []
+                for each in pool.map(
+                    lambda cell: CellResult(cell, _try(broker, root, cell)), cells
+                ):
+                    tell(each)
+                    found.append(each)
+            log = broker.log.read_text()
+    missing = [name for name in mechanisms if f"login by {name} failed" not in log]
+    assert not missing, f"the broker logged no failure of {missing}"
+    assert PASSWORD not in log
+    return found
+
+
+def _prepare(broker: BrokerProcess, cells: Sequence[Cell]) -> None:
+    where = listener(broker, "ADMIN")
+    for topic in sorted({CLOSED, *(cell.topic for cell in cells)}):
+        create_topic(where, topic, PARTITIONS)
+    rule = AclBinding(
+        ResourceType.TOPIC,
+        OWN,
+        ResourcePatternType.PREFIXED,
+        f"User:{USER}",
+        "*",
+        AclOperation.ALL,
+        AclPermissionType.ALLOW,
+    )
+    client = AdminClient({"bootstrap.servers": where})
+    for future in client.create_acls([rule]).values():
+        future.result(PATIENCE_S)
+
+
+def _try(broker: BrokerProcess, root: Authority, cell: Cell) -> str:
+    user = "nobody" if cell.case == "unknown user" else USER
+    password = "mistaken" if cell.case == "wrong password" else PASSWORD
+    tls = ClientTls(
+        root.file,
+        login=ClientLogin(user, password, cell.mechanism),
+        is_encrypted=cell.protocol == "SASL_SSL",
+    )
+    where, topic = listener(broker, cell.protocol), CLOSED if cell.case == CASES[3] else cell.topic
+    try:
+        if cell.client == "java":
+            return _java(where, tls, topic)
+        if cell.expected == REFUSED_LOGIN:
+            return _refused(cell.client, where, tls)
+        client, rows = KINDS[cell.client](tls), make_rows(RECORDS, seed=1)
+        client.produce(where, topic, rows, codec="none", idempotent=True)
+        return (
+            "; ".join(differences(rows, client.consume(where, topic, PARTITIONS, RECORDS)))
+            or SERVED
+        )
+    except FAILURES as error:
+        text = f"{type(error).__name__}: {error}"
+        return DENIED if _DENIAL.search(text) else text[:200]
+
+
+def _refused(name: str, where: str, tls: ClientTls) -> str:
+    if name != "kcat":
+        return REFUSED_LOGIN if REFUSED[name](where, tls) else SERVED
+    try:
+        Kcat(tls).list_brokers(where)
+    except AssertionError:
+        return REFUSED_LOGIN
+    return SERVED
+
+
+def _java(where: str, tls: ClientTls, topic: str) -> str:
+    """Kafka's console tools."""
+    tools, file = KafkaTools(where), tls.ca.with_name(f"login-{next(_files)}.properties")
+    file.write_text(tls.java(default_api_timeout_ms="30000", max_block_ms="30000"))
+    config = ("--command-config", str(file), "--topic", topic)
+    lines = [f"line {number}" for number in range(RECORDS)]
+    sent = tools.run("kafka-console-producer", *config, stdin="\n".join(lines).encode())
+    told = (sent.stdout + sent.stderr).decode()
+    if "SaslAuthenticationException" in told or "UnsupportedSaslMechanism" in told:
+        return REFUSED_LOGIN
+    if _DENIAL.search(told) or "TopicAuthorizationException" in told:
+        return DENIED
+    read = tools.run(
+        *("kafka-console-consumer", *config, "--from-beginning"),
+        *("--max-messages", str(RECORDS)),
+    )
+    got = sorted(read.stdout.decode().splitlines())
+    return SERVED if got == sorted(lines) else told[-200:]
+
+
+class SessionResult(NamedTuple):
+    client: str
+    mechanism: str
+    logins: int
+    records: int
+    outcome: str
+    """`continues`: on its connections; `reconnects`; or what is wrong."""
+
+    @property
+    def is_problem(self) -> bool:
+        return self.outcome != ("reconnects" if self.client in RECONNECTS else "continues")
+
+
+def sessions(
+    clients: Sequence[str], mechanisms: Sequence[str], logins: int
+) -> Iterator[SessionResult]:
+    """A client produces over TLS while its sessions end, until it has logged in this often."""
+    for client, mechanism in product(clients, mechanisms):
+        with TemporaryDirectory(prefix="bucketlog-sessions-") as name:
+            root = Authority(Path(name))
+            tls = ClientTls(root.file, login=ClientLogin(USER, PASSWORD, mechanism))
+            with login_broker(root, connections_reauth_ms_max=SESSION_MS) as broker:
+                yield SessionResult(
+                    client, mechanism, logins, *_sessions(broker, tls, client, logins)
+                )
+
+
+def _sessions(broker: BrokerProcess, tls: ClientTls, client: str, logins: int) -> tuple[int, str]:
+    """The records, and the outcome."""
+    assert tls.login is not None
+    create_topic(listener(broker, "ADMIN"), "t", 1)
+    tokens = logins * (1 if tls.login.mechanism == "PLAIN" else 2)
+    deadline, where = Deadline("the client does not log in again"), listener(broker, "SASL_SSL")
+
+    def is_enough() -> bool:
+        deadline.check()
+        return broker.metrics().get(TOKENS, 0.0) >= tokens
+
+    try:
+        sent = PACED[client](where, tls, "t", is_enough)
+        reader = KINDS.get(client, KINDS["confluent-kafka"])(tls)
+        found = reader.consume(where, "t", 1, sent)
+        values = [value for _, value in found[0]]
+        if values != [b"%d" % number for number in range(sent)]:
+            return sent, "records are lost, repeated or out of order"
+    except FAILURES as error:
+        return 0, f"{type(error).__name__}: {error}"[:200]
+    log = broker.log.read_text()
+    if "login by" in log:
+        return sent, "a login failed"
+    return sent, "reconnects" if "its session has ended" in log else "continues"

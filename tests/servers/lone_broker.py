@@ -1,0 +1,55 @@
+"""One broker process on a folder and a Valkey of its own, for proofs that look at one broker."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.rigs.certificate_authority import Authority
+from tests.rigs.users import add_user, write_key_file
+from tests.servers.broker_process import BrokerProcess
+from tests.servers.own_valkey import OwnValkey
+
+MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
+USER, PASSWORD = "ann", "secret"
+
+
+@contextmanager
+def lone_broker(folder: Path, **settings: str) -> Iterator[BrokerProcess]:
+    """Ready. In the end, its log must have no traceback."""
+    valkey = OwnValkey(folder)
+    valkey.start()
+    ours = {"bucket_url": f"file://{folder}/bucket", "redis_url": f"unix://{valkey.path}"}
+    broker = BrokerProcess(folder / "broker.log", **(ours | settings))
+    try:
+        yield broker.wait_until_ready()
+        assert "Traceback" not in broker.log.read_text()
+    finally:
+        if broker.process.poll() is None:
+            broker.kill()
+        valkey.stop()
+
+
+@contextmanager
+def login_broker(root: Authority, **settings: str) -> Iterator[BrokerProcess]:
+    """With listeners of all protocols, and one user who has the same password everywhere. On the
+    listener `ADMIN`, everybody is a super user."""
+    issued = root.issue("broker")
+    protocols = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
+    listeners = ["ADMIN:PLAINTEXT://127.0.0.1:0", *(f"{name}://127.0.0.1:0" for name in protocols)]
+    with lone_broker(
+        root.folder,
+        listeners=",".join(listeners),
+        ssl_certificate_file=str(issued.certificate),
+        ssl_key_file=str(issued.key),
+        credentials_key_file=str(write_key_file(root.folder / "keys")),
+        sasl_mechanisms=",".join(MECHANISMS),
+        super_users="User:ANONYMOUS",
+        **settings,
+    ) as broker:
+        for mechanism in MECHANISMS[:2]:
+            add_user(listener(broker, "ADMIN"), USER, mechanism, PASSWORD)
+        yield broker
+
+
+def listener(broker: BrokerProcess, name: str) -> str:
+    return str(broker.ready["listeners"][name])
