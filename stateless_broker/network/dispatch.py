@@ -53,8 +53,9 @@ logger = logging.getLogger(__name__)
 
 INLINE_REQUEST_BYTES = 16 * 1024
 """Larger requests other than Produce are decoded in a thread."""
-ADVERTISED_FROM = {ApiKey.PRODUCE: 0}
-"""Where it is not the first version served: old librdkafka wants to see these (KAFKA-18659)."""
+ADVERTISED_FROM = {ApiKey.PRODUCE: 0, ApiKey.SASL_HANDSHAKE: 0}
+"""Where it is not the first version served: old librdkafka wants to see these (KAFKA-18659). It
+logs in by version 1 of SaslHandshake, and only if version 0 is there, too."""
 _HEADER = struct.Struct(">hhi")
 
 

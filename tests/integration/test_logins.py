@@ -80,6 +80,16 @@ def closing(broker: BrokerProcess, reason: str) -> Iterator[WireClient]:
     eventually(lambda: broker.log.read_text().count(reason) > before, reason)
 
 
+def test_old_librdkafka_sees_the_first_version_of_the_handshake(
+    start: Start, key_file: Path
+) -> None:
+    """Otherwise it does not log in, although it uses the next version."""
+    with WireClient(serve(start, key_file).bootstrap) as client:
+        rows = client.call(ApiKey.API_VERSIONS, 0).api_keys
+    (row,) = (row for row in rows if row.api_key == ApiKey.SASL_HANDSHAKE)
+    assert (row.min_version, row.max_version) == (0, 1)
+
+
 def until_closed(call: Callable[[], object]) -> None:
     """Repeat a request until the broker has closed the connection."""
     deadline = Deadline("the connection stays open")
