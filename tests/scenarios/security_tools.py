@@ -20,6 +20,8 @@ _CHANGING = (
     (re.compile(r"/\S+\.properties"), "FILE"),
     (re.compile(r"\tElr:.*|min\.insync\.replicas=1,"), ""),  # no security: bucketlog has no ISR
     (re.compile(r" synonyms=\{.*\}"), ""),  # no security: where a config's default comes from
+    (re.compile(r"\s+(\d+)\s+\d+\s+(Complete\w+)$"), r" \1 ID \2"),  # a producer id
+    (re.compile(r"ProducerId\s+"), "ProducerId "),
     (re.compile(r"Request Request\(.*\) needs"), "Request REQUEST needs"),
 )
 _NOISE = re.compile(r"^\s+at |^\s*\.\.\. \d+ more|^\[[\w| -]+\] (WARN|INFO)|^WARN|^SLF4J")
@@ -43,14 +45,16 @@ def _told(printed: str) -> Iterator[str]:
             text = line.strip()
             for pattern, instead in _CHANGING:
                 text = pattern.sub(instead, text)
-            if text.startswith(_SET):
-                user, _, credentials = text.partition(" are ")
-                text = f"{user} are {', '.join(sorted(credentials.split(', ')))}"
+            if found := _SET.match(text):
+                begin, items = found.groups()
+                text = begin + ", ".join(sorted(items.rstrip("]").split(", ")))
             yield text
 
 
-_SET = "SCRAM credential configs for"
-"""A line with one user's credentials, in any order."""
+_SET = re.compile(
+    r"(SCRAM credential configs for \S+ are |ResourceType TOPIC only supports operations \[)(.*)"
+)
+"""Lines with sets, which are printed in any order."""
 _PREFIXED = ("--topic", "pre-", "--resource-pattern-type", "prefixed")
 _OF_USERS = ("--entity-type", "users")
 _SCRAM = "SCRAM-SHA-512=[iterations=4096,password=secret]"
