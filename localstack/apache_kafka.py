@@ -20,7 +20,8 @@ from localstack.servers import free_port
 CLUSTER_ID = "bucketlogAAAAAAAAAAAAA"
 HEAP = "1g"
 """What Kafka's own start script gives a broker."""
-READY_TIMEOUT_S = 60.0
+READY_TIMEOUT_S = 300.0
+"""A bound for failures: a broker listens after seconds, on a busy machine after minutes."""
 STOP_TIMEOUT_S = 30.0
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 FSYNC = "log.flush.interval.messages=1\n"
