@@ -28,6 +28,7 @@ MIN_COMPACTION_LAG_MS = "min.compaction.lag.ms"
 RECORD_VALIDATION = "record.validation"
 RETENTION_BYTES = "retention.bytes"
 RETENTION_MS = "retention.ms"
+SEGMENT_MS = "segment.ms"
 TIMESTAMP_AFTER_MAX_MS = "message.timestamp.after.max.ms"
 TIMESTAMP_BEFORE_MAX_MS = "message.timestamp.before.max.ms"
 TIMESTAMP_TYPE = "message.timestamp.type"
@@ -192,7 +193,7 @@ TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {
             _integer(1, _INT_MAX),
         ),
         ConfigDefinition(
-            "segment.ms",
+            SEGMENT_MS,
             ConfigType.LONG,
             "604800000",
             "Accepted for clients' sake: the bucket's objects have ages of their own.",

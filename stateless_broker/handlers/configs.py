@@ -1,13 +1,13 @@
 """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs.
 
-Source: Kafka's messages of these names; KIP-226 (synonyms), KIP-339 (incremental changes);
+Source: Kafka's messages of these names; KIP-339 (incremental changes);
 ConfigAdminManager and ConfigurationControlManager (which error for what). Topics' configs can be
 changed; a broker's are its environment.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import TypeAlias, TypeVar
 
@@ -37,6 +37,7 @@ from bucketlog.stateless_broker.authorization.needs import (
     GROUP_NOT_AUTHORIZED,
     TOPIC_NOT_AUTHORIZED,
 )
+from bucketlog.stateless_broker.handlers.described_configs import described_broker, described_topic
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
 from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
@@ -50,9 +51,6 @@ BROKER_RESOURCE = 4
 GROUP_RESOURCE = 32
 CLUSTER_RESOURCES = (BROKER_RESOURCE, 8, 16)
 """Brokers, their loggers, and metrics of clients: the rights on the cluster count."""
-SOURCE_TOPIC = 1
-SOURCE_BROKER = 4
-SOURCE_DEFAULT = 5
 FEW_RESOURCES = 10
 RESOURCE_BYTES = 3_000
 """An estimate per resource; the actual size is counted once the response is encoded."""
@@ -138,10 +136,10 @@ class ConfigsHandler:
             if topic is None:
                 error, text = ErrorCode.unknown_topic_or_partition, "No such topic."
             else:
-                configs = topic_configs(topic, keys, self._topic_defaults)
+                configs = described_topic(topic, keys, self._topic_defaults)
         elif resource_type == BROKER_RESOURCE:
             configs = [
-                _config(config, {SOURCE_DEFAULT: value}, read_only=True)
+                described_broker(config, value)
                 for config, value in sorted(self._broker_configs.items())
                 if keys is None or config in keys
             ]
@@ -335,51 +333,3 @@ def _list_after(before: str, operation: Operation, value: str) -> str:
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def topic_configs(
-    topic: TopicState, keys: Iterable[str] | None, defaults: TopicDefaults
-) -> list[DescribeConfigsResourceResult]:
-    wanted = None if keys is None else set(keys)
-    return [
-        _config(
-            name,
-            {
-                source: values[name]
-                for source, values in (
-                    (SOURCE_TOPIC, topic.configs),
-                    (SOURCE_BROKER, defaults.own),
-                )
-                if name in values
-            }
-            | {SOURCE_DEFAULT: definition.default},
-            config_type=definition.config_type,
-            documentation=definition.documentation,
-        )
-        for name, definition in TOPIC_CONFIGS.items()
-        if wanted is None or name in wanted
-    ]
-
-
-def _config(
-    name: str,
-    values: Mapping[int, str],
-    *,
-    read_only: bool = False,
-    config_type: int = 2,
-    documentation: str | None = None,
-) -> DescribeConfigsResourceResult:
-    """`values` by source, first the one that counts; all of them are its synonyms (KIP-226)."""
-    source, value = next(iter(values.items()))
-    return {
-        "name": name,
-        "value": value,
-        "read_only": read_only,
-        "config_source": source,
-        "is_sensitive": False,
-        "synonyms": [
-            {"name": name, "value": text, "source": origin} for origin, text in values.items()
-        ],
-        "config_type": config_type,
-        "documentation": documentation,
-    }

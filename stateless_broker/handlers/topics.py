@@ -37,7 +37,8 @@ from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.authorization.needs import TOPIC_NOT_AUTHORIZED
-from bucketlog.stateless_broker.handlers.configs import named_twice, topic_configs
+from bucketlog.stateless_broker.handlers.configs import named_twice
+from bucketlog.stateless_broker.handlers.described_configs import described_topic
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
 from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
@@ -158,7 +159,7 @@ class TopicsHandler:
                 "config_source": config["config_source"],
                 "is_sensitive": config["is_sensitive"],
             }
-            for config in topic_configs(topic, None, self._topic_defaults)
+            for config in described_topic(topic, None, self._topic_defaults)
         ]
 
     async def delete_topics(

@@ -35,11 +35,12 @@ def test_the_largest_batch(start: Start) -> None:
         ]
         answer = client.call(ApiKey.DESCRIBE_CONFIGS, 4, resources=rows, include_synonyms=True)
         shown = [
-            [(synonym.value, synonym.source) for synonym in result.configs[0].synonyms]
+            [(each.name, each.value, each.source) for each in result.configs[0].synonyms]
             for result in answer.results
         ]
-        broker_and_kafka = [("2000", 4), ("1048588", 5)]
-        assert shown == [broker_and_kafka, [("4000", 1), *broker_and_kafka]]
+        name = "message.max.bytes"
+        broker_and_kafka = [(name, "2000", 4), (name, "1048588", 5)]
+        assert shown == [broker_and_kafka, [(NAME, "4000", 1), *broker_and_kafka]]
     with bucketlog.connect(broker.bootstrap) as log:
         assert log.topics.describe("plain").overrides == set()
         assert log.topics.describe("own").overrides == {NAME}

@@ -288,7 +288,7 @@ def test_describe_configs(client: WireClient, make_topic: MakeTopic, version: in
 @pytest.mark.parametrize("wanted", [True, False])
 def test_synonyms_of_configs(client: WireClient, make_topic: MakeTopic, wanted: bool) -> None:
     """KIP-226: what the value was chosen from, the one that counts first; if asked for."""
-    keys = ["max.message.bytes", "message.timestamp.type"]
+    keys = ["max.message.bytes", "message.timestamp.type", "retention.ms"]
     row = {
         "resource_type": 2,
         "resource_name": make_topic(max_message_bytes="4321"),
@@ -296,8 +296,12 @@ def test_synonyms_of_configs(client: WireClient, make_topic: MakeTopic, wanted: 
     }
     answer = client.call(ApiKey.DESCRIBE_CONFIGS, 4, resources=[row], include_synonyms=wanted)
     found = {
-        config.name: [(synonym.value, synonym.source) for synonym in config.synonyms]
+        config.name: [(each.name, each.value, each.source) for each in config.synonyms]
         for config in answer.results[0].configs
     }
-    told = {keys[0]: [("4321", 1), ("1048588", 5)], keys[1]: [("CreateTime", 5)]}
+    told = {
+        keys[0]: [(keys[0], "4321", 1), ("message.max.bytes", "1048588", 5)],
+        keys[1]: [("log.message.timestamp.type", "CreateTime", 5)],
+        keys[2]: [],
+    }
     assert found == (told if wanted else {key: [] for key in keys})

@@ -20,7 +20,12 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._config import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+)
 from confluent_kafka.admin._listoffsets import EarliestSpec, OffsetSpec
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.admin._scram import (
@@ -30,6 +35,7 @@ from confluent_kafka.admin._scram import (
 )
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
+from bucketlog.metadata.topic_configs import TOPIC_CONFIGS
 from tests.rigs.patience import PATIENCE_S, Deadline
 from tests.servers.secured_brokers import SecuredBroker
 
@@ -38,6 +44,8 @@ TOPIC, CLOSED, MISSING = "t", "closed", "missing"
 GROUP, CLOSED_GROUP = "g", "closed-g"
 ID, CLOSED_ID = "x", "closed-x"
 DELIVERY_MS = "30000"
+COMPARED_CONFIGS = TOPIC_CONFIGS.keys() - {"min.insync.replicas", "record.validation"}
+"""Kafka 4.3.1 sets `min.insync.replicas` for the cluster, and has no `record.validation`."""
 Run = Callable[[SecuredBroker, str], str]
 
 
@@ -166,8 +174,16 @@ def _resources() -> list[ConfigResource]:
 def describe_configs(broker: SecuredBroker, user: str) -> str:
     return all_of(
         admin(broker, user).describe_configs(_resources()),
-        lambda found: found["retention.ms"].value,
+        lambda found: "; ".join(_described(found[name]) for name in sorted(COMPARED_CONFIGS)),
     )
+
+
+def _described(entry: ConfigEntry) -> str:
+    listed = [
+        f"{ConfigSource(each.source).name} {each.name}={each.value}"
+        for each in (entry, *entry.synonyms.values())
+    ]
+    return " < ".join(listed)
 
 
 def describe_broker_configs(broker: SecuredBroker, user: str) -> str:
