@@ -203,9 +203,14 @@ class GroupOffsets:
     # Deleting --------------------------------------------------------------------------------
 
     async def delete(
-        self, group_id: str, partitions: Sequence[TopicIdPartition]
+        self,
+        group_id: str,
+        partitions: Sequence[TopicIdPartition],
+        *,
+        by: str | None = None,
     ) -> Sequence[ErrorCode] | ErrorCode:
-        """An answer for each, or one for all."""
+        """An answer for each, or one for all. `by`: the principal that asks, which the fact
+        names."""
         async with self._coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
@@ -224,7 +229,7 @@ class GroupOffsets:
                 for each, is_kept in zip(partitions, subscribed, strict=True)
                 if not is_kept and each in known
             ]
-            error = await self._forget(held, free)
+            error = await self._forget(held, free, by)
             if error is not ErrorCode.none:
                 return error
             return [
@@ -232,20 +237,20 @@ class GroupOffsets:
                 for is_kept in subscribed
             ]
 
-    async def delete_group(self, group_id: str) -> ErrorCode:
+    async def delete_group(self, group_id: str, *, by: str | None = None) -> ErrorCode:
         async with self._coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
             error = await self._settle_known(held)
-            return error if error is not ErrorCode.none else await self._end(held)
+            return error if error is not ErrorCode.none else await self._end(held, by)
 
-    async def _end(self, held: CoordinatedGroup) -> ErrorCode:
+    async def _end(self, held: CoordinatedGroup, by: str | None = None) -> ErrorCode:
         error = held.group.delete()
         if error is not ErrorCode.none:
             return error
         try:
             if self._shown(held.group_id) or self._view.has_offsets(held.group_id):
-                error = await self._write(held, OffsetsForgotten(group=held.group_id))
+                error = await self._write(held, OffsetsForgotten(group=held.group_id, by=by))
                 if error is not ErrorCode.none:
                     return error
             return await self._coordinator.forget(held)
@@ -313,12 +318,16 @@ class GroupOffsets:
     # Into the log ----------------------------------------------------------------------------
 
     async def _forget(
-        self, held: CoordinatedGroup, partitions: Iterable[TopicIdPartition]
+        self,
+        held: CoordinatedGroup,
+        partitions: Iterable[TopicIdPartition],
+        by: str | None = None,
     ) -> ErrorCode:
         rows = tuple(PartitionRow(UUID(bytes=each.topic_id), each.partition) for each in partitions)
         if not rows:
             return ErrorCode.none
-        return await self._write(held, OffsetsForgotten(group=held.group_id, partitions=rows))
+        fact = OffsetsForgotten(group=held.group_id, partitions=rows, by=by)
+        return await self._write(held, fact)
 
     async def _write(self, held: CoordinatedGroup, fact: GroupFact) -> ErrorCode:
         """COORDINATOR_NOT_AVAILABLE where nobody knows: it may still come into the log, and what

@@ -1,4 +1,4 @@
-"""The kinds of the log's facts, and the base of their models."""
+"""The kinds of the log's facts, and the bases of their models."""
 
 from enum import IntEnum
 from typing import Annotated
@@ -28,6 +28,9 @@ class FactKind(IntEnum):
 
 Milliseconds = Annotated[int, Field(ge=0, lt=2**63)]
 """Since 1970-01-01 UTC."""
+PRINCIPAL_CHARS_MAX = 1_024
+Principal = Annotated[str, Field(min_length=1, max_length=PRINCIPAL_CHARS_MAX)]
+"""Who asked for a change, as in `User:ann`."""
 ShortBytes = Annotated[bytes, Field(max_length=1_024)]
 
 
@@ -39,3 +42,10 @@ class FactModel(BaseModel):
         ser_json_bytes="base64",
         val_json_bytes="base64",
     )
+
+
+class AttributedFact(FactModel):
+    """A fact that a client may ask for. `by` is the client's principal; None: the client has none,
+    or a broker made the change by itself. Only version 2 has `by`."""
+
+    by: Principal | None = None

@@ -5,6 +5,7 @@ bucket access can read it. Unknown fields are kept out (a newer writer raises `v
 unknown kind stops the fold unless its skip bit is set.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from bucketlog.log_format.model import (
     TopicId,
     TopicIdPartition,
 )
-from bucketlog.metadata.fact_model import FactKind, FactModel, Milliseconds
+from bucketlog.metadata.fact_model import AttributedFact, FactKind, FactModel, Milliseconds
 from bucketlog.metadata.security_facts import (
     AclsCreated,
     AclsDeleted,
@@ -32,6 +33,8 @@ ERROR_PLACE_CHARS = 100
 VERSION = 1
 KEPT_VERSION = 2
 """The version of fact 10 (`TransactionKept`) for an init that keeps a transaction."""
+ATTRIBUTED_VERSION = 2
+"""The version of an `AttributedFact` that says who asked for it."""
 
 
 GROUP_KINDS = frozenset(
@@ -51,7 +54,7 @@ Place = tuple[Count, Count]
 """Epoch and ticket."""
 
 
-class TopicCreated(FactModel):
+class TopicCreated(AttributedFact):
     """`configs` holds only what was set at creation, as text, by Kafka's names."""
 
     kind: Literal[FactKind.TOPIC_CREATED] = Field(FactKind.TOPIC_CREATED, exclude=True)
@@ -61,13 +64,13 @@ class TopicCreated(FactModel):
     configs: dict[str, str] = Field(default_factory=dict)
 
 
-class TopicDeleted(FactModel):
+class TopicDeleted(AttributedFact):
     kind: Literal[FactKind.TOPIC_DELETED] = Field(FactKind.TOPIC_DELETED, exclude=True)
     topic_id: UUID
     name: str
 
 
-class PartitionsAdded(FactModel):
+class PartitionsAdded(AttributedFact):
     """`partitions` is the new total."""
 
     kind: Literal[FactKind.PARTITIONS_ADDED] = Field(FactKind.PARTITIONS_ADDED, exclude=True)
@@ -76,7 +79,7 @@ class PartitionsAdded(FactModel):
     partitions: PartitionCount
 
 
-class TopicConfigured(FactModel):
+class TopicConfigured(AttributedFact):
     """What is set from now on, None for what is not any more; with `replaces_all` all else is not,
     either. Changes of different names by different brokers do not undo one another."""
 
@@ -117,7 +120,7 @@ class OffsetsCommitted(FactModel):
     offsets: OffsetRows
 
 
-class OffsetsForgotten(FactModel):
+class OffsetsForgotten(AttributedFact):
     """Committed offsets of a group that expired or were deleted; without `partitions` all."""
 
     kind: Literal[FactKind.OFFSETS_FORGOTTEN] = Field(FactKind.OFFSETS_FORGOTTEN, exclude=True)
@@ -174,7 +177,7 @@ class TiersSwapped(FactModel):
     swaps: Annotated[tuple[SwapPayload, ...], FailFast()]
 
 
-class LogStartsMoved(FactModel):
+class LogStartsMoved(AttributedFact):
     """By retention or DeleteRecords. A log start never goes back, nor beyond what was visible to
     whoever moved it."""
 
@@ -294,34 +297,54 @@ _MODELS: dict[int, type[Fact]] = {
     FactKind.ACLS_CREATED: AclsCreated,
     FactKind.ACLS_DELETED: AclsDeleted,
 }
-_KEPT_MODELS = {int(FactKind.PRODUCER_INITIALISED): TransactionKept}
+_MODELS_2: dict[int, type[Fact]] = {FactKind.PRODUCER_INITIALISED: TransactionKept}
+_MODELS_2.update(
+    (kind, model) for kind, model in _MODELS.items() if issubclass(model, AttributedFact)
+)
+_BY_VERSION: Mapping[int, Mapping[int, type[Fact]]] = {VERSION: _MODELS, 2: _MODELS_2}
 
 
 def encode_fact(fact: Fact) -> FactEntry:
-    version = KEPT_VERSION if isinstance(fact, TransactionKept) else VERSION
-    return FactEntry(fact.kind, version, fact.model_dump_json().encode())
+    version, left_out = VERSION, set[str]()
+    if isinstance(fact, TransactionKept):
+        version = KEPT_VERSION
+    elif isinstance(fact, AttributedFact) and fact.by is not None:
+        version = ATTRIBUTED_VERSION
+    elif isinstance(fact, AttributedFact):
+        left_out = {"by"}
+    return FactEntry(fact.kind, version, fact.model_dump_json(exclude=left_out).encode())
 
 
 def decode_fact(entry: FactEntry) -> Fact | None:
     """None for a kind that may be skipped. Raises `InvalidDataError`."""
-    model = _MODELS.get(entry.kind)
-    if model is None and entry.kind & SKIP_BIT:
+    if entry.kind & SKIP_BIT:
         return None
-    if entry.version > VERSION:
-        model = _KEPT_MODELS.get(entry.kind) if entry.version == KEPT_VERSION else None
+    model = _BY_VERSION.get(entry.version, {}).get(entry.kind)
     if model is None:
         raise InvalidDataError(
             f"the log holds a fact of kind {entry.kind} version {entry.version}",
             remedy="a newer bucketlog wrote it: upgrade this one",
         )
     try:
-        return model.model_validate_json(entry.payload)
+        fact = model.model_validate_json(entry.payload)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))[:ERROR_PLACE_CHARS]
         raise InvalidDataError(
             f"a fact {model.__name__} does not decode: {where}: {first['msg']}"
         ) from None
+    if isinstance(fact, AttributedFact):
+        _check_author(fact, entry.version)
+    return fact
+
+
+def _check_author(fact: AttributedFact, version: int) -> None:
+    has_author = "by" in fact.model_fields_set
+    if has_author != (version == ATTRIBUTED_VERSION) or (has_author and fact.by is None):
+        text = "has" if has_author else "lacks"
+        raise InvalidDataError(
+            f"a fact {type(fact).__name__} of version {version} {text} the field by"
+        )
 
 
 def topic_id_of(fact: TopicFact) -> TopicId:

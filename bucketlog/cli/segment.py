@@ -1,4 +1,4 @@
-"""`bucketlog segment`: look into a bucket without a broker: ls, inspect, verify, gc."""
+"""`bucketlog segment`: look into a bucket without a broker: ls, facts, inspect, verify, gc."""
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
@@ -25,19 +25,38 @@ from bucketlog.terminal import (
 if TYPE_CHECKING:
     from bucketlog.inspect.garbage import GarbageObject
     from bucketlog.inspect.verify_report import VerifyReport
-    from bucketlog.log_format.model import SegmentIndex
+    from bucketlog.log_format.model import SegmentId, SegmentIndex
+    from bucketlog.tiered_storage.bucket import ObjectInfo
 
 app = typer.Typer(
     help="Look into a bucket without a broker.", no_args_is_help=True, rich_markup_mode=None
 )
 GC_COLUMNS = ("kind", "due", "objects", "size", "reason")
 GC_KEY_COLUMNS = ("key", "kind", "due", "size", "reason")
+FACT_COLUMNS = ("created", "ticket", "fact", "by", "content")
+NOT_SHOWN = {"kind", "by", "salt", "key_id", "sealed"}
+"""Fields of facts that have columns of their own, or are of no use to people."""
 LS_COLUMNS = ("key", "kind", "size", "created", "ticket", "batches", "records")
 
 
 @app.command("ls")
 def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> None:
     """List segments and seals, by writer and position."""
+    from bucketlog.tiered_storage import keys
+
+    objects, void, footers = _all_footers(bucket)
+    rows = []
+    for info in objects:
+        index = footers.get(keys.parse_segment(info.key))
+        kind = "seal" if index is None else "void" if info.key in void else "segment"
+        rows.append({"key": info.key, "kind": kind, "size": info.size_bytes, **_brief(index)})
+    print_rows(rows, LS_COLUMNS, output)
+
+
+def _all_footers(
+    bucket: str,
+) -> tuple[list["ObjectInfo"], set[str], dict["SegmentId", "SegmentIndex"]]:
+    """The objects of all chains, the keys of those that are void, and the footers of segments."""
     from bucketlog.tiered_storage import keys
     from bucketlog.tiered_storage.backends.location import open_patient_bucket
     from bucketlog.tiered_storage.identity import NoLogError
@@ -53,13 +72,53 @@ def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> Non
         segments = [
             keys.parse_segment(info.key) for info in objects if not is_seal(info.size_bytes)
         ]
-        footers = {index.segment: index for index in read_footers(store, segments)}
+        return objects, void, {index.segment: index for index in read_footers(store, segments)}
+
+
+@app.command("facts")
+def list_facts(
+    bucket: BucketUrl,
+    *,
+    every_kind: Annotated[
+        bool, typer.Option("--every-kind", help="Also facts of groups, transactions and tiers.")
+    ] = False,
+    output: OutputFormat = Output.TABLE,
+) -> None:
+    """List changes of topics, users and ACLs, and who asked for them.
+
+    The order is that of the log. Brokers delete facts with their segments."""
+    from bucketlog.metadata.fact_model import AttributedFact
+    from bucketlog.metadata.facts import TopicFact, decode_fact
+    from bucketlog.metadata.security_facts import SecurityFact
+    from bucketlog.tiered_storage import keys
+
+    objects, void, footers = _all_footers(bucket)
+    counting = [
+        index
+        for info in objects
+        if info.key not in void and (index := footers.get(keys.parse_segment(info.key)))
+    ]
     rows = []
-    for info in objects:
-        index = footers.get(keys.parse_segment(info.key))
-        kind = "seal" if index is None else "void" if info.key in void else "segment"
-        rows.append({"key": info.key, "kind": kind, "size": info.size_bytes, **_brief(index)})
-    print_rows(rows, LS_COLUMNS, output)
+    for index in sorted(counting, key=lambda index: index.ticket):
+        for fact in map(decode_fact, index.facts):
+            if fact is None:
+                continue
+            by = fact.by if isinstance(fact, AttributedFact | SecurityFact) else None
+            if not every_kind and not (by or isinstance(fact, TopicFact)):
+                continue
+            ticket = f"{index.ticket.epoch}/{index.ticket.number}"
+            rows.append(
+                {
+                    "created": time_text(index.created_ms),
+                    "ticket": ticket,
+                    "fact": fact.kind.name.lower().replace("_", " "),
+                    "by": by or "",
+                    "content": fact.model_dump_json(exclude=NOT_SHOWN)
+                    if output is Output.TABLE
+                    else fact.model_dump(mode="json", exclude=NOT_SHOWN),
+                }
+            )
+    print_rows(rows, FACT_COLUMNS, output)
 
 
 def _brief(index: "SegmentIndex | None") -> dict[str, Any]:

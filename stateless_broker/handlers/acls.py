@@ -153,7 +153,7 @@ class AclsHandler:
             await slices.spend(1)
         outcome = self._too_many(wanted)
         if outcome is None and wanted:
-            by = request.connection.principal
+            by = request.principal
             fact = AclsCreated(acls=tuple(wanted), by=by, at_ms=self._now_ms())
             outcome = await self._changes.commit(fact)
         results = [each if isinstance(each, Refusal) else outcome or DONE for each in found]
@@ -230,7 +230,7 @@ class AclsHandler:
             await slices.spend(1 + len(self._view.acls) // ACLS_A_UNIT)
         outcome = None
         if gone:
-            by = request.connection.principal
+            by = request.principal
             outcome = await self._changes.commit(
                 AclsDeleted(acls=tuple(gone), by=by, at_ms=self._now_ms())
             )

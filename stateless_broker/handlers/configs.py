@@ -175,6 +175,7 @@ class ConfigsHandler:
                 replaces_all=True,
                 validate_only=message.validate_only,
                 deadline=deadline,
+                by=request.author,
             )
 
         return {"responses": await self._altered(message.resources, change, request.access)}
@@ -189,7 +190,11 @@ class ConfigsHandler:
             if isinstance(found, TopicChangeResult):
                 return found
             return await self._changes.configure(
-                topic, found, validate_only=message.validate_only, deadline=deadline
+                topic,
+                found,
+                validate_only=message.validate_only,
+                deadline=deadline,
+                by=request.author,
             )
 
         return {"responses": await self._altered(message.resources, change, request.access)}

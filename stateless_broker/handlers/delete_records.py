@@ -74,7 +74,7 @@ class DeleteRecordsHandler:
                     starts[partition] = start
                 rows.append((wanted.partition_index, error, partition))
             answers.append((topic.name, rows))
-        failure = await self._move(starts, deadline)
+        failure = await self._move(starts, deadline, request.author)
         return {
             "topics": [
                 {
@@ -100,10 +100,12 @@ class DeleteRecordsHandler:
             return ErrorCode.offset_out_of_range, None, 0
         return ErrorCode.none, partition, start
 
-    async def _move(self, starts: dict[TopicIdPartition, int], deadline: float) -> ErrorCode:
+    async def _move(
+        self, starts: dict[TopicIdPartition, int], deadline: float, by: str | None
+    ) -> ErrorCode:
         try:
             async with asyncio.timeout_at(deadline):
-                await move_log_starts(starts, view=self._view, committer=self._committer)
+                await move_log_starts(starts, view=self._view, committer=self._committer, by=by)
         except (TimeoutError, SequencerError) as error:
             return kafka_code(error, ApiFamily.DELETE_RECORDS)
         return ErrorCode.none

@@ -8,6 +8,7 @@ KIP-518, KIP-848 (filters of listings), KIP-1043 (groups that are not found).
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 
 from kio.schema.errors import ErrorCode
 
@@ -242,7 +243,8 @@ class GroupsHandler:
         for group_id in dict.fromkeys(message.groups_names):
             may = request.access.may_group(AclOperation.DELETE, group_id)
             (may_delete if may else denied).append(group_id)
-        found = await each_in_turn(self._offsets.delete_group, may_delete)
+        delete = partial(self._offsets.delete_group, by=request.author)
+        found = await each_in_turn(delete, may_delete)
         errors = dict(zip(may_delete, found, strict=True)) | dict.fromkeys(denied, _DENIED)
         return {
             "results": [

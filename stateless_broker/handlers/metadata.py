@@ -213,7 +213,7 @@ class MetadataHandler:
     async def _create_now(self, name: str, request: Request) -> None:
         error: ErrorCode | None = None
         try:
-            result = await self._changes.create(name)
+            result = await self._changes.create(name, by=request.author)
             error = result.error
         finally:
             if request.audit is not None and error is not ErrorCode.topic_already_exists:

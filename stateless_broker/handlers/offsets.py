@@ -290,7 +290,7 @@ class OffsetsHandler:
             for each in entry.partitions
             if 0 <= each.partition_index < topic.partitions
         ]
-        outcome = await self._offsets.delete(message.group_id, wanted)
+        outcome = await self._offsets.delete(message.group_id, wanted, by=request.author)
         if isinstance(outcome, ErrorCode):
             return {"error_code": outcome, "topics": ()}
         errors = dict(zip(wanted, outcome, strict=True))

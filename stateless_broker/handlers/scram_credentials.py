@@ -113,7 +113,7 @@ class ScramCredentialsHandler:
         asked: list[ScramCredentialDeletion | ScramCredentialUpsertion]
         asked = [*message.deletions, *message.upsertions]
         named = Counter(each.name for each in asked)
-        by, results = request.connection.principal, dict[str, Refusal]()
+        by, results = request.principal, dict[str, Refusal]()
         changes: dict[str, SecurityFact] = {}
         added = 0
         for each in asked:

@@ -51,7 +51,8 @@ class TopicFactCommitter(Protocol):
 
 class TopicChanges:
     """`new_topic_id` gives fresh ids; `partitions_max` bounds a topic. A `deadline` is of the event
-    loop's clock: a change that is not visible by then goes on, but is not waited for.
+    loop's clock: a change that is not visible by then goes on, but is not waited for. `by` is the
+    principal that asks, which the fact names.
 
     A change above the quota is refused with THROTTLING_QUOTA_EXCEEDED if `is_strict`. Otherwise
     the change waits for the quota, at most until the deadline, because the client does not know the
@@ -87,6 +88,7 @@ class TopicChanges:
         validate_only: bool = False,
         deadline: float | None = None,
         is_strict: bool = False,
+        by: str | None = None,
     ) -> TopicChangeResult:
         """`partitions` -1 takes the default (KIP-464)."""
         problem = self._problem(name, partitions, replication_factor)
@@ -100,7 +102,7 @@ class TopicChanges:
         if self._total_partitions() + count > self._cluster_partitions_max:
             return self._too_many()
         topic_id = self._new_topic_id()
-        fact = TopicCreated(topic_id=topic_id, name=name, partitions=count, configs=accepted)
+        fact = TopicCreated(topic_id=topic_id, name=name, partitions=count, configs=accepted, by=by)
         topic = TopicState(TopicId(topic_id.bytes), name, count, accepted)
         if validate_only:
             return TopicChangeResult(ErrorCode.none, None, topic)
@@ -172,6 +174,7 @@ class TopicChanges:
         validate_only: bool = False,
         deadline: float | None = None,
         is_strict: bool = False,
+        by: str | None = None,
     ) -> TopicChangeResult:
         topic = self._view.topic(name)
         if topic is None:
@@ -190,7 +193,7 @@ class TopicChanges:
         if validate_only:
             return TopicChangeResult(ErrorCode.none, None, grown)
         fact = PartitionsAdded(
-            topic_id=UUID(bytes=topic.topic_id), name=name, partitions=partitions
+            topic_id=UUID(bytes=topic.topic_id), name=name, partitions=partitions, by=by
         )
         wanted = WantedTopicChange("grow", name, topic.topic_id, partitions)
         with self._on_their_way(added):
@@ -207,6 +210,7 @@ class TopicChanges:
         replaces_all: bool = False,
         validate_only: bool = False,
         deadline: float | None = None,
+        by: str | None = None,
     ) -> TopicChangeResult:
         """None takes a name back to its default. `INVALID_CONFIG` for a name or value that is none:
         then nothing is changed."""
@@ -220,6 +224,7 @@ class TopicChanges:
             name=topic.name,
             configs=dict(configs),
             replaces_all=replaces_all,
+            by=by,
         )
         after = changed_configs(topic.configs, fact)
         if validate_only:  # a view that lags does not tell that nothing would change
@@ -228,12 +233,17 @@ class TopicChanges:
         return await self._commit(fact, wanted, replace(topic, configs=after), deadline)
 
     async def delete(
-        self, topic: TopicState, *, deadline: float | None = None, is_strict: bool = False
+        self,
+        topic: TopicState,
+        *,
+        deadline: float | None = None,
+        is_strict: bool = False,
+        by: str | None = None,
     ) -> TopicChangeResult:
         throttled = await self._throttled(topic.partitions, deadline, is_strict)
         if throttled is not None:
             return throttled
-        fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name)
+        fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name, by=by)
         return await self._commit(
             fact, WantedTopicChange("delete", topic.name, topic.topic_id, 0), topic, deadline
         )

@@ -87,7 +87,9 @@ class TopicsHandler:
                 text = "Authorization failed."
                 result = TopicChangeResult(ErrorCode.topic_authorization_failed, text, None)
             else:
-                result = await self._create(wanted, message.validate_only, deadline, is_strict)
+                result = await self._create(
+                    wanted, message.validate_only, deadline, is_strict, request.author
+                )
             throttle_s = max(throttle_s, result.throttle_s)
             outcomes[wanted.name] = result.error
             row = self._created(wanted.name, result, access)
@@ -101,7 +103,12 @@ class TopicsHandler:
         return WrittenResponse(body, errors, outcomes)
 
     async def _create(
-        self, wanted: CreatableTopic, validate_only: bool, deadline: float, is_strict: bool
+        self,
+        wanted: CreatableTopic,
+        validate_only: bool,
+        deadline: float,
+        is_strict: bool,
+        by: str | None,
     ) -> TopicChangeResult:
         partitions, replicas = wanted.num_partitions, wanted.replication_factor
         if wanted.assignments:
@@ -128,6 +135,7 @@ class TopicsHandler:
             validate_only=validate_only,
             deadline=deadline,
             is_strict=is_strict,
+            by=by,
         )
 
     def _created(
@@ -197,7 +205,9 @@ class TopicsHandler:
             elif topic is None:
                 result = TopicChangeResult(error, "This server does not host this topic.", None)
             else:
-                result = await self._changes.delete(topic, deadline=deadline, is_strict=is_strict)
+                result = await self._changes.delete(
+                    topic, deadline=deadline, is_strict=is_strict, by=request.author
+                )
                 throttle_s = max(throttle_s, result.throttle_s)
             await slices.spend(UNITS_A_TOPIC)
             responses.append(
@@ -231,6 +241,7 @@ class TopicsHandler:
                     validate_only=message.validate_only,
                     deadline=deadline,
                     is_strict=is_strict,
+                    by=request.author,
                 )
                 throttle_s = max(throttle_s, result.throttle_s)
             results.append(

@@ -28,6 +28,7 @@ from bucketlog.log_format.wire.messages.api_versions import (
     ApiVersionsResponse,
 )
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
+from bucketlog.metadata.fact_model import PRINCIPAL_CHARS_MAX
 from bucketlog.stateless_broker.authorization.authorizer import (
     UNRESTRICTED,
     Access,
@@ -40,7 +41,7 @@ from bucketlog.stateless_broker.network.answer_memory import (
     uncounted,
 )
 from bucketlog.stateless_broker.network.audit import AuditLog, Change
-from bucketlog.stateless_broker.network.connection import Connection
+from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.features import add_feature
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
@@ -77,6 +78,16 @@ class Request:
     """The memory of the response; acquired before a large response is built."""
     audit: AuditLog | None = None
     """For changes that are made after the response."""
+
+    @property
+    def principal(self) -> str:
+        """Who asks, as facts name it."""
+        return self.connection.principal[:PRINCIPAL_CHARS_MAX]
+
+    @property
+    def author(self) -> str | None:
+        """As `principal`; None for a client without a login or certificate."""
+        return None if self.connection.principal == ANONYMOUS else self.principal
 
 
 class WrittenResponse(NamedTuple):

@@ -17,10 +17,15 @@ PARTITIONS_AN_ENTRY = 1_000
 
 
 async def move_log_starts(
-    starts: Mapping[TopicIdPartition, int], *, view: View, committer: TierCommitter
+    starts: Mapping[TopicIdPartition, int],
+    *,
+    view: View,
+    committer: TierCommitter,
+    by: str | None = None,
 ) -> None:
     """Until the view shows them. A start that is behind the partition's own says nothing, and one
-    beyond its high watermark is a mistake of the caller. Raises `SequencerError`."""
+    beyond its high watermark is a mistake of the caller. `by` is the principal that asks; None:
+    retention does. Raises `SequencerError`."""
     rows = []
     for partition, start in sorted(starts.items()):
         log = view.log(partition)
@@ -31,4 +36,4 @@ async def move_log_starts(
         rows.append(LogStartPayload(UUID(bytes=partition.topic_id), partition.partition, start))
     for first in range(0, len(rows), PARTITIONS_AN_ENTRY):
         some = tuple(rows[first : first + PARTITIONS_AN_ENTRY])
-        await committer.commit_fact(LogStartsMoved(partitions=some), WantedTierEntry())
+        await committer.commit_fact(LogStartsMoved(partitions=some, by=by), WantedTierEntry())

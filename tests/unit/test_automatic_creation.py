@@ -22,7 +22,7 @@ from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
 from bucketlog.stateless_broker.network.turns import Turns
 from tests.rigs.access import EVERYTHING
 
-CONNECTION = cast(Connection, SimpleNamespace(listener="PLAINTEXT"))
+CONNECTION = cast(Connection, SimpleNamespace(listener="PLAINTEXT", principal="User:ann"))
 REQUEST = Request(RequestHeader(ApiKey.METADATA, 4, 1, ""), CONNECTION, EVERYTHING)
 PARTITIONS_MAX = 20
 
@@ -34,6 +34,7 @@ class Log:
         self.asked: list[str] = []
 
     async def commit_fact(self, fact: TopicFact, wanted: WantedTopicChange) -> FactStatus:
+        assert fact.by == "User:ann"
         self.asked.append(fact.name)
         await asyncio.Event().wait()
         return FactStatus.OK

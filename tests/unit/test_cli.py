@@ -12,6 +12,8 @@ import pytest
 
 from bucketlog.cli.main import main
 from bucketlog.log_format.records import DecodedRecord
+from bucketlog.metadata.facts import OffsetsForgotten, TopicCreated
+from bucketlog.metadata.security_facts import ScramCredentialSet
 from bucketlog.terminal import Output, counted, print_rows
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.file import FileBucket
@@ -226,7 +228,52 @@ def test_ls_and_inspect(log: WrittenLog, tmp_path: Path, capsys: Capture) -> Non
     assert "BASE OFFSET" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", [["segment", "ls"], ["segment", "verify"], ["doctor"]])
+def test_facts_say_who_asked_for_them(log: WrittenLog, tmp_path: Path, capsys: Capture) -> None:
+    topic_id = UUID(int=77)
+    log.fact(TopicCreated(topic_id=topic_id, name="new", partitions=1, by="User:ann\x1b"))
+    log.fact(
+        ScramCredentialSet(
+            user="bob",
+            mechanism="SCRAM-SHA-512",
+            iterations=4096,
+            salt=b"salt",
+            key_id=b"key",
+            sealed=b"sealed",
+            by="User:ANONYMOUS",
+            at_ms=5,
+        )
+    )
+    log.fact(OffsetsForgotten(group="expired"))
+    log.fact(OffsetsForgotten(group="deleted", by="User:ann"))
+    log.flush()
+    facts = ["segment", "facts", str(tmp_path)]
+    assert main([*facts, "-o", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["fact"], row["by"]) for row in rows] == [
+        ("topic created", ""),
+        ("topic created", "User:ann\x1b"),
+        ("scram credential set", "User:ANONYMOUS"),
+        ("offsets forgotten", "User:ann"),
+    ]
+    assert rows[1]["content"] == {
+        "topic_id": str(topic_id),
+        "name": "new",
+        "partitions": 1,
+        "configs": {},
+    }
+    assert rows[2]["content"].keys() == {"user", "mechanism", "iterations", "at_ms"}
+    assert rows[3]["content"] == {"group": "deleted", "partitions": None}
+    assert main([*facts, "--every-kind", "-o", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 5
+    assert main(facts) == 0
+    shown = capsys.readouterr().out
+    assert "User:ann\\x1b" in shown
+    assert '"name":"new"' in shown
+
+
+@pytest.mark.parametrize(
+    "command", [["segment", "ls"], ["segment", "facts"], ["segment", "verify"], ["doctor"]]
+)
 def test_a_place_without_a_log_is_named(
     command: list[str], tmp_path: Path, capsys: Capture
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import TOPIC_PARTITIONS_MAX, FactEntry, TopicId
-from bucketlog.metadata.fact_model import FactKind
+from bucketlog.metadata.fact_model import PRINCIPAL_CHARS_MAX, AttributedFact, FactKind
 from bucketlog.metadata.facts import (
     SKIP_BIT,
     Fact,
@@ -176,7 +176,45 @@ def test_an_init_that_keeps_a_transaction_has_version_2() -> None:
         decode_fact(FactEntry(10, 1, entry.payload))
 
 
-@pytest.mark.parametrize(("kind", "version"), [(10, 3), (11, 2), (1, 2)])
+ATTRIBUTED = [fact for fact in FACTS if isinstance(fact, AttributedFact)]
+
+
+@pytest.mark.parametrize("fact", ATTRIBUTED, ids=lambda fact: type(fact).__name__)
+def test_a_fact_that_names_who_asked_has_version_2(fact: Fact) -> None:
+    """Without a name, the bytes are those of version 1, which older brokers read."""
+    named = fact.model_copy(update={"by": "User:änn"})
+    entry, plain = encode_fact(named), encode_fact(fact)
+    assert (entry.kind, entry.version, plain.version) == (fact.kind, 2, 1)
+    assert entry.payload == b'{"by":"User:\xc3\xa4nn",' + plain.payload[1:]
+    decoded = decode_fact(entry)
+    assert decoded == named
+    with pytest.raises(InvalidDataError, match="of version 1 has the field by"):
+        decode_fact(FactEntry(entry.kind, 1, entry.payload))
+    with pytest.raises(InvalidDataError, match="of version 2 lacks the field by"):
+        decode_fact(FactEntry(entry.kind, 2, plain.payload))
+
+
+@pytest.mark.parametrize("by", ["null", '""', '"' + "n" * (PRINCIPAL_CHARS_MAX + 1) + '"', "7"])
+def test_who_asked_has_a_name_of_bounded_length(by: str) -> None:
+    payload = f'{{"by":{by},"topic_id":"{TOPIC}","name":"t"}}'
+    with pytest.raises(InvalidDataError, match="TopicDeleted"):
+        decode_fact(FactEntry(2, 2, payload.encode()))
+
+
+def test_the_kinds_that_name_who_asked() -> None:
+    assert {type(fact).__name__ for fact in ATTRIBUTED} == {
+        "TopicCreated",
+        "TopicDeleted",
+        "PartitionsAdded",
+        "TopicConfigured",
+        "OffsetsForgotten",
+        "LogStartsMoved",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [(10, 3), (11, 2), (1, 3), (1, 0), (4, 2), (7, 2), (14, 2)]
+)
 def test_an_unknown_version_is_refused(kind: int, version: int) -> None:
     with pytest.raises(InvalidDataError, match=f"kind {kind} version {version}.*upgrade"):
         decode_fact(FactEntry(kind, version, b"{}"))
@@ -195,8 +233,8 @@ def test_an_unknown_kind_with_the_skip_bit_is_skipped(kind: int) -> None:
 
 def test_a_newer_version_of_a_known_kind_is_refused() -> None:
     entry = encode_fact(FACTS[0])
-    with pytest.raises(InvalidDataError, match=r"kind 1 version 2.*upgrade"):
-        decode_fact(FactEntry(entry.kind, 2, entry.payload))
+    with pytest.raises(InvalidDataError, match=r"kind 1 version 3.*upgrade"):
+        decode_fact(FactEntry(entry.kind, 3, entry.payload))
 
 
 GOOD = {"topic_id": str(TOPIC), "name": "t", "partitions": 1, "configs": {}}

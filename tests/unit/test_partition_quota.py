@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import cast
 from uuid import uuid4
 
@@ -24,6 +25,8 @@ from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader, 
 from bucketlog.stateless_broker.network.turns import Turns
 from tests.rigs.access import EVERYTHING
 from tests.rigs.wire_client import decode_response
+
+CONNECTION = cast(Connection, SimpleNamespace(principal="User:ANONYMOUS"))
 
 
 class Clock:
@@ -141,7 +144,7 @@ async def test_the_answer_depends_on_what_the_client_knows(
     )
     message = CreateTopicsRequest(topics=(new,), timeout=timedelta(seconds=30), validate_only=False)
     header = RequestHeader(ApiKey.CREATE_TOPICS, version, 1, "")
-    request = Request(header, cast(Connection, None), EVERYTHING)
+    request = Request(header, CONNECTION, EVERYTHING)
     written = await handler.create_topics(request, message)
     assert written.errors == [error]
     body = response_header(header) + written.body
