@@ -29,11 +29,7 @@ from bucketlog.log_format.wire.messages.api_versions import (
 )
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
 from bucketlog.metadata.fact_model import PRINCIPAL_CHARS_MAX
-from bucketlog.stateless_broker.authorization.authorizer import (
-    UNRESTRICTED,
-    Access,
-    Authorizer,
-)
+from bucketlog.stateless_broker.authorization.authorizer import Access, Authorizer
 from bucketlog.stateless_broker.authorization.needs import NOTHING, Needs, is_denied
 from bucketlog.stateless_broker.network.answer_memory import (
     SMALL_ANSWER_BYTES,
@@ -234,9 +230,9 @@ class Dispatcher:
         self._start(request, message, answer)
 
     def _access(self, connection: Connection, header: RequestHeader) -> Access:
-        if self._authorizer is None:
-            return UNRESTRICTED
-        report = None if self.audit is None else partial(self.audit.denied, connection, header)
+        report = None
+        if self._authorizer is not None and self.audit is not None:
+            report = partial(self.audit.denied, connection, header)
         return Access.of(connection.principal, connection.host, self._authorizer, report)
 
     def _decoded(self, header: RequestHeader, view: memoryview, at: int) -> Any:
