@@ -51,7 +51,8 @@ def _told(printed: str) -> Iterator[str]:
 
 
 _SET = re.compile(
-    r"(SCRAM credential configs for \S+ are |ResourceType TOPIC only supports operations \[)(.*)"
+    r"(SCRAM credential configs for user-principal '.*' are "
+    r"|ResourceType TOPIC only supports operations \[)(.*)"
 )
 """Lines with sets, which are printed in any order."""
 _PREFIXED = ("--topic", "pre-", "--resource-pattern-type", "prefixed")
