@@ -64,7 +64,7 @@ soak: .venv/.installed ## hours of churn, to find figures that grow  [HOURS=1] [
 	@$(BIN)/python -m tests.scenarios.soak $(if $(HOURS),--hours $(HOURS)) $(ARGS)
 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
-	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry terraform tflint helm linters schemas prometheus
+	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry terraform tflint helm linters schemas prometheus go-client
 	@scripts/install.sh kcat
 	@$(BIN)/python -m tests.proofs $(WHAT) $(ARGS)
 

@@ -4,7 +4,7 @@
 #   scripts/install.sh kcat minio ...          installs what is missing of: kcat, prometheus, minio,
 #                                              localstack, kafka-tools, spark-jars, schema-registry,
 #                                              terraform, tflint, helm, linters, schemas,
-#                                              supply-tools, client-suites
+#                                              supply-tools, client-suites, go-client
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
@@ -13,9 +13,10 @@
 # built from its source by Go (about five minutes of two cores), LocalStack gets a venv of its own on
 # Python 3.13, Apache Kafka's tools, what Spark needs beyond its own jars and Apicurio's schema
 # registry are folders that Maven fetches. `terraform` is the one on the PATH, or OpenTofu, which Go
-# builds, as it does tflint and Helm; the other linters of infra/ get a venv of their own, and the
-# schemas (of Terraform's providers, of Kubernetes) are wheels. `supply-tools` (uv, pip-audit and
-# cyclonedx-py) get a venv of their own. All are kept in $BUCKETLOG_CACHE.
+# builds, as it does tflint, Helm and `go-client`, a Kafka client for tests. The other linters of
+# infra/ get a venv of their own, and the schemas (of Terraform's providers, of Kubernetes) are
+# wheels. `supply-tools` (uv, pip-audit and cyclonedx-py) get a venv of their own. All are kept in
+# $BUCKETLOG_CACHE.
 #
 # Everything is pinned, with a checksum: Python packages by the hashes in their lists (`make
 # constraints`), Go modules by the sum below and the go.sum inside, Maven's files by one SHA-256 over
@@ -47,6 +48,7 @@ schema_registry_sha256="53f28d290cc8aa56db5677708d1f3e1f226406ab6d04f7e6af9194cf
 maven_plugin="org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 supply_tools_need="scripts/supply_tools.txt"
 build_tools_need="scripts/build_tools.txt"
+go_client="tests/servers/go_client"
 
 refuse() {
     echo "install: $1 is missing: $2" >&2
@@ -69,6 +71,7 @@ where() {
         schemas) echo "$cache/schemas/$(cksum <"$schemas_need" | cut -d' ' -f1)" ;;
         supply-tools) echo "$cache/supply-tools/$(cksum <"$supply_tools_need" | cut -d' ' -f1)/bin/python" ;;
         schema-registry) echo "$cache/schema-registry/$(cksum <"$schema_registry_pom" | cut -d' ' -f1)" ;;
+        go-client) echo "$cache/go-client/$(cat "$go_client"/{go.mod,go.sum,main.go} | cksum | cut -d' ' -f1)/goclient" ;;
         client-suites) echo "$cache/client-suites/$(cat scripts/client_suites.* | cksum | cut -d' ' -f1)" ;;
     esac
 }
@@ -173,6 +176,21 @@ go_build() {
     if ! CGO_ENABLED=0 logged nice -n 10 go -C "$source" build -mod=readonly -buildvcs=false \
         -trimpath -ldflags "-s -w" -o "$path.building" "$5"; then
         refuse "$1" "its build failed"
+        return
+    fi
+    mv "$path.building" "$path"
+}
+
+# A client in Go for tests. Its go.sum fixes the dependencies.
+install_go-client() {
+    may_build go-client || return 0
+    echo "install: a client in Go, built from $go_client"
+    local path
+    path="$(where go-client)"
+    mkdir -p "$(dirname "$path")"
+    if ! CGO_ENABLED=0 logged nice -n 10 go -C "$go_client" build -mod=readonly -buildvcs=false \
+        -trimpath -ldflags "-s -w" -o "$path.building" .; then
+        refuse go-client "its build failed"
         return
     fi
     mv "$path.building" "$path"
@@ -365,7 +383,7 @@ esac
 for name in "$@"; do
     case "$name" in
         kcat | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | \
-            helm | linters | schemas | schema-registry | supply-tools | client-suites) "$action" "$name" ;;
+            helm | linters | schemas | schema-registry | supply-tools | client-suites | go-client) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2

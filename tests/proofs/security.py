@@ -46,7 +46,7 @@ def prove_security(short: bool) -> Figures:
 
 
 def prove_logins(short: bool) -> Figures:
-    """Five clients log in by each mechanism, with and without TLS, and again under load."""
+    """Six clients log in by each mechanism, with and without TLS, and again under load."""
     _row("client", "mechanism", "protocol", "case", "expected", "result")
 
     def show(one: CellResult) -> None:

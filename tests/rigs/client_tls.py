@@ -95,6 +95,17 @@ class ClientTls:
             }
         return found
 
+    def go(self) -> dict[str, str]:
+        """As `tests/servers/go_client` reads them. Without a certificate of the client."""
+        found = {"ca": str(self.ca)} if self.is_encrypted else {}
+        if self.login is not None:
+            found |= {
+                "mechanism": self.login.mechanism,
+                "user": self.login.user,
+                "password": self.login.password,
+            }
+        return found
+
     def java(self, **more: str) -> str:
         """Properties; underscores in the names of `more` are dots."""
         found = {"security.protocol": self._protocol}

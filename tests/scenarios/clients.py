@@ -1,4 +1,4 @@
-"""Four Kafka clients of other people behind one interface: produce rows, consume rows.
+"""Kafka clients of other people behind one interface: produce rows, consume rows.
 
 Invariant: an adapter adds no retry, order or check of its own; what it reports is what the client
 acknowledged or delivered. Partitions are explicit, so that the order of each is known.
@@ -18,6 +18,7 @@ import kafka
 
 from tests.rigs.client_tls import ClientTls
 from tests.rigs.patience import PATIENCE_S
+from tests.servers import franz_go
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LINGER_MS = 20
@@ -66,6 +67,19 @@ class _Collector:
             raise AssertionError(f"partition {partition}: offset {offset}, not {len(mine)}")
         mine.append((key, value))
         self.count += 1
+
+
+def _collect(data: bytes, partitions: int) -> _Collector:
+    """Of each record: a line with partition, offset and two lengths, then the key and the value."""
+    found = _Collector(partitions)
+    at = 0
+    while at < len(data):
+        end = data.index(b"\n", at)
+        partition, offset, key_length, value_length = map(int, data[at:end].split())
+        middle = end + 1 + key_length
+        at = middle + value_length
+        found.add(partition, offset, data[end + 1 : middle], data[middle:at])
+    return found
 
 
 class ConfluentKafka:
@@ -294,14 +308,7 @@ class Kcat:
         form = "%p %o %K %S\n%k%s"
         settings = ("check.crcs=true", *self._security)
         data = self._run(["-C", *where, "-q", *_options(settings), "-f", form], b"")
-        found = _Collector(partitions)
-        at = 0
-        while at < len(data):
-            end = data.index(b"\n", at)
-            partition, offset, key_length, value_length = map(int, data[at:end].split())
-            middle = end + 1 + key_length
-            at = middle + value_length
-            found.add(partition, offset, data[end + 1 : middle], data[middle:at])
+        found = _collect(data, partitions)
         if found.count != count:
             raise AssertionError(f"kcat printed {found.count} records, not {count}")
         return found.rows
@@ -329,6 +336,29 @@ class Kcat:
         return done.stdout
 
 
+class FranzGo:
+    """A program in Go. Raises `ConfigurationError` where it is not installed."""
+
+    name = "franz-go"
+
+    def __init__(self, tls: ClientTls | None = None) -> None:
+        self._tls = tls
+
+    def version(self) -> str:
+        return franz_go.version()
+
+    def produce(
+        self, bootstrap: str, topic: str, rows: Rows, *, codec: str, idempotent: bool
+    ) -> None:
+        lines = b"".join(b"%d\t%s\t%s\n" % row for row in rows)
+        words = ("produce", topic, codec, str(idempotent).lower())
+        franz_go.run(bootstrap, self._tls, *words, stdin=lines)
+
+    def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> Consumed:
+        words = ("consume", topic, str(count), str(partitions))
+        return _collect(franz_go.run(bootstrap, self._tls, *words), partitions).rows
+
+
 def _options(settings: Sequence[str]) -> list[str]:
     return [word for setting in settings for word in ("-X", setting)]
 
@@ -341,5 +371,6 @@ KINDS: dict[str, Callable[[ClientTls], KafkaClient]] = {
     "aiokafka": AioKafka,
     "kafka-python": KafkaPython,
     "kcat": Kcat,
+    "franz-go": FranzGo,
 }
 """By name, for a client with TLS or a login."""

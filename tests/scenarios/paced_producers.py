@@ -17,6 +17,7 @@ from confluent_kafka import Producer
 
 from tests.rigs.client_tls import ClientTls
 from tests.rigs.patience import PATIENCE_S, Deadline
+from tests.servers import franz_go
 from tests.servers.kafka_tools import KafkaTools
 
 PACE_S = 0.01
@@ -118,10 +119,26 @@ def _produce_java(where: str, tls: ClientTls, topic: str, is_enough: Callable[[]
     return told["producer_send_success"]
 
 
+def _produce_franz_go(where: str, tls: ClientTls, topic: str, is_enough: Callable[[], bool]) -> int:
+    """Raises `ConfigurationError` where the program is not installed."""
+    process = franz_go.start(where, tls, "paced", topic)
+    try:
+        deadline = Deadline("the producer does not end")
+        while process.poll() is None and not is_enough():
+            deadline.pause()
+        told, complaints = process.communicate(timeout=PATIENCE_S)
+    finally:
+        process.kill()
+        process.wait(PATIENCE_S)
+    assert not process.returncode, complaints.decode()
+    return int(told)
+
+
 PACED: dict[str, Callable[[str, ClientTls, str, Callable[[], bool]], int]] = {
     "confluent-kafka": _produce_librdkafka,
     "aiokafka": _produce_aiokafka,
     "kafka-python": _produce_kafka_python,
     "java": _produce_java,
+    "franz-go": _produce_franz_go,
 }
 """Each produces the numbers 0, 1, … by one client until it is enough, and returns how many."""

@@ -13,6 +13,8 @@ from kafka.errors import KafkaError
 
 from tests.rigs.client_tls import ClientTls
 from tests.rigs.patience import Deadline
+from tests.servers import franz_go
+from tests.servers.franz_go import GoClientError
 
 REFUSAL_S = 3
 
@@ -65,6 +67,16 @@ def _kafka_python(where: str, tls: ClientTls) -> str:
     return ""
 
 
+def _franz_go(where: str, tls: ClientTls) -> str:
+    try:
+        franz_go.run(where, tls, "brokers")
+    except GoClientError as error:
+        if "SASL" not in str(error):
+            raise
+        return str(error)
+    return ""
+
+
 def _in_a_process(asks: Callable[[str, ClientTls], str]) -> Callable[[str, ClientTls], str]:
     """A client that is refused leaves its sockets open."""
 
@@ -79,5 +91,6 @@ REFUSED: dict[str, Callable[[str, ClientTls], str]] = {
     "confluent-kafka": _librdkafka,
     "aiokafka": _in_a_process(_aiokafka),
     "kafka-python": _in_a_process(_kafka_python),
+    "franz-go": _franz_go,
 }
 """What each client says of a login that fails."""
