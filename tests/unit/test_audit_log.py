@@ -314,7 +314,7 @@ def test_a_file_of_its_own(tmp_path: Path, settled: None, caplog: pytest.LogCapt
 def test_the_normal_log_has_it_whatever_its_level(
     settled: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    logging.getLogger().setLevel(logging.ERROR)
+    caplog.set_level(logging.ERROR)
     caplog.handler.setLevel(0)
     log = open_audit_log(settings("log"))
     assert log is not None
