@@ -61,8 +61,8 @@ def described_topic(
     return [
         _described(
             name,
-            topic.configs.get(name, defaults.own.get(name, definition.default)),
-            list(_synonyms(name, topic, defaults)),
+            defaults.effective(topic.configs, name),
+            list(_synonyms(name, definition.default, topic, defaults)),
             config_type=definition.config_type,
             documentation=definition.documentation,
         )
@@ -71,14 +71,16 @@ def described_topic(
     ]
 
 
-def _synonyms(name: str, topic: TopicState, defaults: TopicDefaults) -> Iterator[Synonym]:
+def _synonyms(
+    name: str, default: str, topic: TopicState, defaults: TopicDefaults
+) -> Iterator[Synonym]:
     """First the one that counts. None: Kafka's default counts, and Kafka lists none for it."""
     if name in topic.configs:
-        yield Synonym(name, topic.configs[name], SOURCE_TOPIC)
+        yield Synonym(name, defaults.effective(topic.configs, name), SOURCE_TOPIC)
     if name in defaults.own:
         yield Synonym(BROKER_CONFIGS[name], defaults.own[name], SOURCE_BROKER)
     if name not in IN_HOURS:
-        yield Synonym(BROKER_CONFIGS[name], TOPIC_CONFIGS[name].default, SOURCE_DEFAULT)
+        yield Synonym(BROKER_CONFIGS[name], default, SOURCE_DEFAULT)
     elif name in defaults.own:
         yield IN_HOURS[name]
 
