@@ -24,7 +24,7 @@ still read the checkpoints of all other logs."""
 KEPT_TRANSACTIONS_VERSION = 5
 """The version of checkpoints of a log with an open kept transaction (KIP-939)."""
 SECURITY_VERSION = 6
-"""The version of checkpoints of a log with SCRAM credentials or ACLs."""
+"""The version of checkpoints of a log with SCRAM credentials, ACLs or quotas."""
 
 COLUMN_TYPES = "qqIIIqqhhiIqq"
 """The fields of `BatchIndex`, then of where the batch stands: row of its writer, seq, ticket."""

@@ -7,7 +7,6 @@ StandardAuthorizerData, and `Authorizer.authorizeByResourceType`.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 from bucketlog.metadata.acl_bindings import (
@@ -20,6 +19,7 @@ from bucketlog.metadata.acl_bindings import (
     Permission,
     ResourceType,
 )
+from bucketlog.metadata.host_addresses import canonical_host
 from bucketlog.metadata.security_facts import AclFact, AclsCreated
 
 IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
@@ -37,16 +37,6 @@ class Requester(NamedTuple):
 
     principal: str
     host: str
-
-
-def canonical_host(text: str) -> str:
-    """An address in one notation: IPv6 addresses have many. Other text stays as it is."""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return text
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return str(address if mapped is None else mapped)
 
 
 class Resource(NamedTuple):

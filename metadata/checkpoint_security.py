@@ -1,10 +1,11 @@
-"""The SCRAM credentials and ACLs in a checkpoint's state, for version 6. Pure.
+"""The SCRAM credentials, ACLs and client quotas in a checkpoint's state, for version 6. Pure.
 
 This part follows the state of version 5 (docs/format/checkpoint.md). A checkpoint has it only if
-the log has credentials or ACLs. The keys of credentials are sealed here, as in the log.
+the log has credentials, ACLs or quotas. The keys of credentials are sealed here, as in the log.
 """
 
 import struct
+from math import isfinite
 
 from bucketlog.metadata.acl_bindings import (
     AclBinding,
@@ -15,14 +16,18 @@ from bucketlog.metadata.acl_bindings import (
 )
 from bucketlog.metadata.checkpoint_bytes import COUNT, StateReader, binary, text_bytes
 from bucketlog.metadata.fold import LogState
+from bucketlog.metadata.quota_entities import QuotaChange
 from bucketlog.metadata.scram_credentials import CredentialName, SealedCredential
 
 _CREDENTIAL = struct.Struct(">I")
 _ACL = struct.Struct(">BBBB")
+_QUOTA = struct.Struct(">Bd")
+_USER, _CLIENT_ID, _IP = 1, 2, 4
+"""Bits for the parts that the entity of a quota has."""
 
 
 def has_security(state: LogState) -> bool:
-    return bool(state.scram_credentials.by_name or state.acls)
+    return bool(state.scram_credentials.by_name or state.acls or state.client_quotas)
 
 
 def encode_security(state: LogState) -> list[bytes]:
@@ -39,6 +44,13 @@ def encode_security(state: LogState) -> list[bytes]:
     for acl in acls:
         numbers = acl.operation, acl.permission, acl.resource_type, acl.pattern_type
         pieces += [_ACL.pack(*numbers), *map(text_bytes, (acl.principal, acl.host, acl.name))]
+    quotas = state.client_quotas.rows()
+    pieces.append(COUNT.pack(len(quotas)))
+    for (entity, key), value in quotas.items():
+        bits = zip((_USER, _CLIENT_ID, _IP), entity, strict=True)
+        has = sum(bit for bit, name in bits if name is not None)
+        pieces += [_QUOTA.pack(has, value), text_bytes(key)]
+        pieces += [text_bytes(name) for name in entity if name is not None]
     return pieces
 
 
@@ -60,6 +72,23 @@ def decode_security(reader: StateReader, state: LogState) -> None:
     state.acls.add([_acl(reader) for _ in range(count)])
     if len(state.acls) != count:
         raise reader.wrong("it has an ACL twice")
+    (count,) = reader.take(COUNT)
+    reader.expect(count, _QUOTA)
+    for _ in range(count):
+        state.client_quotas.put(_quota(reader))
+    if len(state.client_quotas.rows()) != count:
+        raise reader.wrong("it has a quota twice")
+
+
+def _quota(reader: StateReader) -> QuotaChange:
+    has, value = reader.take(_QUOTA)
+    key = reader.text()
+    if not 0 < has <= _USER | _CLIENT_ID | _IP:
+        raise reader.wrong("a quota has an unknown entity")
+    if not isfinite(value):
+        raise reader.wrong("a quota is not a finite number")
+    names = [reader.text() if has & bit else None for bit in (_USER, _CLIENT_ID, _IP)]
+    return QuotaChange(names[0], names[1], names[2], key, value)
 
 
 def _acl(reader: StateReader) -> AclBinding:

@@ -57,7 +57,8 @@ GUESSED_TIMES_MS = 3_600_000
 
 def encode_state(state: LogState) -> bytes:
     """Encode topics with their partitions and tiers, producers, groups, dropped objects,
-    transactions, credentials and ACLs. `state` must have been folded with producers and groups."""
+    transactions, credentials, ACLs and quotas. `state` must have been folded with producers and
+    groups."""
     rows = {topic_id: row for row, topic_id in enumerate(state.topics)}
     offsets = sum(len(committed) for committed in state.groups.values())
     pieces = [

@@ -24,6 +24,7 @@ class FactKind(IntEnum):
     SCRAM_CREDENTIAL_DELETED = 15
     ACLS_CREATED = 16
     ACLS_DELETED = 17
+    CLIENT_QUOTAS_ALTERED = 18
 
 
 Milliseconds = Annotated[int, Field(ge=0, lt=2**63)]

@@ -23,6 +23,7 @@ from bucketlog.metadata.fact_model import AttributedFact, FactKind, FactModel, M
 from bucketlog.metadata.security_facts import (
     AclsCreated,
     AclsDeleted,
+    ClientQuotasAltered,
     ScramCredentialDeleted,
     ScramCredentialSet,
     SecurityFact,
@@ -296,6 +297,7 @@ _MODELS: dict[int, type[Fact]] = {
     FactKind.SCRAM_CREDENTIAL_DELETED: ScramCredentialDeleted,
     FactKind.ACLS_CREATED: AclsCreated,
     FactKind.ACLS_DELETED: AclsDeleted,
+    FactKind.CLIENT_QUOTAS_ALTERED: ClientQuotasAltered,
 }
 _MODELS_2: dict[int, type[Fact]] = {FactKind.PRODUCER_INITIALISED: TransactionKept}
 _MODELS_2.update(

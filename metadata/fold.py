@@ -28,6 +28,7 @@ from bucketlog.log_format.model import (
 )
 from bucketlog.log_format.transactions import PartitionTransactions
 from bucketlog.metadata.acls import Acls
+from bucketlog.metadata.client_quotas import ClientQuotas
 from bucketlog.metadata.committed_offset import CommittedOffset, Offsets
 from bucketlog.metadata.facts import (
     GROUP_KINDS,
@@ -60,6 +61,7 @@ from bucketlog.metadata.scram_credentials import ScramCredentials
 from bucketlog.metadata.security_facts import (
     AclsCreated,
     AclsDeleted,
+    ClientQuotasAltered,
     ScramCredentialDeleted,
     ScramCredentialSet,
 )
@@ -130,6 +132,7 @@ class LogState:
         self.transactions = Transactions()
         self.scram_credentials = ScramCredentials()
         self.acls = Acls()
+        self.client_quotas = ClientQuotas()
         self.dropped: list[DroppedObject] = []
         """Objects that left a tier and may still be there, in the order of the tickets of their
         segments. Those of one segment are in the order of its entries."""
@@ -169,6 +172,8 @@ class LogState:
                 self.scram_credentials.apply(fact)
             elif isinstance(fact, AclsCreated | AclsDeleted):
                 self.acls.apply(fact)
+            elif isinstance(fact, ClientQuotasAltered):
+                self.client_quotas.apply(fact)
             else:
                 self._apply_topic_fact(index.segment, index.ticket, fact)
         self.clock = self.clock.after(index.created_ms)

@@ -1,4 +1,4 @@
-"""Facts about users and rights: SCRAM credentials and ACLs."""
+"""Facts about users and rights: SCRAM credentials, ACLs and client quotas."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -6,6 +6,7 @@ from pydantic import FailFast, Field
 
 from bucketlog.metadata.acl_bindings import AclBinding
 from bucketlog.metadata.fact_model import FactKind, FactModel, Milliseconds, ShortBytes
+from bucketlog.metadata.quota_entities import QuotaChange
 
 
 class ScramCredentialSet(FactModel):
@@ -53,6 +54,18 @@ class AclsDeleted(FactModel):
     at_ms: Milliseconds
 
 
+class ClientQuotasAltered(FactModel):
+    """Quotas that are set or removed from now on (KIP-546). `by`: the principal that asked for
+    it."""
+
+    kind: Literal[FactKind.CLIENT_QUOTAS_ALTERED] = Field(
+        FactKind.CLIENT_QUOTAS_ALTERED, exclude=True
+    )
+    changes: Annotated[tuple[QuotaChange, ...], FailFast()]
+    by: str
+    at_ms: Milliseconds
+
+
 CredentialFact: TypeAlias = ScramCredentialSet | ScramCredentialDeleted
 AclFact: TypeAlias = AclsCreated | AclsDeleted
-SecurityFact: TypeAlias = CredentialFact | AclFact
+SecurityFact: TypeAlias = CredentialFact | AclFact | ClientQuotasAltered

@@ -21,6 +21,7 @@ from bucketlog.log_format.model import (
 )
 from bucketlog.metadata.acls import Acls
 from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.client_quotas import ClientQuotas
 from bucketlog.metadata.committed_offset import CommittedOffset
 from bucketlog.metadata.facts import (
     Fact,
@@ -275,6 +276,11 @@ class View:
     def acls(self) -> Acls:
         """Not to be held over an await."""
         return self._state.acls
+
+    @property
+    def client_quotas(self) -> ClientQuotas:
+        """Not to be held over an await."""
+        return self._state.client_quotas
 
     def unstable_offsets_max(self) -> int:
         """The largest distance between a partition's last stable offset and high watermark."""

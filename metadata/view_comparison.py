@@ -12,6 +12,7 @@ from bucketlog.log_format.checkpoint import Checkpoint
 from bucketlog.log_format.model import SegmentId, SegmentIndex, TopicId, TopicIdPartition
 from bucketlog.metadata.acl_bindings import AclBinding
 from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.client_quotas import QuotaName
 from bucketlog.metadata.facts import (
     LogStartsMoved,
     OffsetsCommitted,
@@ -28,7 +29,7 @@ from bucketlog.metadata.facts import (
 )
 from bucketlog.metadata.partition_log import PartitionLog
 from bucketlog.metadata.scram_credentials import CredentialName
-from bucketlog.metadata.security_facts import AclFact, CredentialFact
+from bucketlog.metadata.security_facts import AclFact, ClientQuotasAltered, CredentialFact
 from bucketlog.metadata.view import View
 
 SHOWN_MAX = 5
@@ -63,6 +64,7 @@ class ViewComparison:
         self._beyond: dict[SegmentId, TopicIdPartition] = {}
         self._credentials: set[CredentialName] = set()
         self._acls: set[AclBinding] = set()
+        self._quotas: set[QuotaName] = set()
 
     def steps(self) -> Iterator[None]:
         """Little work each; others may have their turn in between."""
@@ -87,6 +89,11 @@ class ViewComparison:
                 self._credentials.add(name)
         yield
         self._acls.update(self._view.acls.bindings.keys() ^ self._state.acls.bindings.keys())
+        yield
+        differing_rows = (
+            self._view.client_quotas.rows().items() ^ self._state.client_quotas.rows().items()
+        )
+        self._quotas.update(name for name, _ in differing_rows)
 
     def _compare_ids(self) -> Iterator[None]:
         ours, theirs = self._view.transactions, self._state.transactions
@@ -134,6 +141,7 @@ class ViewComparison:
         segments: set[SegmentId] = set()
         credentials: set[CredentialName] = set()
         acls: set[AclBinding] = set()
+        quotas: set[QuotaName] = set()
         for index in after:
             segments.add(index.segment)
             written.update(part.partition for part in index.partitions if part.batches)
@@ -154,6 +162,8 @@ class ViewComparison:
                     credentials.add(CredentialName(fact.user, fact.mechanism))
                 elif isinstance(fact, AclFact):
                     acls.update(fact.acls)
+                elif isinstance(fact, ClientQuotasAltered):
+                    quotas.update(QuotaName(each.entity, each.key) for each in fact.changes)
                 elif fact is not None and not isinstance(fact, TiersSwept):
                     topics.add(topic_id_of(fact))
         found = [f"topic {topic_id.hex()}" for topic_id in sorted(self._topics - topics)]
@@ -185,10 +195,16 @@ class ViewComparison:
             for each, group in sorted(self._pending)
             if each not in ids and group not in groups and not topics
         ]
-        found += [
-            f"the credential {name.mechanism} of user {name.user!r}"
-            for name in sorted(self._credentials - credentials)
-        ]
+        found += _named_credentials(self._credentials - credentials)
         found += [f"the ACL {acl}" for acl in sorted(self._acls - acls)]
+        found += _named_quotas(self._quotas - quotas)
         more = len(found) - SHOWN_MAX
         return found[:SHOWN_MAX] + ([f"{more} more"] if more > 0 else [])
+
+
+def _named_credentials(names: set[CredentialName]) -> list[str]:
+    return [f"the credential {name.mechanism} of user {name.user!r}" for name in sorted(names)]
+
+
+def _named_quotas(names: set[QuotaName]) -> list[str]:
+    return [f"the quota {name.key} of {name.entity}" for name in sorted(names, key=repr)]

@@ -31,6 +31,7 @@ from bucketlog.stateless_broker.consumer_group_settings import ConsumerGroupSett
 from bucketlog.stateless_broker.fetch_settings import FetchSettings
 from bucketlog.stateless_broker.listener_settings import ListenerSettings
 from bucketlog.stateless_broker.login_settings import LoginSettings
+from bucketlog.stateless_broker.quota_settings import QuotaSettings
 from bucketlog.stateless_broker.setting_types import (
     MIB,
     AtLeastMinusOne,
@@ -72,6 +73,7 @@ class BrokerSettings(
     LoginSettings,
     AuditSettings,
     AuthorizationSettings,
+    QuotaSettings,
     ClusterSettings,
     ConnectionSettings,
     ConsumerGroupSettings,

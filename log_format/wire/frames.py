@@ -12,6 +12,7 @@ from bucketlog.log_format.errors import InvalidDataError
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
+_FLOAT64 = struct.Struct(">d")
 _UVARINT_BYTES_MAX = 5
 _SHORT_VARINTS = [bytes((value,)) for value in range(0x80)]
 _TAG_BYTES_MIN = 2
@@ -85,6 +86,9 @@ class FrameReader:
 
     def int64(self) -> int:
         return self.unpack(_INT64)[0]
+
+    def float64(self) -> float:
+        return self.unpack(_FLOAT64)[0]
 
     def uvarint(self) -> int:
         if self.at < self.end and (byte := self.data[self.at]) < 0x80:

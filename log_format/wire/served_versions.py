@@ -62,6 +62,7 @@ SERVED_VERSIONS: Mapping[ApiKey, Versions] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Versions(0, 0),
     ApiKey.OFFSET_DELETE: Versions(0, 0),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Versions(0, 1),
+    ApiKey.ALTER_CLIENT_QUOTAS: Versions(0, 1),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Versions(0, 0),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Versions(0, 0),
     ApiKey.DESCRIBE_CLUSTER: Versions(0, 2),

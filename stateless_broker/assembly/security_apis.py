@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from bucketlog.log_format.wire.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
 from bucketlog.log_format.wire.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,
 )
@@ -27,8 +28,10 @@ from bucketlog.stateless_broker.handlers.acls import (
     deny_describe,
 )
 from bucketlog.stateless_broker.handlers.client_quotas import (
+    ClientQuotasHandler,
+    QuotaLimits,
+    deny_alter_quotas,
     deny_describe_quotas,
-    describe_client_quotas,
 )
 from bucketlog.stateless_broker.handlers.logins import sasl_authenticate, sasl_handshake
 from bucketlog.stateless_broker.handlers.scram_credentials import (
@@ -91,11 +94,6 @@ def security_apis(
             large_answers=True,
         ),
         Api(
-            DESCRIBE_CLIENT_QUOTAS,
-            describe_client_quotas,
-            NeedsCluster((AclOperation.DESCRIBE_CONFIGS,), deny_describe_quotas),
-        ),
-        Api(
             CREATE_ACLS,
             acls.create,
             NeedsCluster(ALTER, deny_create),
@@ -106,5 +104,36 @@ def security_apis(
             acls.delete,
             NeedsCluster(ALTER, deny_delete),
             audit=audited.deleted_acls,
+        ),
+        *_quota_apis(broker, changes, catch_up),
+    ]
+
+
+def _quota_apis(
+    broker: BrokerParts, changes: SecurityChanges, catch_up: Callable[[], Awaitable[bool]]
+) -> list[Api[Any, Any]]:
+    settings = broker.settings
+    quotas = ClientQuotasHandler(
+        view=broker.log.view,
+        changes=changes,
+        limits=QuotaLimits(
+            settings.client_quota_entities_max, settings.client_quota_name_bytes_max
+        ),
+        catch_up=catch_up,
+        now_ms=broker.now_ms,
+        turns=broker.turns,
+    )
+    return [
+        Api(
+            DESCRIBE_CLIENT_QUOTAS,
+            quotas.describe,
+            NeedsCluster((AclOperation.DESCRIBE_CONFIGS,), deny_describe_quotas),
+            large_answers=True,
+        ),
+        Api(
+            ALTER_CLIENT_QUOTAS,
+            quotas.alter,
+            NeedsCluster((AclOperation.ALTER_CONFIGS,), deny_alter_quotas),
+            audit=audited.altered_quotas,
         ),
     ]

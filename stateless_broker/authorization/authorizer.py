@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from bucketlog.metadata.acl_bindings import CLUSTER_NAME, AclOperation, ResourceType
-from bucketlog.metadata.acls import Acls, Requester, Resource, canonical_host
+from bucketlog.metadata.acls import Acls, Requester, Resource
+from bucketlog.metadata.host_addresses import canonical_host
 
 CLUSTER = Resource(ResourceType.CLUSTER, CLUSTER_NAME)
 SUPPORTED_OPERATIONS: Mapping[ResourceType, tuple[AclOperation, ...]] = {

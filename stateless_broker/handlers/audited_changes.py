@@ -10,6 +10,10 @@ from typing import Protocol, TypeVar, cast
 
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+)
 from bucketlog.log_format.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
@@ -303,6 +307,28 @@ def _marker_errors(response: Mapping[str, object]) -> dict[int, ErrorCode]:
         worst = next((code for code in codes if code), ErrorCode.none)
         found[cast(int, row["producer_id"])] = worst
     return found
+
+
+def altered_quotas(message: AlterClientQuotasRequest, answer: Answer) -> Iterable[Change]:
+    """A change for each entry. Its name has the parts of the entity, as in `user=ann`."""
+    rows = () if answer is None else cast(AlterClientQuotasResponse, answer)["entries"]
+    errors = {
+        _entity((part["entity_type"], part["entity_name"]) for part in row["entity"]): row[
+            "error_code"
+        ]
+        for row in rows
+    }
+    for entry in () if message.validate_only else message.entries:
+        entity = _entity((part.entity_type, part.entity_name) for part in entry.entity)
+        values = {cut(op.key): None if op.remove else op.value for op in _first(entry.ops)}
+        details: dict[str, object] = {"quotas": values} | _left_out(entry.ops)
+        yield Change("client quotas", entity, errors.get(entity), details)
+
+
+def _entity(parts: Iterable[tuple[str, str | None]]) -> str:
+    return ", ".join(
+        sorted(f"{cut(kind)}={'<default>' if name is None else cut(name)}" for kind, name in parts)
+    )
 
 
 def elected_leaders(message: ElectLeadersRequest, answer: Answer) -> Iterable[Change]:

@@ -60,6 +60,7 @@ _PLAIN: dict[str, tuple[Read, int]] = {
     "int16": (FrameReader.int16, 2),
     "int32": (FrameReader.int32, 4),
     "int64": (FrameReader.int64, 8),
+    "float64": (FrameReader.float64, 8),
     "string": (FrameReader.string, 1),
     "timedelta_i32": (_milliseconds, 4),
     "timedelta_i64": (_long_milliseconds, 8),

@@ -160,6 +160,8 @@ def encode_value(one: Field, value: Any, flexible: bool) -> bytes:
     kind = one.kind
     if kind in NUMBERS:
         return struct.pack(NUMBERS[kind], value)
+    if kind == "float64":
+        return struct.pack(">d", value if isinstance(value, int | float) else 0.0)
     if kind == "uuid":
         return bytes(16) if value is None else typing.cast(uuid.UUID, value).bytes
     if kind == "string":

@@ -34,6 +34,7 @@ from bucketlog.metadata.fold import LogState
 from bucketlog.metadata.security_facts import (
     AclsCreated,
     AclsDeleted,
+    ClientQuotasAltered,
     ScramCredentialDeleted,
     ScramCredentialSet,
 )
@@ -137,7 +138,8 @@ class TransactionalHistory(RandomHistory):
                 | ScramCredentialSet
                 | ScramCredentialDeleted
                 | AclsCreated
-                | AclsDeleted,
+                | AclsDeleted
+                | ClientQuotasAltered,
             ):
                 touched.add(fact.name)
                 sizes = range(max(self.sizes.values(), default=0))

@@ -11,7 +11,8 @@ from bucketlog.metadata.acl_bindings import (
     Permission,
     ResourceType,
 )
-from bucketlog.metadata.acls import Acls, Requester, Resource, canonical_host
+from bucketlog.metadata.acls import Acls, Requester, Resource
+from bucketlog.metadata.host_addresses import canonical_host
 from bucketlog.stateless_broker.authorization.authorizer import (
     CLUSTER,
     NAME_CHARS_KEPT,
