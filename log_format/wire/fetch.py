@@ -188,7 +188,7 @@ def _skip_forgotten(reader: FrameReader, version: int) -> None:
 
 
 def write_response(
-    version: int, error_code: int, results: list[FetchPartitionData]
+    version: int, error_code: int, results: list[FetchPartitionData], *, throttle_ms: int = 0
 ) -> list[Buffer]:
     """Encode the body as parts to send one after another; `results` of a topic stand together."""
     flexible = version >= FLEXIBLE_FROM
@@ -198,7 +198,7 @@ def write_response(
     for result in results:
         name = result.topic_id if version >= TOPIC_IDS_FROM else result.topic
         by_topic.setdefault(name, []).append(result)
-    writer.int32(0)
+    writer.int32(throttle_ms)
     if version >= _SESSIONS_FROM:
         writer.int16(error_code)
         writer.int32(0)

@@ -115,16 +115,18 @@ def read_request(reader: FrameReader) -> ProduceRequest:
     return request.request()
 
 
-def write_response(version: int, results: Iterable[ProduceResult]) -> bytearray:
+def write_response(
+    version: int, results: Iterable[ProduceResult], *, throttle_ms: int = 0
+) -> bytearray:
     """Encode the body; `results` of one topic stand together."""
     writer = FrameWriter(flexible=version >= FLEXIBLE_FROM)
-    for _ in response_steps(writer, version, results):
+    for _ in response_steps(writer, version, results, throttle_ms=throttle_ms):
         pass
     return writer.data
 
 
 def response_steps(
-    writer: FrameWriter, version: int, results: Iterable[ProduceResult]
+    writer: FrameWriter, version: int, results: Iterable[ProduceResult], *, throttle_ms: int = 0
 ) -> Iterator[int]:
     """Encode the body in steps. Each step yields the number of its partitions."""
     by_topic: dict[str, list[ProduceResult]] = {}
@@ -139,7 +141,7 @@ def response_steps(
             _write_partition(writer, version, result)
             yield 1
         writer.tags()
-    writer.int32(0)
+    writer.int32(throttle_ms)
     writer.tags()
 
 

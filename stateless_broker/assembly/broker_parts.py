@@ -20,6 +20,7 @@ from bucketlog.stateless_broker.fetch.reading import RangeReader, ReadCounts
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.network.quotas import QuotaRules, Quotas, ThrottleCounts
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
@@ -57,44 +58,60 @@ class ClusterParts:
 @dataclass(frozen=True, slots=True)
 class ServedLog:
     """What clients use of the log: its view, the watchers waiting for more, the intake, and the
-    authorizer, which decides by the view's ACLs. `authorizer` None: everyone may do everything."""
+    authorizer, which decides by the view's ACLs. `authorizer` None: everyone may do everything.
+    `quotas` measures what clients use of the view's quotas."""
 
     view: View
     watchers: Watchers
     intake: Intake
     age: ViewAge
     authorizer: Authorizer | None
+    quotas: Quotas
 
     @classmethod
     def empty(
-        cls, settings: BrokerSettings, health: Health, *, now_s: Callable[[], float]
+        cls,
+        settings: BrokerSettings,
+        health: Health,
+        *,
+        now_s: Callable[[], float],
+        throttles: ThrottleCounts | None = None,
     ) -> "ServedLog":
         view, age, authorizer = View(), ViewAge(now_s), None
         if settings.authorization:
-            rules = AuthorizerRules(
+            acl_rules = AuthorizerRules(
                 settings.super_user_names,
                 settings.allow_everyone_if_no_acl_found,
                 settings.authorization_decisions_max,
             )
             stale_s = settings.authorization_staleness_ms_max / 1000
             authorizer = Authorizer(
-                rules, acls=lambda: view.acls, is_stale=lambda: age.is_over(stale_s)
+                acl_rules, acls=lambda: view.acls, is_stale=lambda: age.is_over(stale_s)
             )
         intake = Intake(
             health,
             flush_bytes=settings.flush_bytes,
             flush_batches_max=settings.flush_batches_max,
         )
-        return cls(view, Watchers(), intake, age, authorizer)
+        rules = QuotaRules(
+            settings.client_quota_samples,
+            settings.client_quota_sample_ms,
+            settings.client_quota_tracked_max,
+            settings.client_quota_idle_ms,
+        )
+        quotas = Quotas(view, rules, now_s, throttles or ThrottleCounts())
+        return cls(view, Watchers(), intake, age, authorizer, quotas)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkCounts:
-    """Counts of the work of a broker's duties and reads, and of the transactions that it ended."""
+    """Counts of the work of a broker's duties and reads, of the transactions that it ended, and of
+    throttled requests."""
 
     upkeep: UpkeepCounts = field(default_factory=UpkeepCounts)
     reads: ReadCounts = field(default_factory=ReadCounts)
     transactions: TransactionCounts = field(default_factory=TransactionCounts)
+    throttles: ThrottleCounts = field(default_factory=ThrottleCounts)
 
 
 @dataclass(frozen=True, slots=True)

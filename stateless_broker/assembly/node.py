@@ -341,7 +341,12 @@ class Node:
                 starter=starter,
                 random=surroundings.random,
             ),
-            log=ServedLog.empty(settings, self._health, now_s=surroundings.monotonic),
+            log=ServedLog.empty(
+                settings,
+                self._health,
+                now_s=surroundings.monotonic,
+                throttles=self._counts.throttles,
+            ),
             validation=BatchValidation(
                 ValidationLimits(
                     threads=settings.validation_threads,

@@ -117,6 +117,7 @@ def make_routes(
         produce=_produce_handler(broker, end),
         fetch=_fetch_handler(broker, groups, tier_objects),
         transaction_version=2 if settings.transactions else None,
+        quotas=broker.log.quotas,
     )
 
 

@@ -49,7 +49,6 @@ from bucketlog.stateless_broker.handlers.fetch_plan import (
     result_of,
 )
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.answer_memory import AnswerLease
 from bucketlog.stateless_broker.network.dispatch import Request
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
@@ -109,8 +108,9 @@ class FetchHandler:
         if any(part.is_beyond for part in planned):
             planned = await self._look_up_again(message.partitions, request, committed_only)
         await self._wait(message, planned)
-        results = await self._read(request.memory, message, planned)
-        return fetch.write_response(version, ErrorCode.none, results)
+        results = await self._read(request, message, planned)
+        throttle_ms = request.throttle_ms()
+        return fetch.write_response(version, ErrorCode.none, results, throttle_ms=throttle_ms)
 
     async def _look_up_all(
         self, wanted: fetch.FetchPartitions, request: Request, committed_only: bool
@@ -218,14 +218,19 @@ class FetchHandler:
         return found + log.available_bytes(offset, limit - found, end=part.end)
 
     async def _read(
-        self,
-        memory: AnswerLease,
-        message: fetch.FetchRequest,
-        planned: PlannedPartitions,
+        self, request: Request, message: fetch.FetchRequest, planned: PlannedPartitions
     ) -> list[fetch.FetchPartitionData]:
-        reads = await self._plan_all(message, planned)
-        if await memory.acquire(sum(read.answer_bytes for read in reads.values())):
-            reads = await self._plan_all(message, planned)  # the log has changed
+        """Nothing, and nothing is read, if the client is over its quota (KIP-13)."""
+        limits, bytes_max = request.limits, min(max(message.max_bytes, 0), self._limits.bytes_max)
+        if limits is not None and limits.fetch_bytes_max is not None:
+            bytes_max = min(bytes_max, limits.fetch_bytes_max)
+        reads = await self._plan_all(bytes_max, planned)
+        promised = sum(read.size for read in reads.values())
+        if limits is not None and (wait_ms := limits.fetching(promised)):
+            request.connection.mute(wait_ms)
+            return []
+        if await request.memory.acquire(sum(read.answer_bytes for read in reads.values())):
+            reads = await self._plan_all(bytes_max, planned)  # the log has changed
         self._read_ahead.ask()
         found = [NOTHING] * len(planned)
         for row, records in zip(
@@ -234,16 +239,16 @@ class FetchHandler:
             found[row] = records
         if reads and all(records.is_nothing for records in found):
             found = await self._find_one(planned)
+        if limits is not None:
+            limits.fetched(sum(records.size_bytes for records in found) - promised)
         return [
             result_of(part, self._offsets_of(part), records)
             for part, records in zip(planned, found, strict=True)
         ]
 
-    async def _plan_all(
-        self, message: fetch.FetchRequest, planned: PlannedPartitions
-    ) -> dict[int, PlannedRead]:
+    async def _plan_all(self, bytes_max: int, planned: PlannedPartitions) -> dict[int, PlannedRead]:
         """The planned reads, by row."""
-        left = min(max(message.max_bytes, 0), self._limits.bytes_max)
+        left = bytes_max
         reads: dict[int, PlannedRead] = {}
         slices = Slices(self._turns)
         for row, part in enumerate(planned):

@@ -156,6 +156,10 @@ class FetchedRecords(NamedTuple):
     def is_nothing(self) -> bool:
         return self.error is ErrorCode.none and not self.parts
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(part) for part in self.parts)
+
 
 NOTHING = FetchedRecords(ErrorCode.none, [])
 

@@ -159,7 +159,7 @@ class OpenProduce:
         if self._sliced is not None:
             self._sliced.spawn(self._respond_in_slices(answer, results), answer)
             return
-        body = produce.write_response(header.api_version, results)
+        body = produce.write_response(header.api_version, results, throttle_ms=answer.throttle_ms)
         answer.send([response_header(header), body])
 
     def _results(self, outcomes: Sequence[BatchOutcome]) -> Iterator[produce.ProduceResult]:
@@ -185,7 +185,10 @@ class OpenProduce:
         assert self._sliced is not None
         header = self._header
         writer = FrameWriter(flexible=header.api_version >= produce.FLEXIBLE_FROM)
-        await self._sliced.turns.work(produce.response_steps(writer, header.api_version, results))
+        steps = produce.response_steps(
+            writer, header.api_version, results, throttle_ms=answer.throttle_ms
+        )
+        await self._sliced.turns.work(steps)
         answer.send([response_header(header), writer.data])
 
 

@@ -45,6 +45,24 @@ class TopicChangeResult(NamedTuple):
     throttle_s: float = 0
 
 
+class ChangeQuota(Protocol):
+    """The quota of one client (controller_mutation_rate)."""
+
+    def changes_wait_s(self) -> float: ...
+
+    def changed(self, partitions: int) -> None: ...
+
+
+class Pace(NamedTuple):
+    """`is_strict`: the client knows THROTTLING_QUOTA_EXCEEDED. `quota` None: it has none."""
+
+    is_strict: bool = False
+    quota: ChangeQuota | None = None
+
+
+UNHURRIED = Pace()
+
+
 class TopicFactCommitter(Protocol):
     async def commit_fact(self, fact: TopicFact, wanted: WantedTopicChange) -> FactStatus: ...
 
@@ -54,9 +72,9 @@ class TopicChanges:
     loop's clock: a change that is not visible by then goes on, but is not waited for. `by` is the
     principal that asks, which the fact names.
 
-    A change above the quota is refused with THROTTLING_QUOTA_EXCEEDED if `is_strict`. Otherwise
-    the change waits for the quota, at most until the deadline, because the client does not know the
-    error (KIP-599)."""
+    A change above the quota is refused with THROTTLING_QUOTA_EXCEEDED if its `pace` is strict.
+    Otherwise the change waits for the quota, at most until the deadline, because the client does
+    not know the error (KIP-599)."""
 
     def __init__(
         self,
@@ -87,7 +105,7 @@ class TopicChanges:
         configs: Mapping[str, str | None] | None = None,
         validate_only: bool = False,
         deadline: float | None = None,
-        is_strict: bool = False,
+        pace: Pace = UNHURRIED,
         by: str | None = None,
     ) -> TopicChangeResult:
         """`partitions` -1 takes the default (KIP-464)."""
@@ -108,7 +126,7 @@ class TopicChanges:
             return TopicChangeResult(ErrorCode.none, None, topic)
         wanted = WantedTopicChange("create", name, topic.topic_id, count)
         with self._on_their_way(count):
-            throttled = await self._throttled(count, deadline, is_strict)
+            throttled = await self._throttled(count, deadline, pace)
             if throttled is not None:
                 return throttled
             return await self._commit(fact, wanted, topic, deadline)
@@ -173,7 +191,7 @@ class TopicChanges:
         *,
         validate_only: bool = False,
         deadline: float | None = None,
-        is_strict: bool = False,
+        pace: Pace = UNHURRIED,
         by: str | None = None,
     ) -> TopicChangeResult:
         topic = self._view.topic(name)
@@ -197,7 +215,7 @@ class TopicChanges:
         )
         wanted = WantedTopicChange("grow", name, topic.topic_id, partitions)
         with self._on_their_way(added):
-            throttled = await self._throttled(added, deadline, is_strict)
+            throttled = await self._throttled(added, deadline, pace)
             if throttled is not None:
                 return throttled
             return await self._commit(fact, wanted, grown, deadline)
@@ -237,10 +255,10 @@ class TopicChanges:
         topic: TopicState,
         *,
         deadline: float | None = None,
-        is_strict: bool = False,
+        pace: Pace = UNHURRIED,
         by: str | None = None,
     ) -> TopicChangeResult:
-        throttled = await self._throttled(topic.partitions, deadline, is_strict)
+        throttled = await self._throttled(topic.partitions, deadline, pace)
         if throttled is not None:
             return throttled
         fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name, by=by)
@@ -249,13 +267,19 @@ class TopicChanges:
         )
 
     async def _throttled(
-        self, partitions: int, deadline: float | None, is_strict: bool
+        self, partitions: int, deadline: float | None, pace: Pace
     ) -> TopicChangeResult | None:
-        """Wait for the quota. Returns None when the quota has accepted a change of this number of
-        partitions, else the refusal."""
-        loop = asyncio.get_running_loop()
+        """Wait for the quota of all clients. Returns None when the quotas have accepted a change of
+        this number of partitions, else the refusal. Old clients are never refused because of their
+        own quota: their next requests wait (KIP-599)."""
+        loop, own = asyncio.get_running_loop(), pace.quota
+        own_wait_s = 0.0 if own is None else own.changes_wait_s()
+        if own_wait_s > 0 and pace.is_strict:
+            text = "The throttling quota has been exceeded."
+            code = ErrorCode.throttling_quota_exceeded
+            return TopicChangeResult(code, text, None, own_wait_s)
         while (wait_s := self._quota.wait_s()) > 0:
-            if is_strict:
+            if pace.is_strict:
                 return TopicChangeResult(
                     ErrorCode.throttling_quota_exceeded,
                     "The throttling quota has been exceeded: this broker's clients create and "
@@ -273,6 +297,8 @@ class TopicChanges:
                 )
             await asyncio.sleep(wait_s)
         self._quota.take(partitions)
+        if own is not None:
+            own.changed(partitions)
         return None
 
     async def _commit(

@@ -39,7 +39,7 @@ from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.authorization.needs import TOPIC_NOT_AUTHORIZED
 from bucketlog.stateless_broker.handlers.configs import named_twice
 from bucketlog.stateless_broker.handlers.described_configs import described_topic
-from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
+from bucketlog.stateless_broker.handlers.topic_changes import Pace, TopicChangeResult, TopicChanges
 from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
@@ -72,7 +72,7 @@ class TopicsHandler:
         take many times the memory of the response."""
         deadline = _deadline(message.timeout)
         version = request.header.api_version
-        is_strict = version >= CREATE_STRICT_FROM
+        pace = Pace(version >= CREATE_STRICT_FROM, request.limits)
         twice = named_twice(topic.name for topic in message.topics)
         throttle_s = 0.0
         rows: list[bytes] = []
@@ -88,7 +88,7 @@ class TopicsHandler:
                 result = TopicChangeResult(ErrorCode.topic_authorization_failed, text, None)
             else:
                 result = await self._create(
-                    wanted, message.validate_only, deadline, is_strict, request.author
+                    wanted, message.validate_only, deadline, pace, request.author
                 )
             throttle_s = max(throttle_s, result.throttle_s)
             outcomes[wanted.name] = result.error
@@ -97,6 +97,7 @@ class TopicsHandler:
             if result.error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
                 errors.append(result.error)
             await slices.spend(UNITS_A_TOPIC)
+        _mute(request)
         body = write_rows(
             CREATE_TOPICS, version, "topics", rows, throttle_ms=round(throttle_s * 1000)
         )
@@ -107,7 +108,7 @@ class TopicsHandler:
         wanted: CreatableTopic,
         validate_only: bool,
         deadline: float,
-        is_strict: bool,
+        pace: Pace,
         by: str | None,
     ) -> TopicChangeResult:
         partitions, replicas = wanted.num_partitions, wanted.replication_factor
@@ -134,7 +135,7 @@ class TopicsHandler:
             configs={entry.name: entry.value for entry in wanted.configs},
             validate_only=validate_only,
             deadline=deadline,
-            is_strict=is_strict,
+            pace=pace,
             by=by,
         )
 
@@ -179,7 +180,7 @@ class TopicsHandler:
         else:
             wanted = [(name, None) for name in message.topic_names]
         deadline = _deadline(message.timeout)
-        is_strict = request.header.api_version >= DELETE_STRICT_FROM
+        pace = Pace(request.header.api_version >= DELETE_STRICT_FROM, request.limits)
         twice = named_twice(wanted)
         responses: list[DeletableTopicResult] = []
         throttle_s = 0.0
@@ -206,7 +207,7 @@ class TopicsHandler:
                 result = TopicChangeResult(error, "This server does not host this topic.", None)
             else:
                 result = await self._changes.delete(
-                    topic, deadline=deadline, is_strict=is_strict, by=request.author
+                    topic, deadline=deadline, pace=pace, by=request.author
                 )
                 throttle_s = max(throttle_s, result.throttle_s)
             await slices.spend(UNITS_A_TOPIC)
@@ -218,13 +219,14 @@ class TopicsHandler:
                     "error_message": result.message,
                 }
             )
+        _mute(request)
         return {"throttle_time": timedelta(seconds=throttle_s), "responses": responses}
 
     async def create_partitions(
         self, request: Request, message: CreatePartitionsRequest
     ) -> CreatePartitionsResponse:
         deadline = _deadline(message.timeout)
-        is_strict = request.header.api_version >= GROW_STRICT_FROM
+        pace = Pace(request.header.api_version >= GROW_STRICT_FROM, request.limits)
         twice = named_twice(topic.name for topic in message.topics)
         results: list[CreatePartitionsTopicResult] = []
         throttle_s = 0.0
@@ -240,7 +242,7 @@ class TopicsHandler:
                     wanted.count,
                     validate_only=message.validate_only,
                     deadline=deadline,
-                    is_strict=is_strict,
+                    pace=pace,
                     by=request.author,
                 )
                 throttle_s = max(throttle_s, result.throttle_s)
@@ -252,7 +254,15 @@ class TopicsHandler:
                 }
             )
             await slices.spend(UNITS_A_TOPIC)
+        _mute(request)
         return {"throttle_time": timedelta(seconds=throttle_s), "results": results}
+
+
+def _mute(request: Request) -> None:
+    """Take no request of a client that is over its quota of changes. The throttle time is added to
+    the response."""
+    if request.limits is not None:
+        request.connection.mute(request.limits.throttled_changes())
 
 
 def _denied_deletion(

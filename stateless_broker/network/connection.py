@@ -5,7 +5,6 @@ does not read its answers is not read from.
 """
 
 import asyncio
-import logging
 import struct
 import time
 from collections import deque
@@ -13,7 +12,6 @@ from collections.abc import Callable
 from typing import cast
 
 from bucketlog.log_format.model import Buffer
-from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import MalformedRequestError
 from bucketlog.stateless_broker.authentication.login import Login
 from bucketlog.stateless_broker.network.answer_memory import AnswerLease
@@ -26,10 +24,9 @@ from bucketlog.stateless_broker.network.connection_owner import (
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES, Incoming
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.network.muting import Mute
+from bucketlog.stateless_broker.network.request_figures import RequestFigures, log_slow
 from bucketlog.stateless_broker.network.sending import queued_bytes
-
-logger = logging.getLogger(__name__)
 
 _LENGTH = struct.Struct(">i")
 _API_KEY = struct.Struct(">h")
@@ -75,6 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         self._written_bytes = 0
         self._leases: list[AnswerLease] = []
         """Leases of responses that the kernel has not taken completely."""
+        self._mute = Mute(now_s, self._take_frames)
         self._closing = False
         self._ended = False
         self._flush_is_due = False
@@ -116,6 +114,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._ended = True
         self._forget_login_timer()
+        self._mute.drop()
         self._note_begun(False)
         self.incoming.drop()
         self._give_back()
@@ -200,10 +199,21 @@ class Connection(asyncio.BufferedProtocol):
     def _wants_more(self) -> bool:
         return (
             self._client_reads
+            and not self._mute.is_on
             and not self._closing
             and len(self._answers) < self._limits.requests_in_flight
             and self._others < self._limits.other_requests_in_flight
         )
+
+    def mute(self, ms: int) -> None:
+        """Begin no further request for this time: the client is over a quota (KIP-219)."""
+        if ms > 0 and self._transport is not None:
+            self._mute.lengthen(ms)
+            self._read_or_not()
+
+    @property
+    def muted_ms(self) -> int:
+        return self._mute.left_ms if self._mute.is_on else 0
 
     def _take_soon(self) -> None:
         """Not at once: the caller is amid another connection's work, or the commit path's."""
@@ -331,19 +341,7 @@ class Connection(asyncio.BufferedProtocol):
         if answer.errors:
             self._figures.failed(answer.api_key, answer.errors)
         if self._figures.is_slow(seconds - answer.may_wait_s):
-            logger.warning(
-                "%s took %.3f s",
-                ApiKey(answer.api_key).message_name,
-                seconds,
-                extra={
-                    "client": self.peer,
-                    "principal": self.principal,
-                    "client_id": answer.client_id,
-                    "correlation_id": answer.correlation_id,
-                    "request_bytes": answer.request_bytes,
-                    "response_bytes": response_bytes,
-                },
-            )
+            log_slow(answer, seconds, self.peer, self.principal, response_bytes)
 
     def end(self, reason: str) -> None:
         if self._flush_is_due:
@@ -356,7 +354,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def give_up_with_client(self, task: "asyncio.Task[None]") -> None:
-        """The task works for this client alone, and may wait for long: it ends with it."""
+        """The task works for this client alone: it ends with it."""
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
         if self._transport is None:

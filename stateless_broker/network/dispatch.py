@@ -8,7 +8,8 @@ with UNSUPPORTED_VERSION (KIP-511). Source: Kafka's RequestContext.parseRequest,
 import asyncio
 import logging
 import struct
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -23,9 +24,7 @@ from bucketlog.log_format.wire.api_messages import ApiMessages, RequestT, Respon
 from bucketlog.log_format.wire.frames import FrameReader, MalformedRequestError
 from bucketlog.log_format.wire.messages.api_versions import (
     API_VERSIONS,
-    ApiVersion,
     ApiVersionsRequest,
-    ApiVersionsResponse,
 )
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
 from bucketlog.metadata.fact_model import PRINCIPAL_CHARS_MAX
@@ -39,20 +38,26 @@ from bucketlog.stateless_broker.network.answer_memory import (
 from bucketlog.stateless_broker.network.audit import AuditLog, Change
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
-from bucketlog.stateless_broker.network.features import add_feature
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message
-from bucketlog.stateless_broker.network.messages import is_flexible, write_message
+from bucketlog.stateless_broker.network.messages import (
+    is_flexible,
+    throttled_body,
+    throttled_response,
+    write_message,
+)
+from bucketlog.stateless_broker.network.own_versions import OwnVersions
+from bucketlog.stateless_broker.network.quotas import ClientLimits, Quotas
 from bucketlog.stateless_broker.network.response_rows import error_codes, is_long
+from bucketlog.stateless_broker.network.work_time import WorkTime, timed
 from bucketlog.stateless_broker.supervision import Supervisor
 
 logger = logging.getLogger(__name__)
 
 INLINE_REQUEST_BYTES = 16 * 1024
 """Larger requests other than Produce are decoded in a thread."""
-ADVERTISED_FROM = {ApiKey.PRODUCE: 0, ApiKey.SASL_HANDSHAKE: 0}
-"""Where it is not the first version served: old librdkafka wants to see these (KAFKA-18659). It
-logs in by version 1 of SaslHandshake, and only if version 0 is there, too."""
+LOGIN_KEYS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+"""As in Kafka, logins do not count in quotas: the client is not known."""
 _HEADER = struct.Struct(">hhi")
 
 
@@ -72,6 +77,10 @@ class Request:
     access: Access
     memory: AnswerLease = field(default_factory=uncounted)
     """The memory of the response; acquired before a large response is built."""
+    limits: ClientLimits | None = None
+    """The quotas of the client; None: it has none."""
+    work: WorkTime | None = None
+    """Only if the time of the request counts in a quota."""
     audit: AuditLog | None = None
     """For changes that are made after the response."""
 
@@ -84,6 +93,13 @@ class Request:
     def author(self) -> str | None:
         """As `principal`; None for a client without a login or certificate."""
         return None if self.connection.principal == ANONYMOUS else self.principal
+
+    def throttle_ms(self) -> int:
+        """Count the work so far. Returns for how long the broker will take no further request of
+        the connection: this is part of the response (KIP-219)."""
+        if self.limits is not None and self.work is not None:
+            self.connection.mute(self.limits.worked(self.work.take_ns()))
+        return self.connection.muted_ms
 
 
 class WrittenResponse(NamedTuple):
@@ -131,7 +147,8 @@ FetchHandler = Callable[[Request, fetch.FetchRequest], Awaitable[list[Buffer]]]
 @dataclass(frozen=True, slots=True)
 class Routes:
     """The handlers of one epoch. Produce and Fetch are not among `apis`: their handlers check
-    rights by resource. `authorizer` None: every client may do everything."""
+    rights by resource. `authorizer` None: every client may do everything. `quotas` None: clients
+    have none."""
 
     authorizer: Authorizer | None
     apis: Sequence[Api[Any, Any]]
@@ -139,6 +156,7 @@ class Routes:
     fetch: FetchHandler
     transaction_version: int | None = None
     """The feature by which clients choose how they use transactions (KIP-890); None: off."""
+    quotas: Quotas | None = None
 
 
 class Dispatcher:
@@ -151,12 +169,11 @@ class Dispatcher:
         self.apis: Mapping[ApiKey, Api[Any, Any]] = {}
         self.versions: Mapping[int, tuple[ApiKey, Versions]] = {}
         self.audit: AuditLog | None = None
-        self._own_versions: dict[int, WrittenResponse] = {}
-        """The encoded responses to ApiVersions, by the version of the request."""
+        self._own_versions: OwnVersions
         self._produce_handler: ProduceHandler
         self._fetch_handler: FetchHandler
-        self._transaction_version: int | None = None
         self._authorizer: Authorizer | None
+        self._quotas: Quotas | None
         self._supervisor = supervisor
         self._answers = answers
         self._no_memory = uncounted()
@@ -173,11 +190,11 @@ class Dispatcher:
         self.apis = {api.key: api for api in (own, *routes.apis)}
         served = {ApiKey.PRODUCE, ApiKey.FETCH, *self.apis}
         self.versions = {key: (key, SERVED_VERSIONS[key]) for key in sorted(served)}
-        self._own_versions.clear()
+        self._own_versions = OwnVersions(self.versions.values(), routes.transaction_version)
         self._produce_handler = routes.produce
         self._fetch_handler = routes.fetch
-        self._transaction_version = routes.transaction_version
         self._authorizer = routes.authorizer
+        self._quotas = routes.quotas
 
     def handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
         """Take one request. Raises `MalformedRequestError`: the connection then ends."""
@@ -196,7 +213,7 @@ class Dispatcher:
             frame.release()
             if key is not ApiKey.API_VERSIONS:
                 raise MalformedRequestError(f"{key.message_name} {version} is not supported")
-            answer.send(self._unsupported_version(correlation_id))
+            answer.send(self._own_versions.unsupported(correlation_id))
             return
         reader = FrameReader(view, _HEADER.size, items_max=self._request_items_max)
         try:
@@ -209,12 +226,22 @@ class Dispatcher:
         header = RequestHeader(key, version, correlation_id, client_id)
         answer.client_id, answer.correlation_id = client_id, correlation_id
         access = self._access(connection, header)
+        limits = work = None
+        if self._quotas is not None and self._quotas.view.client_quotas.by_entity:
+            if number not in LOGIN_KEYS:
+                limits = self._quotas.limits_of(connection.principal, client_id)
+            if limits is not None and limits.counts_work:
+                work = WorkTime(time.perf_counter_ns)
         if key is ApiKey.PRODUCE:
-            request = Request(header, connection, access, self._no_memory)
+            request = Request(header, connection, access, self._no_memory, limits, work)
+            if limits is not None:
+                connection.mute(limits.produced(frame.size_bytes))
             self._produce_handler(request, frame, reader, answer)
+            if work is not None:
+                request.throttle_ms()
             return
         lease = AnswerLease(self._answers, connection.host)
-        request = Request(header, connection, access, lease, self.audit)
+        request = Request(header, connection, access, lease, limits, work, self.audit)
         if frame.size_bytes > INLINE_REQUEST_BYTES:
             answer.hold_back_later_requests()
             self._supervisor.spawn(
@@ -272,6 +299,9 @@ class Dispatcher:
                 answer.hold_back_later_requests()
             waits, is_given_up = api.waits, api.waits or api.large_answers
             work = self._serve(api, request, message, answer)
+        if request.work is not None:
+            request.work.pause()
+            work = self._counted(work, request)
         task = self._supervisor.spawn(
             work,
             key.message_name,
@@ -281,6 +311,16 @@ class Dispatcher:
             answer.may_wait_s = inf
         if is_given_up:
             request.connection.give_up_with_client(task)
+
+    @staticmethod
+    async def _counted(work: Coroutine[Any, Any, None], request: Request) -> None:
+        """Work on a request whose time counts in a quota."""
+        assert request.work is not None
+        assert request.limits is not None
+        try:
+            await timed(work, request.work)
+        finally:
+            request.limits.worked_after(request.work.take_ns())
 
     async def _serve(
         self,
@@ -297,7 +337,7 @@ class Dispatcher:
                 response = await api.handler(request, message)
             else:
                 response = await self.audit.watch(api, request, message)
-            written = await self._written(api, request.header, response)
+            written = await self._written(api, request, response)
             # Who holds some never waits for more: such answers would wait for each other.
             size_bytes = len(written.body)
             if size_bytes >= SMALL_ANSWER_BYTES and not request.memory.held_bytes:
@@ -315,11 +355,17 @@ class Dispatcher:
     async def _written(
         self,
         api: Api[RequestT, ResponseT],
-        header: RequestHeader,
+        request: Request,
         response: ResponseT | WrittenResponse,
     ) -> WrittenResponse:
+        header, throttle_ms = request.header, request.throttle_ms()
         if isinstance(response, WrittenResponse):
-            return response
+            if not throttle_ms:
+                return response
+            body = throttled_body(api.messages, header.api_version, response.body, throttle_ms)
+            return response._replace(body=body)
+        if throttle_ms:
+            response = throttled_response(api.messages, response, throttle_ms)
         errors = [*error_codes(response)]
         if not is_long(response):
             return WrittenResponse(
@@ -349,37 +395,9 @@ class Dispatcher:
             answer.lease = request.memory
         answer.send(parts)
 
-    def _versions(self) -> list[ApiVersion]:
-        return [
-            {
-                "api_key": key,
-                "min_version": ADVERTISED_FROM.get(key, served.first),
-                "max_version": served.last,
-            }
-            for key, served in self.versions.values()
-        ]
-
     async def _api_versions(self, request: Request, message: ApiVersionsRequest) -> WrittenResponse:
-        version = request.header.api_version
-        written = self._own_versions.get(version)
-        if written is None:
-            response: ApiVersionsResponse = {
-                "error_code": ErrorCode.none,
-                "api_keys": self._versions(),
-            }
-            if self._transaction_version is not None:
-                add_feature(response, version, self._transaction_version)
-            body = write_message(API_VERSIONS, version, response)
-            written = self._own_versions[version] = WrittenResponse(body, (ErrorCode.none,))
-        return written
-
-    def _unsupported_version(self, correlation_id: int) -> list[Buffer]:
-        own = [row for row in self._versions() if row["api_key"] == ApiKey.API_VERSIONS]
-        response: ApiVersionsResponse = {
-            "error_code": ErrorCode.unsupported_version,
-            "api_keys": own,
-        }
-        return [struct.pack(">i", correlation_id), write_message(API_VERSIONS, 0, response)]
+        body = self._own_versions.body(request.header.api_version)
+        return WrittenResponse(body, (ErrorCode.none,))
 
 
 def response_header(header: RequestHeader, may_have_tags: bool = True) -> bytes:

@@ -48,6 +48,9 @@ class AnswerOrder(Protocol):
     @property
     def is_gone(self) -> bool: ...
 
+    @property
+    def muted_ms(self) -> int: ...
+
     def flush_answers(self) -> None: ...
 
     def queue_large_answer(self) -> None:
@@ -95,6 +98,11 @@ class ResponseSlot:
     def is_not_produce(self) -> bool:
         """Whether this is a request other than Produce."""
         return self.api_key != ApiKey.PRODUCE
+
+    @property
+    def throttle_ms(self) -> int:
+        """How long the broker will take no request of the connection: part of the response."""
+        return self._connection.muted_ms
 
     def send(self, parts: Sequence[Buffer]) -> None:
         """Send the complete response, without its length; empty for no response (acks=0)."""

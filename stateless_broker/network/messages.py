@@ -9,6 +9,7 @@ Requests are read by `stateless_broker.network.message_reader`.
 import dataclasses
 import datetime
 import io
+import struct
 import types
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -29,6 +30,7 @@ Values = Mapping[str, Any]
 ERROR_MESSAGE = "error_message"
 THROTTLE_TIME = "throttle_time"
 _ZERO = datetime.timedelta(0)
+_INT32 = struct.Struct(">i")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,6 +133,29 @@ def write_rows(
     end = FrameWriter(flexible=start.flexible)
     end.tags()
     return b"".join([start.data, *rows, end.data])
+
+
+def throttled_response(
+    messages: ApiMessages[Any, ResponseT], response: ResponseT, throttle_ms: int
+) -> ResponseT:
+    """The response with at least this throttle time. Versions without one leave it out."""
+    values = cast(Values, response)
+    if THROTTLE_TIME not in messages.response.__annotations__:
+        return response
+    throttle = datetime.timedelta(milliseconds=throttle_ms)
+    throttle = max(values.get(THROTTLE_TIME, _ZERO), throttle)
+    return cast(ResponseT, {**values, THROTTLE_TIME: throttle})
+
+
+def throttled_body(
+    messages: ApiMessages[Any, Any], version: int, body: bytes, throttle_ms: int
+) -> bytes:
+    """As `throttled_response`, if the response is encoded and begins with the throttle time."""
+    structure, _ = _response(messages, version)
+    if structure.fields[0][0] != THROTTLE_TIME:
+        return body
+    (given,) = _INT32.unpack_from(body)
+    return _INT32.pack(max(given, throttle_ms)) + body[_INT32.size :]
 
 
 def _structure(schema: type[Entity], typed_dict: type[Any]) -> _Structure:

@@ -20,6 +20,7 @@ from bucketlog.stateless_broker.network.connection_owner import (
 )
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.quotas import Quotas
 from bucketlog.stateless_broker.network.receiving import Receiving
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.network.sending import Sending
@@ -31,7 +32,8 @@ LOOK_S = 1.0
 
 
 class OpenConnections:
-    """`budget` is the memory of received frames, `answers` that of responses."""
+    """`budget` is the memory of received frames, `answers` that of responses. `quotas` None: no
+    address has a quota."""
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class OpenConnections:
         answers: MemoryBudget,
         figures: RequestFigures,
         audit: AuditLog | None = None,
+        quotas: Quotas | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
@@ -56,6 +59,7 @@ class OpenConnections:
         self._budget = budget
         self._figures = figures
         self._audit = audit
+        self._quotas = quotas
         self._now_s = now_s
         self._connections: Admission[Connection] = Admission(
             AdmissionLimits(
@@ -125,6 +129,8 @@ class OpenConnections:
     def opened(self, connection: Connection) -> str | None:
         now_s = self._now_s()
         refusal = self._connections.refusal(connection.host, now_s)
+        if refusal is None and self._quotas is not None:
+            refusal = self._quotas.connection_refusal(connection.host)
         if refusal is None and self._connections.is_full and not self._make_room():
             refusal = f"{self._settings.connections_max} connections (BUCKETLOG_CONNECTIONS_MAX)"
         if refusal is not None:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.stateless_broker.network.exchange import ResponseSlot
 from bucketlog.tiered_storage.counting import DurationHistogram
 
 logger = logging.getLogger(__name__)
@@ -19,7 +21,7 @@ logger = logging.getLogger(__name__)
 OTHER = "other"
 """The reason for connections that were not closed because of a limit, but of a bad request, for
 example."""
-_SETTING_AT_END = re.compile(r"\(BUCKETLOG_([A-Z_]{1,60})\)$")
+_SETTING_AT_END = re.compile(r"\((?:BUCKETLOG_|quota )([A-Za-z_]{1,60})\)$")
 
 
 class ApiFigures:
@@ -62,9 +64,28 @@ class RequestFigures:
         self.closed[setting] += 1
 
     def closed_because(self, reason: str) -> None:
-        """`reason` ends with the name of the setting, in parentheses, if a limit is the reason."""
+        """`reason` ends with the name of the setting or quota, in parentheses, if a limit is the
+        reason."""
         named = _SETTING_AT_END.search(reason)
         self.closed[named[1].lower() if named else OTHER] += 1
 
     def is_slow(self, seconds: float) -> bool:
         return seconds > self._slow_s
+
+
+def log_slow(
+    answer: ResponseSlot, seconds: float, peer: str, principal: str, response_bytes: int
+) -> None:
+    logger.warning(
+        "%s took %.3f s",
+        ApiKey(answer.api_key).message_name,
+        seconds,
+        extra={
+            "client": peer,
+            "principal": principal,
+            "client_id": answer.client_id,
+            "correlation_id": answer.correlation_id,
+            "request_bytes": answer.request_bytes,
+            "response_bytes": response_bytes,
+        },
+    )

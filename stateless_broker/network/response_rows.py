@@ -1,4 +1,4 @@
-"""What the rows of a response say about it: how long it is, and which errors it has."""
+"""The rows of a response, at all levels: how many there are, and their errors."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice

@@ -61,6 +61,7 @@ from bucketlog.tiered_storage.state_signature import NO_KEYS, StateKeys, read_st
 PEAK_LOOK_S = 5.0
 """The interval of checks whether a memory peak is over."""
 EXPORTED_LIMITS = (
+    "client_quota_tracked_max",
     "cluster_partitions_max",
     "connections_max",
     "coordinated_groups_bytes_max",
@@ -204,6 +205,7 @@ class Broker:
             answers=node.answers,
             figures=requests,
             audit=self._audit,
+            quotas=node.parts.log.quotas,
         )
         connections.start()
         seal = node.parts.seal

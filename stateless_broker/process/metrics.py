@@ -24,6 +24,7 @@ from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.fetch.reading import ReadCounts
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.quotas import ThrottleCounts
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 from bucketlog.tiered_storage.counting import BucketCounts, CountingBucket
@@ -69,6 +70,7 @@ class BrokerFigures(Collector):
         self._upkeep = sources.work.upkeep
         self._reads = sources.work.reads
         self._transactions = sources.work.transactions
+        self._throttles = sources.work.throttles
         self._budget = sources.budgets.frames
         self._answers = sources.budgets.answers
         self._health = sources.health
@@ -138,6 +140,7 @@ class BrokerFigures(Collector):
         if producers is not None:
             yield from _producers(producers)
         yield from _transactions(self._transactions)
+        yield from _throttles(self._throttles)
         yield from _upkeep(self._upkeep)
         yield from _reads(self._reads)
         yield GaugeMetricFamily(
@@ -215,6 +218,24 @@ def _transactions(counts: TransactionCounts) -> Iterator[Metric]:
         "bucketlog_oldest_two_phase_transaction_seconds",
         "Age of the oldest open transaction with two-phase commit; 0 if there is none.",
         value=counts.oldest_two_phase_ms / 1000,
+    )
+
+
+def _throttles(counts: ThrottleCounts) -> Iterator[Metric]:
+    requests = CounterMetricFamily(
+        "bucketlog_throttled_requests",
+        "Requests, and refused connections, of clients above a quota.",
+        labels=["quota"],
+    )
+    seconds = CounterMetricFamily(
+        "bucketlog_throttle_seconds", "Throttle times of these requests.", labels=["quota"]
+    )
+    for quota, count in sorted(counts.throttled.items()):
+        requests.add_metric([quota], count)
+        seconds.add_metric([quota], counts.throttle_ms[quota] / 1000)
+    yield from (requests, seconds)
+    yield GaugeMetricFamily(
+        "bucketlog_quota_rates", "Rates that the broker measures for quotas.", value=counts.tracked
     )
 
 

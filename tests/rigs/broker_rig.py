@@ -80,6 +80,7 @@ class Reply(ResponseSlot):
     """Gives the answer to whoever awaits `got`; None where the connection was closed."""
 
     __slots__ = ("got",)
+    throttle_ms = 0
 
     def __init__(self) -> None:
         self.got: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
@@ -108,6 +109,7 @@ class Client:
     listener = "PLAINTEXT"
     login = None
     principal = ANONYMOUS
+    muted_ms = 0
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Task[None]] = set()

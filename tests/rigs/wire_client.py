@@ -5,6 +5,7 @@ by aiokafka, so that a broker's reading of the protocol is held against other pe
 """
 
 import datetime
+import select
 import socket
 import struct
 import types
@@ -162,7 +163,10 @@ class WireClient:
     """A connection to one broker; use it as a context manager. A request that is never answered
     (acks=0) goes through `send_unanswered`."""
 
-    def __init__(self, bootstrap: str, *, timeout_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, bootstrap: str, *, client_id: str = CLIENT_ID, timeout_s: float = PATIENCE_S
+    ) -> None:
+        self._client_id = client_id
         host, _, port = bootstrap.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -186,7 +190,7 @@ class WireClient:
     def send(self, key: ApiKey, version: int, /, **values: Any) -> None:
         self._correlation_id += 1
         self._expected.append(self._correlation_id)
-        self.send_frame(encode_request(key, version, self._correlation_id, values))
+        self.send_frame(encode_request(key, version, self._correlation_id, values, self._client_id))
 
     def send_unanswered(self, key: ApiKey, version: int, /, **values: Any) -> None:
         self.send(key, version, **values)
@@ -207,6 +211,10 @@ class WireClient:
 
     def send_bytes(self, data: bytes) -> None:
         self._socket.sendall(data)
+
+    def has_answer(self) -> bool:
+        """Whether bytes of an answer are here."""
+        return bool(select.select([self._socket], [], [], 0)[0])
 
     def read_frame(self) -> bytes | None:
         """The next answer; None where the broker has closed the connection."""

@@ -32,6 +32,7 @@ CLOSED_AFTER_S = 0.001
 
 class Reply(ResponseSlot):
     __slots__ = ("_tell",)
+    throttle_ms = 0
 
     def __init__(self, tell: Callable[[bytes | None], None]) -> None:
         self._tell = tell
@@ -58,6 +59,7 @@ class ClientConnection:
     listener = "PLAINTEXT"
     login = None
     principal = "User:ANONYMOUS"
+    muted_ms = 0
 
     def __init__(self) -> None:
         self.last_arrival = 0.0

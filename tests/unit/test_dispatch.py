@@ -55,6 +55,7 @@ class Caller:
     host = "127.0.0.1"
     login = None
     principal = "User:ANONYMOUS"
+    muted_ms = 0
 
     def give_up_with_client(self, task: asyncio.Task[None]) -> None:
         pass
@@ -67,6 +68,7 @@ class Answered(ResponseSlot):
     """Keeps what was answered."""
 
     __slots__ = ("closed", "holds_back", "sent")
+    throttle_ms = 0
 
     def __init__(self) -> None:
         self.sent: bytes | None = None
