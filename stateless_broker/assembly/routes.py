@@ -50,7 +50,7 @@ from bucketlog.stateless_broker.handlers.produce import ProduceHandler, ProduceL
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.handlers.topics import TopicsHandler
 from bucketlog.stateless_broker.handlers.transactions import TransactionsHandler
-from bucketlog.stateless_broker.network.dispatch import Api, Routes
+from bucketlog.stateless_broker.network.apis import Api, Routes
 from bucketlog.stateless_broker.settings import BrokerSettings
 
 

@@ -41,7 +41,7 @@ from bucketlog.stateless_broker.handlers.scram_credentials import (
     deny_describe_credentials,
 )
 from bucketlog.stateless_broker.handlers.security_changes import SecurityChanges
-from bucketlog.stateless_broker.network.dispatch import Api
+from bucketlog.stateless_broker.network.apis import Api
 
 DESCRIBE, ALTER = (AclOperation.DESCRIBE,), (AclOperation.ALTER,)
 

@@ -28,7 +28,7 @@ from bucketlog.stateless_broker.handlers.reassignments import (
     deny_list,
 )
 from bucketlog.stateless_broker.handlers.topic_partitions import TopicPartitionsHandler
-from bucketlog.stateless_broker.network.dispatch import Api
+from bucketlog.stateless_broker.network.apis import Api
 
 DESCRIBE, ALTER = (AclOperation.DESCRIBE,), (AclOperation.ALTER,)
 

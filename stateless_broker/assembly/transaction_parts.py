@@ -30,7 +30,7 @@ from bucketlog.stateless_broker.handlers.transaction_admin import (
 )
 from bucketlog.stateless_broker.handlers.transaction_offsets import TransactionOffsetsHandler
 from bucketlog.stateless_broker.handlers.transactions import TransactionRules, TransactionsHandler
-from bucketlog.stateless_broker.network.dispatch import Api
+from bucketlog.stateless_broker.network.apis import Api
 from bucketlog.stateless_broker.produce.loop_pauses import LoopPauses
 from bucketlog.stateless_broker.produce.producer_ids import ProducerIds
 from bucketlog.stateless_broker.produce.transaction_log import TransactionLog, TransactionTimes

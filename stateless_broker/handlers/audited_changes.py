@@ -68,8 +68,8 @@ from bucketlog.metadata.acl_bindings import (
 )
 from bucketlog.stateless_broker.handlers.acls import acl_filter
 from bucketlog.stateless_broker.handlers.scram_credentials import MECHANISMS
+from bucketlog.stateless_broker.network.apis import Answer, WrittenResponse
 from bucketlog.stateless_broker.network.audit import Change, cut
-from bucketlog.stateless_broker.network.dispatch import Answer, WrittenResponse
 
 T = TypeVar("T")
 

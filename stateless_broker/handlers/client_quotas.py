@@ -39,7 +39,7 @@ from bucketlog.metadata.security_facts import ClientQuotasAltered
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.needs import CLUSTER_NOT_AUTHORIZED
 from bucketlog.stateless_broker.handlers.security_changes import DONE, Refusal, SecurityChanges
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 ENTITIES_A_UNIT = 20

@@ -15,7 +15,7 @@ from bucketlog.log_format.wire.messages.describe_cluster import (
 )
 from bucketlog.log_format.wire.metadata import NO_OPERATIONS_KNOWN
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 
 BROKERS = 1
 _NAMES: Mapping[int, str] = {1: "BROKER", 2: "CONTROLLER"}

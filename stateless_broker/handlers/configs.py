@@ -39,7 +39,7 @@ from bucketlog.stateless_broker.authorization.needs import (
 )
 from bucketlog.stateless_broker.handlers.described_configs import described_broker, described_topic
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
-from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
+from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns

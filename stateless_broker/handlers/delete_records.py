@@ -22,7 +22,7 @@ from bucketlog.log_format.wire.messages.delete_records import (
 from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.produce.log_starts import move_log_starts
 from bucketlog.stateless_broker.produce.tier_committer import TierCommitter
 

@@ -49,7 +49,7 @@ from bucketlog.stateless_broker.handlers.fetch_plan import (
     result_of,
 )
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 logger = logging.getLogger(__name__)

@@ -44,8 +44,8 @@ from bucketlog.log_format.wire.messages.sync_group import SyncGroupRequest, Sync
 from bucketlog.metadata.acl_bindings import AclOperation, ResourceType
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
+from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
-from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns

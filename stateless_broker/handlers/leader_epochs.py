@@ -19,7 +19,7 @@ from bucketlog.log_format.wire.messages.offset_for_leader_epoch import (
 )
 from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Turns
 
 NO_EPOCH = -1

@@ -34,8 +34,8 @@ from bucketlog.metadata.partition_log import PartitionLog, StoredRange
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.fetch.tier_times import TierTimes
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
-from bucketlog.stateless_broker.network.dispatch import Request
 from bucketlog.stateless_broker.network.turns import Turns
 
 LATEST = -1

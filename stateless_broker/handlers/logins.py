@@ -17,7 +17,7 @@ from bucketlog.log_format.wire.messages.sasl_handshake import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 
 
 async def sasl_handshake(request: Request, message: SaslHandshakeRequest) -> SaslHandshakeResponse:

@@ -28,8 +28,8 @@ from bucketlog.stateless_broker.handlers.encoded_topics import EncodedTopics, Le
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.answer_memory import SMALL_ANSWER_BYTES
+from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.audit import Change
-from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.roles import zone_of_client

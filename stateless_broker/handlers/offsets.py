@@ -50,9 +50,9 @@ from bucketlog.metadata.facts import OffsetRow
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import Request
 from bucketlog.stateless_broker.network.turns import Turns
 
 NOTHING_COMMITTED = -1

@@ -11,7 +11,8 @@ from bucketlog.log_format import batch as record_batch
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.frames import FrameWriter
-from bucketlog.stateless_broker.network.dispatch import RequestHeader, response_header
+from bucketlog.stateless_broker.network.apis import RequestHeader
+from bucketlog.stateless_broker.network.dispatch import response_header
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import BatchOutcome

@@ -44,7 +44,7 @@ from bucketlog.stateless_broker.handlers.open_produce import (
     SlicedWork,
 )
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.turns import SLICE_UNITS
 from bucketlog.stateless_broker.produce.intake import BatchOutcome, Intake, PendingBatch

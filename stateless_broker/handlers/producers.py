@@ -26,7 +26,7 @@ from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.transaction_listing import ListedProducer
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.epochs.end import EpochEnd
-from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
+from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns

@@ -40,7 +40,7 @@ from bucketlog.stateless_broker.authentication.scram import (
 from bucketlog.stateless_broker.authentication.sealing import CredentialSeal
 from bucketlog.stateless_broker.authorization.needs import CLUSTER_NOT_AUTHORIZED
 from bucketlog.stateless_broker.handlers.security_changes import DONE, Refusal, SecurityChanges
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 
 MECHANISMS: Mapping[int, ScramMechanism] = {1: ScramMechanism.SHA_256, 2: ScramMechanism.SHA_512}
 """By their numbers in requests."""

@@ -26,7 +26,7 @@ from bucketlog.metadata.topic_configs import check_topic_name
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.membership import Membership
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Turns
 
 PARTITIONS_MAX = 2_000

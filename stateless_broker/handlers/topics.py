@@ -39,8 +39,12 @@ from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.authorization.needs import TOPIC_NOT_AUTHORIZED
 from bucketlog.stateless_broker.handlers.configs import named_twice
 from bucketlog.stateless_broker.handlers.described_configs import described_topic
-from bucketlog.stateless_broker.handlers.topic_changes import Pace, TopicChangeResult, TopicChanges
-from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
+from bucketlog.stateless_broker.handlers.topic_changes import (
+    Throttling,
+    TopicChangeResult,
+    TopicChanges,
+)
+from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns
@@ -72,7 +76,7 @@ class TopicsHandler:
         take many times the memory of the response."""
         deadline = _deadline(message.timeout)
         version = request.header.api_version
-        pace = Pace(version >= CREATE_STRICT_FROM, request.limits)
+        throttling = Throttling(version >= CREATE_STRICT_FROM, request.limits)
         twice = named_twice(topic.name for topic in message.topics)
         throttle_s = 0.0
         rows: list[bytes] = []
@@ -88,7 +92,7 @@ class TopicsHandler:
                 result = TopicChangeResult(ErrorCode.topic_authorization_failed, text, None)
             else:
                 result = await self._create(
-                    wanted, message.validate_only, deadline, pace, request.author
+                    wanted, message.validate_only, deadline, throttling, request.author
                 )
             throttle_s = max(throttle_s, result.throttle_s)
             outcomes[wanted.name] = result.error
@@ -108,7 +112,7 @@ class TopicsHandler:
         wanted: CreatableTopic,
         validate_only: bool,
         deadline: float,
-        pace: Pace,
+        throttling: Throttling,
         by: str | None,
     ) -> TopicChangeResult:
         partitions, replicas = wanted.num_partitions, wanted.replication_factor
@@ -135,7 +139,7 @@ class TopicsHandler:
             configs={entry.name: entry.value for entry in wanted.configs},
             validate_only=validate_only,
             deadline=deadline,
-            pace=pace,
+            throttling=throttling,
             by=by,
         )
 
@@ -180,7 +184,7 @@ class TopicsHandler:
         else:
             wanted = [(name, None) for name in message.topic_names]
         deadline = _deadline(message.timeout)
-        pace = Pace(request.header.api_version >= DELETE_STRICT_FROM, request.limits)
+        throttling = Throttling(request.header.api_version >= DELETE_STRICT_FROM, request.limits)
         twice = named_twice(wanted)
         responses: list[DeletableTopicResult] = []
         throttle_s = 0.0
@@ -207,7 +211,7 @@ class TopicsHandler:
                 result = TopicChangeResult(error, "This server does not host this topic.", None)
             else:
                 result = await self._changes.delete(
-                    topic, deadline=deadline, pace=pace, by=request.author
+                    topic, deadline=deadline, throttling=throttling, by=request.author
                 )
                 throttle_s = max(throttle_s, result.throttle_s)
             await slices.spend(UNITS_A_TOPIC)
@@ -226,7 +230,7 @@ class TopicsHandler:
         self, request: Request, message: CreatePartitionsRequest
     ) -> CreatePartitionsResponse:
         deadline = _deadline(message.timeout)
-        pace = Pace(request.header.api_version >= GROW_STRICT_FROM, request.limits)
+        throttling = Throttling(request.header.api_version >= GROW_STRICT_FROM, request.limits)
         twice = named_twice(topic.name for topic in message.topics)
         results: list[CreatePartitionsTopicResult] = []
         throttle_s = 0.0
@@ -242,7 +246,7 @@ class TopicsHandler:
                     wanted.count,
                     validate_only=message.validate_only,
                     deadline=deadline,
-                    pace=pace,
+                    throttling=throttling,
                     by=request.author,
                 )
                 throttle_s = max(throttle_s, result.throttle_s)

@@ -41,8 +41,8 @@ from bucketlog.metadata.sequencer.transaction_requests import OverdueTransaction
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
-from bucketlog.stateless_broker.network.dispatch import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns

@@ -29,7 +29,7 @@ from bucketlog.stateless_broker.handlers.transactions import (
     TransactionsHandler,
     stop_with_client,
 )
-from bucketlog.stateless_broker.network.dispatch import Request
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.transaction_log import VERSION_1
 

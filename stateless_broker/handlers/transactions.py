@@ -43,8 +43,8 @@ from bucketlog.stateless_broker.handlers.transaction_codes import (
     init_code,
     verified_code,
 )
+from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import Request
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.transaction_log import VERSION_1, TransactionLog
 

@@ -22,7 +22,7 @@ from bucketlog.stateless_broker.network.bounded_lines import BoundedLines, LineL
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
 
 if TYPE_CHECKING:
-    from bucketlog.stateless_broker.network.dispatch import (
+    from bucketlog.stateless_broker.network.apis import (
         Answer,
         Api,
         Request,

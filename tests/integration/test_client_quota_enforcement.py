@@ -69,7 +69,8 @@ def fetched(client: WireClient) -> tuple[int, int]:
 
 
 def milliseconds(answer: Any) -> int:
-    return round(answer.throttle_time.total_seconds() * 1000)
+    seconds: float = answer.throttle_time.total_seconds()
+    return round(seconds * 1000)
 
 
 def ask(client: WireClient) -> Any:

@@ -105,11 +105,8 @@ class Reply(ResponseSlot):
 class Client:
     """In a connection's place: where requests come from, and what ends when it goes."""
 
-    host = "127.0.0.1"
-    listener = "PLAINTEXT"
-    login = None
-    principal = ANONYMOUS
-    muted_ms = 0
+    host, listener = "127.0.0.1", "PLAINTEXT"
+    login, principal, muted_ms = None, ANONYMOUS, 0
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Task[None]] = set()

@@ -32,8 +32,8 @@ from bucketlog.stateless_broker.handlers.fetch import BatchSources, FetchHandler
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
+from bucketlog.stateless_broker.network.apis import Request, RequestHeader
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket

@@ -26,6 +26,7 @@ from bucketlog.stateless_broker.handlers.audited_changes import (
     created_topics,
 )
 from bucketlog.stateless_broker.network import audit
+from bucketlog.stateless_broker.network.apis import RequestHeader, WrittenResponse
 from bucketlog.stateless_broker.network.audit import (
     CHANGES_A_LINE,
     CHANGES_CHARS_MAX,
@@ -35,7 +36,6 @@ from bucketlog.stateless_broker.network.audit import (
 )
 from bucketlog.stateless_broker.network.bounded_lines import CLIENTS_NAMED_MAX, LineLimits
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
-from bucketlog.stateless_broker.network.dispatch import RequestHeader, WrittenResponse
 from bucketlog.stateless_broker.process.audit_output import open_audit_log
 from bucketlog.stateless_broker.process.log_lines import JsonLines
 from bucketlog.stateless_broker.settings import BrokerSettings

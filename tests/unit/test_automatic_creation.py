@@ -17,8 +17,8 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.metadata import CREATED_AT_ONCE, MetadataHandler
 from bucketlog.stateless_broker.handlers.partition_quota import PartitionQuota
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
+from bucketlog.stateless_broker.network.apis import Request, RequestHeader
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import Request, RequestHeader
 from bucketlog.stateless_broker.network.turns import Turns
 from tests.rigs.access import EVERYTHING
 

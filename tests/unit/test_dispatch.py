@@ -27,14 +27,9 @@ from bucketlog.log_format.wire.messages.metadata import (
 )
 from bucketlog.stateless_broker.authorization.needs import NOTHING
 from bucketlog.stateless_broker.network import dispatch
+from bucketlog.stateless_broker.network.apis import Api, Request, Routes
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import (
-    INLINE_REQUEST_BYTES,
-    Api,
-    Dispatcher,
-    Request,
-    Routes,
-)
+from bucketlog.stateless_broker.network.dispatch import INLINE_REQUEST_BYTES, Dispatcher
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message

@@ -36,7 +36,7 @@ from bucketlog.log_format.wire.messages.offset_fetch import OFFSET_FETCH, Offset
 from bucketlog.log_format.wire.served_versions import OWN_CODECS, SERVED_VERSIONS
 from bucketlog.stateless_broker.authorization.needs import NOTHING
 from bucketlog.stateless_broker.network import message_reader
-from bucketlog.stateless_broker.network.dispatch import Api, Request
+from bucketlog.stateless_broker.network.apis import Api, Request
 from bucketlog.stateless_broker.network.message_reader import LONGEST_MS
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
 from tests.fuzz.requests import Generator

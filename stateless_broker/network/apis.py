@@ -1,0 +1,123 @@
+"""What a handler gets and gives, and how the routes declare an API."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.wire import fetch
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.api_messages import ApiMessages, RequestT, ResponseT
+from bucketlog.log_format.wire.frames import FrameReader
+from bucketlog.metadata.fact_model import PRINCIPAL_CHARS_MAX
+from bucketlog.stateless_broker.authorization.authorizer import Access, Authorizer
+from bucketlog.stateless_broker.authorization.needs import Needs
+from bucketlog.stateless_broker.network.answer_memory import (
+    AnswerLease,
+    uncounted,
+)
+from bucketlog.stateless_broker.network.audit import AuditLog, Change
+from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.quotas import ClientLimits, Quotas
+from bucketlog.stateless_broker.network.work_time import WorkTime
+
+
+class RequestHeader(NamedTuple):
+    api_key: ApiKey
+    api_version: int
+    correlation_id: int
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a handler gets besides the message."""
+
+    header: RequestHeader
+    connection: Connection
+    access: Access
+    memory: AnswerLease = field(default_factory=uncounted)
+    """The memory of the response; acquired before a large response is built."""
+    limits: ClientLimits | None = None
+    """The quotas of the client; None: it has none."""
+    work: WorkTime | None = None
+    """Only if the time of the request counts in a quota."""
+    audit: AuditLog | None = None
+    """For changes that are made after the response."""
+
+    @property
+    def principal(self) -> str:
+        """Who asks, as facts name it."""
+        return self.connection.principal[:PRINCIPAL_CHARS_MAX]
+
+    @property
+    def author(self) -> str | None:
+        """As `principal`; None for a client without a login or certificate."""
+        return None if self.connection.principal == ANONYMOUS else self.principal
+
+    def throttle_ms(self) -> int:
+        """Count the work so far. Returns for how long the broker will take no further request of
+        the connection: this is part of the response (KIP-219)."""
+        if self.limits is not None and self.work is not None:
+            self.connection.mute(self.limits.worked(self.work.take_ns()))
+        return self.connection.muted_ms
+
+
+class WrittenResponse(NamedTuple):
+    """A response that its handler has encoded, without the header; `errors` are the errors for
+    metrics, `outcomes` the results by name for the audit log."""
+
+    body: bytes
+    errors: Sequence[ErrorCode] = ()
+    outcomes: Mapping[str, ErrorCode] = {}
+
+
+Answer = Mapping[str, object] | WrittenResponse | None
+"""What a handler has returned; None: it has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api(Generic[RequestT, ResponseT]):
+    """An API and its handler, which returns a response's values or an encoded response.
+
+    Requests with `large_answers` have no side effects, and hold back later requests of the
+    connection, as every request does in Kafka. Those of a `login` do so, too. A request that
+    `waits` for other clients holds nothing back: a leaving member sends LeaveGroup behind its
+    unanswered JoinGroup. Requests with `large_answers` and those that `wait` are cancelled when the
+    connection ends."""
+
+    messages: ApiMessages[RequestT, ResponseT]
+    handler: Callable[[Request, RequestT], Awaitable[ResponseT | WrittenResponse]]
+    needs: Needs[RequestT, ResponseT]
+    large_answers: bool = False
+    waits: bool = False
+    login: bool = False
+    audit: Callable[[RequestT, Answer], Iterable[Change]] | None = None
+    """What the request has changed; None: it changes nothing that the audit log has."""
+
+    @property
+    def key(self) -> ApiKey:
+        return self.messages.key
+
+
+ProduceHandler = Callable[[Request, Frame, FrameReader, ResponseSlot], None]
+"""The reader is at the body. The handler releases the frame, even if it raises."""
+FetchHandler = Callable[[Request, fetch.FetchRequest], Awaitable[list[Buffer]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The handlers of one epoch. Produce and Fetch are not among `apis`: their handlers check
+    rights by resource. `authorizer` None: every client may do everything. `quotas` None: clients
+    have none."""
+
+    authorizer: Authorizer | None
+    apis: Sequence[Api[Any, Any]]
+    produce: ProduceHandler
+    fetch: FetchHandler
+    transaction_version: int | None = None
+    """The feature by which clients choose how they use transactions (KIP-890); None: off."""
+    quotas: Quotas | None = None
