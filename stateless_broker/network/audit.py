@@ -1,8 +1,9 @@
 """The audit log: who logged in, whose session ended, who changed what, and who was refused.
 
-Invariants: each change that was made has its line, whatever a client sends; failed logins, denials
-and refused changes are bounded per client and second, and in all, and a line counts the rest. No
-line has a password, a token or the value of a refused setting. The length of a line is bounded.
+Invariants: each change that is answered as made has its line, whatever a client sends; failed
+logins, denials and changes with an error are bounded per client and second, and in all, and a line
+counts the rest. No line has a password, a token or the value of a refused setting. The length of a
+line is bounded.
 """
 
 import asyncio
