@@ -10,6 +10,7 @@ in the same way, by `bucketlog.version`.
 from typing import TYPE_CHECKING
 
 __all__ = [
+    "Acl",
     "AsyncConsumer",
     "AsyncDelivery",
     "AsyncGroupConsumer",
@@ -54,6 +55,7 @@ __all__ = [
 if TYPE_CHECKING:
     __version__: str
 
+    from bucketlog.client.acl_rules import Acl as Acl
     from bucketlog.client.async_consumer import AsyncConsumer as AsyncConsumer
     from bucketlog.client.async_consumer import AsyncGroupConsumer as AsyncGroupConsumer
     from bucketlog.client.async_log import AsyncLog as AsyncLog
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
     from bucketlog.replaying.replay import replay as replay
 
 _HOMES = {
+    "Acl": "bucketlog.client.acl_rules",
     "AsyncConsumer": "bucketlog.client.async_consumer",
     "AsyncDelivery": "bucketlog.client.async_producer",
     "AsyncGroupConsumer": "bucketlog.client.async_consumer",

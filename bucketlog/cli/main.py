@@ -7,6 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
+from bucketlog.cli.acl import app as acl_app
 from bucketlog.cli.apply import apply
 from bucketlog.cli.bench import app as bench_app
 from bucketlog.cli.broker import broker
@@ -67,6 +68,7 @@ app.add_typer(spark_app, name="spark")
 app.add_typer(group_app, name="group")
 app.add_typer(transaction_app, name="transaction")
 app.add_typer(user_app, name="user")
+app.add_typer(acl_app, name="acl")
 app.add_typer(segment_app, name="segment")
 app.command("doctor")(doctor)
 app.add_typer(bench_app, name="bench")

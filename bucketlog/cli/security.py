@@ -5,7 +5,6 @@ from a file, the environment or a profile; a flag for it exists, too, and warns 
 """
 
 import functools
-import inspect
 import stat
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, cast
 
 import typer
 
+from bucketlog.cli.shared_flags import signature_with
 from bucketlog.client.mechanisms import DEFAULT_MECHANISM, Mechanism
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import note
@@ -110,25 +110,7 @@ def secured(command: Callable[P, R]) -> Callable[P, R]:
         finally:
             _given.reset(token)
 
-    before = inspect.signature(command, eval_str=True)
-    defaults = _Given()
-    added = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=getattr(defaults, name),
-            annotation=annotation,
-        )
-        for name, annotation in _FLAGS.items()
-    ]
-    parameters = [*before.parameters.values(), *added]
-    signature = before.replace(parameters=parameters)  # Typer reads it, and the annotations
-    run.__signature__ = signature  # type: ignore[attr-defined]  # mypy does not know it
-    run.__annotations__ = {
-        **{name: each.annotation for name, each in before.parameters.items()},
-        **_FLAGS,
-        "return": before.return_annotation,
-    }
+    signature_with(run, command, _FLAGS, _Given())
     return run
 
 

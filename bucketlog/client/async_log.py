@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
+from bucketlog.client.acls import AclAdmin
 from bucketlog.client.async_consumer import AsyncConsumer, AsyncGroupConsumer
 from bucketlog.client.async_producer import AsyncProducer
 from bucketlog.client.async_transaction import AsyncTransaction
@@ -110,6 +111,18 @@ class AsyncUsers:
     delete = _in_thread(Users.delete)
 
 
+class AsyncAcls:
+    """`AclAdmin`, each verb with `await`."""
+
+    def __init__(self, waiting: AclAdmin) -> None:
+        self._waiting = waiting
+
+    list = _in_thread(AclAdmin.list)
+    create = _in_thread(AclAdmin.create)
+    delete = _in_thread(AclAdmin.delete)
+    wait = _in_thread(AclAdmin.wait)
+
+
 class AsyncLog:
     """A cluster. Leaving the `async with` block closes what it opened and nobody closed before."""
 
@@ -118,6 +131,7 @@ class AsyncLog:
         self.topics = AsyncTopics(log.topics)
         self.groups = AsyncGroups(log.groups)
         self.users = AsyncUsers(log.users)
+        self.acls = AsyncAcls(log.acls)
         self._log = log
         self._producers: list[AsyncProducer] = []
         self._consumers: list[AsyncConsumer[Any, Any]] = []

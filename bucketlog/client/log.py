@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self, TypeVar, Unpack, overload
 
 from confluent_kafka import KafkaException
 
+from bucketlog.client.acls import AclAdmin
 from bucketlog.client.admin import Admin
 from bucketlog.client.broker_connection import TRANSPORT, Address, open_connection
 from bucketlog.client.consumer import Consumer
@@ -108,6 +109,7 @@ class Log:
         self.groups = Groups(self._admin)
         self.transactions = TransactionAdmin(self._admin, self._config, security)
         self.users = Users(self._admin)
+        self.acls = AclAdmin(self._admin, self._config, security)
         self._opened: list[Producer | Consumer[Any, Any]] = []
         self._transactional: dict[str, _Transactional] = {}
 

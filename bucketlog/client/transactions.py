@@ -1,26 +1,26 @@
 """Administration of transactions: list, describe, abort.
 
-librdkafka does not support these requests, so this module sends them over its own connections. TLS
-and logins are those of `connect(security=...)`. An abort ends a whole transaction, as a timeout
-does. Source: KIP-664; Kafka's messages ListTransactions 0, DescribeTransactions 0, WriteTxnMarkers
-1.
+librdkafka does not support these requests. An abort ends a whole transaction, as a timeout does.
+Source: KIP-664; Kafka's messages ListTransactions 0, DescribeTransactions 0, WriteTxnMarkers 1.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from bucketlog.client.admin import Admin
-from bucketlog.client.broker_connection import TRANSPORT, open_connection
-from bucketlog.client.kafka_errors import CHECK_ADDRESS, log_error
+from bucketlog.client.broker_connection import Address
+from bucketlog.client.broker_requests import BrokerRequests
+from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.security import Security
-from bucketlog.log_format.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import LogError
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import FrameReader, FrameWriter
 
 NOT_FOUND = 105
+_IF_CLOSED = "set BUCKETLOG_TRANSACTIONS=true at all brokers; if it is set, try again"
 _VERSIONS = {
     ApiKey.LIST_TRANSACTIONS: 0,
     ApiKey.DESCRIBE_TRANSACTIONS: 0,
@@ -58,11 +58,7 @@ class TransactionAdmin:
     def __init__(
         self, admin: Admin, config: Mapping[str, Any], security: Security | None = None
     ) -> None:
-        self._admin = admin
-        self._security = security
-        protocol = "plaintext" if security is None else security.protocol
-        self._protocol = str(config.get("security.protocol", protocol))
-        self._is_known = self._protocol.lower() == protocol.lower()
+        self._requests = BrokerRequests(admin, config, security, if_closed=_IF_CLOSED)
 
     def list(self) -> list[TransactionInfo]:
         """List all transactional ids, sorted. Asks each broker for its ids."""
@@ -144,43 +140,11 @@ class TransactionAdmin:
         _check(answer.int16(), doing)
         return found
 
-    def _brokers(self, doing: str) -> Sequence[tuple[str, int]]:
-        if not self._is_known:
-            raise ConfigurationError(
-                f"{doing}: security.protocol {self._protocol} is not supported in `config`",
-                remedy="connect with security=Security(...)",
-            )
-        try:
-            found = self._admin.client.list_topics(timeout=self._admin.timeout_s).brokers
-        except KafkaException as error:
-            raise log_error(error.args[0], doing) from error
-        return [(str(each.host), each.port) for each in found.values()]
+    def _brokers(self, doing: str) -> Sequence[Address]:
+        return tuple(self._requests.brokers(doing).values())
 
-    def _ask(
-        self, address: tuple[str, int], key: ApiKey, body: FrameWriter, doing: str
-    ) -> FrameReader:
-        try:
-            with open_connection(address, self._security, self._admin.timeout_s) as connection:
-                return connection.ask(key, _VERSIONS[key], body)
-        except EOFError:
-            remedy = "set BUCKETLOG_TRANSACTIONS=true at all brokers; if it is set, try again"
-            raise _transport(
-                doing, address, "closed the connection without an answer", remedy
-            ) from None
-        except OSError as error:
-            remedy, why = CHECK_ADDRESS, str(error.strerror or error)
-            raise _transport(doing, address, f"does not answer: {why}", remedy) from error
-
-
-def _transport(doing: str, address: Iterable[object], what: str, remedy: str) -> LogError:
-    where = ":".join(map(str, address))
-    return LogError(
-        f"{doing}: broker {where} {what}",
-        code="TRANSPORT",
-        kafka_code=TRANSPORT,
-        retriable=True,
-        remedy=remedy,
-    )
+    def _ask(self, address: Address, key: ApiKey, body: FrameWriter, doing: str) -> FrameReader:
+        return self._requests.ask(address, key, _VERSIONS[key], body, doing)
 
 
 def _check(code: int, doing: str) -> None:
