@@ -11,6 +11,7 @@ from bucketlog.cli.acl import app as acl_app
 from bucketlog.cli.apply import apply
 from bucketlog.cli.bench import app as bench_app
 from bucketlog.cli.broker import broker
+from bucketlog.cli.cluster import app as cluster_app
 from bucketlog.cli.completion import COMPLETE, completion
 from bucketlog.cli.config import app as config_app
 from bucketlog.cli.config import use_profile
@@ -69,6 +70,7 @@ app.add_typer(group_app, name="group")
 app.add_typer(transaction_app, name="transaction")
 app.add_typer(user_app, name="user")
 app.add_typer(acl_app, name="acl")
+app.add_typer(cluster_app, name="cluster")
 app.add_typer(segment_app, name="segment")
 app.command("doctor")(doctor)
 app.add_typer(bench_app, name="bench")

@@ -66,7 +66,7 @@ def add(
                 f"user {name!r} has a {credential} password",
                 remedy="run `bucketlog user password` to change it",
             )
-        password = _new_password(name, new_password_file)
+        password = new_password(name, new_password_file)
         log.users.set_password(name, password, mechanism=credential, iterations=iterations)
     note(f"user {name} is added, with {credential}")
 
@@ -83,7 +83,7 @@ def password(
     """Change a user's password."""
     with connected(bootstrap) as log:
         mechanisms = _wanted(log, name, credential)
-        new = _new_password(name, new_password_file)
+        new = new_password(name, new_password_file)
         for mechanism in mechanisms:
             log.users.set_password(name, new, mechanism=mechanism, iterations=iterations)
     note(f"user {name} has a new password, for {', '.join(mechanisms)}")
@@ -134,7 +134,8 @@ def _wanted(
     return there if credential is None else [credential]
 
 
-def _new_password(name: str, file: Path | None) -> str:
+def new_password(name: str, file: Path | None) -> str:
+    """From the file, the terminal or standard input. Raises `ConfigurationError`."""
     if file is not None and file != STDIN:
         return read_secret(file, "--new-password-file")
     if file is None and sys.stdin.isatty():

@@ -46,18 +46,26 @@ from bucketlog.stateless_broker.network.apis import Api
 DESCRIBE, ALTER = (AclOperation.DESCRIBE,), (AclOperation.ALTER,)
 
 
-def security_apis(
-    broker: BrokerParts, catch_up: Callable[[], Awaitable[bool]]
-) -> list[Api[Any, Any]]:
+def _changes(broker: BrokerParts) -> SecurityChanges:
+    return SecurityChanges(broker.log.intake, change_ms_max=broker.settings.config_change_ms_max)
+
+
+def credentials_handler(broker: BrokerParts) -> ScramCredentialsHandler:
     settings = broker.settings
-    changes = SecurityChanges(broker.log.intake, change_ms_max=settings.config_change_ms_max)
-    credentials = ScramCredentialsHandler(
+    return ScramCredentialsHandler(
         view=broker.log.view,
-        changes=changes,
+        changes=_changes(broker),
         seal=broker.seal,
         limits=CredentialLimits(settings.scram_credentials_max, settings.user_bytes_max),
         now_ms=broker.now_ms,
     )
+
+
+def security_apis(
+    broker: BrokerParts, catch_up: Callable[[], Awaitable[bool]]
+) -> list[Api[Any, Any]]:
+    settings = broker.settings
+    changes, credentials = _changes(broker), credentials_handler(broker)
     acls = AclsHandler(
         view=broker.log.view,
         changes=changes,

@@ -109,11 +109,17 @@ class ScramCredentialsHandler:
     async def alter(
         self, request: Request, message: AlterUserScramCredentialsRequest
     ) -> AlterUserScramCredentialsResponse:
-        """A user that is named twice is refused. All other changes are made, each by itself."""
+        return await self.change(message, by=request.principal)
+
+    async def change(
+        self, message: AlterUserScramCredentialsRequest, *, by: str
+    ) -> AlterUserScramCredentialsResponse:
+        """A user that is named twice is refused. All other changes are made, each by itself. `by`:
+        who asks for the changes."""
         asked: list[ScramCredentialDeletion | ScramCredentialUpsertion]
         asked = [*message.deletions, *message.upsertions]
         named = Counter(each.name for each in asked)
-        by, results = request.principal, dict[str, Refusal]()
+        results = dict[str, Refusal]()
         changes: dict[str, SecurityFact] = {}
         added = 0
         for each in asked:

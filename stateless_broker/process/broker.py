@@ -118,32 +118,19 @@ class Broker:
         settings = self._settings
         warm = asyncio.create_task(asyncio.to_thread(record_check.warm_up))
         ports = await self._bind_all()
-        state_keys = _state_keys(settings)
-        bucket = CountingBucket(
-            await open_bucket(settings.bucket_url, shard=settings.shard, state_keys=state_keys)
-        )
-        history = _open_history(settings, state_keys)
+        environment = await node_environment(settings)
         counts = WorkCounts()
         requests = RequestFigures(slow_request_ms=settings.slow_request_ms)
         self._node = node = Node(
             settings,
-            NodeEnvironment(
-                bucket=bucket,
-                history=bucket.beside(history),
-                connect_redis=_redis_connector(settings),
-                now_ms=wall_clock_ms,
-                monotonic=time.monotonic,
-                new_uuid=uuid4,
-                random=Random(),
-                embedded=ValkeyProcesses(settings),
-            ),
+            environment,
             health=self._health,
             counts=counts,
         )
         node.dispatcher.audit = self._audit
         figures = BrokerFigures(
             FigureSources(
-                bucket=bucket,
+                bucket=environment.bucket,
                 budgets=MemoryBudgets(frames=self._budget, answers=node.answers),
                 health=self._health,
                 work=counts,
@@ -292,6 +279,25 @@ class Broker:
             listening.close()
         if self._audit is not None:
             self._audit.close()
+
+
+async def node_environment(settings: BrokerSettings) -> NodeEnvironment:
+    """The clock, randomness, bucket and Redis of a broker on this machine. Raises
+    `BucketlogError`."""
+    state_keys = _state_keys(settings)
+    bucket = CountingBucket(
+        await open_bucket(settings.bucket_url, shard=settings.shard, state_keys=state_keys)
+    )
+    return NodeEnvironment(
+        bucket=bucket,
+        history=bucket.beside(_open_history(settings, state_keys)),
+        connect_redis=_redis_connector(settings),
+        now_ms=wall_clock_ms,
+        monotonic=time.monotonic,
+        new_uuid=uuid4,
+        random=Random(),
+        embedded=ValkeyProcesses(settings),
+    )
 
 
 def _login_rules(spec: ListenerSpec, logins: Logins | None) -> LoginRules | None:

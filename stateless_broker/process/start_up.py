@@ -45,9 +45,9 @@ OTHER_VARIABLES = frozenset(
 )
 """Variables (without the prefix) that the command line, the SDK, tests and images read."""
 COMMANDS = (
-    *("ACL_", "APPLY_", "BENCH_", "BROKER_", "COMPLETION_", "CONFIG_", "CONSUME_", "COST_"),
-    *("DEMO_", "DEV_", "DOCTOR_", "GROUP_", "PRODUCE_", "REPLAY_", "SEGMENT_", "SPARK_", "TOPIC_"),
-    *("TRANSACTION_", "USER_"),
+    *("ACL_", "APPLY_", "BENCH_", "BROKER_", "CLUSTER_", "COMPLETION_", "CONFIG_"),
+    *("CONSUME_", "COST_", "DEMO_", "DEV_", "DOCTOR_", "GROUP_", "PRODUCE_", "REPLAY_"),
+    *("SEGMENT_", "SPARK_", "TOPIC_", "TRANSACTION_", "USER_"),
 )
 """Each flag of a command has a variable whose name begins with the command's name."""
 EXIT_STOPPED, EXIT_FAILED, EXIT_CONFIGURATION = 0, 1, 2
