@@ -35,6 +35,7 @@ BucketlogError                 code, retriable, remedy
 ├── ClusterInUseError          another live broker or process holds it
 ├── ClusterStartError          the embedded cluster did not start, or a process of it ended
 ├── SharedClusterError         as another test worker saw it
+├── KeysUnavailableError       the keys of the provider of tokens cannot be loaded
 ├── IngestConflictError        retriable: another ingest has committed the batch
 └── LogError                   the broker answered a client with a Kafka error code
     └── TransactionAbortedError  retriable: nothing of the transaction is visible; run it again

@@ -38,6 +38,7 @@ class BrokerPart(StrEnum):
     HEARTBEAT = "heartbeat", Lifetime.PROCESS
     JOINING = "joining", Lifetime.PROCESS
     READING = "reading", Lifetime.PROCESS
+    TOKEN_KEYS = "token_keys", Lifetime.PROCESS
     BUCKET = "bucket", Lifetime.EPOCH
     REDIS = "redis", Lifetime.EPOCH
     SEALING = "sealing", Lifetime.EPOCH

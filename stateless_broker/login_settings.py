@@ -1,6 +1,9 @@
 """The broker's settings for logins (SASL): a part of `BrokerSettings`."""
 
+import re
+from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings
@@ -8,20 +11,26 @@ from pydantic_settings import BaseSettings
 from bucketlog.stateless_broker.setting_types import NotNegative, Positive
 
 PLAIN = "PLAIN"
-MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", PLAIN)
+OAUTHBEARER = "OAUTHBEARER"
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", PLAIN, OAUTHBEARER)
+_OVER_TLS = frozenset({PLAIN, OAUTHBEARER})
+"""What the client sends lets whoever reads it log in, too."""
+TOKEN_ALGORITHMS = ("RS256", "ES256", "PS256")
+ANY_AUDIENCE = "*"
 
 
 class LoginSettings(BaseSettings):
     sasl_mechanisms: str = Field(
         "SCRAM-SHA-512,SCRAM-SHA-256",
-        description="sasl.enabled.mechanisms: SCRAM-SHA-512, SCRAM-SHA-256 and PLAIN, separated by "
-        "commas. PLAIN is offered by SASL_SSL listeners only (docs/logins.md).",
+        description="sasl.enabled.mechanisms: SCRAM-SHA-512, SCRAM-SHA-256, PLAIN and OAUTHBEARER, "
+        "separated by commas. PLAIN and OAUTHBEARER are offered by SASL_SSL listeners only "
+        "(docs/logins.md).",
     )
     credentials_key_file: Path | None = Field(
         None,
         description="File with the keys that encrypt SCRAM credentials in the log: one key per "
-        "line, in hexadecimal. The first key encrypts, all of them decrypt. SASL listeners need "
-        "it.",
+        "line, in hexadecimal. The first key encrypts, all of them decrypt. SASL listeners with "
+        "SCRAM or PLAIN need it.",
     )
     sasl_request_bytes_max: Positive = Field(
         65_536,
@@ -52,6 +61,79 @@ class LoginSettings(BaseSettings):
         10_000, description="Limit of SCRAM credentials in the cluster."
     )
     user_bytes_max: Positive = Field(1_024, description="Limit of the name of a user.")
+    oauthbearer_jwks_url: str | None = Field(
+        None,
+        description="sasl.oauthbearer.jwks.endpoint.url: where the provider of tokens publishes "
+        "its keys (docs/oauth.md). OAUTHBEARER needs this URL or BUCKETLOG_OAUTHBEARER_JWKS_FILE.",
+    )
+    oauthbearer_jwks_file: Path | None = Field(
+        None, description="File with the keys of the provider of tokens (a JSON Web Key Set)."
+    )
+    oauthbearer_jwks_ca_file: Path | None = Field(
+        None,
+        description="Certificates of the authorities, in PEM, that the broker trusts when it "
+        "fetches keys; by default, those of the system.",
+    )
+    oauthbearer_jwks_http_accepted: bool = Field(
+        False,
+        description="Whether keys may come by http from another machine. Whoever controls the "
+        "network could then log in as any user.",
+    )
+    oauthbearer_jwks_refresh_ms: Positive = Field(
+        3_600_000,
+        description="sasl.oauthbearer.jwks.endpoint.refresh.ms: how often the keys are loaded.",
+    )
+    oauthbearer_jwks_retry_backoff_ms: Positive = Field(
+        100,
+        description="sasl.oauthbearer.jwks.endpoint.retry.backoff.ms: the pause after a load of "
+        "keys that failed. Further pauses double.",
+    )
+    oauthbearer_jwks_retry_backoff_ms_max: Positive = Field(
+        10_000,
+        description="sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms: the longest such pause.",
+    )
+    oauthbearer_jwks_unknown_key_ms_min: Positive = Field(
+        10_000,
+        description="Least time between two loads of keys because of a token with an unknown key.",
+    )
+    oauthbearer_jwks_timeout_ms: Positive = Field(
+        5_000, description="Limit of the time of one request for keys."
+    )
+    oauthbearer_jwks_bytes_max: Positive = Field(
+        262_144, description="Limit of the document with the keys."
+    )
+    oauthbearer_algorithms: str = Field(
+        ",".join(TOKEN_ALGORITHMS),
+        description="Algorithms of signatures that tokens may have: RS256, ES256 and PS256, "
+        "separated by commas.",
+    )
+    oauthbearer_issuer: str | None = Field(
+        None,
+        description="sasl.oauthbearer.expected.issuer: the claim iss of every token. OAUTHBEARER "
+        "needs this setting.",
+    )
+    oauthbearer_audiences: str = Field(
+        "",
+        description="sasl.oauthbearer.expected.audience: the claim aud must have one of these, "
+        "separated by commas; *: any audience. OAUTHBEARER needs this setting.",
+    )
+    oauthbearer_clock_skew_ms: NotNegative = Field(
+        30_000,
+        description="sasl.oauthbearer.clock.skew.seconds: how far the clocks of the broker and of "
+        "the provider may differ.",
+    )
+    oauthbearer_scope_claim_name: str = Field(
+        "scope",
+        min_length=1,
+        description="sasl.oauthbearer.scope.claim.name: the claim with the scopes, whose form is "
+        "checked.",
+    )
+    oauthbearer_sub_claim_name: str = Field(
+        "sub",
+        min_length=1,
+        description="sasl.oauthbearer.sub.claim.name: the claim with the name of the user.",
+    )
+    oauthbearer_token_bytes_max: Positive = Field(16_384, description="Limit of a token.")
 
     @field_validator("sasl_mechanisms")
     @classmethod
@@ -66,9 +148,76 @@ class LoginSettings(BaseSettings):
             raise ValueError(f"no mechanism: choose among {', '.join(MECHANISMS)}")
         return text
 
+    @field_validator("oauthbearer_algorithms")
+    @classmethod
+    def _algorithms_are_known(cls, text: str) -> str:
+        names = _split(text)
+        if not names or not set(names) <= set(TOKEN_ALGORITHMS):
+            raise ValueError(f"choose among {', '.join(TOKEN_ALGORITHMS)}")
+        return text
+
+    @field_validator("oauthbearer_jwks_url")
+    @classmethod
+    def _url_is_of_http(cls, text: str | None) -> str | None:
+        if text is None:
+            return None
+        parts = urlsplit(text)
+        if parts.scheme not in ("https", "http") or not parts.hostname:
+            raise ValueError(
+                "the URL must begin with https://; for a file, set oauthbearer_jwks_file"
+            )
+        if parts.username is not None or parts.fragment or not text.isascii():
+            raise ValueError("the URL must have no user, no fragment and only ASCII characters")
+        if parts.port == 0 or re.search(r"[\s\x00-\x1f\x7f]", text):
+            raise ValueError("the URL has a port or a character that no URL has")
+        return text
+
     def mechanisms(self, *, is_tls: bool) -> tuple[str, ...]:
         """The mechanisms of a listener with or without TLS."""
-        return tuple(name for name in _split(self.sasl_mechanisms) if is_tls or name != PLAIN)
+        return tuple(
+            name for name in _split(self.sasl_mechanisms) if is_tls or name not in _OVER_TLS
+        )
+
+    @property
+    def token_algorithms(self) -> frozenset[str]:
+        return frozenset(_split(self.oauthbearer_algorithms))
+
+    @property
+    def token_audiences(self) -> frozenset[str] | None:
+        """None: any audience."""
+        names = frozenset(_split(self.oauthbearer_audiences))
+        return None if ANY_AUDIENCE in names else names
+
+    def check_tokens(self) -> None:
+        """What OAUTHBEARER needs. Raises `ValueError`."""
+        if (self.oauthbearer_jwks_url is None) == (self.oauthbearer_jwks_file is None):
+            raise ValueError(
+                "OAUTHBEARER needs the provider's keys: set either "
+                "BUCKETLOG_OAUTHBEARER_JWKS_URL or BUCKETLOG_OAUTHBEARER_JWKS_FILE"
+            )
+        if not self.oauthbearer_issuer:
+            raise ValueError(
+                "OAUTHBEARER needs the issuer of tokens: set BUCKETLOG_OAUTHBEARER_ISSUER"
+            )
+        if not _split(self.oauthbearer_audiences):
+            raise ValueError(
+                "OAUTHBEARER needs the audience of tokens: set BUCKETLOG_OAUTHBEARER_AUDIENCES (*: "
+                "tokens for any service of the provider may log in)"
+            )
+        url = urlsplit(self.oauthbearer_jwks_url or "")
+        if url.scheme == "http" and not (self.oauthbearer_jwks_http_accepted or _is_local(url)):
+            raise ValueError(
+                "keys by http could be replaced on their way: use https, or set "
+                "BUCKETLOG_OAUTHBEARER_JWKS_HTTP_ACCEPTED=true"
+            )
+
+
+def _is_local(url: SplitResult) -> bool:
+    host = url.hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from bucketlog.stateless_broker.connection_settings import ConnectionSettings
 from bucketlog.stateless_broker.consumer_group_settings import ConsumerGroupSettings
 from bucketlog.stateless_broker.fetch_settings import FetchSettings
 from bucketlog.stateless_broker.listener_settings import ListenerSettings
-from bucketlog.stateless_broker.login_settings import LoginSettings
+from bucketlog.stateless_broker.login_settings import OAUTHBEARER, LoginSettings
 from bucketlog.stateless_broker.quota_settings import QuotaSettings
 from bucketlog.stateless_broker.setting_types import (
     MIB,
@@ -336,16 +336,19 @@ class BrokerSettings(
         for spec in self.listener_specs:
             if not spec.has_login:
                 continue
-            if self.credentials_key_file is None:
+            offered = self.mechanisms(is_tls=spec.is_tls)
+            if self.credentials_key_file is None and set(offered) - {OAUTHBEARER}:
                 raise ValueError(
                     f"listener {spec.name} needs a key for credentials: set "
                     "BUCKETLOG_CREDENTIALS_KEY_FILE"
                 )
-            if not self.mechanisms(is_tls=spec.is_tls):
+            if not offered:
                 raise ValueError(
-                    f"listener {spec.name} has no TLS, which PLAIN needs: use SASL_SSL, or add "
-                    "SCRAM-SHA-512 to BUCKETLOG_SASL_MECHANISMS"
+                    f"listener {spec.name} has no TLS, which {self.sasl_mechanisms} needs: use "
+                    "SASL_SSL, or add SCRAM-SHA-512 to BUCKETLOG_SASL_MECHANISMS"
                 )
+            if OAUTHBEARER in offered:
+                self.check_tokens()
 
     @property
     def topic_defaults(self) -> TopicDefaults:

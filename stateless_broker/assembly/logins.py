@@ -11,11 +11,14 @@ from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.key_file import read_key_file
 from bucketlog.metadata.scram_credentials import CredentialName, ScramMechanism
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.assembly.tokens import token_rules
 from bucketlog.stateless_broker.authentication.login import Exchange, LoginRules
+from bucketlog.stateless_broker.authentication.oauthbearer import OauthbearerExchange
 from bucketlog.stateless_broker.authentication.plain import PasswordCheck, PlainExchange
 from bucketlog.stateless_broker.authentication.scram import ScramCredential, ScramExchange
 from bucketlog.stateless_broker.authentication.sealing import CredentialSeal
-from bucketlog.stateless_broker.login_settings import PLAIN
+from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
+from bucketlog.stateless_broker.login_settings import OAUTHBEARER, PLAIN
 from bucketlog.stateless_broker.settings import BrokerSettings
 
 NONCE_BYTES = 24
@@ -31,11 +34,20 @@ def credential_seal(settings: BrokerSettings, cluster_id: str) -> CredentialSeal
 
 
 class Logins:
-    """The rules of logins, for all listeners of a broker."""
+    """The rules of logins, for all listeners of a broker. `seal` None: no mechanism with
+    credentials. `keys` None: no OAUTHBEARER."""
 
-    def __init__(self, settings: BrokerSettings, seal: CredentialSeal, view: View) -> None:
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        view: View,
+        *,
+        seal: CredentialSeal | None,
+        keys: VerificationKeys | None,
+    ) -> None:
         self._settings = settings
         self._seal = seal
+        self._keys = keys
         self._view = view
         self._secret = secrets.token_bytes(32)
         self._passwords = PasswordCheck(
@@ -61,6 +73,10 @@ class Logins:
     def _maker(self, name: str) -> Callable[[], Exchange]:
         if name == PLAIN:
             return lambda: PlainExchange(self._passwords)
+        if name == OAUTHBEARER:
+            keys, rules = self._keys, token_rules(self._settings)
+            assert keys is not None, "a listener with OAUTHBEARER has keys"
+            return lambda: OauthbearerExchange(rules, keys, time.time)
         mechanism = ScramMechanism(name)
         return lambda: ScramExchange(
             mechanism,
@@ -73,7 +89,7 @@ class Logins:
         """A credential that does not open is logged, and nobody can log in with it."""
         name = CredentialName(user, mechanism)
         sealed = self._view.scram_credentials.by_name.get(name)
-        if sealed is None:
+        if sealed is None or self._seal is None:
             return None
         try:
             return self._seal.open(name, sealed)

@@ -23,13 +23,21 @@ _BEFORE_HANDSHAKE = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE})
 
 class Exchange(Protocol):
     """One exchange of a mechanism. `user` is None until it has succeeded. `claimed` is the user
-    that the client wants to be, as soon as the client has said so."""
+    that the client wants to be, as soon as the client has said so. `session_s`: how long what the
+    client has shown is valid; None: it does not expire. `refusal`: why the exchange will fail after
+    the client's next message; None: it may succeed."""
 
     @property
     def claimed(self) -> str | None: ...
 
     @property
     def user(self) -> str | None: ...
+
+    @property
+    def session_s(self) -> float | None: ...
+
+    @property
+    def refusal(self) -> str | None: ...
 
     def answer(self, message: bytes) -> bytes | Awaitable[bytes]:
         """The server's next message. Raises `LoginFailedError`."""
@@ -81,6 +89,8 @@ class Login:
         self._exchange: Exchange | None = None
         self._done_s = 0.0
         self._expires_s: float | None = None
+        self._session_ms = 0
+        self._session_end = ""
 
     @property
     def mechanism(self) -> str:
@@ -98,7 +108,7 @@ class Login:
                     return None
                 if api_key == ApiKey.SASL_HANDSHAKE:
                     return None
-                return "its session has ended (BUCKETLOG_CONNECTIONS_REAUTH_MS_MAX)"
+                return f"its session has ended ({self._session_end})"
             case _Step.BEGUN if api_key in _BEFORE_HANDSHAKE:
                 return None
             case _Step.EXCHANGING if api_key == ApiKey.SASL_AUTHENTICATE:
@@ -106,6 +116,9 @@ class Login:
             case _Step.FAILED:
                 return self.failure
         self.complaint = f"a request of API key {api_key} before the login"
+        refusal = None if self._exchange is None else self._exchange.refusal
+        if refusal is not None:
+            self.complaint += f": {refusal}"
         return self.complaint
 
     def handshake(self, mechanism: str) -> ErrorCode:
@@ -125,7 +138,7 @@ class Login:
 
     def _may_authenticate_again(self) -> bool:
         long_enough = self.rules.now_s() >= self._done_s + REAUTHENTICATION_S_MIN
-        return self.rules.reauthentication_ms_max > 0 and long_enough
+        return self._expires_s is not None and long_enough
 
     async def authenticate(self, token: bytes) -> TokenAnswer:
         if self._step is not _Step.EXCHANGING:
@@ -146,15 +159,13 @@ class Login:
                 answer = await answer
             if exchange.user is None:
                 return TokenAnswer(ErrorCode.none, token=answer)
-            self._succeed(f"User:{exchange.user}")
+            self._succeed(f"User:{exchange.user}", exchange.session_s)
         except LoginFailedError as error:
             self._fail(f"login by {self._mechanism} failed: {error}")
             return TokenAnswer(ErrorCode.sasl_authentication_failed, self._text(error))
-        return TokenAnswer(
-            ErrorCode.none, token=answer, session_ms=self.rules.reauthentication_ms_max
-        )
+        return TokenAnswer(ErrorCode.none, token=answer, session_ms=self._session_ms)
 
-    def _succeed(self, principal: str) -> None:
+    def _succeed(self, principal: str, session_s: float | None) -> None:
         """Raises `LoginFailedError`."""
         if self.principal is not None and principal != self.principal:
             raise LoginFailedError(
@@ -165,8 +176,13 @@ class Login:
         self.principal, self._exchange = principal, None
         self._step = _Step.DONE
         self._done_s = self.rules.now_s()
-        if self.rules.reauthentication_ms_max:
-            self._expires_s = self._done_s + self.rules.reauthentication_ms_max / 1000
+        session_ms = self.rules.reauthentication_ms_max
+        self._session_end = "BUCKETLOG_CONNECTIONS_REAUTH_MS_MAX"
+        if session_s is not None and (not session_ms or session_s * 1000 < session_ms):
+            session_ms = max(1, int(session_s * 1000))  # for clients, 0 is a session without end
+            self._session_end = "its token has expired"
+        self._session_ms = session_ms
+        self._expires_s = self._done_s + session_ms / 1000 if session_ms else None
 
     def _fail(self, reason: str) -> None:
         self.claimed = None if self._exchange is None else self._exchange.claimed
@@ -174,8 +190,8 @@ class Login:
 
     def _text(self, error: LoginFailedError) -> str:
         """One text for an unknown user and a wrong password."""
-        if error.is_public:
-            return str(error)
+        if error.client_text is not None:
+            return error.client_text
         again = "re-authentication" if self.principal is not None else "authentication"
         return (
             f"Authentication failed during {again} due to invalid credentials with SASL mechanism "

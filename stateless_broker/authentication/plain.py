@@ -84,6 +84,9 @@ def _keys(mechanism: ScramMechanism, password: str, found: ScramCredential | Non
 
 
 class PlainExchange:
+    session_s: float | None = None
+    refusal: str | None = None
+
     def __init__(self, check: PasswordCheck) -> None:
         self._check = check
         self.claimed: str | None = None

@@ -35,11 +35,15 @@ _TOKEN_LOGIN = re.compile(r",tokenauth=true(,|$)", re.IGNORECASE)
 
 
 class LoginFailedError(Exception):
-    """The reason is for the broker's log. The client gets it only if `is_public`."""
+    """The reason is for the broker's log. The client gets it only if `is_public`, or gets
+    `client_text` instead."""
 
-    def __init__(self, reason: str, *, is_public: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, is_public: bool = False, client_text: str | None = None
+    ) -> None:
         super().__init__(reason)
         self.is_public = is_public
+        self.client_text = reason if is_public else client_text
 
 
 class ScramKeys(NamedTuple):
@@ -79,6 +83,9 @@ class _First:
 class ScramExchange:
     """One login. `find` gives the credential of a user, or None. `decoy` gives an unknown user's
     salt, always the same. `new_nonce` gives a fresh random text without commas."""
+
+    session_s: float | None = None
+    refusal: str | None = None
 
     def __init__(
         self,

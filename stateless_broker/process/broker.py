@@ -23,7 +23,9 @@ from bucketlog.metadata.sequencer.redis_url import connect_redis
 from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
 from bucketlog.stateless_broker.assembly.logins import Logins
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
+from bucketlog.stateless_broker.assembly.tokens import verification_keys
 from bucketlog.stateless_broker.authentication.login import LoginRules
+from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.network.certificates import Certificates
@@ -111,6 +113,7 @@ class Broker:
         self._listeners: list[Listener] = []
         self._connections: OpenConnections | None = None
         self._certificates: Certificates | None = None
+        self._keys: VerificationKeys | None = None
         self._http: HttpEndpoint | None = None
 
     async def start(self) -> ReadyReport:
@@ -140,6 +143,7 @@ class Broker:
                     view=lambda: node.view,
                     producers=lambda: _producer_rows(node),
                     certificate_s=self._certificate_s,
+                    token_keys=lambda: self._keys,
                     group_bytes=lambda: node.epochs.group_bytes if self._health.started else None,
                 ),
             )
@@ -176,6 +180,7 @@ class Broker:
         if any(spec.is_tls for spec in settings.listener_specs):
             self._certificates = Certificates(settings, self._health, now_s=time.time)
             await self._certificates.start()
+        self._keys = verification_keys(settings, self._health)
         for spec in settings.listener_specs:
             self._sockets.append(_bind(settings, spec))
         return [int(listening.getsockname()[1]) for listening in self._sockets]
@@ -195,8 +200,7 @@ class Broker:
             quotas=node.parts.log.quotas,
         )
         connections.start()
-        seal = node.parts.seal
-        logins = None if seal is None else Logins(settings, seal, node.parts.log.view)
+        logins = Logins(settings, node.parts.log.view, seal=node.parts.seal, keys=self._keys)
         for spec, listening in zip(settings.listener_specs, self._sockets, strict=True):
             listener = Listener(
                 Entrance(spec.name, _login_rules(spec, logins)),
@@ -247,6 +251,8 @@ class Broker:
         spawn(_watch_open_files(), "checking open files", on_failure=lambda _: None)
         if self._certificates is not None:
             spawn(self._certificates.watch(), "reloading certificates", on_failure=lambda _: None)
+        if self._keys is not None:
+            spawn(self._keys.follow(), "loading keys for tokens", on_failure=lambda _: None)
 
     async def _trim_after_peaks(self, node: Node) -> None:
         peaks, unused = Peaks(), Unused()
@@ -300,11 +306,8 @@ async def node_environment(settings: BrokerSettings) -> NodeEnvironment:
     )
 
 
-def _login_rules(spec: ListenerSpec, logins: Logins | None) -> LoginRules | None:
-    if not spec.has_login:
-        return None
-    assert logins is not None, "settings with SASL listeners have a key for credentials"
-    return logins.rules(is_tls=spec.is_tls)
+def _login_rules(spec: ListenerSpec, logins: Logins) -> LoginRules | None:
+    return logins.rules(is_tls=spec.is_tls) if spec.has_login else None
 
 
 def _redis_connector(settings: BrokerSettings) -> Callable[[], Redis] | None:

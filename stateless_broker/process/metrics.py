@@ -20,6 +20,7 @@ from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.metadata.sequencer.producer_rows import ProducerRows
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
+from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.fetch.reading import ReadCounts
 from bucketlog.stateless_broker.health import Health
@@ -42,12 +43,13 @@ class MemoryBudgets:
 class BoundedState:
     """State with a limit. All functions return None until the broker has started. `group_bytes`
     returns the memory of the groups that the broker coordinates, `certificate_s` the time until the
-    certificate expires, None without one."""
+    certificate expires, None without one. `token_keys` None: no listener takes tokens."""
 
     view: Callable[[], View | None]
     producers: Callable[[], ProducerRows | None]
     group_bytes: Callable[[], int | None]
     certificate_s: Callable[[], float | None] = lambda: None
+    token_keys: Callable[[], VerificationKeys | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class BrokerFigures(Collector):
         )
         yield _degraded(self._health)
         yield from _certificate(self._state.certificate_s())
+        yield from _token_keys(self._state.token_keys())
         view = self._state.view()
         if view is not None:
             yield from _contents(view)
@@ -161,6 +164,22 @@ def _certificate(expires_in_s: float | None) -> Iterator[Metric]:
             "Time until the certificate of the SSL listeners expires.",
             value=expires_in_s,
         )
+
+
+def _token_keys(keys: VerificationKeys | None) -> Iterator[Metric]:
+    if keys is None:
+        return
+    if keys.age_s is not None:
+        yield GaugeMetricFamily(
+            "bucketlog_token_keys_age_seconds",
+            "Time since the keys of the provider of tokens were loaded.",
+            value=keys.age_s,
+        )
+    yield CounterMetricFamily(
+        "bucketlog_token_keys_failed_loads",
+        "Loads of these keys that failed.",
+        value=keys.failures,
+    )
 
 
 def _degraded(health: Health) -> Metric:

@@ -16,7 +16,11 @@ LOGIN_APIS = BEFORE_HANDSHAKE | {ApiKey.SASL_AUTHENTICATE}
 
 
 class Exchange:
-    """The token is what happens: `more`, `fail`, `tell` (fail, with a public reason), or a user."""
+    """The token is what happens: `more`, `fail`, `tell` (fail, with a public reason), `refuse`
+    (the next token fails), or a user, perhaps with the seconds of a session: `ann 5`."""
+
+    session_s: float | None = None
+    refusal: str | None = None
 
     def __init__(self, *, waits: bool = False) -> None:
         self.claimed: str | None = None
@@ -37,7 +41,14 @@ class Exchange:
                 raise LoginFailedError("a reason for the log")
             case b"tell":
                 raise LoginFailedError("a public reason", is_public=True)
-        self.user = message.decode()
+            case b"refuse":
+                self.refusal = "a reason for the log"
+                return b"refused"
+        if self.refusal is not None:
+            raise LoginFailedError(self.refusal, client_text="a text for the client")
+        user, _, seconds = message.decode().partition(" ")
+        self.session_s = float(seconds) if seconds else None
+        self.user = user
         return b"welcome"
 
 
@@ -214,3 +225,54 @@ async def test_a_failed_reauthentication_ends_the_session() -> None:
 
 def test_every_api_of_the_login_is_served() -> None:
     assert set(SERVED_VERSIONS) >= LOGIN_APIS
+
+
+@pytest.mark.parametrize(
+    ("session_ms", "token", "granted_ms", "why"),
+    [
+        (0, b"ann 5", 5000, "its token has expired"),
+        (SESSION_MS, b"ann 5", 5000, "its token has expired"),
+        (SESSION_MS, b"ann 50", SESSION_MS, "BUCKETLOG_CONNECTIONS_REAUTH_MS_MAX"),
+        (0, b"ann 0.0001", 1, "its token has expired"),
+    ],
+)
+async def test_a_session_ends_with_what_the_client_has_shown(
+    session_ms: int, token: bytes, granted_ms: int, why: str
+) -> None:
+    clock = Clock()
+    one = login(clock, session_ms=session_ms)
+    one.handshake("AT-ONCE")
+    assert (await one.authenticate(token)).session_ms == granted_ms
+    assert served(one) == set(SERVED_VERSIONS)
+    clock.now_s += granted_ms / 1000
+    assert served(one) == {ApiKey.SASL_HANDSHAKE}
+    assert one.problem(ApiKey.PRODUCE) == f"its session has ended ({why})"
+
+
+async def test_a_new_session_replaces_the_former_one() -> None:
+    clock = Clock()
+    one = login(clock)
+    one.handshake("AT-ONCE")
+    await one.authenticate(b"ann 5")
+    clock.now_s += 4
+    one.handshake("AT-ONCE")
+    assert (await one.authenticate(b"ann 10")).session_ms == 10_000
+    clock.now_s += 9.999
+    assert served(one) == set(SERVED_VERSIONS)
+    clock.now_s += 0.001
+    assert served(one) == {ApiKey.SASL_HANDSHAKE}
+
+
+async def test_after_a_refusal_the_next_token_ends_the_login() -> None:
+    one = login()
+    one.handshake("AT-ONCE")
+    refused = await one.authenticate(b"refuse")
+    assert (refused.error, refused.token) == (ErrorCode.none, b"refused")
+    assert served(one) == {ApiKey.SASL_AUTHENTICATE}
+    problem = one.problem(ApiKey.METADATA)
+    assert problem == "a request of API key 3 before the login: a reason for the log"
+    failed = await one.authenticate(b"ann")
+    assert failed.error is ErrorCode.sasl_authentication_failed
+    assert failed.message == "a text for the client"
+    assert "a reason for the log" in (one.failure or "")
+    assert served(one) == set()
