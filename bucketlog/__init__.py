@@ -19,6 +19,7 @@ __all__ = [
     "AsyncTransaction",
     "Avro",
     "BucketlogError",
+    "ClientCredentials",
     "ClusterInUseError",
     "ClusterStartError",
     "ConfigurationError",
@@ -43,6 +44,7 @@ __all__ = [
     "SchemaRegistry",
     "SchemaRegistryError",
     "Security",
+    "TokenFile",
     "Topic",
     "Transaction",
     "TransactionAbortedError",
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
     __version__: str
 
     from bucketlog.client.acl_rules import Acl as Acl
+    from bucketlog.client.access_tokens import ClientCredentials as ClientCredentials
+    from bucketlog.client.access_tokens import TokenFile as TokenFile
     from bucketlog.client.async_consumer import AsyncConsumer as AsyncConsumer
     from bucketlog.client.async_consumer import AsyncGroupConsumer as AsyncGroupConsumer
     from bucketlog.client.async_log import AsyncLog as AsyncLog
@@ -130,6 +134,8 @@ _HOMES = {
     "SchemaRegistry": "bucketlog.client.schemas.registry",
     "SchemaRegistryError": "bucketlog.log_format.errors",
     "Security": "bucketlog.client.security",
+    "TokenFile": "bucketlog.client.access_tokens",
+    "ClientCredentials": "bucketlog.client.access_tokens",
     "Topic": "bucketlog.client.topic",
     "Transaction": "bucketlog.client.transaction",
     "TransactionAbortedError": "bucketlog.log_format.errors",

@@ -20,6 +20,7 @@ from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import note
 
 if TYPE_CHECKING:
+    from bucketlog.client.access_tokens import TokenSource
     from bucketlog.client.log import Log
     from bucketlog.client.security import Security
 
@@ -42,6 +43,12 @@ class _Given:
     password: str | None = None
     password_file: Path | None = None
     mechanism: Mechanism = DEFAULT_MECHANISM
+    token_file: Path | None = None
+    token_url: str | None = None
+    token_client_id: str | None = None
+    token_client_secret_file: Path | None = None
+    token_scope: str | None = None
+    token_ca_file: Path | None = None
 
 
 def _option(name: str, text: str, **more: Any) -> Any:
@@ -94,6 +101,28 @@ _FLAGS: Mapping[str, Any] = {
         _option("--password-file", "a file whose first line is the password.", metavar="FILE"),
     ],
     "mechanism": Annotated[Mechanism, _option("--mechanism", "How to log in.")],
+    "token_file": Annotated[
+        Path | None,
+        _option("--token-file", "Log in by the access token in this file.", metavar="FILE"),
+    ],
+    "token_url": Annotated[
+        str | None,
+        _option("--token-url", "Log in by access tokens from this provider.", metavar="URL"),
+    ],
+    "token_client_id": Annotated[
+        str | None, _option("--token-client-id", "This client, for the provider.", metavar="ID")
+    ],
+    "token_client_secret_file": Annotated[
+        Path | None,
+        _option("--token-client-secret-file", "File with its secret.", metavar="FILE"),
+    ],
+    "token_scope": Annotated[
+        str | None, _option("--token-scope", "The scope to ask for.", metavar="TEXT")
+    ],
+    "token_ca_file": Annotated[
+        Path | None,
+        _option("--token-ca-file", "Authorities to trust for the provider.", metavar="FILE"),
+    ],
 }
 _given: ContextVar[_Given] = ContextVar("_given")
 
@@ -124,7 +153,10 @@ def connected(bootstrap: str, config: Mapping[str, Any] | None = None) -> "Log":
 def given_security() -> "Security | None":
     """What the flags of the running command say. Raises `ConfigurationError`."""
     given = _given.get(_Given())
-    wants = (given.ca_file, given.certificate_file, given.key_file, given.username)
+    wants = (
+        *(given.ca_file, given.certificate_file, given.key_file, given.username),
+        *(given.token_file, given.token_url),
+    )
     if not given.tls and not any(each is not None for each in wants):
         _check_unused(given)
         return None
@@ -140,11 +172,46 @@ def given_security() -> "Security | None":
         mechanism=given.mechanism,
         tls=given.tls is not False,
         verify_hostname=given.verify_hostname,
+        token=_token(given),
     )
+
+
+def _token(given: _Given) -> "TokenSource | None":
+    """Raises `ConfigurationError`."""
+    from bucketlog.client.access_tokens import ClientCredentials, TokenFile
+
+    if given.token_url is None:
+        _check_no_client(given)
+        return None if given.token_file is None else TokenFile(given.token_file)
+    if given.token_file is not None:
+        raise ConfigurationError("--token-file and --token-url", remedy="leave one out")
+    secret = _secret(given.token_client_secret_file, "--token-client-secret-file")
+    if given.token_client_id is None or secret is None:
+        raise ConfigurationError(
+            "--token-url without a client", remedy="add --token-client-id and its secret's file"
+        )
+    return ClientCredentials(
+        token_url=given.token_url,
+        client_id=given.token_client_id,
+        client_secret=secret,
+        scope=given.token_scope,
+        ca_file=given.token_ca_file,
+    )
+
+
+def _check_no_client(given: _Given) -> None:
+    """A client without a provider would be ignored silently."""
+    client = (
+        *(given.token_client_id, given.token_client_secret_file),
+        *(given.token_scope, given.token_ca_file),
+    )
+    if any(each is not None for each in client):
+        raise ConfigurationError("a client without a provider", remedy="add --token-url")
 
 
 def _check_unused(given: _Given) -> None:
     """A password without a user would be ignored silently."""
+    _check_no_client(given)
     if given.password is not None or given.password_file is not None:
         raise ConfigurationError("a password without a user", remedy="add --username")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
+from bucketlog.client.access_tokens import bearer_message, checked
 from bucketlog.client.login_tokens import ScramClient, ServerTokenError, plain_token
 from bucketlog.client.security import Security
 from bucketlog.log_format.errors import LogError
@@ -30,6 +31,11 @@ _OTHER_NAME = frozenset({62, 64})
 _EXPIRED, _NOT_YET = 10, 9
 """OpenSSL's codes of verification."""
 _WITHOUT_LOGINS = "this listener may have no logins: use one with SASL, or leave out the username"
+_CHECK_PASSWORD = "check user, password and mechanism; `bucketlog user` sets passwords"
+_CHECK_TOKEN = "the broker's log says why; check issuer, audience and expiry of the token"
+_BY_TOKEN = "by token"
+_REFUSAL_SEEN = b"\1"
+"""The client's answer to the reason of a refusal (RFC 7628). The failure follows."""
 Address = tuple[str, int]
 
 
@@ -72,7 +78,9 @@ class BrokerConnection:
         body = FrameWriter(flexible=False)
         body.array_length(0)
         body.data += b"\0"  # create no topics
-        with _explained(self._name, "the listener may require a login: give username and password"):
+        with _explained(
+            self._name, "the listener may require a login: give username and password, or token"
+        ):
             self.ask(ApiKey.METADATA, 4, body)
 
     def log_in(self, security: Security) -> None:
@@ -80,13 +88,19 @@ class BrokerConnection:
         user, password = security.username or "", security.password or ""
         with _explained(self._name, _WITHOUT_LOGINS):
             self._shake_hands(security.mechanism)
+            if security.token is not None:
+                answer = self._authenticate(_BY_TOKEN, bearer_message(checked(security.token())))
+                if answer:
+                    self._authenticate(_BY_TOKEN, _REFUSAL_SEEN)
+                    raise EOFError
+                return
             if security.mechanism == "PLAIN":
-                self._authenticate(user, plain_token(user, password))
+                self._authenticate(f"of {user!r}", plain_token(user, password))
                 return
             exchange = ScramClient(security.mechanism, user, password)
             try:
-                answer = self._authenticate(user, exchange.first())
-                exchange.check(self._authenticate(user, exchange.final(answer)))
+                answer = self._authenticate(f"of {user!r}", exchange.first())
+                exchange.check(self._authenticate(f"of {user!r}", exchange.final(answer)))
             except ServerTokenError as error:
                 raise _failure(
                     f"logging in at {self._name} as {user!r}: {error}",
@@ -112,6 +126,7 @@ class BrokerConnection:
             raise _failure(f"{self._name} refuses logins", AUTHENTICATION, _WITHOUT_LOGINS)
 
     def _authenticate(self, user: str, token: bytes) -> bytes:
+        """`user` is for errors."""
         body = FrameWriter(flexible=False)
         body.bytes_length(len(token))
         body.data += token
@@ -119,11 +134,11 @@ class BrokerConnection:
         code, message = answer.int16(), answer.nullable_string()
         if code:
             raise LogError(
-                f"{self._name} refuses the login of {user!r}: {message or f'error {code}'}",
+                f"{self._name} refuses the login {user}: {message or f'error {code}'}",
                 code="SASL_AUTHENTICATION_FAILED",
                 kafka_code=AUTHENTICATION_FAILED,
                 retriable=False,
-                remedy="check user, password and mechanism; `bucketlog user` sets passwords",
+                remedy=_CHECK_TOKEN if user == _BY_TOKEN else _CHECK_PASSWORD,
             )
         return bytes(answer.nullable_bytes() or b"")
 
@@ -145,7 +160,7 @@ def open_connection(
         if security is not None and security.tls:
             opened = _with_tls(opened, address[0], name, security)
         connection = BrokerConnection(opened, name)
-        if security is not None and security.username is not None:
+        if security is not None and security.has_login:
             connection.log_in(security)
     except BaseException:
         opened.close()

@@ -364,7 +364,7 @@ def check_reachable(bootstrap: str, timeout_s: float, security: Security | None 
         host, port = _host_and_port(address.strip())
         try:
             with open_connection((host, port), security, timeout_s) as connection:
-                if security is not None and security.username is None:
+                if security is not None and not security.has_login:
                     connection.is_served()
             return
         except OSError as error:

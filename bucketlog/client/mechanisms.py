@@ -7,6 +7,7 @@ from typing import Literal
 
 CredentialMechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256"]
 """Mechanisms with a credential of their own. PLAIN uses these credentials."""
-Mechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
+Mechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "OAUTHBEARER"]
+OAUTHBEARER: Mechanism = "OAUTHBEARER"
 DEFAULT_MECHANISM: CredentialMechanism = "SCRAM-SHA-512"
 DEFAULT_ITERATIONS = 8192

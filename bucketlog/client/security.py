@@ -1,7 +1,8 @@
 """How a client reaches brokers over TLS and logs in: `connect(security=Security(...))`.
 
 Invariants: TLS is on unless `tls=False` says otherwise, certificates are always verified, and the
-name in the certificate is checked unless `verify_hostname=False`. No password is in the repr.
+name in the certificate is checked unless `verify_hostname=False`. No password or token is in the
+repr.
 """
 
 import ssl
@@ -10,7 +11,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, get_args
 
-from bucketlog.client.mechanisms import DEFAULT_MECHANISM, Mechanism
+from bucketlog.client.access_tokens import TokenSource, librdkafka_callback
+from bucketlog.client.mechanisms import DEFAULT_MECHANISM, OAUTHBEARER, Mechanism
 from bucketlog.log_format.errors import ConfigurationError
 
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
@@ -19,13 +21,14 @@ FilePath = str | PathLike[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
-    """TLS, and a login if there is a `username`. Raises `ConfigurationError`.
+    """TLS, and a login if there is a `username` or a `token`. Raises `ConfigurationError`.
 
     `ca_file`: the certificates of the authorities that the client trusts, in PEM; None: those of
     the system. `certificate_file` and `key_file`: the client's own certificate, and its key;
     `key_password` decrypts the key. `mechanism`: how the client logs in. `tls=False`: a login
     without TLS, for networks that nobody else reads. `verify_hostname=False`: any certificate of a
-    trusted authority will do, whatever its names.
+    trusted authority will do, whatever its names. `token`: a function that gives access tokens,
+    with which the client logs in (OAUTHBEARER): `ClientCredentials(…)`, `TokenFile(…)`, or yours.
     """
 
     ca_file: FilePath | None = None
@@ -37,6 +40,7 @@ class Security:
     mechanism: Mechanism = DEFAULT_MECHANISM
     tls: bool = True
     verify_hostname: bool = True
+    token: TokenSource | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.mechanism not in MECHANISMS:
@@ -50,6 +54,7 @@ class Security:
             )
         if self.password is not None and self.username is None:
             raise ConfigurationError("a password without a user", remedy="give the username, too")
+        self._check_token()
         if (self.certificate_file is None) != (self.key_file is None):
             raise ConfigurationError(
                 "a certificate without its key, or a key without its certificate",
@@ -60,7 +65,25 @@ class Security:
         for file in (self.ca_file, self.certificate_file, self.key_file):
             _check_readable(file)
 
+    def _check_token(self) -> None:
+        if self.token is None:
+            if self.mechanism == OAUTHBEARER:
+                raise ConfigurationError(
+                    "OAUTHBEARER without a token", remedy="give token, or choose a mechanism"
+                )
+            return
+        if self.username is not None or self.mechanism not in (DEFAULT_MECHANISM, OAUTHBEARER):
+            raise ConfigurationError(
+                "a token, and also a user or a mechanism for passwords", remedy="leave one out"
+            )
+        object.__setattr__(self, "mechanism", OAUTHBEARER)
+
     def _check_without_tls(self) -> None:
+        if self.token is not None:
+            raise ConfigurationError(
+                "OAUTHBEARER without TLS would send the token readable for the network",
+                remedy="use TLS",
+            )
         if self.username is None:
             raise ConfigurationError(
                 "neither TLS nor a login", remedy="leave out security, or give a username"
@@ -76,9 +99,13 @@ class Security:
             )
 
     @property
+    def has_login(self) -> bool:
+        return self.username is not None or self.token is not None
+
+    @property
     def protocol(self) -> str:
         """Kafka's name of it, as in SASL_SSL."""
-        if self.username is None:
+        if not self.has_login:
             return "SSL"
         return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
 
@@ -98,6 +125,11 @@ class Security:
         found |= {name: fspath(file) for name, file in files.items() if file is not None}
         if self.key_password is not None:
             found["ssl.key.password"] = self.key_password
+        if self.token is not None:
+            found |= {
+                "sasl.mechanism": self.mechanism,
+                "oauth_cb": librdkafka_callback(self.token),
+            }
         if self.username is not None:
             found |= {
                 "sasl.mechanism": self.mechanism,

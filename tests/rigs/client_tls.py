@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aiokafka.abc import AbstractTokenProvider
+from kafka.net.sasl import oauth as kafka_python
+
+from bucketlog.client.access_tokens import TokenSource, librdkafka_callback
 from tests.rigs.certificate_authority import Issued
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -25,6 +29,102 @@ class ClientLogin:
             f'username="{self.user}" password="{self.password}";'
         )
 
+    def librdkafka(self) -> dict[str, Any]:
+        return {
+            "sasl.mechanism": self.mechanism,
+            "sasl.username": self.user,
+            "sasl.password": self.password,
+        }
+
+    def python(self) -> dict[str, Any]:
+        return {
+            "sasl_mechanism": self.mechanism,
+            "sasl_plain_username": self.user,
+            "sasl_plain_password": self.password,
+        }
+
+    def java(self) -> dict[str, str]:
+        return {"sasl.mechanism": self.mechanism, "sasl.jaas.config": self.jaas}
+
+
+class AioKafkaTokens(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka is untyped
+    """Tokens for aiokafka."""
+
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
+
+    async def token(self) -> str:
+        return self._source()
+
+
+class KafkaPythonTokens(kafka_python.AbstractTokenProvider):  # type: ignore[misc]  # as above
+    """Tokens for kafka-python."""
+
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
+
+    def token(self) -> str:
+        return self._source()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogin:
+    """By tokens from a function. `provider` is the kind that the Python client wants."""
+
+    source: TokenSource
+    provider: type[AioKafkaTokens] | type[KafkaPythonTokens] = AioKafkaTokens
+
+    def librdkafka(self) -> dict[str, Any]:
+        return {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": librdkafka_callback(self.source)}
+
+    def python(self) -> dict[str, Any]:
+        return {
+            "sasl_mechanism": "OAUTHBEARER",
+            "sasl_oauth_token_provider": self.provider(self.source),
+        }
+
+    def java(self) -> dict[str, str]:
+        raise NotImplementedError("Java clients get tokens from a provider")
+
+
+@dataclass(frozen=True, slots=True)
+class OidcLogin:
+    """By tokens that the client itself gets from a provider's token URL."""
+
+    token_url: str
+    client_id: str
+    secret: str
+
+    def librdkafka(self) -> dict[str, Any]:
+        return {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.client.id": self.client_id,
+            "sasl.oauthbearer.client.secret": self.secret,
+            "sasl.oauthbearer.token.endpoint.url": self.token_url,
+        }
+
+    def python(self) -> dict[str, Any]:
+        raise NotImplementedError("these clients get tokens from a function")
+
+    def java(self) -> dict[str, str]:
+        """`java_allows` has to be among Java's options, too."""
+        security = "org.apache.kafka.common.security.oauthbearer"
+        return {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": self.token_url,
+            "sasl.login.callback.handler.class": f"{security}.OAuthBearerLoginCallbackHandler",
+            "sasl.jaas.config": (
+                f"{security}.OAuthBearerLoginModule required "
+                f'clientId="{self.client_id}" clientSecret="{self.secret}";'
+            ),
+        }
+
+    @property
+    def java_allows(self) -> str:
+        """Since Kafka 4.0, Java clients ask only URLs that a system property names."""
+        return f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.token_url}"
+
 
 @dataclass(frozen=True, slots=True)
 class ClientTls:
@@ -35,7 +135,7 @@ class ClientTls:
     ca: Path
     own: Issued | None = None
     version: str | None = None
-    login: ClientLogin | None = None
+    login: ClientLogin | TokenLogin | OidcLogin | None = None
     is_encrypted: bool = True
 
     @property
@@ -43,8 +143,8 @@ class ClientTls:
         below = "SSL" if self.is_encrypted else "PLAINTEXT"
         return below if self.login is None else f"SASL_{below}"
 
-    def librdkafka(self) -> dict[str, str]:
-        found = {"security.protocol": self._protocol}
+    def librdkafka(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"security.protocol": self._protocol}
         if self.is_encrypted:
             found["ssl.ca.location"] = str(self.ca)
         if self.own is not None:
@@ -53,11 +153,7 @@ class ClientTls:
                 "ssl.key.location": str(self.own.key),
             }
         if self.login is not None:
-            found |= {
-                "sasl.mechanism": self.login.mechanism,
-                "sasl.username": self.login.user,
-                "sasl.password": self.login.password,
-            }
+            found |= self.login.librdkafka()
         return found
 
     def kcat(self) -> Sequence[str]:
@@ -88,17 +184,13 @@ class ClientTls:
         if self.is_encrypted:
             found["ssl_context"] = self.context()
         if self.login is not None:
-            found |= {
-                "sasl_mechanism": self.login.mechanism,
-                "sasl_plain_username": self.login.user,
-                "sasl_plain_password": self.login.password,
-            }
+            found |= self.login.python()
         return found
 
     def go(self) -> dict[str, str]:
         """As `tests/servers/go_client` reads them. Without a certificate of the client."""
         found = {"ca": str(self.ca)} if self.is_encrypted else {}
-        if self.login is not None:
+        if isinstance(self.login, ClientLogin):
             found |= {
                 "mechanism": self.login.mechanism,
                 "user": self.login.user,
@@ -118,6 +210,6 @@ class ClientTls:
             both.write_bytes(self.own.key.read_bytes() + self.own.certificate.read_bytes())
             found |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(both)}
         if self.login is not None:
-            found |= {"sasl.mechanism": self.login.mechanism, "sasl.jaas.config": self.login.jaas}
+            found |= self.login.java()
         found |= {name.replace("_", "."): value for name, value in more.items()}
         return "".join(f"{name}={value}\n" for name, value in found.items())

@@ -7,6 +7,7 @@ by aiokafka, so that a broker's reading of the protocol is held against other pe
 import datetime
 import select
 import socket
+import ssl
 import struct
 import types
 import typing
@@ -164,12 +165,19 @@ class WireClient:
     (acks=0) goes through `send_unanswered`."""
 
     def __init__(
-        self, bootstrap: str, *, client_id: str = CLIENT_ID, timeout_s: float = PATIENCE_S
+        self,
+        bootstrap: str,
+        *,
+        client_id: str = CLIENT_ID,
+        timeout_s: float = PATIENCE_S,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._client_id = client_id
         host, _, port = bootstrap.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=host)
         self._correlation_id = 0
         self._expected: deque[int] = deque()
 

@@ -51,10 +51,11 @@ class KafkaTools:
     """Every run names the broker at `bootstrap`. Raises `ConfigurationError` where there is no Java
     or the tools are not installed."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, *java_options: str) -> None:
         self._bootstrap = bootstrap
         self._jars = installed_jars()
-        self._java_command = (java_program(), *QUICK_START, "-cp", f"{self._jars}/*")
+        options = (*QUICK_START, *java_options)
+        self._java_command = (java_program(), *options, "-cp", f"{self._jars}/*")
 
     @property
     def version(self) -> str:

@@ -10,6 +10,7 @@ import typer
 from bucketlog.cli.config import flags_of
 from bucketlog.cli.main import app, main
 from bucketlog.cli.security import _FLAGS, given_security, secured
+from bucketlog.client.access_tokens import ClientCredentials, TokenFile
 from bucketlog.client.security import Security
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.stateless_broker.process.start_up import unknown
@@ -19,7 +20,8 @@ SECRET = "a secret, =ü"
 FLAGS = {
     *("--tls", "--ca-file", "--client-certificate-file", "--client-key-file"),
     *("--client-key-password-file", "--verify-hostname", "--username", "--password"),
-    *("--password-file", "--mechanism"),
+    *("--password-file", "--mechanism", "--token-file", "--token-url", "--token-client-id"),
+    *("--token-client-secret-file", "--token-scope", "--token-ca-file"),
 }
 WITHOUT = {"config show", "demo"}
 """It shows the address; its cluster is one of its own."""
@@ -178,3 +180,49 @@ def test_flags_end_with_their_command() -> None:
     found = command(tls=True)  # type: ignore[call-arg]  # a flag that `secured` has added
     assert found == Security()
     assert given_security() is None
+
+
+def test_a_token_from_a_file(seen: list[Security | None], tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    assert main(["topic", "list", "--token-file", str(file), "--ca-file", os.devnull]) == 2
+    (found,) = seen
+    assert found is not None
+    assert found.token == TokenFile(file)
+    assert (found.mechanism, found.protocol) == ("OAUTHBEARER", "SASL_SSL")
+
+
+def test_tokens_from_a_provider(
+    seen: list[Security | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUCKETLOG_TOKEN_URL", "https://login.example/token")
+    monkeypatch.setenv("BUCKETLOG_TOKEN_CLIENT_SECRET_FILE", str(secret_file(tmp_path)))
+    assert main(["topic", "list", "--token-client-id", "app", "--token-scope", "kafka"]) == 2
+    (found,) = seen
+    assert found is not None
+    assert found.token == ClientCredentials(
+        token_url="https://login.example/token",
+        client_id="app",
+        client_secret=SECRET,
+        scope="kafka",
+    )
+    assert SECRET not in repr(found.token)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--token-file", "f", "--token-url", "https://x/"], "leave one out"),
+        (["--token-url", "https://x/"], "without a client"),
+        (["--token-client-id", "app"], "a client without a provider"),
+        (["--token-scope", "s", "--token-file", "f"], "a client without a provider"),
+        (["--token-file", "f", "--username", "ann", "--password", "x"], "leave one out"),
+        (["--token-file", "f", "--mechanism", "PLAIN"], "leave one out"),
+        (["--token-file", "f", "--no-tls"], "use TLS"),
+        (["--tls", "--mechanism", "OAUTHBEARER"], "OAUTHBEARER without a token"),
+    ],
+)
+def test_tokens_that_do_not_fit(
+    flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["topic", "list", *flags]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
