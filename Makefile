@@ -23,7 +23,7 @@ else
 endif
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
-	@scripts/install.sh --background minio localstack spark-jars schema-registry terraform tflint helm linters schemas prometheus supply-tools
+	@scripts/install.sh --background minio localstack spark-jars schema-registry keycloak terraform tflint helm linters schemas prometheus supply-tools
 	@scripts/install.sh kcat kafka-tools
 	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(ARGS)
 
@@ -64,7 +64,7 @@ soak: .venv/.installed ## hours of churn, to find figures that grow  [HOURS=1] [
 	@$(BIN)/python -m tests.scenarios.soak $(if $(HOURS),--hours $(HOURS)) $(ARGS)
 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
-	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry terraform tflint helm linters schemas prometheus go-client
+	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry keycloak terraform tflint helm linters schemas prometheus go-client
 	@scripts/install.sh kcat
 	@$(BIN)/python -m tests.proofs $(WHAT) $(ARGS)
 

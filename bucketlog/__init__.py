@@ -57,9 +57,9 @@ __all__ = [
 if TYPE_CHECKING:
     __version__: str
 
-    from bucketlog.client.acl_rules import Acl as Acl
     from bucketlog.client.access_tokens import ClientCredentials as ClientCredentials
     from bucketlog.client.access_tokens import TokenFile as TokenFile
+    from bucketlog.client.acl_rules import Acl as Acl
     from bucketlog.client.async_consumer import AsyncConsumer as AsyncConsumer
     from bucketlog.client.async_consumer import AsyncGroupConsumer as AsyncGroupConsumer
     from bucketlog.client.async_log import AsyncLog as AsyncLog

@@ -3,7 +3,7 @@
 #
 #   scripts/install.sh kcat minio ...          installs what is missing of: kcat, prometheus, minio,
 #                                              localstack, kafka-tools, spark-jars, schema-registry,
-#                                              terraform, tflint, helm, linters, schemas,
+#                                              keycloak, terraform, tflint, helm, linters, schemas,
 #                                              supply-tools, client-suites, go-client
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
@@ -11,9 +11,9 @@
 #
 # kcat comes from apt, where it may be used; Prometheus is the system's package, unpacked. MinIO is
 # built from its source by Go (about five minutes of two cores), LocalStack gets a venv of its own on
-# Python 3.13, Apache Kafka's tools, what Spark needs beyond its own jars and Apicurio's schema
-# registry are folders that Maven fetches. `terraform` is the one on the PATH, or OpenTofu, which Go
-# builds, as it does tflint, Helm and `go-client`, a Kafka client for tests. The other linters of
+# Python 3.13, Apache Kafka's tools, what Spark needs beyond its own jars, Apicurio's schema registry
+# and Keycloak are folders that Maven fetches. `terraform` is the one on the PATH, or OpenTofu, which
+# Go builds, as it does tflint, Helm and `go-client`, a Kafka client for tests. The other linters of
 # infra/ get a venv of their own, and the schemas (of Terraform's providers, of Kubernetes) are
 # wheels. `supply-tools` (uv, pip-audit and cyclonedx-py) get a venv of their own. All are kept in
 # $BUCKETLOG_CACHE.
@@ -45,6 +45,8 @@ linters_need="tests/infra/linters.txt"
 schemas_need="tests/infra/schemas.txt"
 schema_registry_pom="scripts/schema_registry.pom.xml"
 schema_registry_sha256="53f28d290cc8aa56db5677708d1f3e1f226406ab6d04f7e6af9194cf9f39400d"
+keycloak_pom="scripts/keycloak.pom.xml"
+keycloak_sha256="9d5e64d238a1573ee84d50892a8db1fa1cff2a90c0cfed261c35d0a74ddb77c2"
 maven_plugin="org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 supply_tools_need="scripts/supply_tools.txt"
 build_tools_need="scripts/build_tools.txt"
@@ -72,6 +74,7 @@ where() {
         supply-tools) echo "$cache/supply-tools/$(cksum <"$supply_tools_need" | cut -d' ' -f1)/bin/python" ;;
         schema-registry) echo "$cache/schema-registry/$(cksum <"$schema_registry_pom" | cut -d' ' -f1)" ;;
         go-client) echo "$cache/go-client/$(cat "$go_client"/{go.mod,go.sum,main.go} | cksum | cut -d' ' -f1)/goclient" ;;
+        keycloak) echo "$cache/keycloak/$(cksum <"$keycloak_pom" | cut -d' ' -f1)" ;;
         client-suites) echo "$cache/client-suites/$(cat scripts/client_suites.* | cksum | cut -d' ' -f1)" ;;
     esac
 }
@@ -286,6 +289,11 @@ install_schema-registry() {
         "Apicurio's schema registry, by Maven (160 MB)" unpack-dependencies
 }
 
+install_keycloak() {
+    install_jars keycloak "$keycloak_pom" "$keycloak_sha256" \
+        "Keycloak, by Maven (190 MB)" unpack-dependencies
+}
+
 install_client-suites() {
     local folder
     folder="$(where client-suites)"
@@ -383,7 +391,8 @@ esac
 for name in "$@"; do
     case "$name" in
         kcat | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | \
-            helm | linters | schemas | schema-registry | supply-tools | client-suites | go-client) "$action" "$name" ;;
+            helm | linters | schemas | schema-registry | keycloak | supply-tools | client-suites | \
+            go-client) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2

@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode
 import bucketlog
 from bucketlog import LogError, Security, TokenFile
 from bucketlog.log_format.wire.api_keys import ApiKey
-from tests.integration.test_login_clients import PACED, REFUSED, TOKENS
+from tests.integration.test_login_clients import TOKENS
 from tests.integration.test_logins import authenticate, is_served, until_closed
 from tests.integration.test_tls_clients import KINDS
 from tests.rigs.certificate_authority import Authority, replace_file
@@ -19,6 +19,8 @@ from tests.rigs.client_tls import AioKafkaTokens, ClientTls, KafkaPythonTokens, 
 from tests.rigs.patience import Deadline, eventually
 from tests.rigs.tokens import AUDIENCE, ISSUER, Provider, claims, encoded, public_pem, signed
 from tests.rigs.wire_client import WireClient
+from tests.scenarios.paced_producers import PACED, produce_until
+from tests.scenarios.refused_logins import REFUSED
 from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, make_rows
 from tests.servers.broker_process import BrokerProcess, Start
 
@@ -228,7 +230,11 @@ def test_sessions_end_under_load(
         deadline.check()
         return broker.metrics().get(TOKENS, 0.0) >= LOGINS
 
-    sent = PACED[name](address(broker), asking, is_enough)
+    sent = (
+        produce_until(address(broker), asking, is_enough, [])
+        if name == "confluent-kafka"
+        else PACED[name](address(broker), asking, "t", is_enough)
+    )
     consumed = KINDS[name](asking).consume(address(broker), "t", 1, sent)
     assert [value for _, value in consumed[0]] == [b"%d" % number for number in range(sent)]
     log = broker.log.read_text()

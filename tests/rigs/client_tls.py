@@ -114,10 +114,12 @@ class OidcLogin:
             "sasl.mechanism": "OAUTHBEARER",
             "sasl.oauthbearer.token.endpoint.url": self.token_url,
             "sasl.login.callback.handler.class": f"{security}.OAuthBearerLoginCallbackHandler",
-            "sasl.jaas.config": (
-                f"{security}.OAuthBearerLoginModule required "
-                f'clientId="{self.client_id}" clientSecret="{self.secret}";'
-            ),
+            "sasl.jaas.config": f"{security}.OAuthBearerLoginModule required;",
+            "sasl.oauthbearer.client.credentials.client.id": self.client_id,
+            "sasl.oauthbearer.client.credentials.client.secret": self.secret,
+            # else the client warns that it cannot wait for minutes before the token expires
+            "sasl.login.refresh.min.period.seconds": "1",
+            "sasl.login.refresh.buffer.seconds": "10",
         }
 
     @property
