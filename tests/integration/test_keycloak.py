@@ -11,12 +11,12 @@ import bucketlog
 from bucketlog import ClientCredentials, Security
 from bucketlog.log_format.errors import ConfigurationError
 from tests.integration.test_login_clients import TOKENS
-from tests.integration.test_tls_clients import KINDS
 from tests.integration.test_tokens import dial, present
 from tests.rigs.certificate_authority import Authority
 from tests.rigs.client_tls import ClientTls, OidcLogin
 from tests.rigs.patience import Deadline
 from tests.rigs.tokens import encoded
+from tests.scenarios.clients import KINDS
 from tests.scenarios.paced_producers import produce_until
 from tests.scenarios.refused_logins import REFUSED
 from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, make_rows

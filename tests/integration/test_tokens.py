@@ -12,13 +12,14 @@ import bucketlog
 from bucketlog import LogError, Security, TokenFile
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.test_login_clients import TOKENS
-from tests.integration.test_logins import authenticate, is_served, until_closed
-from tests.integration.test_tls_clients import KINDS
+from tests.integration.test_logins import is_served, until_closed
 from tests.rigs.certificate_authority import Authority, replace_file
 from tests.rigs.client_tls import AioKafkaTokens, ClientTls, KafkaPythonTokens, TokenLogin
+from tests.rigs.logins import authenticate
 from tests.rigs.patience import Deadline, eventually
 from tests.rigs.tokens import AUDIENCE, ISSUER, Provider, claims, encoded, public_pem, signed
 from tests.rigs.wire_client import WireClient
+from tests.scenarios.clients import KINDS
 from tests.scenarios.paced_producers import PACED, produce_until
 from tests.scenarios.refused_logins import REFUSED
 from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, make_rows

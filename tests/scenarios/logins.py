@@ -231,7 +231,7 @@ def sessions(
 
 def _sessions(broker: BrokerProcess, tls: ClientTls, client: str, logins: int) -> tuple[int, str]:
     """The records, and the outcome."""
-    assert tls.login is not None
+    assert isinstance(tls.login, ClientLogin)
     create_topic(listener(broker, "ADMIN"), "t", 1)
     tokens = logins * (1 if tls.login.mechanism == "PLAIN" else 2)
     deadline, where = Deadline("the client does not log in again"), listener(broker, "SASL_SSL")
