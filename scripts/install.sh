@@ -15,14 +15,13 @@
 # and Keycloak are folders that Maven fetches. `terraform` is the one on the PATH, or OpenTofu, which
 # Go builds, as it does tflint, Helm and `go-client`, a Kafka client for tests. The other linters of
 # infra/ get a venv of their own, and the schemas (of Terraform's providers, of Kubernetes) are
-# wheels. `supply-tools` (uv, pip-audit and cyclonedx-py) get a venv of their own. All are kept in
-# $BUCKETLOG_CACHE.
+# wheels. `supply-tools` (uv, pip-audit, cyclonedx-py) get a venv. $BUCKETLOG_CACHE has all of them.
 #
 # Everything is pinned, with a checksum: Python packages by the hashes in their lists (`make
 # constraints`), Go modules by the sum below and the go.sum inside, Maven's files by one SHA-256 over
 # all of them, the system's packages by the signatures that apt checks.
-# What cannot be installed is told with its remedy; the tests that need it are
-# then skipped, with the same words, except in CI (CI=true), where this script fails.
+# If a program cannot be installed, a message says why and what to do. The tests that need the
+# program are then skipped with this message. In CI (CI=true), this script fails instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

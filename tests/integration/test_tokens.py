@@ -146,15 +146,18 @@ def test_tokens_that_are_refused(start: Start, root: Authority, provider: Provid
     assert "eyJ" not in text  # no part of a token
 
 
+def lasting(provider: Provider, seconds: float) -> str:
+    return provider.token(exp=time.time() + seconds)
+
+
 def test_a_session_ends_with_its_token(start: Start, root: Authority, provider: Provider) -> None:
     broker = serve(start, root, provider, connections_reauth_ms_max="100000")
     with dial(broker, root) as again, dial(broker, root) as other, dial(broker, root) as silent:
         for client in (again, other, silent):
-            token = provider.token(exp=time.time() + SESSION_S)
-            answer = present(client, token)
+            answer = present(client, lasting(provider, SESSION_S))
             assert 0 < answer.session_lifetime.total_seconds() <= SESSION_S
         until_closed(lambda: is_served(silent))
-        answer = present(again, provider.token(exp=time.time() + 1000))
+        answer = present(again, lasting(provider, 1000))
         assert answer.session_lifetime.total_seconds() == 100
         assert is_served(again)
         refused = present(other, provider.token(sub="eve"))

@@ -3,7 +3,6 @@
 import base64
 import json
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +22,7 @@ from bucketlog.stateless_broker.authentication.oauthbearer import read_message
 from tests.rigs.tokens import Provider
 
 SECRET = "a secret: %+ü"
+LATER_S = 4_000_000_000
 Asked = list[tuple[str, str, dict[str, list[str]]]]
 
 
@@ -121,8 +121,8 @@ def test_a_file_is_read_each_time(tmp_path: Path) -> None:
 
 
 def test_what_a_token_says() -> None:
-    token = Provider().token()
-    assert expires_s(token) == pytest.approx(time.time() + 300, abs=60)
+    token = Provider().token(exp=LATER_S)
+    assert expires_s(token) == LATER_S
     assert read_message(bearer_message(checked(token))) == (token, "", {})
     assert librdkafka_callback(lambda: token)("") == (token, expires_s(token))
     for wrong in ("", "a b", "a\x01b", "ü", "x" * 70_000):
