@@ -24,7 +24,7 @@ endif
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
 	@scripts/install.sh --background minio localstack spark-jars schema-registry keycloak terraform tflint helm linters schemas prometheus supply-tools
-	@scripts/install.sh kcat kafka-tools
+	@scripts/install.sh kcat redis-tls kafka-tools
 	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/.installed ## format, lint, types and layers

@@ -4,52 +4,28 @@
 #   scripts/install.sh kcat minio ...          installs what is missing of: kcat, prometheus, minio,
 #                                              localstack, kafka-tools, spark-jars, schema-registry,
 #                                              keycloak, terraform, tflint, helm, linters, schemas,
-#                                              supply-tools, client-suites, go-client
+#                                              supply-tools, client-suites, go-client, redis-tls
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
 #
-# kcat comes from apt, where it may be used; Prometheus is the system's package, unpacked. MinIO is
-# built from its source by Go (about five minutes of two cores), LocalStack gets a venv of its own on
-# Python 3.13, Apache Kafka's tools, what Spark needs beyond its own jars, Apicurio's schema registry
-# and Keycloak are folders that Maven fetches. `terraform` is the one on the PATH, or OpenTofu, which
-# Go builds, as it does tflint, Helm and `go-client`, a Kafka client for tests. The other linters of
-# infra/ get a venv of their own, and the schemas (of Terraform's providers, of Kubernetes) are
-# wheels. `supply-tools` (uv, pip-audit, cyclonedx-py) get a venv. $BUCKETLOG_CACHE has all of them.
+# kcat and a Redis with TLS (without its service) come from apt, where it may be used; Prometheus is
+# the system's package, unpacked. Go builds MinIO (about five minutes of two cores), tflint, Helm,
+# `go-client` (a Kafka client for tests), and OpenTofu if no `terraform` is on the PATH. Maven fetches
+# Kafka's tools, Spark's further jars, Apicurio's schema registry and Keycloak. LocalStack, linters
+# and `supply-tools` get venvs; schemas are wheels. $BUCKETLOG_CACHE has all of them.
 #
 # Everything is pinned, with a checksum: Python packages by the hashes in their lists (`make
-# constraints`), Go modules by the sum below and the go.sum inside, Maven's files by one SHA-256 over
-# all of them, the system's packages by the signatures that apt checks.
+# constraints`), Go modules by scripts/pins.sh and the go.sum inside, Maven's files by one SHA-256
+# over all of them, the system's packages by the signatures that apt checks.
 # If a program cannot be installed, a message says why and what to do. The tests that need the
 # program are then skipped with this message. In CI (CI=true), this script fails instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cache="${BUCKETLOG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bucketlog}"
-minio_version="v0.0.0-20260212201848-7aac2a2c5b7c"
-minio_sum="h1:/qdoYujxF5MBLDMVLeiYJ/7fBa1HikX39Dvzb9Ji8pA="
-localstack_needs="localstack/requirements.txt"
-kafka_tools_pom="scripts/kafka_tools.pom.xml"
-kafka_tools_sha256="f4967318b2cb2da61e8f9ef029b962225316bb709bc5ff86131ba2cbaf68df4f"
-spark_jars_pom="scripts/spark_jars.pom.xml"
-spark_jars_sha256="649648c607bf1bceced5534f650a195e3ceb65e756b8007348f28fd3f577a484"
-terraform_least="1.11"
-tofu_version="v1.12.6"
-tofu_sum="h1:0VT4P8pMmGcCUnQ9DJrJ+Qg2d35Vzm4FFd/9+H7oF98="
-tflint_version="v0.64.0"
-tflint_sum="h1:v0KwryBjBeo79uqFrYQOllZk3l/nQvH/e4SZW45jhA8="
-helm_version="v3.22.0"
-helm_sum="h1:n1if5iQgHYsujPAcO5oonH/KiSNUmqmUF0iGVjSF3AU="
-linters_need="tests/infra/linters.txt"
-schemas_need="tests/infra/schemas.txt"
-schema_registry_pom="scripts/schema_registry.pom.xml"
-schema_registry_sha256="53f28d290cc8aa56db5677708d1f3e1f226406ab6d04f7e6af9194cf9f39400d"
-keycloak_pom="scripts/keycloak.pom.xml"
-keycloak_sha256="9d5e64d238a1573ee84d50892a8db1fa1cff2a90c0cfed261c35d0a74ddb77c2"
-maven_plugin="org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
-supply_tools_need="scripts/supply_tools.txt"
-build_tools_need="scripts/build_tools.txt"
-go_client="tests/servers/go_client"
+# shellcheck source=scripts/pins.sh
+source scripts/pins.sh
 
 refuse() {
     echo "install: $1 is missing: $2" >&2
@@ -74,6 +50,7 @@ where() {
         schema-registry) echo "$cache/schema-registry/$(cksum <"$schema_registry_pom" | cut -d' ' -f1)" ;;
         go-client) echo "$cache/go-client/$(cat "$go_client"/{go.mod,go.sum,main.go} | cksum | cut -d' ' -f1)/goclient" ;;
         keycloak) echo "$cache/keycloak/$(cksum <"$keycloak_pom" | cut -d' ' -f1)" ;;
+        redis-tls) echo "$cache/redis-tls/redis-server" ;;
         client-suites) echo "$cache/client-suites/$(cat scripts/client_suites.* | cksum | cut -d' ' -f1)" ;;
     esac
 }
@@ -112,11 +89,35 @@ install_kcat() {
         return
     fi
     echo "install: kcat, from the system's packages"
-    export DEBIAN_FRONTEND=noninteractive
-    if ! logged as_root apt-get install -y kcat &&
-        ! { logged as_root apt-get update && logged as_root apt-get install -y kcat; }; then
-        refuse kcat "apt-get install kcat failed"
+    apt_install kcat || refuse kcat "apt-get install kcat failed"
+}
+
+# The package redis-server would start a server. Its program is a link to one of redis-tools, which
+# behaves by the name that it is called by.
+install_redis-tls() {
+    local path
+    path="$(where redis-tls)"
+    if ! may_use_apt; then
+        refuse redis-tls "put a link to a redis-server with TLS at $path"
+        return
     fi
+    echo "install: a Redis with TLS, from the system's package redis-tools"
+    if ! apt_install redis-tools; then
+        refuse redis-tls "apt-get install redis-tools failed"
+        return
+    fi
+    mkdir -p "$(dirname "$path")"
+    ln -sf "$(command -v redis-check-rdb)" "$path"
+    if ! "$path" --version | grep -q "^Redis server"; then
+        rm -f "$path"
+        refuse redis-tls "redis-check-rdb of the package redis-tools is no server"
+    fi
+}
+
+apt_install() {
+    export DEBIAN_FRONTEND=noninteractive
+    logged as_root apt-get install -y "$1" ||
+        { logged as_root apt-get update && logged as_root apt-get install -y "$1"; }
 }
 
 # Unpacked, not installed: the package would start a server.
@@ -391,7 +392,7 @@ for name in "$@"; do
     case "$name" in
         kcat | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | \
             helm | linters | schemas | schema-registry | keycloak | supply-tools | client-suites | \
-            go-client) "$action" "$name" ;;
+            go-client | redis-tls) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2
             exit 2

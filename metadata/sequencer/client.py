@@ -25,8 +25,9 @@ from bucketlog.metadata.sequencer.live_brokers import (
     live_broker,
 )
 from bucketlog.metadata.sequencer.producer_rows import TOO_MANY_PRODUCERS, ProducerRows
+from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY
 from bucketlog.metadata.sequencer.redis_keys import STAGED
-from bucketlog.metadata.sequencer.redis_server import LOST_REMEDY, ServerClock
+from bucketlog.metadata.sequencer.redis_server import ServerClock
 from bucketlog.metadata.sequencer.requests import (
     Activation,
     BatchAnswer,

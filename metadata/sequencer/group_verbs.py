@@ -12,7 +12,8 @@ from bucketlog.log_format.errors import (
     SequencerLostError,
     TooManyGroupsError,
 )
-from bucketlog.metadata.sequencer.redis_server import LOST_REMEDY, ScriptRunner
+from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY
+from bucketlog.metadata.sequencer.redis_server import ScriptRunner
 from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
 

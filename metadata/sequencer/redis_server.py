@@ -1,4 +1,4 @@
-"""The sequencer's Redis: connections to the primary, its clock, its scripts and its errors.
+"""The sequencer's Redis: connections to the primary, its clock and its scripts.
 
 Invariants: a new connection goes to the current primary. A connection to a former primary is never
 used again. `SequencerUnavailableError` means that the state is unchanged, and that the call may be
@@ -14,22 +14,9 @@ from weakref import WeakKeyDictionary
 
 import ormsgpack
 from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.connection import AbstractConnection, Connection
-from redis.exceptions import (
-    AskError,
-    AuthenticationError,
-    ClusterDownError,
-    MasterDownError,
-    MovedError,
-    NoPermissionError,
-    NoScriptError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TryAgainError,
-)
+from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import NoScriptError, RedisError
 
 from bucketlog.log_format.errors import (
     ConfigurationError,
@@ -38,8 +25,10 @@ from bucketlog.log_format.errors import (
     SequencerUnavailableError,
     WriterFencedError,
 )
+from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY, NOT_THE_PRIMARY, translated
 from bucketlog.metadata.sequencer.redis_keys import KEYS, key_prefix
 from bucketlog.metadata.sequencer.redis_primary import Address, Locator
+from bucketlog.metadata.sequencer.redis_tls import RedisTls, TlsProblem, tls_problem
 from bucketlog.metadata.sequencer.requests import ServerIdentity
 from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
 
@@ -47,37 +36,32 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-HALF_WAY = ("user_script:", "WRONGTYPE")
-"""How the message of a script begins that ended in an error of its own: it may have written half,
-and must not be repeated. A full or busy server refuses a script's first write instead."""
-NOT_THE_PRIMARY = (
-    ReadOnlyError,
-    MasterDownError,
-    MovedError,
-    AskError,
-    TryAgainError,
-    ClusterDownError,
-)
-"""Answers of a server that does not have the shard's keys, or not for itself: it has done nothing,
-and another one will. (One that loads its data is out of reach for redis-py.)"""
 MASTER = "master"
-CLOSED_TRANSPORT = "the handler is closed"
-"""How uvloop says that a connection was lost before it was written to: nothing was sent."""
 FRACTIONS = (b"\xca", b"\xcb", b"\xcf")
 """The first bytes of floats, and of unsigned numbers of 64 bits, in msgpack. Other values may also
 contain these bytes."""
 LIFELINE_LOOK_S = 1.0
 HEARD_PAUSE_S = 0.02
 """The shortest time between two announcements that a broker acts on."""
-LOST_REMEDY = "brokers begin a new epoch from the bucket by themselves"
 
 
 class PrimaryPool(BlockingConnectionPool):
     """Connections to the primary. `locator` finds its address; None: the URL has the address."""
 
-    def __init__(self, *, locator: Locator | None = None, **values: Any) -> None:
+    def __init__(
+        self,
+        *,
+        locator: Locator | None = None,
+        tls: RedisTls | None = None,
+        may_need_tls: bool = False,
+        **values: Any,
+    ) -> None:
+        """`tls` has the context of connections with TLS. `may_need_tls`: a port of the URL may
+        expect TLS although the URL has none."""
         super().__init__(**values)
         self._locator = locator
+        self._tls = tls
+        self._may_need_tls = may_need_tls
         self._key = ""
         self._primary: Address | None = None
         self._term = 0
@@ -86,6 +70,12 @@ class PrimaryPool(BlockingConnectionPool):
         self._looking: asyncio.Task[Address] | None = None
         self._is_closed = False
 
+    def make_connection(self) -> AbstractConnection:
+        connection = cast(AbstractConnection, cast(Any, super()).make_connection())
+        if self._tls is not None:
+            cast(SSLConnection, connection).ssl_context = self._tls
+        return connection
+
     def serve(self, key: str) -> None:
         """Connect to the primary of `key` from now on."""
         self._key = key
@@ -93,6 +83,12 @@ class PrimaryPool(BlockingConnectionPool):
     def leave(self) -> None:
         """The server is not the primary any more: stop using its connections."""
         self._term += 1
+
+    def tls_problem(self, error: Exception) -> TlsProblem | None:
+        """What TLS has to do with the error of a call; None if nothing is known."""
+        if self._tls is None and not self._may_need_tls:
+            return None
+        return tls_problem(error, uses_tls=self._tls is not None)
 
     async def ensure_connection(self, connection: AbstractConnection) -> None:
         if connection.is_connected and self._terms.get(connection) != self._term:
@@ -267,10 +263,6 @@ class ScriptRunner:
         is waited for: somebody changes them, and will not have to restart brokers after it."""
         self._is_start_complete = True
 
-    def _refused(self, message: str, remedy: str) -> ConfigurationError | SequencerUnavailableError:
-        kind = SequencerUnavailableError if self._is_start_complete else ConfigurationError
-        return kind(message, remedy=remedy)
-
     async def follow_primary(self, interval_ms: int) -> None:
         """Notice in time that another server has become the primary; returns at once where it is
         always the same."""
@@ -322,42 +314,16 @@ class ScriptRunner:
     async def _guard(self, call: Awaitable[T]) -> T:
         try:
             return await call
-        except (TimeoutError, RedisConnectionError, RedisTimeoutError) as error:
-            if isinstance(error, AuthenticationError):
-                raise self._refused(
-                    f"Redis refused the login: {error}", "check the Redis URL's credentials"
-                ) from error
-            raise SequencerUnavailableError(
-                f"Redis is unreachable: {error}", remedy="check that it runs; the call is repeated"
-            ) from error
-        except NoPermissionError as error:
-            raise self._refused(
-                f"Redis does not permit: {error}", "see docs/redis.md for the ACL"
-            ) from error
         except NoScriptError:
             raise
-        except NOT_THE_PRIMARY as error:
-            self._leave_server()
-            raise SequencerUnavailableError(
-                f"Redis is not the primary of these keys: {error}",
-                remedy="the primary is looked for",
-            ) from error
-        except ResponseError as error:
-            if str(error).startswith(HALF_WAY):
-                raise SequencerLostError(
-                    f"a script failed, its keys are damaged: {error}", remedy=LOST_REMEDY
-                ) from error
-            raise SequencerUnavailableError(
-                f"Redis refused: {error}", remedy="see Redis' own log and memory"
-            ) from error
-        except RedisError as error:
-            raise SequencerError(f"Redis answered: {error}") from error
-        except RuntimeError as error:
-            if CLOSED_TRANSPORT not in str(error):
+        except (TimeoutError, RedisError, RuntimeError) as error:
+            if isinstance(error, NOT_THE_PRIMARY):
+                self._leave_server()
+            problem = None if self._pool is None else self._pool.tls_problem(error)
+            told = translated(error, problem, is_start_complete=self._is_start_complete)
+            if told is error:
                 raise
-            raise SequencerUnavailableError(
-                f"Redis is unreachable: {error}", remedy="check that it runs; the call is repeated"
-            ) from error
+            raise told from error
 
     async def _run(
         self, verb: SequencerVerb, *args: str | bytes | int, extra: Sequence[str] = ()

@@ -5,16 +5,16 @@
     redis+sentinel://[user:password@]host[:port][,…]/service[/db] the primary that sentinels name
     redis+cluster://[user:password@]host[:port][,…]               the owner of the shard's slot
 
-`rediss+sentinel://` and `rediss+cluster://` are with TLS. Options stand in the query, as redis-py
-has them (`ssl_ca_certs`, `ssl_certfile`, `ssl_keyfile`, …); `sentinel_username` and
-`sentinel_password` are for the sentinels. Invariant: no password is ever shown in an error.
+`rediss+sentinel://` and `rediss+cluster://` are with TLS (`redis_tls.py`). Options stand in the
+query, as redis-py has them (`ssl_ca_certs`, `ssl_certfile`, `ssl_keyfile`, …); `sentinel_username`
+and `sentinel_password` are for the sentinels. Invariant: no password is ever shown in an error.
 """
 
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from redis.asyncio import Redis
-from redis.asyncio.connection import AbstractConnection, Connection, parse_url
+from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection, parse_url
 from redis.exceptions import RedisError
 
 from bucketlog.log_format.errors import ConfigurationError
@@ -26,6 +26,7 @@ from bucketlog.metadata.sequencer.redis_primary import (
     SentinelLocator,
 )
 from bucketlog.metadata.sequencer.redis_server import PrimaryPool
+from bucketlog.metadata.sequencer.redis_tls import RedisTls
 from bucketlog.metadata.sequencer.valkey_process import USER
 
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
@@ -34,6 +35,7 @@ REMEDY = (
     "or redis+cluster://host:port"
 )
 _SENTINEL, _CLUSTER = "+sentinel", "+cluster"
+_KIND = "connection_class"
 
 
 def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Redis:
@@ -52,7 +54,7 @@ def connect_redis(url: str, *, timeout_ms: int, max_connections: int = 16) -> Re
         pool = PrimaryPool(
             locator=locator, max_connections=max_connections, timeout=timeout_s, **server
         )
-        cast(Any, pool).make_connection()  # refuses options that there are not
+        pool.make_connection()  # refuses options that there are not
     except (ValueError, TypeError, RedisError) as error:
         raise ConfigurationError(
             f"Redis URL {_without_password(url)!r} is not understood: {error}", remedy=REMEDY
@@ -87,7 +89,7 @@ def _parse_locator(url: str, ours: dict[str, Any]) -> tuple[dict[str, Any], Loca
     scheme, login = parts.scheme, parts.netloc.rpartition("@")[0]
     options = parse_qsl(parts.query)
     if not scheme.endswith((_SENTINEL, _CLUSTER)):
-        return {**parse_url(url), **ours}, None
+        return _with_tls({**parse_url(url), **ours}), None
     plain, _, kind = scheme.partition("+")
     if plain not in ("redis", "rediss"):
         raise ValueError(f"unknown scheme {scheme}")
@@ -95,7 +97,7 @@ def _parse_locator(url: str, ours: dict[str, Any]) -> tuple[dict[str, Any], Loca
     query = urlencode([(name, text) for name, text in options if name not in asked_login])
     service, _, db = unquote(parts.path.strip("/")).partition("/")
     at = f"{login}@" if login else ""
-    server: dict[str, Any] = {**parse_url(f"{plain}://{at}unknown/{db}?{query}"), **ours}
+    server = _with_tls({**parse_url(f"{plain}://{at}unknown/{db}?{query}"), **ours})
     if f"+{kind}" == _CLUSTER:
         if service or asked_login:
             raise ValueError("a Redis Cluster has no databases and no sentinels")
@@ -112,6 +114,15 @@ def _parse_locator(url: str, ours: dict[str, Any]) -> tuple[dict[str, Any], Loca
     return server, SentinelLocator(
         sentinels, service, lambda address: _client(of_sentinels, address)
     )
+
+
+def _with_tls(values: dict[str, Any]) -> dict[str, Any]:
+    """Values of a pool, from the values of its connections."""
+    kind = values.get(_KIND, Connection)
+    if kind is not SSLConnection:
+        return {**values, "may_need_tls": kind is Connection}
+    options = SSLConnection(**{name: text for name, text in values.items() if name != _KIND})
+    return {**values, "tls": RedisTls(options.ssl_context)}
 
 
 def _addresses(netloc: str, port: int) -> list[Address]:

@@ -1,19 +1,17 @@
 """Redis with replicas: brokers follow the primary, by sentinels or in a Redis Cluster, each time
 into a new epoch; nothing that was acknowledged is lost or comes twice."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.metadata.sequencer.redis_keys import key_prefix
-from bucketlog.tiered_storage.backends.memory import MemoryBucket
-from tests.rigs.broker_rig import Rig, create_topic, end_of, produce, until
+from tests.rigs.broker_rig import Rig, end_of, produce, until
+from tests.rigs.brokers_on_redis import LOOKS_WHEN_IT_MUST, are_in, brokers
 from tests.rigs.several_brokers import stored
 from tests.rigs.takeover import Load
 from tests.servers.redis_servers import (
@@ -26,29 +24,7 @@ from tests.servers.redis_servers import (
 )
 
 NONE = ErrorCode.none
-QUICK: dict[str, Any] = {"redis_timeout_ms": 1000, "heartbeat_interval_ms": 100}
 LOOKS_OFTEN = {"redis_lookup_interval_ms": 100}
-LOOKS_WHEN_IT_MUST = {"redis_lookup_interval_ms": 1_000_000}
-
-
-@asynccontextmanager
-async def brokers(url: str, count: int = 2, **settings: Any) -> AsyncIterator[list[Rig]]:
-    """With topic `t` of 4 partitions."""
-    memory, cluster_id = MemoryBucket(), uuid4().hex
-    async with AsyncExitStack() as stack:
-        rigs: list[Rig] = []
-        for _ in range(count):
-            rig = Rig(url, memory=memory, cluster_id=cluster_id, **QUICK, **settings)
-            stack.push_async_callback(rig.stop)
-            await rig.start()
-            if not rigs:
-                await create_topic(rig, "t", 4)
-            rigs.append(rig)
-        yield rigs
-
-
-def are_in(rigs: list[Rig], epoch: int) -> bool:
-    return all(rig.epoch == epoch and rig.health.ready for rig in rigs)
 
 
 # Sentinels ---------------------------------------------------------------------------------------

