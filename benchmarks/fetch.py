@@ -12,6 +12,7 @@ broker's alone. With --min-mb-s and --max-cpu-s-per-gb the exit code is 1 where 
 import argparse
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.librdkafka import open_producer, open_reader
@@ -46,18 +47,23 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def fill(args: argparse.Namespace, broker: UnderTest, topic: str = TOPIC) -> int:
     """Returns the number of records that the topic has then."""
     create_topic(broker.bootstrap, topic, args.partitions)
+    return load(args, broker.bootstrap, topic, {})
+
+
+def load(args: argparse.Namespace, bootstrap: str, topic: str, client: Mapping[str, str]) -> int:
+    """Write `fill_mb`; returns the number of records. `client`: further settings of librdkafka."""
     more = argparse.Namespace(
         **vars(args) | {"acks": "all", "linger_ms": 10, "idempotence": False, "rate_mb_s": 0}
     )
-    settings = producer_settings(more, broker.bootstrap)
+    settings = {**producer_settings(more, bootstrap), **client}
     with open_producer(
         settings, topic, record_bytes=args.record_bytes, sample_every=1_000_000
     ) as producer:
-        load = Load(producer, more)
-        while load.sent * args.record_bytes < args.fill_mb * MB:
-            load.run_until(time.perf_counter() + 0.05)
-        load.drain()
-    return load.records
+        sending = Load(producer, more)
+        while sending.sent * args.record_bytes < args.fill_mb * MB:
+            sending.run_until(time.perf_counter() + 0.05)
+        sending.drain()
+    return sending.records
 
 
 def reader_settings(bootstrap: str, fetch_bytes: int) -> dict[str, str]:
@@ -77,8 +83,13 @@ def reader_settings(bootstrap: str, fetch_bytes: int) -> dict[str, str]:
 def read_once(args: argparse.Namespace, broker: UnderTest, records: int) -> int:
     """Read the whole topic; returns the bytes of its values. Raises `RuntimeError` if short."""
     settings = reader_settings(broker.bootstrap, args.fetch_bytes)
+    return read(settings, TOPIC, args.partitions, records)
+
+
+def read(settings: Mapping[str, str], topic: str, partitions: int, records: int) -> int:
+    """As `read_once`."""
     found = value_bytes = 0
-    with open_reader(settings, TOPIC, args.partitions) as reader:
+    with open_reader(settings, topic, partitions) as reader:
         deadline = time.perf_counter() + READ_TIMEOUT_S
         while found < records:
             got = reader.poll(100)

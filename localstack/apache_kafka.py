@@ -24,6 +24,8 @@ READY_TIMEOUT_S = 300.0
 """A bound for failures: a broker listens after seconds, on a busy machine after minutes."""
 STOP_TIMEOUT_S = 30.0
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+TLS_CIPHER = "TLS_AES_256_GCM_SHA384"
+"""What OpenSSL's clients prefer, too."""
 FSYNC = "log.flush.interval.messages=1\n"
 LOG_TAIL_LINES = 20
 
@@ -47,6 +49,7 @@ class RunningKafka:
     bootstrap: str
     pid: int
     version: str
+    tls_bootstrap: str | None = None
 
 
 @contextmanager
@@ -57,6 +60,7 @@ def running_kafka(
     port: int = 0,
     partitions: int = 1,
     admin: ScramUser | None = None,
+    tls_pem: Path | None = None,
 ) -> Iterator[RunningKafka]:
     """Run one broker of Apache Kafka in `folder`.
 
@@ -64,16 +68,18 @@ def running_kafka(
     selects a free port. `partitions`: the number of partitions of automatically created topics.
     `admin`: clients log in by SCRAM (SASL_PLAINTEXT), the StandardAuthorizer decides by ACLs, and
     this user may do everything.
+    `tls_pem`: a key and its certificates, for a second listener with TLS 1.3.
 
     Raises `ConfigurationError` (not installed), `KafkaStartError`.
     """
     jars = installed_jars()
-    port, controller = port or free_port(), free_port()
+    port, controller, tls_port = port or free_port(), free_port(), free_port()
     make_folder(folder)
     config = folder / "server.properties"
     config.write_text(
         _properties(folder, port, controller)
         + (_PLAIN_TEXT if admin is None else _secured(admin))
+        + ("" if tls_pem is None else _with_tls(port, tls_port, controller, tls_pem))
         + f"num.partitions={partitions}\n"
         + (FSYNC if fsync else "")
     )
@@ -103,7 +109,8 @@ def running_kafka(
         _wait_until_ready(process, port, log_path)
         (jar,) = jars.glob("kafka-clients-*.jar")
         version = jar.stem.removeprefix("kafka-clients-")
-        yield RunningKafka(f"127.0.0.1:{port}", process.pid, version)
+        tls_bootstrap = None if tls_pem is None else f"127.0.0.1:{tls_port}"
+        yield RunningKafka(f"127.0.0.1:{port}", process.pid, version, tls_bootstrap)
     finally:
         process.terminate()
         try:
@@ -146,6 +153,22 @@ listener.name.in.scram-sha-256.sasl.jaas.config={jaas}
 listener.name.in.scram-sha-512.sasl.jaas.config={jaas}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:{admin.name};User:ANONYMOUS
+"""
+
+
+def _with_tls(port: int, tls_port: int, controller: int, pem: Path) -> str:
+    """These lines replace earlier ones of the same names."""
+    places = (
+        f"PLAIN://127.0.0.1:{port},TLS://127.0.0.1:{tls_port},CONTROLLER://127.0.0.1:{controller}"
+    )
+    return f"""listeners={places}
+advertised.listeners={places}
+listener.security.protocol.map=PLAIN:PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAIN
+ssl.keystore.type=PEM
+ssl.keystore.location={pem}
+ssl.enabled.protocols=TLSv1.3
+ssl.cipher.suites={TLS_CIPHER}
 """
 
 

@@ -2,9 +2,8 @@
 # Installs the programs that tests and demos need and that are not Python packages.
 #
 #   scripts/install.sh kcat minio ...          installs what is missing of: kcat, prometheus, minio,
-#                                              localstack, kafka-tools, spark-jars, schema-registry,
-#                                              keycloak, terraform, tflint, helm, linters, schemas,
-#                                              supply-tools, client-suites, go-client, redis-tls
+#                                              localstack, kafka-tools, spark-jars, keycloak,
+#                                              schema-registry, terraform, tflint, helm, schemas, ...
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
@@ -18,8 +17,8 @@
 # Everything is pinned, with a checksum: Python packages by the hashes in their lists (`make
 # constraints`), Go modules by scripts/pins.sh and the go.sum inside, Maven's files by one SHA-256
 # over all of them, the system's packages by the signatures that apt checks.
-# If a program cannot be installed, a message says why and what to do. The tests that need the
-# program are then skipped with this message. In CI (CI=true), this script fails instead.
+# If a program cannot be installed, a message says why and what to do, and tests that need the
+# program are skipped with this message. In CI (CI=true), this script fails instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

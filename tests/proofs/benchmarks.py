@@ -97,10 +97,20 @@ def prove_s3latency(short: bool) -> Figures:
     return figures
 
 
+def prove_tls_cost(short: bool) -> Figures:
+    """CPU time of TLS, in and out, beside plain text and beside Apache Kafka."""
+    size = ("--mb", "20", "--turns", "1", "--warm-up-turns", "0", "--reads", "1")
+    figures = run_benchmark("tls", *(size if short else ("--max-ratio", "1")))
+    if figures["shortfalls"]:
+        raise ShortfallError("; ".join(figures["shortfalls"]), figures)
+    return figures
+
+
 FILE_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "produce": prove_produce,
     "fetch": prove_fetch,
     "latency": prove_latency,
+    "tls-cost": prove_tls_cost,
 }
 STORE_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "minio": prove_minio,
