@@ -42,6 +42,7 @@ module "storage" {
   bucket_name        = var.bucket_name
   deleting_role_arns = [aws_iam_role.broker.arn]
   require_tls        = false
+  sse_kms            = false
   request_metrics    = false
   force_destroy      = true
 }

@@ -111,6 +111,12 @@ module "broker" {
   bucket_policy_json          = module.storage.broker_policy_json
   redis_url_secret_arn        = module.metadata.redis_url_secret_arn
   settings                    = var.settings
+  protocol                    = var.protocol
+  tls_secret_arn              = var.tls_secret_arn
+  credentials_key_secret_arn  = var.credentials_key_secret_arn
+  admin_password_secret_arn   = var.admin_password_secret_arn
+  authorization               = var.authorization
+  super_users                 = ["User:admin"]
   cpu_units                   = 1024
   memory_mib                  = 4096
   brokers_per_zone_min        = 2

@@ -42,3 +42,8 @@ output "dashboard_name" {
   description = "The dashboard in CloudWatch."
   value       = module.observability.dashboard_name
 }
+
+output "certificate_names" {
+  description = "The names that the brokers' certificate must have."
+  value       = module.broker.certificate_names
+}

@@ -90,3 +90,33 @@ variable "settings" {
   type        = map(string)
   default     = {}
 }
+
+variable "protocol" {
+  description = "How clients reach brokers: PLAINTEXT, SSL, SASL_SSL or SASL_PLAINTEXT (docs/deployment.md)."
+  type        = string
+  default     = "PLAINTEXT"
+}
+
+variable "tls_secret_arn" {
+  description = "The secret with the brokers' certificate, for SSL and SASL_SSL."
+  type        = string
+  default     = null
+}
+
+variable "credentials_key_secret_arn" {
+  description = "The secret with the keys that encrypt credentials, for logins."
+  type        = string
+  default     = null
+}
+
+variable "admin_password_secret_arn" {
+  description = "The secret with the password of the user admin, for logins."
+  type        = string
+  default     = null
+}
+
+variable "authorization" {
+  description = "Whether ACLs decide what clients may do. The user admin may do everything."
+  type        = bool
+  default     = false
+}

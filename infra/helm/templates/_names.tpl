@@ -23,3 +23,41 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $sign := ternary "@" ":" (hasPrefix "sha256:" .Values.image.tag) -}}
 {{- print .Values.image.repository $sign .Values.image.tag -}}
 {{- end -}}
+
+{{- define "bucketlog.hasTls" -}}
+{{- if hasSuffix "SSL" .Values.protocol }}yes{{ end -}}
+{{- end -}}
+
+{{- define "bucketlog.hasLogins" -}}
+{{- if hasPrefix "SASL_" .Values.protocol }}yes{{ end -}}
+{{- end -}}
+
+{{/* The names of the pods are below it: a pod's address with dashes, as the cluster's DNS makes them. */}}
+{{- define "bucketlog.podDomain" -}}
+{{- print (include "bucketlog.name" .) "-brokers." .Release.Namespace ".svc." .Values.tls.clusterDomain -}}
+{{- end -}}
+
+{{/* Of a broker whose listener is another than the default. A pod learns its address when it starts;
+exec: the broker is process 1, and gets the SIGTERM. */}}
+{{- define "bucketlog.start" -}}
+{{- $admin := ternary "ADMIN://127.0.0.1:9091," "" (ne (include "bucketlog.hasLogins" .) "") -}}
+POD_NAME_IN_DNS=$(echo "$POD_IP" | tr .: --) &&
+export BUCKETLOG_ADVERTISED_LISTENERS="{{ $admin }}{{ .Values.protocol }}://$POD_NAME_IN_DNS.{{ include "bucketlog.podDomain" . }}:9092" &&
+exec python -P -m bucketlog.stateless_broker
+{{- end -}}
+
+{{/* A client of the listener ADMIN has no login, and must be able to add the first user. Elsewhere,
+nobody is without a name. */}}
+{{- define "bucketlog.superUsers" -}}
+{{- $first := ternary (list "User:ANONYMOUS") list (ne (include "bucketlog.hasLogins" .) "") -}}
+{{- concat $first .Values.authorization.superUsers | uniq | join ";" -}}
+{{- end -}}
+
+{{/* The mounted secrets by their folders in /etc/bucketlog. */}}
+{{- define "bucketlog.secrets" -}}
+{{- $found := dict -}}
+{{- if include "bucketlog.hasTls" . }}{{ $_ := set $found "tls" .Values.tls.secretName }}{{ end -}}
+{{- if include "bucketlog.hasLogins" . }}{{ $_ := set $found "logins" .Values.logins.keySecretName }}{{ end -}}
+{{- with .Values.redis.tlsSecretName }}{{ $_ := set $found "redis" . }}{{ end -}}
+{{- toJson $found -}}
+{{- end -}}

@@ -66,3 +66,47 @@ run "memory_that_fargate_does_not_sell_is_refused" {
   }
   expect_failures = [var.memory_mib]
 }
+
+run "tls_and_logins_end_at_the_brokers" {
+  command = plan
+
+  variables {
+    protocol                   = "SASL_SSL"
+    tls_secret_arn             = "arn:aws:secretsmanager:us-east-1:123456789012:secret:tls"
+    client_auth                = "requested"
+    credentials_key_secret_arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:keys"
+    admin_password_secret_arn  = "arn:aws:secretsmanager:us-east-1:123456789012:secret:admin"
+    authorization              = true
+    super_users                = ["User:admin"]
+  }
+
+  assert {
+    condition     = alltrue([for listener in aws_lb_listener.zone : listener.protocol == "TCP"])
+    error_message = "TLS does not pass through the load balancer."
+  }
+  assert {
+    condition = alltrue([
+      for container in jsondecode(aws_ecs_task_definition.zone["us-east-1a"].container_definitions) :
+      length([for variable in lookup(container, "environment", []) : variable if strcontains(variable.value, "secretsmanager")]) == 0
+    ])
+    error_message = "A secret is in a variable that everybody may read."
+  }
+}
+
+run "tls_without_a_certificate_is_refused" {
+  command = plan
+
+  variables {
+    protocol = "SSL"
+  }
+  expect_failures = [var.tls_secret_arn]
+}
+
+run "logins_without_a_key_are_refused" {
+  command = plan
+
+  variables {
+    protocol = "SASL_PLAINTEXT"
+  }
+  expect_failures = [var.credentials_key_secret_arn]
+}

@@ -12,18 +12,73 @@ locals {
   container    = "broker"
   health_query = "import urllib.request as r; r.urlopen('http://127.0.0.1:${local.http_port}/healthz', timeout=3)"
 
+  # what clients of the listener speak (docs/tls.md, docs/logins.md)
+  has_tls    = endswith(var.protocol, "SSL")
+  has_logins = startswith(var.protocol, "SASL_")
+
+  # AWS's names of private addresses, as ip-10-20-0-5.ec2.internal
+  task_domain = data.aws_region.here.region == "us-east-1" ? "ec2.internal" : "${data.aws_region.here.region}.compute.internal"
+
+  # a task's own containers alone reach the listener ADMIN
+  admin_address = "127.0.0.1:9091"
+  folder        = "/tmp/security"
+
+  listener_settings = merge(
+    { for name, value in { BUCKETLOG_HOST = "0.0.0.0", BUCKETLOG_PORT = tostring(local.kafka_port) } : name => value if var.protocol == "PLAINTEXT" },
+    { for name, value in {
+      BUCKETLOG_LISTENERS = join(",", concat(
+        [for address in [local.admin_address] : "ADMIN:PLAINTEXT://${address}" if local.has_logins],
+        ["${var.protocol}://0.0.0.0:${local.kafka_port}"],
+      ))
+    } : name => value if var.protocol != "PLAINTEXT" },
+    { for name, value in {
+      BUCKETLOG_SSL_CERTIFICATE_FILE = "${local.folder}/tls.crt"
+      BUCKETLOG_SSL_KEY_FILE         = "${local.folder}/tls.key"
+      BUCKETLOG_SSL_CLIENT_AUTH      = var.client_auth
+    } : name => value if local.has_tls },
+    { for name, value in { BUCKETLOG_SSL_CA_FILE = "${local.folder}/ca.crt" } : name => value if local.has_tls && var.client_auth != "none" },
+    { for name, value in {
+      BUCKETLOG_CREDENTIALS_KEY_FILE = "${local.folder}/credentials.keys"
+      BUCKETLOG_SASL_MECHANISMS      = join(",", var.sasl_mechanisms)
+    } : name => value if local.has_logins },
+    # Clients of ADMIN have no login, and add the first user. Elsewhere, nobody is without a name.
+    { for name, value in {
+      BUCKETLOG_AUTHORIZATION = "true"
+      BUCKETLOG_SUPER_USERS   = join(";", concat([for user in ["User:ANONYMOUS"] : user if local.has_logins], var.super_users))
+    } : name => value if var.authorization },
+  )
+
   environment = {
-    for zone in local.zones : zone => merge(var.settings, {
+    for zone in local.zones : zone => merge(var.settings, local.listener_settings, {
       AWS_REGION           = data.aws_region.here.region
       BUCKETLOG_BUCKET_URL = var.bucket_url
-      BUCKETLOG_HOST       = "0.0.0.0"
       BUCKETLOG_HTTP_HOST  = "0.0.0.0"
       BUCKETLOG_HTTP_PORT  = tostring(local.http_port)
-      BUCKETLOG_PORT       = tostring(local.kafka_port)
       BUCKETLOG_SHARD      = tostring(var.shard)
       BUCKETLOG_ZONE       = zone
     })
   }
+
+  # Secrets reach a task as variables. The broker reads files, which are the task's own.
+  secrets = concat(
+    [{ name = "BUCKETLOG_REDIS_URL", valueFrom = var.redis_url_secret_arn }],
+    [for name, key in { TLS_CERTIFICATE = "certificate", TLS_KEY = "key" } : { name = name, valueFrom = "${var.tls_secret_arn}:${key}::" } if local.has_tls],
+    [for name, key in { TLS_CA = "ca" } : { name = name, valueFrom = "${var.tls_secret_arn}:${key}::" } if local.has_tls && var.client_auth != "none"],
+    [for name in ["CREDENTIALS_KEYS"] : { name = name, valueFrom = var.credentials_key_secret_arn } if local.has_logins],
+  )
+  secret_files = {
+    TLS_CERTIFICATE  = "tls.crt"
+    TLS_KEY          = "tls.key"
+    TLS_CA           = "ca.crt"
+    CREDENTIALS_KEYS = "credentials.keys"
+  }
+  write_secrets = concat(
+    ["umask 077", "mkdir -p ${local.folder}"],
+    flatten([for secret in local.secrets : [
+      format("printf '%%s\\n' \"$%s\" > ${local.folder}/${local.secret_files[secret.name]}", secret.name),
+      "unset ${secret.name}",
+    ] if contains(keys(local.secret_files), secret.name)]),
+  )
 
   # A task learns its address when it starts. `exec`: the broker is process 1, and gets the SIGTERM.
   start = join(" && ", [
@@ -31,6 +86,33 @@ locals {
     "export BUCKETLOG_ADVERTISED_HOST",
     "exec python -P -m bucketlog.stateless_broker",
   ])
+
+  # The same for other protocols: the address is a name, which a certificate can have.
+  secured_start = join(" && ", concat(local.write_secrets, [
+    "TASK_NAME=ip-$(python -P -c 'import socket; print(socket.gethostbyname(socket.gethostname()))' | tr . -).${local.task_domain}",
+    "export BUCKETLOG_ADVERTISED_LISTENERS=${local.has_logins ? "ADMIN://${local.admin_address}," : ""}${var.protocol}://$TASK_NAME:${local.kafka_port}",
+    "exec python -P -m bucketlog.stateless_broker",
+  ]))
+
+  # Adds the administrator to a new log, and ends. A password that is there already stays.
+  add_admin = join("; ", [
+    "for try in $(seq 24)",
+    "do bucketlog user list -b ${local.admin_address} -o jsonl | grep -q '\"user\": \"admin\"' && exit 0",
+    "printf '%s\\n' \"$ADMIN_PASSWORD\" | bucketlog user add admin -b ${local.admin_address} && exit 0",
+    "sleep 5",
+    "done",
+    "exit 1",
+  ])
+  admin_containers = [for arn in var.admin_password_secret_arn[*] : {
+    name                   = "admin"
+    image                  = var.image
+    essential              = false
+    entryPoint             = ["/bin/sh", "-c"]
+    command                = [local.add_admin]
+    readonlyRootFilesystem = true
+    secrets                = [{ name = "ADMIN_PASSWORD", valueFrom = arn }]
+    dependsOn              = [{ containerName = local.container, condition = "HEALTHY" }]
+  } if local.has_logins]
 }
 
 # --- who may reach whom
@@ -128,7 +210,7 @@ resource "aws_vpc_security_group_egress_rule" "bootstrap_brokers" {
 # --- where clients begin: one port for each zone's brokers
 
 resource "aws_lb" "bootstrap" {
-  # checkov:skip=CKV_AWS_91:access logs of a network load balancer hold TLS connections alone, and there are none
+  # checkov:skip=CKV_AWS_91:access logs of a network load balancer hold connections whose TLS ends there alone, and there are none
   # checkov:skip=CKV_AWS_150:deletion protection is on unless the user says otherwise (deletion_protection)
   name               = "${var.name}-bootstrap"
   load_balancer_type = "network"
@@ -163,8 +245,8 @@ resource "aws_lb_target_group" "zone" {
 }
 
 resource "aws_lb_listener" "zone" {
-  # checkov:skip=CKV_AWS_2:Kafka's protocol over TCP: brokers know no TLS yet, so that only private networks reach them
-  # checkov:skip=CKV_AWS_103:no TLS, as above
+  # checkov:skip=CKV_AWS_2:Kafka's protocol over TCP; TLS ends at the brokers, whose certificates clients check (var.protocol)
+  # checkov:skip=CKV_AWS_103:TLS passes through, as above; brokers speak 1.2 and 1.3
   for_each = local.listeners
 
   load_balancer_arn = aws_lb.bootstrap.arn
@@ -211,10 +293,15 @@ resource "aws_iam_role_policy" "execution" {
           Resource = ["${aws_cloudwatch_log_group.broker.arn}:*"]
         },
         {
-          Sid      = "Secret"
-          Effect   = "Allow"
-          Action   = ["secretsmanager:GetSecretValue"]
-          Resource = [var.redis_url_secret_arn]
+          Sid    = "Secret"
+          Effect = "Allow"
+          Action = ["secretsmanager:GetSecretValue"]
+          Resource = compact([
+            var.redis_url_secret_arn,
+            local.has_tls ? var.tls_secret_arn : null,
+            local.has_logins ? var.credentials_key_secret_arn : null,
+            local.has_logins ? var.admin_password_secret_arn : null,
+          ])
         },
       ],
       [for arns in [var.image_repository_arns] : {
@@ -290,12 +377,12 @@ resource "aws_ecs_task_definition" "zone" {
     name = "tmp"
   }
 
-  container_definitions = jsonencode([{
+  container_definitions = jsonencode(concat([{
     name                   = local.container
     image                  = var.image
     essential              = true
     entryPoint             = ["/bin/sh", "-c"]
-    command                = [local.start]
+    command                = [var.protocol == "PLAINTEXT" ? local.start : local.secured_start]
     stopTimeout            = var.stop_timeout_s
     readonlyRootFilesystem = true
     mountPoints            = [{ sourceVolume = "tmp", containerPath = "/tmp", readOnly = false }]
@@ -304,7 +391,7 @@ resource "aws_ecs_task_definition" "zone" {
       { containerPort = local.http_port, protocol = "tcp" },
     ]
     environment = [for name, value in local.environment[each.key] : { name = name, value = value }]
-    secrets     = [{ name = "BUCKETLOG_REDIS_URL", valueFrom = var.redis_url_secret_arn }]
+    secrets     = local.secrets
     ulimits     = [{ name = "nofile", softLimit = 65536, hardLimit = 65536 }]
     healthCheck = {
       command     = ["CMD", "python", "-P", "-c", local.health_query]
@@ -321,7 +408,16 @@ resource "aws_ecs_task_definition" "zone" {
         awslogs-stream-prefix = each.key
       }
     }
-  }])
+    }], [for container in local.admin_containers : merge(container, {
+      logConfiguration = {
+        logDriver = "awslogs"
+        options = {
+          awslogs-group         = aws_cloudwatch_log_group.broker.name
+          awslogs-region        = data.aws_region.here.region
+          awslogs-stream-prefix = "${each.key}-admin"
+        }
+      }
+  })]))
 }
 
 resource "aws_ecs_service" "zone" {

@@ -8,6 +8,11 @@ output "bootstrap_by_zone" {
   value       = { for zone, port in local.listeners : zone => "${aws_lb.bootstrap.dns_name}:${port}" }
 }
 
+output "certificate_names" {
+  description = "The names that the certificate of the brokers must have, for SSL and SASL_SSL: the load balancer's, and the tasks'."
+  value       = [aws_lb.bootstrap.dns_name, "*.${local.task_domain}"]
+}
+
 output "role_arn" {
   description = "The brokers' role, which also does the log's upkeep: it may delete what is over."
   value       = aws_iam_role.broker.arn

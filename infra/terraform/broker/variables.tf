@@ -70,7 +70,7 @@ variable "sequencer_port" {
 }
 
 variable "client_cidrs" {
-  description = "From where clients come, by name: ranges that can reach the subnets' private addresses (this VPC, a peered one). This module sets up neither TLS nor logins: whoever reaches them reads and writes all topics."
+  description = "From where clients come, by name: ranges that can reach the subnets' private addresses (this VPC, a peered one). With protocol PLAINTEXT, whoever reaches them reads and writes all topics."
   type        = map(string)
   default     = {}
 
@@ -163,10 +163,104 @@ variable "settings" {
   }
   validation {
     condition = length(setintersection(keys(var.settings), [
-      "BUCKETLOG_ADVERTISED_HOST", "BUCKETLOG_ADVERTISED_PORT", "BUCKETLOG_BUCKET_URL", "BUCKETLOG_HOST", "BUCKETLOG_HTTP_HOST",
-      "BUCKETLOG_HTTP_PORT", "BUCKETLOG_NODE_ID", "BUCKETLOG_PORT", "BUCKETLOG_REDIS_URL", "BUCKETLOG_SHARD", "BUCKETLOG_ZONE",
+      "BUCKETLOG_ADVERTISED_HOST", "BUCKETLOG_ADVERTISED_LISTENERS", "BUCKETLOG_ADVERTISED_PORT", "BUCKETLOG_AUTHORIZATION",
+      "BUCKETLOG_BUCKET_URL", "BUCKETLOG_CREDENTIALS_KEY_FILE", "BUCKETLOG_HOST", "BUCKETLOG_HTTP_HOST", "BUCKETLOG_HTTP_PORT",
+      "BUCKETLOG_LISTENERS", "BUCKETLOG_NODE_ID", "BUCKETLOG_PORT", "BUCKETLOG_REDIS_URL", "BUCKETLOG_SASL_MECHANISMS",
+      "BUCKETLOG_SHARD", "BUCKETLOG_SSL_CA_FILE", "BUCKETLOG_SSL_CERTIFICATE_FILE", "BUCKETLOG_SSL_CLIENT_AUTH",
+      "BUCKETLOG_SSL_KEY_FILE", "BUCKETLOG_SUPER_USERS", "BUCKETLOG_ZONE",
     ])) == 0
-    error_message = "settings: addresses, ports, zone, shard, bucket and Redis are set by this module."
+    error_message = "settings: addresses, ports, zone, shard, bucket, Redis, certificates, logins and ACLs are set by this module."
+  }
+}
+
+variable "protocol" {
+  description = "How clients reach brokers: PLAINTEXT, SSL, SASL_SSL or SASL_PLAINTEXT. All brokers of a log have the same one."
+  type        = string
+  default     = "PLAINTEXT"
+
+  validation {
+    condition     = contains(["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], var.protocol)
+    error_message = "protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
+  }
+}
+
+variable "tls_secret_arn" {
+  description = "For SSL and SASL_SSL: a secret in JSON with certificate (and its issuers') and key in PEM, and with client_auth the authority of clients as ca. The certificate has the names of the output certificate_names."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.tls_secret_arn == null || can(regex("^arn:[a-z-]+:secretsmanager:", var.tls_secret_arn))
+    error_message = "tls_secret_arn: the ARN of a secret, or null."
+  }
+  validation {
+    condition     = var.tls_secret_arn != null || !endswith(var.protocol, "SSL")
+    error_message = "tls_secret_arn: SSL and SASL_SSL need it."
+  }
+}
+
+variable "client_auth" {
+  description = "Certificates of clients (BUCKETLOG_SSL_CLIENT_AUTH): none, requested or required."
+  type        = string
+  default     = "none"
+
+  validation {
+    condition     = contains(["none", "requested", "required"], var.client_auth)
+    error_message = "client_auth: none, requested or required."
+  }
+}
+
+variable "credentials_key_secret_arn" {
+  description = "For SASL_SSL and SASL_PLAINTEXT: a secret with the keys that encrypt credentials, in hexadecimal, one a line."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.credentials_key_secret_arn == null || can(regex("^arn:[a-z-]+:secretsmanager:", var.credentials_key_secret_arn))
+    error_message = "credentials_key_secret_arn: the ARN of a secret, or null."
+  }
+  validation {
+    condition     = var.credentials_key_secret_arn != null || !startswith(var.protocol, "SASL_")
+    error_message = "credentials_key_secret_arn: SASL_SSL and SASL_PLAINTEXT need it."
+  }
+}
+
+variable "sasl_mechanisms" {
+  description = "How users log in: SCRAM-SHA-512, SCRAM-SHA-256 and, over TLS, PLAIN."
+  type        = list(string)
+  default     = ["SCRAM-SHA-512"]
+
+  validation {
+    condition     = length(var.sasl_mechanisms) > 0 && length(setsubtract(var.sasl_mechanisms, ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"])) == 0
+    error_message = "sasl_mechanisms: some of SCRAM-SHA-512, SCRAM-SHA-256 and PLAIN."
+  }
+}
+
+variable "admin_password_secret_arn" {
+  description = "For SASL_SSL and SASL_PLAINTEXT: a secret with the password of the user admin, whom the tasks add to a new log; null: nobody is added."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.admin_password_secret_arn == null || can(regex("^arn:[a-z-]+:secretsmanager:", var.admin_password_secret_arn))
+    error_message = "admin_password_secret_arn: the ARN of a secret, or null."
+  }
+}
+
+variable "authorization" {
+  description = "Whether ACLs decide what clients may do (docs/acls.md)."
+  type        = bool
+  default     = false
+}
+
+variable "super_users" {
+  description = "Who may do everything when ACLs decide, as User:admin."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for user in var.super_users : can(regex("^User:[^;]+$", user))])
+    error_message = "super_users: User: and a name, without semicolons."
   }
 }
 

@@ -19,7 +19,7 @@ resource "aws_s3_bucket" "log" {
   # checkov:skip=CKV_AWS_144:one region by design; S3 keeps each object in three zones of it
   # checkov:skip=CKV2_AWS_62:nothing listens to the bucket: brokers learn of segments from each other
   # checkov:skip=CKV_AWS_18:server access logs of a log's every PUT cost more than they tell; data events of CloudTrail can be switched on outside
-  # checkov:skip=CKV_AWS_145:SSE-S3 is the default, which costs nothing and slows no PUT; kms_key_arn takes a key of one's own
+  # checkov:skip=CKV_AWS_145:SSE-KMS is the default; sse_kms = false is for stores without KMS
   bucket        = var.bucket_name
   force_destroy = var.force_destroy
 }
@@ -45,10 +45,11 @@ resource "aws_s3_bucket_server_side_encryption_configuration" "log" {
   bucket = aws_s3_bucket.log.id
 
   rule {
-    bucket_key_enabled = var.kms_key_arn != null
+    # S3 asks KMS for a key of the bucket now and then, not for each object
+    bucket_key_enabled = var.sse_kms
 
     apply_server_side_encryption_by_default {
-      sse_algorithm     = var.kms_key_arn == null ? "AES256" : "aws:kms"
+      sse_algorithm     = var.sse_kms ? "aws:kms" : "AES256"
       kms_master_key_id = var.kms_key_arn
     }
   }

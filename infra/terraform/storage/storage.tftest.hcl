@@ -68,3 +68,25 @@ run "a_dot_in_the_name_is_refused" {
   }
   expect_failures = [var.bucket_name]
 }
+
+run "objects_are_encrypted_with_kms" {
+  command = plan
+
+  assert {
+    condition = alltrue([
+      for rule in aws_s3_bucket_server_side_encryption_configuration.log.rule :
+      rule.bucket_key_enabled && rule.apply_server_side_encryption_by_default[0].sse_algorithm == "aws:kms"
+    ])
+    error_message = "S3 encrypts without KMS, or asks KMS for each object."
+  }
+}
+
+run "a_key_that_has_no_effect_is_refused" {
+  command = plan
+
+  variables {
+    sse_kms     = false
+    kms_key_arn = "arn:aws:kms:us-east-1:123456789012:key/k"
+  }
+  expect_failures = [var.kms_key_arn]
+}

@@ -51,14 +51,24 @@ variable "reader_principal_arns" {
   }
 }
 
+variable "sse_kms" {
+  description = "Whether S3 encrypts objects with a key of KMS (SSE-KMS, with a bucket key). False for keys of S3 alone (SSE-S3)."
+  type        = bool
+  default     = true
+}
+
 variable "kms_key_arn" {
-  description = "The KMS key to encrypt with; null for S3's own keys, which cost nothing."
+  description = "The KMS key to encrypt with; null for the account's key aws/s3, with which no other account can read."
   type        = string
   default     = null
 
   validation {
     condition     = var.kms_key_arn == null || can(regex("^arn:[a-z-]+:kms:", var.kms_key_arn))
     error_message = "kms_key_arn: the ARN of a key, or null."
+  }
+  validation {
+    condition     = var.kms_key_arn == null || var.sse_kms
+    error_message = "kms_key_arn: has no effect without sse_kms."
   }
 }
 
