@@ -15,8 +15,8 @@ class QuotaSettings(BaseSettings):
     )
     client_quota_samples: Positive = Field(
         11,
-        description="quota.window.num: samples of the window over which rates are measured. A "
-        "client that was quiet may use the quota of all samples but one at once.",
+        description="quota.window.num: samples of a window. A client that was quiet may use the "
+        "quota of all samples but one at once.",
     )
     client_quota_sample_ms: Positive = Field(
         1_000, description="quota.window.size.seconds: length of a sample."

@@ -240,7 +240,8 @@ class FetchHandler:
         if reads and all(records.is_nothing for records in found):
             found = await self._find_one(planned)
         if limits is not None:
-            limits.fetched(sum(records.size_bytes for records in found) - promised)
+            more = sum(records.size_bytes for records in found) - promised
+            request.connection.mute(limits.fetched(more))
         return [
             result_of(part, self._offsets_of(part), records)
             for part, records in zip(planned, found, strict=True)

@@ -53,14 +53,14 @@ class ChangeQuota(Protocol):
     def changed(self, partitions: int) -> None: ...
 
 
-class Throttling(NamedTuple):
+class ChangeTerms(NamedTuple):
     """`is_strict`: the client knows THROTTLING_QUOTA_EXCEEDED. `quota` None: it has none."""
 
     is_strict: bool = False
     quota: ChangeQuota | None = None
 
 
-UNHURRIED = Throttling()
+USUAL_TERMS = ChangeTerms()
 
 
 class TopicFactCommitter(Protocol):
@@ -72,7 +72,7 @@ class TopicChanges:
     loop's clock: a change that is not visible by then goes on, but is not waited for. `by` is the
     principal that asks, which the fact names.
 
-    A change above the quota is refused with THROTTLING_QUOTA_EXCEEDED if its `throttling` is
+    A change above the quota is refused with THROTTLING_QUOTA_EXCEEDED if its `terms` are
     strict. Otherwise the change waits for the quota, at most until the deadline, because the client
     does not know the error (KIP-599)."""
 
@@ -105,7 +105,7 @@ class TopicChanges:
         configs: Mapping[str, str | None] | None = None,
         validate_only: bool = False,
         deadline: float | None = None,
-        throttling: Throttling = UNHURRIED,
+        terms: ChangeTerms = USUAL_TERMS,
         by: str | None = None,
     ) -> TopicChangeResult:
         """`partitions` -1 takes the default (KIP-464)."""
@@ -126,7 +126,7 @@ class TopicChanges:
             return TopicChangeResult(ErrorCode.none, None, topic)
         wanted = WantedTopicChange("create", name, topic.topic_id, count)
         with self._on_their_way(count):
-            throttled = await self._throttled(count, deadline, throttling)
+            throttled = await self._throttled(count, deadline, terms)
             if throttled is not None:
                 return throttled
             return await self._commit(fact, wanted, topic, deadline)
@@ -191,7 +191,7 @@ class TopicChanges:
         *,
         validate_only: bool = False,
         deadline: float | None = None,
-        throttling: Throttling = UNHURRIED,
+        terms: ChangeTerms = USUAL_TERMS,
         by: str | None = None,
     ) -> TopicChangeResult:
         topic = self._view.topic(name)
@@ -215,7 +215,7 @@ class TopicChanges:
         )
         wanted = WantedTopicChange("grow", name, topic.topic_id, partitions)
         with self._on_their_way(added):
-            throttled = await self._throttled(added, deadline, throttling)
+            throttled = await self._throttled(added, deadline, terms)
             if throttled is not None:
                 return throttled
             return await self._commit(fact, wanted, grown, deadline)
@@ -255,10 +255,10 @@ class TopicChanges:
         topic: TopicState,
         *,
         deadline: float | None = None,
-        throttling: Throttling = UNHURRIED,
+        terms: ChangeTerms = USUAL_TERMS,
         by: str | None = None,
     ) -> TopicChangeResult:
-        throttled = await self._throttled(topic.partitions, deadline, throttling)
+        throttled = await self._throttled(topic.partitions, deadline, terms)
         if throttled is not None:
             return throttled
         fact = TopicDeleted(topic_id=UUID(bytes=topic.topic_id), name=topic.name, by=by)
@@ -267,22 +267,22 @@ class TopicChanges:
         )
 
     async def _throttled(
-        self, partitions: int, deadline: float | None, throttling: Throttling
+        self, partitions: int, deadline: float | None, terms: ChangeTerms
     ) -> TopicChangeResult | None:
         """Wait for the quota of all clients. Returns None when the quotas have accepted a change of
         this number of partitions, else the refusal. Old clients are never refused because of their
         own quota: their next requests wait (KIP-599)."""
-        loop, own = asyncio.get_running_loop(), throttling.quota
+        loop, own = asyncio.get_running_loop(), terms.quota
         own_wait_s = 0.0 if own is None else own.changes_wait_s()
-        if own_wait_s > 0 and throttling.is_strict:
-            text = "The throttling quota has been exceeded."
+        if own_wait_s > 0 and terms.is_strict:
+            text = "The terms quota has been exceeded."
             code = ErrorCode.throttling_quota_exceeded
             return TopicChangeResult(code, text, None, own_wait_s)
         while (wait_s := self._quota.wait_s()) > 0:
-            if throttling.is_strict:
+            if terms.is_strict:
                 return TopicChangeResult(
                     ErrorCode.throttling_quota_exceeded,
-                    "The throttling quota has been exceeded: this broker's clients create and "
+                    "The terms quota has been exceeded: this broker's clients create and "
                     "delete partitions too fast (BUCKETLOG_PARTITION_CHANGES_PER_S).",
                     None,
                     wait_s,

@@ -1,7 +1,7 @@
 """CreateTopics, DeleteTopics, CreatePartitions.
 
 Source: Kafka's messages of these names; KIP-464 (defaults), KIP-516 (topic ids), KIP-525 (configs
-in the answer of CreateTopics), KIP-599 (throttling).
+in the answer of CreateTopics), KIP-599 (terms).
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from bucketlog.stateless_broker.authorization.needs import TOPIC_NOT_AUTHORIZED
 from bucketlog.stateless_broker.handlers.configs import named_twice
 from bucketlog.stateless_broker.handlers.described_configs import described_topic
 from bucketlog.stateless_broker.handlers.topic_changes import (
-    Throttling,
+    ChangeTerms,
     TopicChangeResult,
     TopicChanges,
 )
@@ -76,7 +76,7 @@ class TopicsHandler:
         take many times the memory of the response."""
         deadline = _deadline(message.timeout)
         version = request.header.api_version
-        throttling = Throttling(version >= CREATE_STRICT_FROM, request.limits)
+        terms = ChangeTerms(version >= CREATE_STRICT_FROM, request.limits)
         twice = named_twice(topic.name for topic in message.topics)
         throttle_s = 0.0
         rows: list[bytes] = []
@@ -92,7 +92,7 @@ class TopicsHandler:
                 result = TopicChangeResult(ErrorCode.topic_authorization_failed, text, None)
             else:
                 result = await self._create(
-                    wanted, message.validate_only, deadline, throttling, request.author
+                    wanted, message.validate_only, deadline, terms, request.author
                 )
             throttle_s = max(throttle_s, result.throttle_s)
             outcomes[wanted.name] = result.error
@@ -112,7 +112,7 @@ class TopicsHandler:
         wanted: CreatableTopic,
         validate_only: bool,
         deadline: float,
-        throttling: Throttling,
+        terms: ChangeTerms,
         by: str | None,
     ) -> TopicChangeResult:
         partitions, replicas = wanted.num_partitions, wanted.replication_factor
@@ -139,7 +139,7 @@ class TopicsHandler:
             configs={entry.name: entry.value for entry in wanted.configs},
             validate_only=validate_only,
             deadline=deadline,
-            throttling=throttling,
+            terms=terms,
             by=by,
         )
 
@@ -184,7 +184,7 @@ class TopicsHandler:
         else:
             wanted = [(name, None) for name in message.topic_names]
         deadline = _deadline(message.timeout)
-        throttling = Throttling(request.header.api_version >= DELETE_STRICT_FROM, request.limits)
+        terms = ChangeTerms(request.header.api_version >= DELETE_STRICT_FROM, request.limits)
         twice = named_twice(wanted)
         responses: list[DeletableTopicResult] = []
         throttle_s = 0.0
@@ -211,7 +211,7 @@ class TopicsHandler:
                 result = TopicChangeResult(error, "This server does not host this topic.", None)
             else:
                 result = await self._changes.delete(
-                    topic, deadline=deadline, throttling=throttling, by=request.author
+                    topic, deadline=deadline, terms=terms, by=request.author
                 )
                 throttle_s = max(throttle_s, result.throttle_s)
             await slices.spend(UNITS_A_TOPIC)
@@ -230,7 +230,7 @@ class TopicsHandler:
         self, request: Request, message: CreatePartitionsRequest
     ) -> CreatePartitionsResponse:
         deadline = _deadline(message.timeout)
-        throttling = Throttling(request.header.api_version >= GROW_STRICT_FROM, request.limits)
+        terms = ChangeTerms(request.header.api_version >= GROW_STRICT_FROM, request.limits)
         twice = named_twice(topic.name for topic in message.topics)
         results: list[CreatePartitionsTopicResult] = []
         throttle_s = 0.0
@@ -246,7 +246,7 @@ class TopicsHandler:
                     wanted.count,
                     validate_only=message.validate_only,
                     deadline=deadline,
-                    throttling=throttling,
+                    terms=terms,
                     by=request.author,
                 )
                 throttle_s = max(throttle_s, result.throttle_s)

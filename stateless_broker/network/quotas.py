@@ -1,15 +1,17 @@
 """What clients use of their quotas, and how long they must wait. Pure: the clock is passed in.
 
 Invariants: a quota is looked up once for each client, until quotas change. Each user or client id
-that a quota names has a window of its own, so the quota of all client ids limits each of them. The
-number of windows is bounded: the one that was unused for longest is forgotten. Source: KIP-13,
-KIP-124, KIP-599, KIP-612; Kafka's ClientQuotaManager and QuotaUtils.
+that a quota applies to has a bucket of its own, so the default quota limits each of them. The
+number of buckets is bounded: the one that was unused for longest is forgotten. Source: KIP-13,
+KIP-124, KIP-599, KIP-612; Kafka's ClientQuotaManager. Rates are those of token buckets, not of
+Kafka's samples (docs/decisions/0026-quotas-by-token-bucket.md).
 """
 
 import hashlib
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from bucketlog.metadata.client_quotas import ClientQuotas
 from bucketlog.metadata.host_addresses import canonical_host
@@ -21,7 +23,6 @@ from bucketlog.metadata.quota_entities import (
     REQUEST_PERCENTAGE,
 )
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.network.rate_window import RateWindow
 from bucketlog.stateless_broker.network.token_bucket import TokenBucket
 
 THROTTLE_MS_MAX = 2**31 - 1
@@ -30,12 +31,11 @@ CLIENT_ID_CHARS_MAX = 256
 """Of longer client ids, only a digest is remembered: clients invent them."""
 _PERCENT_A_NS = 100 / 1_000_000_000
 _Key = tuple[str, str | None, str | None]
-_Window = TypeVar("_Window")
 
 
 class QuotaRules(NamedTuple):
-    """`samples` of `sample_ms` each are the window of a rate. `tracked_max` bounds the windows of
-    clients, and those of addresses."""
+    """`samples` of `sample_ms` each are the window of a rate. `tracked_max` bounds the rates of
+    clients that are measured, and those of addresses."""
 
     samples: int
     sample_ms: int
@@ -43,7 +43,7 @@ class QuotaRules(NamedTuple):
     idle_ms: int
 
     @property
-    def window_s(self) -> float:
+    def burst_s(self) -> float:
         """The time whose quota a client may use at once."""
         return max(self.samples - 1, 1) * self.sample_ms / 1000
 
@@ -63,42 +63,41 @@ class ThrottleCounts:
 
 
 class Limit(NamedTuple):
-    """A quota of a client. `key` names the window: the quota, with the client's user and client id
+    """A quota of a client. `key` names the bucket: the quota, with the client's user and client id
     if the quota depends on them."""
 
     per_s: float
     key: _Key
 
 
-class _Tracked(Generic[_Window]):
-    """Windows by key, the one that was used last at the end."""
+class _Tracked:
+    """Buckets by key, the one that was used last at the end."""
 
-    def __init__(self, make: Callable[[], _Window], rules: QuotaRules) -> None:
-        self._make = make
+    def __init__(self, burst_s: float, rules: QuotaRules) -> None:
+        self._burst_s = burst_s
         self._rules = rules
-        self._rows: OrderedDict[_Key, tuple[_Window, int]] = OrderedDict()
+        self._rows: OrderedDict[_Key, tuple[TokenBucket, float]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def at(self, key: _Key, now_ms: int) -> _Window:
+    def at(self, key: _Key, now_s: float) -> TokenBucket:
         row = self._rows.pop(key, None)
-        window = self._make() if row is None else row[0]
-        self._rows[key] = window, now_ms
+        bucket = TokenBucket(self._burst_s) if row is None else row[0]
+        self._rows[key] = bucket, now_s
         if row is None:
-            self._forget(now_ms)
-        return window
+            self._forget(now_s)
+        return bucket
 
-    def _forget(self, now_ms: int) -> None:
-        """The windows that are one too many, or were not used for long."""
-        while len(self._rows) > 1:
-            key, (_, used_ms) = next(iter(self._rows.items()))
-            if (
-                len(self._rows) <= self._rules.tracked_max
-                and now_ms - used_ms < self._rules.idle_ms
-            ):
+    def _forget(self, now_s: float) -> None:
+        """The buckets that are one too many, or were not used for long."""
+        rows, rules = self._rows, self._rules
+        while len(rows) > 1:
+            key, (_, used_s) = next(iter(rows.items()))
+            is_quiet = now_s - used_s >= rules.idle_ms / 1000
+            if len(rows) <= rules.tracked_max and not is_quiet:
                 return
-            del self._rows[key]
+            del rows[key]
 
 
 class Quotas:
@@ -110,16 +109,13 @@ class Quotas:
         self.view = view
         self.rules = rules
         self.counts = counts
-        self._now_s = now_s
+        self.now_s = now_s
         self._known: ClientQuotas | None = None
         self._version = -1
         self._limits: dict[tuple[str, str], ClientLimits] = {}
-        self._rates = _Tracked(self._window, rules)
-        self._changes = _Tracked(lambda: TokenBucket(rules.samples * rules.sample_ms / 1000), rules)
-        self._connections = _Tracked(self._window, rules)
-
-    def _window(self) -> RateWindow:
-        return RateWindow(samples=self.rules.samples, sample_ms=self.rules.sample_ms)
+        self._rates = _Tracked(rules.burst_s, rules)
+        self._changes = _Tracked(rules.samples * rules.sample_ms / 1000, rules)
+        self._connections = _Tracked(rules.burst_s, rules)
 
     def limits_of(self, principal: str, client_id: str) -> "ClientLimits | None":
         """The quotas of a client; None: it has none."""
@@ -171,31 +167,33 @@ class Quotas:
         found = self.view.client_quotas.of_ip(CONNECTION_CREATION_RATE, address)
         if found is None:
             return None
-        now_ms = self.now_ms()
-        window = self._connections.at((CONNECTION_CREATION_RATE, address, None), now_ms)
-        window.record(1, now_ms)
-        if window.per_s(now_ms) <= found.limit:
+        now_s = self.now_s()
+        bucket = self._connections.at((CONNECTION_CREATION_RATE, address, None), now_s)
+        if not bucket.wait_s(found.limit, now_s):
+            bucket.take(1, found.limit, now_s)
             return None
-        window.record(-1, now_ms)
         self.counts.throttled[CONNECTION_CREATION_RATE] += 1
         return (
             f"more than {found.limit:g} new connections in a second from its address "
             f"(quota {CONNECTION_CREATION_RATE})"
         )
 
-    def now_ms(self) -> int:
-        return int(self._now_s() * 1000)
-
-    def rate(self, limit: Limit, now_ms: int) -> RateWindow:
-        window = self._rates.at(limit.key, now_ms)
+    def take(self, limit: Limit, amount: float, *, debt_s_max: float = math.inf) -> float:
+        """Count what a client uses. Returns how long it must wait, in seconds."""
+        now_s = self.now_s()
+        bucket = self._rates.at(limit.key, now_s)
         self.counts.tracked = len(self._rates)
-        return window
+        return bucket.take(amount, limit.per_s, now_s, debt_s_max=debt_s_max)
+
+    def wait_s(self, limit: Limit) -> float:
+        now_s = self.now_s()
+        return self._rates.at(limit.key, now_s).wait_s(limit.per_s, now_s)
 
     def changes(self, limit: Limit) -> TokenBucket:
-        return self._changes.at(limit.key, self.now_ms())
+        return self._changes.at(limit.key, self.now_s())
 
-    def throttle_ms(self, limit: Limit, ms: float) -> int:
-        bounded = min(round(ms), THROTTLE_MS_MAX)
+    def throttle_ms(self, limit: Limit, wait_s: float) -> int:
+        bounded = min(math.ceil(wait_s * 1000), THROTTLE_MS_MAX)
         self.counts.note(limit.key[0], bounded)
         return bounded
 
@@ -230,76 +228,61 @@ class ClientLimits:
     def produced(self, size_bytes: int) -> int:
         """Count a Produce request. Returns the throttle time in milliseconds."""
         limit, quotas = self._produce, self._quotas
-        if limit is None:
-            return 0
-        now_ms = quotas.now_ms()
-        window = quotas.rate(limit, now_ms)
-        window.record(size_bytes, now_ms)
-        return quotas.throttle_ms(limit, window.throttle_ms(limit.per_s, now_ms))
+        return 0 if limit is None else quotas.throttle_ms(limit, quotas.take(limit, size_bytes))
 
     @property
     def fetch_bytes_max(self) -> int | None:
         """A larger response would be above the quota of a whole window."""
         if self._fetch is None:
             return None
-        return max(1, int(self._fetch.per_s * self._quotas.rules.window_s))
+        return max(1, int(self._fetch.per_s * self._quotas.rules.burst_s))
 
     def fetching(self, size_bytes: int) -> int:
         """Count a response before its records are read. Returns the throttle time in milliseconds;
-        if there is one, the response must be empty, and does not count. A single batch may be
-        larger than the quota of a window: then it is not refused if it is the only one."""
+        if there is one, the response must be empty, and does not count."""
         limit, quotas = self._fetch, self._quotas
         if limit is None or size_bytes <= 0:
             return 0
-        now_ms = quotas.now_ms()
-        window = quotas.rate(limit, now_ms)
-        is_first = window.per_s(now_ms) <= 0
-        window.record(size_bytes, now_ms)
-        wait_ms = window.throttle_ms(limit.per_s, now_ms)
-        if is_first or wait_ms <= 0:
-            return 0
-        window.record(-size_bytes, now_ms)
-        return quotas.throttle_ms(limit, wait_ms)
+        throttle_ms = quotas.throttle_ms(limit, quotas.wait_s(limit))
+        if not throttle_ms:
+            quotas.take(limit, size_bytes)
+        return throttle_ms
 
-    def fetched(self, more_bytes: int) -> None:
-        """The response has so many bytes more than what was counted; or fewer, if negative."""
+    def fetched(self, more_bytes: int) -> int:
+        """The response has so many bytes more than what was counted; or fewer, if negative. Returns
+        the throttle time in milliseconds."""
         limit, quotas = self._fetch, self._quotas
-        if limit is not None and more_bytes:
-            now_ms = quotas.now_ms()
-            quotas.rate(limit, now_ms).record(more_bytes, now_ms)
+        return 0 if limit is None else quotas.throttle_ms(limit, quotas.take(limit, more_bytes))
 
     def worked(self, ns: int) -> int:
         """Count time of the event loop. Returns the throttle time in milliseconds, at most one
-        sample, as in Kafka."""
+        sample, as in Kafka. What a client used before a window is forgotten."""
         limit, quotas = self._work, self._quotas
         if limit is None:
             return 0
-        now_ms = quotas.now_ms()
-        window = quotas.rate(limit, now_ms)
-        window.record(ns * _PERCENT_A_NS, now_ms)
-        wait_ms = window.throttle_ms(limit.per_s, now_ms)
-        return quotas.throttle_ms(limit, min(wait_ms, quotas.rules.sample_ms))
+        rules = quotas.rules
+        wait_s = quotas.take(limit, ns * _PERCENT_A_NS, debt_s_max=rules.burst_s)
+        return quotas.throttle_ms(limit, min(wait_s, rules.sample_ms / 1000))
 
     def worked_after(self, ns: int) -> None:
         """Count time after the response: later requests wait for it."""
-        limit, quotas = self._work, self._quotas
-        if limit is not None:
-            now_ms = quotas.now_ms()
-            quotas.rate(limit, now_ms).record(ns * _PERCENT_A_NS, now_ms)
+        if self._work is not None:
+            burst_s = self._quotas.rules.burst_s
+            self._quotas.take(self._work, ns * _PERCENT_A_NS, debt_s_max=burst_s)
 
     def changes_wait_s(self) -> float:
         """Time until the client may create or delete partitions again, in seconds. 0: now."""
         limit, quotas = self._changes, self._quotas
         if limit is None:
             return 0
-        return quotas.changes(limit).wait_s(limit.per_s, quotas.now_ms() / 1000)
+        return quotas.changes(limit).wait_s(limit.per_s, quotas.now_s())
 
     def changed(self, partitions: int) -> None:
         limit, quotas = self._changes, self._quotas
         if limit is not None:
-            quotas.changes(limit).take(partitions, limit.per_s, quotas.now_ms() / 1000)
+            quotas.changes(limit).take(partitions, limit.per_s, quotas.now_s())
 
     def throttled_changes(self) -> int:
         """The throttle time of a response about changes, in milliseconds."""
         limit, wait_s = self._changes, self.changes_wait_s()
-        return 0 if limit is None else self._quotas.throttle_ms(limit, wait_s * 1000)
+        return 0 if limit is None else self._quotas.throttle_ms(limit, wait_s)

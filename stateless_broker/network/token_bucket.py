@@ -1,7 +1,7 @@
-"""A bucket of tokens for changes whose cost is not bounded. Pure: the clock is passed in.
+"""A bucket of tokens: the rate of what a client does. Pure: the clock is passed in.
 
-A change may begin if the number of tokens is not negative, whatever the change costs. So the
-largest change can always be made; later ones wait for it. Source: KIP-599, Kafka's TokenBucket.
+Something may begin if the number of tokens is not negative, whatever it costs. So the largest
+request can always be served; later ones wait for it. Source: KIP-599, Kafka's TokenBucket.
 """
 
 import math
@@ -19,13 +19,17 @@ class TokenBucket:
         self._filled_s = -math.inf
 
     def wait_s(self, per_s: float, now_s: float) -> float:
-        """Time until the next change may begin, in seconds. 0: at once."""
+        """Time until the number of tokens is not negative, in seconds. 0: now."""
         self._fill(per_s, now_s)
         return max(-self._tokens / per_s, 0.0)
 
-    def take(self, tokens: float, per_s: float, now_s: float) -> None:
+    def take(
+        self, tokens: float, per_s: float, now_s: float, *, debt_s_max: float = math.inf
+    ) -> float:
+        """Take the tokens, or give back, if negative. Returns `wait_s`, at most `debt_s_max`."""
         self._fill(per_s, now_s)
-        self._tokens -= tokens
+        self._tokens = max(self._tokens - tokens, -debt_s_max * per_s)
+        return max(-self._tokens / per_s, 0.0)
 
     def _fill(self, per_s: float, now_s: float) -> None:
         gained = (now_s - self._filled_s) * per_s

@@ -38,6 +38,7 @@ from tests.proofs.hostile import HOSTILE_TARGETS
 from tests.proofs.limit import SHORT_FORM_S, time_limit
 from tests.proofs.newcomer import NEWCOMER_TARGETS
 from tests.proofs.progress import tell
+from tests.proofs.quotas import QUOTA_TARGETS
 from tests.proofs.recovery import RECOVERY_TARGETS
 from tests.proofs.sdk import SDK_TARGETS
 from tests.proofs.security import SECURITY_TARGETS
@@ -192,6 +193,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **SIMULATION_TARGETS,
     **HOSTILE_TARGETS,
     **SECURITY_TARGETS,
+    **QUOTA_TARGETS,
     **RECOVERY_TARGETS,
     **TRANSACTION_TARGETS,
     **CLIENT_SUITE_TARGETS,

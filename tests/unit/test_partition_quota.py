@@ -18,7 +18,7 @@ from bucketlog.metadata.sequencer.requests import FactStatus, WantedTopicChange
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.partition_quota import BURST_S, PartitionQuota
-from bucketlog.stateless_broker.handlers.topic_changes import Throttling, TopicChanges
+from bucketlog.stateless_broker.handlers.topic_changes import ChangeTerms, TopicChanges
 from bucketlog.stateless_broker.handlers.topics import TopicsHandler
 from bucketlog.stateless_broker.network.apis import Request, RequestHeader
 from bucketlog.stateless_broker.network.connection import Connection
@@ -28,7 +28,7 @@ from tests.rigs.access import EVERYTHING
 from tests.rigs.wire_client import decode_response
 
 CONNECTION = cast(Connection, SimpleNamespace(principal="User:ANONYMOUS"))
-STRICT = Throttling(is_strict=True)
+STRICT = ChangeTerms(is_strict=True)
 
 
 class Clock:
@@ -99,21 +99,19 @@ def test_without_a_limit_nothing_waits(clock: Clock) -> None:
 async def test_creations_and_deletions_beyond_the_quota_are_refused(
     clock: Clock, log: Log, changes: TopicChanges
 ) -> None:
-    created = await changes.create("wide", partitions=1000, throttling=STRICT)
+    created = await changes.create("wide", partitions=1000, terms=STRICT)
     assert (created.error, created.throttle_s) == (ErrorCode.none, 0)
     for refused in (
-        await changes.create("more", partitions=1, throttling=STRICT),
-        await changes.delete(topic(1), throttling=STRICT),
+        await changes.create("more", partitions=1, terms=STRICT),
+        await changes.delete(topic(1), terms=STRICT),
     ):
         assert refused.error is ErrorCode.throttling_quota_exceeded
         assert refused.throttle_s == pytest.approx((1000 - 10 * BURST_S) / 10)
         assert "BUCKETLOG_PARTITION_CHANGES_PER_S" in (refused.message or "")
-    assert (
-        await changes.create("m", validate_only=True, throttling=STRICT)
-    ).error is ErrorCode.none
+    assert (await changes.create("m", validate_only=True, terms=STRICT)).error is ErrorCode.none
     clock.s = 89
-    assert (await changes.delete(topic(500), throttling=STRICT)).error is ErrorCode.none
-    refused = await changes.create("more", partitions=1, throttling=STRICT)
+    assert (await changes.delete(topic(500), terms=STRICT)).error is ErrorCode.none
+    refused = await changes.create("more", partitions=1, terms=STRICT)
     assert refused.error is ErrorCode.throttling_quota_exceeded
     assert log.asked == ["create wide", "delete t"]
 
