@@ -23,7 +23,7 @@ else
 endif
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
-	@scripts/install.sh --background minio localstack spark-jars schema-registry keycloak terraform tflint helm linters schemas prometheus supply-tools
+	@scripts/install.sh --background minio localstack spark-jars schema-registry keycloak terraform tflint helm linters schemas prometheus supply-tools go-client
 	@scripts/install.sh kcat redis-tls kafka-tools
 	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(ARGS)
 

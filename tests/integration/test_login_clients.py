@@ -13,15 +13,23 @@ from tests.scenarios.clients import KINDS
 from tests.scenarios.paced_producers import PACED
 from tests.scenarios.refused_logins import REFUSED
 from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, make_rows
+from tests.servers import franz_go
 from tests.servers.broker_process import BrokerProcess, Start
+from tests.servers.components import Components
 
 RECORDS = 200
 SESSION_MS = 2000
 LOGINS = 8
 PASSWORD = "secret"
-CLIENTS = ("confluent-kafka", "aiokafka", "kafka-python")
+CLIENTS = ("confluent-kafka", "aiokafka", "kafka-python", "franz-go")
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 TOKENS = 'bucketlog_request_seconds_count{api="SaslAuthenticate"}'
+
+
+@pytest.fixture(autouse=True)
+def installed(request: pytest.FixtureRequest, components: Components) -> None:
+    if "franz-go" in request.node.callspec.params.values():
+        franz_go.require(components)
 
 
 @pytest.fixture

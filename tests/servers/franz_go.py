@@ -15,6 +15,7 @@ from typing import Any
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from tests.rigs.client_tls import ClientTls
 from tests.rigs.patience import PATIENCE_S
+from tests.servers.components import Components
 
 INSTALL = "scripts/install.sh go-client"
 ROOT = Path(__file__).parents[2]
@@ -46,6 +47,15 @@ def version() -> str:
         line for line in (SOURCE / "go.mod").read_text().splitlines() if line.startswith("require ")
     )
     return line.split()[-1]
+
+
+def require(components: Components) -> None:
+    """For tests: ends them where the program is not installed."""
+    try:
+        program()
+    except ConfigurationError:
+        components.missing("franz-go", INSTALL)
+    components.took_part("franz-go", version())
 
 
 def run(

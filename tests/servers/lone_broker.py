@@ -11,6 +11,12 @@ from tests.servers.own_valkey import OwnValkey
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 USER, PASSWORD = "ann", "secret"
+PATIENT = {
+    "view_wait_ms_max": "50000",
+    "config_change_ms_max": "50000",
+    "authorization_staleness_ms_max": "300000",
+}
+"""On a busy machine, a broker answers late, and does not ask its client to try again."""
 
 
 @contextmanager
@@ -19,7 +25,7 @@ def lone_broker(folder: Path, **settings: str) -> Iterator[BrokerProcess]:
     valkey = OwnValkey(folder)
     valkey.start()
     ours = {"bucket_url": f"file://{folder}/bucket", "redis_url": f"unix://{valkey.path}"}
-    broker = BrokerProcess(folder / "broker.log", **(ours | settings))
+    broker = BrokerProcess(folder / "broker.log", **(ours | PATIENT | settings))
     try:
         yield broker.wait_until_ready()
         assert "Traceback" not in broker.log.read_text()
