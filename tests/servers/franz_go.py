@@ -6,6 +6,7 @@ Invariant: every run ends with the client's first error, or within `timeout_s`.
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from functools import cache
@@ -43,10 +44,11 @@ def program() -> Path:
 
 
 def version() -> str:
-    (line,) = (
-        line for line in (SOURCE / "go.mod").read_text().splitlines() if line.startswith("require ")
+    needs = re.search(
+        r"^require \S+/franz-go (\S+)$", (SOURCE / "go.mod").read_text(), re.MULTILINE
     )
-    return line.split()[-1]
+    assert needs is not None
+    return needs[1]
 
 
 def require(components: Components) -> None:
