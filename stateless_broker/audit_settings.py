@@ -11,15 +11,16 @@ NORMAL_LOG, NOWHERE = "log", "off"
 class AuditSettings(BaseSettings):
     audit_log: str = Field(
         NORMAL_LOG,
-        description="Where the audit log goes: `log`, among the other lines of the log; `off`; or "
-        "the path of a file, to which lines of JSON are appended (docs/audit.md).",
+        description="Where the audit log goes: `log`, the broker's normal log; `off`; or the path "
+        "of a file, to which the broker appends lines of JSON (docs/audit.md).",
     )
     audit_refusals_per_client_per_s: Positive = Field(
         10,
-        description="Limit of audit lines about failed logins, denials and refused changes of one "
-        "client: a principal, or the host of a client without a login. Further ones are counted.",
+        description="Limit of audit lines per second about failed logins, denials and refused "
+        "changes of one client: a principal, or the host of a client without a principal. The "
+        "audit log has the number of suppressed lines.",
     )
     audit_refusals_per_s: Positive = Field(
         100,
-        description="The same limit for all principals together, and again for all hosts.",
+        description="The same limit for all principals together, and separately for all hosts.",
     )

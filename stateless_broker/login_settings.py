@@ -23,8 +23,8 @@ class LoginSettings(BaseSettings):
     sasl_mechanisms: str = Field(
         "SCRAM-SHA-512,SCRAM-SHA-256",
         description="sasl.enabled.mechanisms: SCRAM-SHA-512, SCRAM-SHA-256, PLAIN and OAUTHBEARER, "
-        "separated by commas. PLAIN and OAUTHBEARER are offered by SASL_SSL listeners only "
-        "(docs/logins.md).",
+        "separated by commas. Only SASL_SSL listeners offer PLAIN and OAUTHBEARER "
+        "(docs/logins.md, docs/oauth.md).",
     )
     credentials_key_file: Path | None = Field(
         None,
@@ -86,7 +86,7 @@ class LoginSettings(BaseSettings):
     oauthbearer_jwks_retry_backoff_ms: Positive = Field(
         100,
         description="sasl.oauthbearer.jwks.endpoint.retry.backoff.ms: the pause after a load of "
-        "keys that failed. Further pauses double.",
+        "keys that failed. Each further failure doubles the pause.",
     )
     oauthbearer_jwks_retry_backoff_ms_max: Positive = Field(
         10_000,
@@ -94,23 +94,23 @@ class LoginSettings(BaseSettings):
     )
     oauthbearer_jwks_unknown_key_ms_min: Positive = Field(
         10_000,
-        description="Least time between two loads of keys because of a token with an unknown key.",
+        description="Minimum time between two loads of keys because of tokens with unknown keys.",
     )
     oauthbearer_jwks_timeout_ms: Positive = Field(
-        5_000, description="Limit of the time of one request for keys."
+        5_000, description="Timeout of one request for keys."
     )
     oauthbearer_jwks_bytes_max: Positive = Field(
-        262_144, description="Limit of the document with the keys."
+        262_144, description="Limit of the size of the document with the keys."
     )
     oauthbearer_algorithms: str = Field(
         ",".join(TOKEN_ALGORITHMS),
-        description="Algorithms of signatures that tokens may have: RS256, ES256 and PS256, "
+        description="Accepted algorithms for signatures of tokens: RS256, ES256 and PS256, "
         "separated by commas.",
     )
     oauthbearer_issuer: str | None = Field(
         None,
-        description="sasl.oauthbearer.expected.issuer: the claim iss of every token. OAUTHBEARER "
-        "needs this setting.",
+        description="sasl.oauthbearer.expected.issuer: the required value of the claim iss. "
+        "OAUTHBEARER needs this setting.",
     )
     oauthbearer_audiences: str = Field(
         "",
@@ -125,15 +125,17 @@ class LoginSettings(BaseSettings):
     oauthbearer_scope_claim_name: str = Field(
         "scope",
         min_length=1,
-        description="sasl.oauthbearer.scope.claim.name: the claim with the scopes, whose form is "
-        "checked.",
+        description="sasl.oauthbearer.scope.claim.name: the claim with the scopes. Brokers check "
+        "only its form.",
     )
     oauthbearer_sub_claim_name: str = Field(
         "sub",
         min_length=1,
         description="sasl.oauthbearer.sub.claim.name: the claim with the name of the user.",
     )
-    oauthbearer_token_bytes_max: Positive = Field(16_384, description="Limit of a token.")
+    oauthbearer_token_bytes_max: Positive = Field(
+        16_384, description="Limit of the size of a token."
+    )
 
     @field_validator("sasl_mechanisms")
     @classmethod

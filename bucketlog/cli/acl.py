@@ -35,11 +35,13 @@ def add(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     output: OutputFormat = Output.TABLE,
 ) -> None:
-    """Add rules: each principal, host and operation on each resource. Default operation: all."""
+    """Add rules: one for each combination of principal, host, operation and resource.
+
+    Without --operation, the rules are about all operations."""
     rules = given.rules()
     if not rules:
         raise ConfigurationError(
-            "no rule is given", remedy="give --allow-principal and --topic, as --help shows"
+            "no rule is given", remedy="give --allow-principal and --topic; see --help"
         )
     with connected(bootstrap) as log:
         there = set(log.acls.list()).intersection(rules)
@@ -78,17 +80,17 @@ def delete(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     output: OutputFormat = Output.TABLE,
 ) -> None:
-    """Delete the rules that match all flags: shows them, and asks."""
+    """Delete the rules that match all flags, after showing them and asking."""
     if given.is_empty != everything:
         raise ConfigurationError(
-            "--all with other flags" if everything else "nothing says which rules to delete",
+            "--all with other flags" if everything else "the flags name no rules to delete",
             remedy="name a principal or a resource, or give --all alone",
         )
     with connected(bootstrap) as log:
         rules = _matching(log, given)
         if not rules:
             raise ConfigurationError(
-                "there is no such rule", remedy="run `bucketlog acl list` to see all"
+                "no rule matches the flags", remedy="run `bucketlog acl list` to see all rules"
             )
         _print(rules, output)
         if not dry_run:
@@ -104,14 +106,19 @@ def delete(
 def wait(
     given: RuleFlags,
     deleted: Annotated[
-        bool, typer.Option("--deleted", help="Until no broker has the rules any more.")
+        bool, typer.Option("--deleted", help="Wait until no broker has the rules any more.")
     ] = False,
     timeout_seconds: Annotated[
-        float, typer.Option("--timeout-seconds", min=0, help="Then it fails, and names a broker.")
+        float,
+        typer.Option(
+            "--timeout-seconds",
+            min=0,
+            help="Fail after this time, and name a broker that is behind.",
+        ),
     ] = TIMEOUT_S,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Wait until every live broker enforces the rules; without flags, all changes before now."""
+    """Wait until every live broker enforces the rules; without rules, all earlier changes."""
     rules = given.rules()
     if deleted and not rules:
         raise ConfigurationError("--deleted without a rule", remedy="name the rules")

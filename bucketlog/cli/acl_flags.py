@@ -87,7 +87,8 @@ class RuleFlags(ResourceFlags):
         if not self.allow_principal and not self.deny_principal:
             if self != RuleFlags(pattern=self.pattern):
                 raise ConfigurationError(
-                    "rules about nobody", remedy="give --allow-principal or --deny-principal"
+                    "the rules name no principal",
+                    remedy="give --allow-principal or --deny-principal",
                 )
             return []
         self._check_hosts()
@@ -113,14 +114,14 @@ class RuleFlags(ResourceFlags):
             )
         topics, groups = self.topic or (), self.group or ()
         if not topics:
-            raise ConfigurationError("--producer and --consumer of what?", remedy="add --topic")
+            raise ConfigurationError("--producer and --consumer need a topic", remedy="add --topic")
         if self.consumer and not groups:
             raise ConfigurationError(
                 "--consumer needs a group", remedy="add --group NAME, or --group '*'"
             )
         if groups and not self.consumer:
             raise ConfigurationError(
-                "--group with --producer", remedy="add --consumer, or leave it"
+                "--group with --producer", remedy="add --consumer, or leave out --group"
             )
         pattern = cast(AclPatternName, self.pattern.upper())
         for who, host in self._allowed():
@@ -147,7 +148,8 @@ class RuleFlags(ResourceFlags):
         resources = self.resources()
         if not resources:
             raise ConfigurationError(
-                "rules about no resource", remedy="give --topic, --group, --cluster or another one"
+                "the rules name no resource",
+                remedy="give --topic, --group, --cluster or another resource",
             )
         denied = product(self.deny_principal or (), self.deny_host or (WILDCARD,))
         sides: list[tuple[AclPermissionName, Iterator[tuple[str, str]]]] = [
@@ -242,46 +244,54 @@ def _switch(name: str, text: str) -> Any:
 
 
 _RESOURCES: Mapping[str, Any] = {
-    "topic": _many("--topic", "A topic; '*': all. This flag and others may be repeated."),
-    "group": _many("--group", "A consumer group; '*': all."),
-    "transactional_id": _many("--transactional-id", "A transactional id; '*': all.", "ID"),
+    "topic": _many("--topic", "A topic; '*': all topics. You can repeat flags that take a name."),
+    "group": _many("--group", "A consumer group; '*': all groups."),
+    "transactional_id": _many("--transactional-id", "A transactional id; '*': all ids.", "ID"),
     "cluster": _switch("--cluster", "The cluster."),
-    "user_principal": _many("--user-principal", "A user whose tokens it is about.", "USER"),
+    "user_principal": _many(
+        "--user-principal", "A user whose delegation tokens the rule is about.", "USER"
+    ),
     "delegation_token": _many("--delegation-token", "A delegation token.", "TOKEN"),
-    "operation": _many("--operation", "As read or alter-configs. Repeat for several.", "OPERATION"),
+    "operation": _many("--operation", "Such as read or alter-configs. Default: all.", "OPERATION"),
 }
 _PRINCIPAL = "TYPE:NAME"
 _RULES: Mapping[str, Any] = {
-    "allow_principal": _many("--allow-principal", "Who is allowed, as User:ann.", _PRINCIPAL),
-    "deny_principal": _many("--deny-principal", "Who is denied.", _PRINCIPAL),
+    "allow_principal": _many(
+        "--allow-principal", "Principal to allow, such as User:ann.", _PRINCIPAL
+    ),
+    "deny_principal": _many("--deny-principal", "Principal to deny.", _PRINCIPAL),
     **_RESOURCES,
     "pattern": Annotated[
         Pattern,
         typer.Option(
-            "--pattern", case_sensitive=False, help="Whether names are names, or their beginnings."
+            "--pattern", case_sensitive=False, help="Whether names are full names or prefixes."
         ),
     ],
-    "allow_host": _many("--allow-host", "Address of who is allowed. Default: all.", "ADDRESS"),
-    "deny_host": _many("--deny-host", "Address of who is denied. Default: all.", "ADDRESS"),
-    "producer": _switch("--producer", "All that a producer to --topic needs."),
-    "consumer": _switch("--consumer", "All that a consumer of --topic in --group needs."),
+    "allow_host": _many("--allow-host", "Address to allow. Default: all.", "ADDRESS"),
+    "deny_host": _many("--deny-host", "Address to deny. Default: all.", "ADDRESS"),
+    "producer": _switch("--producer", "All rights that a producer to --topic needs."),
+    "consumer": _switch("--consumer", "All rights that a consumer of --topic in --group needs."),
     "idempotent": _switch("--idempotent", "With --producer: for brokers before Kafka 3.0."),
 }
 _FILTERS: Mapping[str, Any] = {
-    "principal": _many("--principal", "Rules about this principal, as User:ann.", _PRINCIPAL),
+    "principal": _many("--principal", "Rules about this principal, such as User:ann.", _PRINCIPAL),
     **_RESOURCES,
     "pattern": Annotated[
         FilterPattern,
         typer.Option(
             "--pattern",
             case_sensitive=False,
-            help="Of the rules; match: those that apply to the names given.",
+            help="Pattern type of the rules; match: all rules that apply to the given names.",
         ),
     ],
     "host": _many("--host", "Rules about this host.", "ADDRESS"),
     "permission": Annotated[
         Permission | None,
-        typer.Option("--permission", case_sensitive=False, help="Rules that allow, or that deny."),
+        typer.Option(
+            "--permission",
+            case_sensitive=False,
+            help="Only rules that allow, or only rules that deny.",
+        ),
     ],
 }
 

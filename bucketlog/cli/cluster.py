@@ -27,20 +27,22 @@ app = typer.Typer(
 @app.command("init")
 def init(
     add_scram: Annotated[
-        str, typer.Option("--add-scram", metavar="USER", help="Add this user, as administrator.")
+        str,
+        typer.Option("--add-scram", metavar="USER", help="User to add as the first administrator."),
     ],
     new_password_file: NewPasswordFile = None,
     credential: Annotated[
-        CredentialMechanism, typer.Option("--credential", help="How the user logs in.")
+        CredentialMechanism,
+        typer.Option("--credential", help="The SASL mechanism of the password."),
     ] = DEFAULT_MECHANISM,
     iterations: Iterations = DEFAULT_ITERATIONS,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Set the password of a user who has one.")
+        bool, typer.Option("--replace", help="Replace the password if the user has one.")
     ] = False,
 ) -> None:
     """Add the first user to a cluster, with the settings of its brokers (BUCKETLOG_*).
 
-    No broker has to run. Brokers that run take the user, too.
+    No broker has to run. Running brokers get the new user, too.
     """
     check_installed("broker")
     from bucketlog.metadata.scram_credentials import ScramMechanism

@@ -107,21 +107,27 @@ _FLAGS: Mapping[str, Any] = {
     ],
     "token_url": Annotated[
         str | None,
-        _option("--token-url", "Log in by access tokens from this provider.", metavar="URL"),
+        _option("--token-url", "Log in by access tokens from this token URL.", metavar="URL"),
     ],
     "token_client_id": Annotated[
-        str | None, _option("--token-client-id", "This client, for the provider.", metavar="ID")
+        str | None, _option("--token-client-id", "Client id at the token URL.", metavar="ID")
     ],
     "token_client_secret_file": Annotated[
         Path | None,
-        _option("--token-client-secret-file", "File with its secret.", metavar="FILE"),
+        _option(
+            "--token-client-secret-file", "File with the secret of that client.", metavar="FILE"
+        ),
     ],
     "token_scope": Annotated[
-        str | None, _option("--token-scope", "The scope to ask for.", metavar="TEXT")
+        str | None, _option("--token-scope", "Scope to request.", metavar="TEXT")
     ],
     "token_ca_file": Annotated[
         Path | None,
-        _option("--token-ca-file", "Authorities to trust for the provider.", metavar="FILE"),
+        _option(
+            "--token-ca-file",
+            "File with the authorities to trust at the token URL.",
+            metavar="FILE",
+        ),
     ],
 }
 _given: ContextVar[_Given] = ContextVar("_given")
@@ -188,7 +194,8 @@ def _token(given: _Given) -> "TokenSource | None":
     secret = _secret(given.token_client_secret_file, "--token-client-secret-file")
     if given.token_client_id is None or secret is None:
         raise ConfigurationError(
-            "--token-url without a client", remedy="add --token-client-id and its secret's file"
+            "--token-url without a client",
+            remedy="add --token-client-id and --token-client-secret-file",
         )
     return ClientCredentials(
         token_url=given.token_url,
@@ -200,13 +207,15 @@ def _token(given: _Given) -> "TokenSource | None":
 
 
 def _check_no_client(given: _Given) -> None:
-    """A client without a provider would be ignored silently."""
+    """A token client without a token URL would be ignored silently."""
     client = (
         *(given.token_client_id, given.token_client_secret_file),
         *(given.token_scope, given.token_ca_file),
     )
     if any(each is not None for each in client):
-        raise ConfigurationError("a client without a provider", remedy="add --token-url")
+        raise ConfigurationError(
+            "flags of a token client without a token URL", remedy="add --token-url"
+        )
 
 
 def _check_unused(given: _Given) -> None:

@@ -80,13 +80,14 @@ def list_facts(
     bucket: BucketUrl,
     *,
     every_kind: Annotated[
-        bool, typer.Option("--every-kind", help="Also facts of groups, transactions and tiers.")
+        bool,
+        typer.Option("--every-kind", help="Also list facts of groups, transactions and tiers."),
     ] = False,
     output: OutputFormat = Output.TABLE,
 ) -> None:
-    """List changes of topics, users and ACLs, and who asked for them.
+    """List changes of topics, users, ACLs and quotas, and who asked for them.
 
-    The order is that of the log. Brokers delete facts with their segments."""
+    The order is that of the log. Brokers delete facts together with their segments."""
     from bucketlog.metadata.fact_model import AttributedFact
     from bucketlog.metadata.facts import TopicFact, decode_fact
     from bucketlog.metadata.security_facts import SecurityFact

@@ -254,7 +254,9 @@ def _throttles(counts: ThrottleCounts) -> Iterator[Metric]:
         seconds.add_metric([quota], counts.throttle_ms[quota] / 1000)
     yield from (requests, seconds)
     yield GaugeMetricFamily(
-        "bucketlog_quota_rates", "Rates that the broker measures for quotas.", value=counts.tracked
+        "bucketlog_quota_rates",
+        "Number of rates that the broker measures for quotas.",
+        value=counts.tracked,
     )
 
 

@@ -38,7 +38,7 @@ def prove_security(short: bool) -> Figures:
         "equal": sum(one.verdict == "yes" for one in found),
         "documented": sorted(one.step for one in found if one.verdict.startswith("documented")),
         "different": {one.step: {"kafka": one.kafka, "here": one.here} for one in problems},
-        "left_out": "quotas: they are not served",
+        "left_out": "quotas: tests/integration/test_client_quota_answers.py compares them",
     }
     if problems:
         raise ShortfallError(f"answers differ: {', '.join(one.step for one in problems)}", figures)

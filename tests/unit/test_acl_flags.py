@@ -87,7 +87,7 @@ def test_producers_and_consumers() -> None:
     ("flags", "said"),
     [
         ({"topic": ("t",)}, "give --allow-principal or --deny-principal"),
-        ({"allow_principal": ANN}, "rules about no resource"),
+        ({"allow_principal": ANN}, "the rules name no resource"),
         ({"allow_principal": ("ann",), "topic": ("t",)}, "write User:ann"),
         ({"allow_principal": ("User:",), "topic": ("t",)}, "has no type"),
         ({"allow_principal": ANN, "topic": ("",)}, "without a name"),

@@ -213,8 +213,11 @@ def test_tokens_from_a_provider(
     [
         (["--token-file", "f", "--token-url", "https://x/"], "leave one out"),
         (["--token-url", "https://x/"], "without a client"),
-        (["--token-client-id", "app"], "a client without a provider"),
-        (["--token-scope", "s", "--token-file", "f"], "a client without a provider"),
+        (["--token-client-id", "app"], "flags of a token client without a token URL"),
+        (
+            ["--token-scope", "s", "--token-file", "f"],
+            "flags of a token client without a token URL",
+        ),
         (["--token-file", "f", "--username", "ann", "--password", "x"], "leave one out"),
         (["--token-file", "f", "--mechanism", "PLAIN"], "leave one out"),
         (["--token-file", "f", "--no-tls"], "use TLS"),

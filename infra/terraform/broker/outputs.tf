@@ -9,7 +9,7 @@ output "bootstrap_by_zone" {
 }
 
 output "certificate_names" {
-  description = "The names that the certificate of the brokers must have, for SSL and SASL_SSL: the load balancer's, and the tasks'."
+  description = "Names that the brokers' certificate needs for SSL and SASL_SSL: the name of the load balancer, and a wildcard for the tasks."
   value       = [aws_lb.bootstrap.dns_name, "*.${local.task_domain}"]
 }
 

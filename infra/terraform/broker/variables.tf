@@ -70,7 +70,7 @@ variable "sequencer_port" {
 }
 
 variable "client_cidrs" {
-  description = "From where clients come, by name: ranges that can reach the subnets' private addresses (this VPC, a peered one). With protocol PLAINTEXT, whoever reaches them reads and writes all topics."
+  description = "From where clients come, by name: ranges that can reach the subnets' private addresses (this VPC, a peered one). With protocol PLAINTEXT, everyone who reaches brokers can read and write all topics."
   type        = map(string)
   default     = {}
 
@@ -174,7 +174,7 @@ variable "settings" {
 }
 
 variable "protocol" {
-  description = "How clients reach brokers: PLAINTEXT, SSL, SASL_SSL or SASL_PLAINTEXT. All brokers of a log have the same one."
+  description = "Security protocol for clients: PLAINTEXT, SSL, SASL_SSL or SASL_PLAINTEXT. All brokers of a log need the same protocol."
   type        = string
   default     = "PLAINTEXT"
 
@@ -185,7 +185,7 @@ variable "protocol" {
 }
 
 variable "tls_secret_arn" {
-  description = "For SSL and SASL_SSL: a secret in JSON with certificate (and its issuers') and key in PEM, and with client_auth the authority of clients as ca. The certificate has the names of the output certificate_names."
+  description = "For SSL and SASL_SSL: a secret in JSON with the fields certificate (followed by its issuers) and key, in PEM; with client_auth, also ca, the authority of clients. The certificate needs the names in the output certificate_names."
   type        = string
   default     = null
 
@@ -211,7 +211,7 @@ variable "client_auth" {
 }
 
 variable "credentials_key_secret_arn" {
-  description = "For SASL_SSL and SASL_PLAINTEXT: a secret with the keys that encrypt credentials, in hexadecimal, one a line."
+  description = "For SASL_SSL and SASL_PLAINTEXT: a secret with the keys that encrypt credentials, in hexadecimal, one per line."
   type        = string
   default     = null
 
@@ -226,7 +226,7 @@ variable "credentials_key_secret_arn" {
 }
 
 variable "sasl_mechanisms" {
-  description = "How users log in: SCRAM-SHA-512, SCRAM-SHA-256 and, over TLS, PLAIN."
+  description = "Mechanisms of logins: SCRAM-SHA-512, SCRAM-SHA-256 and, only over TLS, PLAIN."
   type        = list(string)
   default     = ["SCRAM-SHA-512"]
 
@@ -237,7 +237,7 @@ variable "sasl_mechanisms" {
 }
 
 variable "admin_password_secret_arn" {
-  description = "For SASL_SSL and SASL_PLAINTEXT: a secret with the password of the user admin, whom the tasks add to a new log; null: nobody is added."
+  description = "For SASL_SSL and SASL_PLAINTEXT: a secret with the password of the user admin, which tasks add to a new log; null: tasks add no user."
   type        = string
   default     = null
 
@@ -254,7 +254,7 @@ variable "authorization" {
 }
 
 variable "super_users" {
-  description = "Who may do everything when ACLs decide, as User:admin."
+  description = "Principals that may do everything if ACLs decide, such as User:admin."
   type        = list(string)
   default     = []
 

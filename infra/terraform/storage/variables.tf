@@ -52,13 +52,13 @@ variable "reader_principal_arns" {
 }
 
 variable "sse_kms" {
-  description = "Whether S3 encrypts objects with a key of KMS (SSE-KMS, with a bucket key). False for keys of S3 alone (SSE-S3)."
+  description = "Whether S3 encrypts objects with a KMS key (SSE-KMS, with a bucket key). False: with S3's own keys (SSE-S3)."
   type        = bool
   default     = true
 }
 
 variable "kms_key_arn" {
-  description = "The KMS key to encrypt with; null for the account's key aws/s3, with which no other account can read."
+  description = "The KMS key to encrypt with; null: the account's key aws/s3, which other accounts cannot use."
   type        = string
   default     = null
 
