@@ -12,13 +12,13 @@ class AuditSettings(BaseSettings):
     audit_log: str = Field(
         NORMAL_LOG,
         description="Where the audit log goes: `log`, the broker's normal log; `off`; or the path "
-        "of a file, to which the broker appends lines of JSON (docs/audit.md).",
+        "of a file. The broker appends lines of JSON to the file (docs/audit.md).",
     )
     audit_refusals_per_client_per_s: Positive = Field(
         10,
         description="Limit of audit lines per second about failed logins, denials and refused "
-        "changes of one client: a principal, or the host of a client without a principal. The "
-        "audit log has the number of suppressed lines.",
+        "changes of one client. A client is a principal, or the host of clients without one. "
+        "The audit log has the number of suppressed lines.",
     )
     audit_refusals_per_s: Positive = Field(
         100,

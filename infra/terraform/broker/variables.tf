@@ -185,7 +185,7 @@ variable "protocol" {
 }
 
 variable "tls_secret_arn" {
-  description = "For SSL and SASL_SSL: a secret in JSON with the fields certificate (followed by its issuers) and key, in PEM; with client_auth, also ca, the authority of clients. The certificate needs the names in the output certificate_names."
+  description = "For SSL and SASL_SSL: a secret in JSON with the fields certificate (followed by its issuers) and key, in PEM. With client_auth, the field ca has the authority of clients. The certificate needs the names in the output certificate_names."
   type        = string
   default     = null
 
