@@ -1,6 +1,5 @@
 """`bucketlog cluster`: init."""
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,6 +44,8 @@ def init(
     No broker has to run. Running brokers get the new user, too.
     """
     check_installed("broker")
+    import asyncio
+
     from bucketlog.metadata.scram_credentials import ScramMechanism
     from bucketlog.stateless_broker.process.first_user import NewUser, add_user, check_settings
     from bucketlog.stateless_broker.process.start_up import load_settings
