@@ -156,7 +156,9 @@ def encode_value(one: Field, value: Any, flexible: bool) -> bytes:
     if isinstance(value, Raw):
         return value.data
     if one.shape is not None:
-        return encode_structure(one.shape, value)
+        data = encode_structure(one.shape, value)
+        is_marked = one.nullable and not one.is_array and isinstance(value, dict)
+        return b"\x01" + data if is_marked else data  # KIP-893
     kind = one.kind
     if kind in NUMBERS:
         return struct.pack(NUMBERS[kind], value)
