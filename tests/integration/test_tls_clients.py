@@ -23,8 +23,10 @@ from tests.rigs.client_tls import ClientTls
 from tests.rigs.patience import Deadline, eventually
 from tests.scenarios.clients import KINDS, Kcat
 from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, make_rows
+from tests.servers import franz_go
 from tests.servers.broker_process import BrokerProcess, Start
 from tests.servers.components import Components
+from tests.servers.franz_go import GoClientError
 from tests.servers.kafka_tools import KafkaTools, participating_tools
 
 TWO = "PLAIN:PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"
@@ -79,6 +81,12 @@ def is_served(name: str, where: str, tls: ClientTls, components: Components, fol
             try:
                 Kcat(tls).list_brokers(where)
             except AssertionError:
+                return False
+            return True
+        case "franz-go":
+            try:
+                franz_go.run(where, tls, "brokers", timeout_s=4 * REFUSAL_S)
+            except GoClientError:
                 return False
             return True
     tools = participating_tools(where, components)

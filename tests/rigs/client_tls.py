@@ -190,8 +190,12 @@ class ClientTls:
         return found
 
     def go(self) -> dict[str, str]:
-        """As `tests/servers/go_client` reads them. Without a certificate of the client."""
+        """As `tests/servers/go_client` reads them."""
         found = {"ca": str(self.ca)} if self.is_encrypted else {}
+        if self.own is not None:
+            found |= {"certificate": str(self.own.certificate), "key": str(self.own.key)}
+        if self.version is not None:
+            found["version"] = self.version
         if isinstance(self.login, ClientLogin):
             found |= {
                 "mechanism": self.login.mechanism,

@@ -17,6 +17,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -38,7 +39,12 @@ import (
 type connection struct {
 	Bootstrap string `json:"bootstrap"`
 	// CA is a file; empty: no TLS.
-	CA        string `json:"ca"`
+	CA string `json:"ca"`
+	// Certificate and Key are files of the client's own; empty: it shows none.
+	Certificate string `json:"certificate"`
+	Key         string `json:"key"`
+	// Version is the only version of TLS, as in "TLSv1.3"; empty: any.
+	Version   string `json:"version"`
 	Mechanism string `json:"mechanism"`
 	User      string `json:"user"`
 	Password  string `json:"password"`
@@ -53,6 +59,8 @@ var codecs = map[string]kgo.CompressionCodec{
 	"lz4":    kgo.Lz4Compression(),
 	"zstd":   kgo.ZstdCompression(),
 }
+
+var versions = map[string]uint16{"TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -96,7 +104,18 @@ func (to connection) options() ([]kgo.Opt, error) {
 		if !trusted.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("%s has no certificate", to.CA)
 		}
-		options = append(options, kgo.DialTLSConfig(&tls.Config{RootCAs: trusted}))
+		config := &tls.Config{RootCAs: trusted}
+		if version, found := versions[to.Version]; found {
+			config.MinVersion, config.MaxVersion = version, version
+		}
+		if to.Certificate != "" {
+			own, err := tls.LoadX509KeyPair(to.Certificate, to.Key)
+			if err != nil {
+				return nil, err
+			}
+			config.Certificates = []tls.Certificate{own}
+		}
+		options = append(options, kgo.DialTLSConfig(config))
 	}
 	mechanism, err := to.sasl()
 	if mechanism != nil {
@@ -145,6 +164,7 @@ func produce(ctx context.Context, options []kgo.Opt, topic, codec string, isIdem
 	defer client.Close()
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<24)
+	lines.Split(line)
 	var records []*kgo.Record
 	for lines.Scan() {
 		parts := strings.SplitN(lines.Text(), "\t", 3)
@@ -163,6 +183,17 @@ func produce(ctx context.Context, options []kgo.Opt, topic, codec string, isIdem
 		return err
 	}
 	return client.ProduceSync(ctx, records...).FirstErr()
+}
+
+// line splits at newlines. Unlike bufio.ScanLines, it keeps a carriage return: values may end with it.
+func line(data []byte, atEOF bool) (int, []byte, error) {
+	if end := bytes.IndexByte(data, '\n'); end >= 0 {
+		return end + 1, data[:end], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
 }
 
 func producer(options []kgo.Opt, topic string) (*kgo.Client, error) {
