@@ -27,7 +27,7 @@ def prove_quotas(short: bool) -> Figures:
             cluster.bootstrap.split(","),
             clients=3,
             quota_bytes_s=1_000_000 if short else 10_000_000,
-            seconds=10 if short else 60,
+            seconds=20 if short else 60,
         )
     tell(found.table())
     figures: Figures = asdict(found) | {"deviation_percent": found.deviation_percent}
