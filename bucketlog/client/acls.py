@@ -7,7 +7,6 @@ CreateAcls 3, DeleteAcls 3.
 """
 
 import time
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
@@ -72,9 +71,6 @@ class _Filter(NamedTuple):
         body.data.append(self.permission)
 
 
-_EVERYTHING = _Filter()
-
-
 class AclAdmin:
     """`log.acls`. Raises `LogError`."""
 
@@ -112,7 +108,10 @@ class AclAdmin:
             _number(PERMISSION_NUMBERS, permission, "permission"),
         )
         doing = "listing ACLs"
-        return sorted(self._shown(self._any_broker(doing), wanted, doing), key=_order)
+        body = FrameWriter(flexible=True)
+        wanted.write(body)
+        answer = self._requests.ask_any(ApiKey.DESCRIBE_ACLS, VERSION, body, doing)
+        return sorted(_read_all(answer, doing), key=_order)
 
     def create(self, acls: Iterable[Acl]) -> None:
         """Create all rules at once. A rule that exists already stays as it is."""
@@ -125,14 +124,15 @@ class AclAdmin:
         for each in map(_exactly, rules):
             each.write(body)
             body.tags()
-        answer = self._ask(self._any_broker(doing), ApiKey.CREATE_ACLS, body, doing)
+        answer = self._requests.ask_any(ApiKey.CREATE_ACLS, VERSION, body, doing)
         answer.int32()
         for acl in rules[: answer.array_length(3)]:
             _check(answer, f"{doing}: {acl}")
             answer.tags()
 
     def delete(self, acls: Iterable[Acl]) -> Sequence[Acl]:
-        """Delete all these rules at once. Returns those that existed."""
+        """Delete all these rules at once. Returns those that existed. If a broker was asked that
+        did not answer, the rules may be deleted, and are not returned."""
         rules = [checked(acl) for acl in acls]
         if not rules:
             return ()
@@ -142,7 +142,7 @@ class AclAdmin:
         for each in map(_exactly, rules):
             each.write(body)
             body.tags()
-        answer = self._ask(self._any_broker(doing), ApiKey.DELETE_ACLS, body, doing)
+        answer = self._requests.ask_any(ApiKey.DELETE_ACLS, VERSION, body, doing)
         answer.int32()
         found: dict[Acl, None] = {}
         for acl in rules[: answer.array_length(4)]:
@@ -205,7 +205,7 @@ class AclAdmin:
             if node_id in done:
                 continue
             who = f"broker {node_id} at {address[0]}:{address[1]}"
-            shown: Set[Acl] = frozenset(self._shown(address, _EVERYTHING, f"{WAITING}: {who}"))
+            shown: Set[Acl] = frozenset(self._shown(address, f"{WAITING}: {who}"))
             if wanted.is_empty:
                 expected = shown if expected is None else expected
                 missing, extra = expected - shown, shown - expected
@@ -219,28 +219,12 @@ class AclAdmin:
                 return f"{who} has {min(extra, key=_order)}"
         return None
 
-    def _any_broker(self, doing: str) -> Address:
-        brokers = self._requests.brokers(doing)
-        if not brokers:
-            raise log_error(KafkaError(KafkaError.BROKER_NOT_AVAILABLE), doing)
-        return next(iter(brokers.values()))
-
-    def _shown(self, address: Address, wanted: _Filter, doing: str) -> Collection[Acl]:
+    def _shown(self, address: Address, doing: str) -> Collection[Acl]:
+        """All rules, as one broker has them."""
         body = FrameWriter(flexible=True)
-        wanted.write(body)
-        answer = self._ask(address, ApiKey.DESCRIBE_ACLS, body, doing)
-        answer.int32()
-        _check(answer, doing)
-        found = deque[Acl]()
-        for _ in range(answer.array_length(5)):
-            resource, name, pattern = answer.int8(), answer.string(), answer.int8()
-            for _ in range(answer.array_length(5)):
-                found.append(_read_entry(answer, resource, name, pattern))
-            answer.tags()
-        return found
-
-    def _ask(self, address: Address, key: ApiKey, body: FrameWriter, doing: str) -> FrameReader:
-        return self._requests.ask(address, key, VERSION, body, doing)
+        _Filter().write(body)
+        answer = self._requests.ask(address, ApiKey.DESCRIBE_ACLS, VERSION, body, doing)
+        return _read_all(answer, doing)
 
 
 class _Wanted(NamedTuple):
@@ -279,6 +263,20 @@ def _number(numbers: Mapping[str, int], name: str | None, what: str) -> int:
 def _order(acl: Acl) -> tuple[str, ...]:
     where = (acl.resource, acl.name, acl.pattern)
     return (*where, acl.principal, acl.permission, acl.operation, acl.host)
+
+
+def _read_all(answer: FrameReader, doing: str) -> Collection[Acl]:
+    """The rules of a DescribeAcls."""
+    answer.int32()
+    _check(answer, doing)
+    found: list[Acl] = []
+    for _ in range(answer.array_length(5)):
+        resource, name, pattern = answer.int8(), answer.string(), answer.int8()
+        found += [
+            _read_entry(answer, resource, name, pattern) for _ in range(answer.array_length(5))
+        ]
+        answer.tags()
+    return found
 
 
 def _read_entry(answer: FrameReader, resource: int, name: str, pattern: int) -> Acl:

@@ -6,7 +6,7 @@ TLS and logins are those of `connect(security=...)`.
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from bucketlog.client.admin import Admin
 from bucketlog.client.broker_connection import TRANSPORT, Address, open_connection
@@ -47,6 +47,19 @@ class BrokerRequests:
         except KafkaException as error:
             raise log_error(error.args[0], doing) from error
         return {each.id: (str(each.host), each.port) for each in found.values()}
+
+    def ask_any(self, key: ApiKey, version: int, body: FrameWriter, doing: str) -> FrameReader:
+        """The answer of the first broker that answers. A broker that does not may have done what
+        was asked, so this is for requests that may be repeated. Raises `LogError`."""
+        failure = log_error(KafkaError(KafkaError.BROKER_NOT_AVAILABLE), doing)
+        for address in self.brokers(doing).values():
+            try:
+                return self.ask(address, key, version, body, doing)
+            except LogError as error:
+                if error.kafka_code != TRANSPORT:
+                    raise
+                failure = error
+        raise failure
 
     def ask(
         self,
