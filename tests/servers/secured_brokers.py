@@ -16,6 +16,8 @@ from tests.servers.lone_broker import listener, lone_broker
 ADMIN = ScramUser("admin", "admin-secret")
 PASSWORD = "secret"
 MECHANISM = SCRAM_MECHANISMS[0]
+LIBRDKAFKA_MS = "300000"
+"""How long a request may take: librdkafka's maximum. It ends failures only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class SecuredBroker:
         """librdkafka's; underscores in the names of `more` are dots."""
         return {
             "bootstrap.servers": self.bootstrap,
+            "socket.timeout.ms": LIBRDKAFKA_MS,
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": MECHANISM,
             "sasl.username": user,
