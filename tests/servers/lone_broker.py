@@ -15,8 +15,11 @@ PATIENT = {
     "view_wait_ms_max": "50000",
     "config_change_ms_max": "50000",
     "authorization_staleness_ms_max": "300000",
+    "login_ms_max": "300000",
+    "ssl_handshake_ms_max": "300000",
 }
-"""On a busy machine, a broker answers late, and does not ask its client to try again."""
+"""On a busy machine, a broker answers late. It neither asks its client to try again nor closes the
+connection of a slow client."""
 
 
 @contextmanager
