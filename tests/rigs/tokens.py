@@ -90,7 +90,8 @@ class Provider:
     def rotate(self) -> None:
         self.key, self.generation = rsa_key(), self.generation + 1
 
-    def token(self, **changes: Any) -> str:
-        return signed(
-            self.key, claims(time.time(), **({"iss": self.issuer} | changes)), kid=self.kid
-        )
+    def token(self, *, lasts_s: float = 300, **changes: Any) -> str:
+        """`lasts_s`: from now on. A negative one has expired."""
+        now_s = time.time()
+        given = {"iss": self.issuer, "exp": now_s + lasts_s} | changes
+        return signed(self.key, claims(now_s, **given), kid=self.kid)

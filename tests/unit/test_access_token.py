@@ -239,6 +239,13 @@ def test_without_a_key_id_only_one_key_may_be_meant() -> None:
         accept_token(good(), KeySet(), RULES, NOW_S)
 
 
+def test_a_key_serves_only_the_algorithm_that_the_set_names() -> None:
+    named = read_key_set(document(public_row(key("RSA"), kid="1", alg="RS256")))
+    assert accept_token(good(), named, RULES, NOW_S).user == "ann"
+    with pytest.raises(UnknownKeyError):
+        accept_token(signed(key("RSA"), claims(NOW_S), "PS256"), named, RULES, NOW_S)
+
+
 def test_two_keys_with_one_id() -> None:
     rows = [public_row(key(name), kid="1") for name in ("RSA 2", "RSA")]
     assert accept_token(good(), read_key_set(document(*rows)), RULES, NOW_S).user == "ann"
