@@ -258,6 +258,7 @@ def transaction(transactional_id: str, topic: str, group: str) -> Run:
 
     def run(broker: SecuredBroker, user: str) -> str:
         config = broker.config(user, transactional_id=transactional_id)
+        config["transaction.timeout.ms"] = config["socket.timeout.ms"]  # librdkafka's lower bound
         producer = Producer({**config, "message.timeout.ms": DELIVERY_MS, "log_level": 0})
         consumer = Consumer({**broker.config(user, group_id=group), "log_level": 0})
         told: list[str] = []
