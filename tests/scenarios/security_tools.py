@@ -19,7 +19,7 @@ _CHANGING = (
     (re.compile(r"\(id: \d+ "), "(id: N "),
     (re.compile(r"/\S+\.properties"), "FILE"),
     (re.compile(r"\tElr:.*|min\.insync\.replicas=1,"), ""),  # no security: bucketlog has no ISR
-    (re.compile(r"\s+(\d+)\s+\d+\s+(Complete\w+)$"), r" \1 ID \2"),  # a producer id
+    (re.compile(r"\s+(\d+)\s+\d+\s+(Complete\w+|Ongoing)$"), r" \1 ID \2"),  # a producer id
     (re.compile(r"ProducerId\s+"), "ProducerId "),
     (re.compile(r"Request Request\(.*\) needs"), "Request REQUEST needs"),
 )
