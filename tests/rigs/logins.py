@@ -24,7 +24,8 @@ def authenticate(client: WireClient, token: bytes) -> Any:
 def log_in(
     client: WireClient, user: str, password: str = PASSWORD, mechanism: str = SHA_256
 ) -> Any:
-    """The answer to the last token. A proof of the server is checked."""
+    """The answer to the last token that is sent. Kafka refuses an unknown user at the first one,
+    bucketlog at the last. A proof of the server is checked."""
     asking = ScramAuthenticator(
         loop=None,
         sasl_plain_username=user,
@@ -33,6 +34,8 @@ def log_in(
     )
     assert handshake(client, mechanism) is ErrorCode.none
     first = authenticate(client, asking.first_message().encode())
+    if first.error_code != ErrorCode.none:
+        return first
     asking.process_server_first_message(first.auth_bytes.decode())
     last = authenticate(client, asking.final_message().encode())
     if last.error_code == ErrorCode.none:
