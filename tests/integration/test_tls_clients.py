@@ -38,6 +38,13 @@ CONNECTIONS = "bucketlog_connections"
 _numbers = count()
 
 
+@pytest.fixture(autouse=True)
+def installed(request: pytest.FixtureRequest, components: Components) -> None:
+    call = getattr(request.node, "callspec", None)
+    if call is not None and "franz-go" in call.params.values():
+        franz_go.require(components)
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
@@ -176,7 +183,7 @@ def test_kafka_s_own_tools(
     check_nothing_is_left(broker)
 
 
-@pytest.mark.parametrize("name", ["aiokafka", "kafka-python", "kcat", "java"])
+@pytest.mark.parametrize("name", ["aiokafka", "kafka-python", "kcat", "franz-go", "java"])
 def test_versions_below_the_lowest(
     start: Start, root: Authority, components: Components, tmp_path: Path, name: str
 ) -> None:
