@@ -39,6 +39,8 @@ ZEROS: dict[type[Any], object] = {
     UUID: None,
 }
 """What Kafka assumes if a version lacks a field whose schema names no default."""
+TAKEN = frozenset({"Listener", "Node"})
+"""Names of classes outside the messages."""
 LINE = 100
 
 
@@ -78,7 +80,7 @@ def _module(key: ApiKey) -> str:
     versions = [*reversed(SERVED_VERSIONS[key].each())]  # the newest sets the order of fields
     requests = _merged([load_request_schema(key, version) for version in versions])
     responses = _merged([load_response_schema(key, version) for version in versions])
-    names = {each.name for each in requests}
+    names = TAKEN | {each.name for each in requests}
     renamed = {each.name: f"Response{each.name}" for each in responses if each.name in names}
     name = key.message_name
     body = [_request_class(each) for each in requests]

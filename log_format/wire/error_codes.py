@@ -13,10 +13,17 @@ from bucketlog.log_format.batch import (
     BatchTooLargeError,
     CorruptBatchError,
     InvalidTimestampError,
+    MirroredTopicError,
     UnsupportedCompressionError,
+)
+from bucketlog.log_format.encryption_errors import (
+    BrokenSealError,
+    KeyRefusedError,
+    KeyUnavailableError,
 )
 from bucketlog.log_format.errors import (
     BucketError,
+    ConfigRefusedError,
     CorruptObjectError,
     InvalidConfigError,
     InvalidDataError,
@@ -46,12 +53,17 @@ class ApiFamily(Enum):
 
 _CODES: Mapping[type[BaseException], ErrorCode] = {
     BatchTooLargeError: ErrorCode.message_too_large,
+    BrokenSealError: ErrorCode.corrupt_message,
     BucketError: ErrorCode.kafka_storage_error,
+    ConfigRefusedError: ErrorCode.invalid_request,
     CorruptBatchError: ErrorCode.corrupt_message,
     CorruptObjectError: ErrorCode.kafka_storage_error,
     InvalidConfigError: ErrorCode.invalid_config,
     InvalidTimestampError: ErrorCode.invalid_timestamp,
+    MirroredTopicError: ErrorCode.policy_violation,
     InvalidTopicNameError: ErrorCode.invalid_topic_exception,
+    KeyRefusedError: ErrorCode.topic_authorization_failed,
+    KeyUnavailableError: ErrorCode.kafka_storage_error,
     TimeoutError: ErrorCode.request_timed_out,
     TooManyGroupsError: ErrorCode.policy_violation,
     UnknownTopicError: ErrorCode.unknown_topic_or_partition,

@@ -1,36 +1,42 @@
-"""The Fetch API's codec, versions 4 to 16, hand-written: records go out as the views they are.
+"""The Fetch API's codec, versions 4 to 18, hand-written: records go out as the views they are.
 
-Source: Kafka's FetchRequest.json and FetchResponse.json. Sessions (KIP-227) are answered as
-sessionless: the response's session id is 0, and a client then sends full requests.
+Source: Kafka's FetchRequest.json and FetchResponse.json; KIP-227 (fetch sessions).
 """
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from bucketlog.log_format.model import Buffer, TopicId
 from bucketlog.log_format.transactions import AbortedTransaction
 from bucketlog.log_format.wire.frames import ITEMS_MAX, FrameReader, FrameWriter
 
+TopicKey: TypeAlias = tuple[str, TopicId | None]
+"""How requests name a topic: by its name, or by its id, by version. The other value is "" or None.
+"""
 MIN_VERSION = 4
-MAX_VERSION = 16
+MAX_VERSION = 18
 FLEXIBLE_FROM = 12
 TOPIC_IDS_FROM = 13
 _LOG_START_FROM = 5
-_SESSIONS_FROM = 7
+SESSIONS_FROM = 7
 _LEADER_EPOCH_FROM = 9
 _RACK_FROM = 11
 _FETCHED_EPOCH_FROM = 12
 _REPLICA_STATE_FROM = 15
 
+NO_SESSION = 0
+"""The session id of requests and responses without a session."""
+FIRST_EPOCH, LAST_EPOCH = 0, -1
+"""The epochs of full requests: one that wants a session, and one that does not."""
 _NULL = -1
 """The length of an array that is null."""
 _TOPIC_BYTES_MIN = 2
 _PARTITION_BYTES_MIN = 16
 
 
-class FetchPartition(NamedTuple):
+class FetchedPartition(NamedTuple):
     """Either `topic` or `topic_id` is set, by version."""
 
     topic: str
@@ -47,13 +53,13 @@ class FetchPartitions:
 
     __slots__ = ("_leader_epochs", "_max_bytes", "_numbers", "_offsets", "_topics")
 
-    def __init__(self, partitions: Iterable[FetchPartition] = ()) -> None:
-        self._topics: list[tuple[str, TopicId | None]] = []
+    def __init__(self, partitions: Iterable[FetchedPartition] = ()) -> None:
+        self._topics: list[TopicKey] = []
         self._numbers = array("i")
         self._leader_epochs = array("i")
         self._offsets = array("q")
         self._max_bytes = array("i")
-        topic: tuple[str, TopicId | None] = "", None
+        topic: TopicKey = "", None
         for each in partitions:
             if each[:2] != topic:
                 topic = each.topic, each.topic_id
@@ -61,7 +67,7 @@ class FetchPartitions:
 
     def add(
         self,
-        topic: tuple[str, TopicId | None],
+        topic: TopicKey,
         number: int,
         leader_epoch: int,
         fetch_offset: int,
@@ -72,6 +78,9 @@ class FetchPartitions:
         self._leader_epochs.append(leader_epoch)
         self._offsets.append(fetch_offset)
         self._max_bytes.append(max_bytes)
+
+    def append(self, each: FetchedPartition) -> None:
+        self.add((each.topic, each.topic_id), *each[2:])
 
     def each_once(self) -> "FetchPartitions":
         """Each partition once, at its first place, with its last values, as in Kafka."""
@@ -84,18 +93,31 @@ class FetchPartitions:
             kept.add(topic, number, *values)
         return kept
 
+    def topic_names(self) -> set[str]:
+        """Only "" if the request names topics by their ids."""
+        return {name for name, _ in self._topics}
+
+    def name_bytes(self) -> int:
+        """The encoded size of all topic names. A name counts again after another one."""
+        size, last = 0, ""
+        for name, _ in self._topics:
+            if name is not last:
+                size += len(name) if name.isascii() else len(name.encode())
+                last = name
+        return size
+
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __getitem__(self, row: int) -> FetchPartition:
+    def __getitem__(self, row: int) -> FetchedPartition:
         topic, topic_id = self._topics[row]
         columns = self._numbers, self._leader_epochs, self._offsets, self._max_bytes
-        return FetchPartition(topic, topic_id, *(column[row] for column in columns))
+        return FetchedPartition(topic, topic_id, *(column[row] for column in columns))
 
-    def __iter__(self) -> Iterator[FetchPartition]:
+    def __iter__(self) -> Iterator[FetchedPartition]:
         columns = self._numbers, self._leader_epochs, self._offsets, self._max_bytes
         for (topic, topic_id), *values in zip(self._topics, *columns, strict=True):
-            yield FetchPartition(topic, topic_id, *values)
+            yield FetchedPartition(topic, topic_id, *values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +130,13 @@ class FetchRequest:
     session_epoch: int
     partitions: FetchPartitions
     """Each once."""
+    forgotten: Sequence[tuple[TopicKey, int]] = ()
+    """Partitions that leave the session."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the request names all its partitions, with or without a session."""
+        return self.session_epoch in (FIRST_EPOCH, LAST_EPOCH)
 
 
 class FetchPartitionData(NamedTuple):
@@ -136,14 +165,15 @@ def read_request(
     min_bytes = reader.int32()
     max_bytes = reader.int32()
     isolation_level = reader.int8()
-    session_id, session_epoch = 0, -1
-    if version >= _SESSIONS_FROM:
+    session_id, session_epoch = NO_SESSION, LAST_EPOCH
+    if version >= SESSIONS_FROM:
         session_id, session_epoch = reader.int32(), reader.int32()
     partitions = FetchPartitions()
     for _ in range(reader.array_length(_TOPIC_BYTES_MIN)):
         _read_topic(reader, version, partitions)
-    if version >= _SESSIONS_FROM:
-        _skip_forgotten(reader, version)
+    forgotten: list[tuple[TopicKey, int]] = []
+    if version >= SESSIONS_FROM:
+        _read_forgotten(reader, version, forgotten)
     if version >= _RACK_FROM:
         reader.string()
     reader.tags()
@@ -156,12 +186,12 @@ def read_request(
         session_id,
         session_epoch,
         partitions.each_once(),
+        forgotten,
     )
 
 
 def _read_topic(reader: FrameReader, version: int, into: FetchPartitions) -> None:
-    topic: tuple[str, TopicId | None]
-    topic = ("", TopicId(reader.uuid())) if version >= TOPIC_IDS_FROM else (reader.string(), None)
+    topic = _read_topic_key(reader, version)
     for _ in range(reader.array_length(_PARTITION_BYTES_MIN)):
         partition = reader.int32()
         leader_epoch = reader.int32() if version >= _LEADER_EPOCH_FROM else -1
@@ -176,21 +206,28 @@ def _read_topic(reader: FrameReader, version: int, into: FetchPartitions) -> Non
     reader.tags()
 
 
-def _skip_forgotten(reader: FrameReader, version: int) -> None:
+def _read_topic_key(reader: FrameReader, version: int) -> TopicKey:
+    if version >= TOPIC_IDS_FROM:
+        return "", TopicId(reader.uuid())
+    return reader.string(), None
+
+
+def _read_forgotten(reader: FrameReader, version: int, into: list[tuple[TopicKey, int]]) -> None:
     for _ in range(reader.array_length(_TOPIC_BYTES_MIN)):
-        if version >= TOPIC_IDS_FROM:
-            reader.uuid()
-        else:
-            reader.string()
-        for _ in range(reader.array_length(4)):
-            reader.int32()
+        topic = _read_topic_key(reader, version)
+        into.extend((topic, reader.int32()) for _ in range(reader.array_length(4)))
         reader.tags()
 
 
 def write_response(
-    version: int, error_code: int, results: list[FetchPartitionData], *, throttle_ms: int = 0
+    version: int,
+    error_code: int,
+    results: Sequence[FetchPartitionData],
+    *,
+    throttle_ms: int = 0,
+    session_id: int = NO_SESSION,
 ) -> list[Buffer]:
-    """Encode the body as parts to send one after another; `results` of a topic stand together."""
+    """Encode the body as parts to send one after another; `results` of a topic are together."""
     flexible = version >= FLEXIBLE_FROM
     writer = FrameWriter(flexible=flexible)
     parts: list[Buffer] = []
@@ -199,9 +236,9 @@ def write_response(
         name = result.topic_id if version >= TOPIC_IDS_FROM else result.topic
         by_topic.setdefault(name, []).append(result)
     writer.int32(throttle_ms)
-    if version >= _SESSIONS_FROM:
+    if version >= SESSIONS_FROM:
         writer.int16(error_code)
-        writer.int32(0)
+        writer.int32(session_id)
     writer.array_length(len(by_topic))
     for partitions in by_topic.values():
         if version >= TOPIC_IDS_FROM:

@@ -19,7 +19,7 @@ _TAG_BYTES_MIN = 2
 
 
 class MalformedRequestError(InvalidDataError):
-    """A frame that is no request of its API and version: the connection is closed, as in Kafka."""
+    """A frame that does not fit its API and version: the connection is closed, as in Kafka."""
 
     code = "MALFORMED_REQUEST"
 
@@ -132,7 +132,8 @@ class FrameReader:
         return bytes(self.data[at : at + 16])
 
     def array_length(self, item_bytes_min: int) -> int:
-        """The length of an array (null counts as empty) whose items take at least so many bytes."""
+        """The length of an array (null counts as empty) whose items take at least this many
+        bytes."""
         return self.nullable_array_length(item_bytes_min) or 0
 
     def nullable_array_length(self, item_bytes_min: int) -> int | None:
@@ -195,7 +196,7 @@ def uvarint(value: int) -> bytes:
 
 
 class FrameWriter:
-    """Builds small parts of a response; large ones stand beside it as views."""
+    """Builds small parts of a response; large ones are beside it as views."""
 
     __slots__ = ("data", "flexible")
 

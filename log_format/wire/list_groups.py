@@ -15,10 +15,8 @@ ONE_BYTE_UNTIL = 127
 """Shorter ids have a length of one byte."""
 
 
-def write_response(
-    version: int, error: int, rows: Sequence[tuple[str, str, str]], *, group_type: str
-) -> bytes:
-    """`rows`: group id, protocol type, state; all groups are of the one type."""
+def write_response(version: int, error: int, rows: Sequence[tuple[str, str, str, str]]) -> bytes:
+    """`rows`: group id, protocol type, state, type of the group."""
     flexible = version >= FLEXIBLE_FROM
     out = FrameWriter(flexible=flexible)
     if version >= THROTTLE_FROM:
@@ -26,9 +24,9 @@ def write_response(
     out.int16(error)
     out.array_length(len(rows))
     data = out.data
-    ends: dict[tuple[str, str], bytes] = {}  # what follows the id: few groups differ in it
-    for group_id, protocol_type, state in rows:
-        rest = protocol_type, state
+    ends: dict[tuple[str, str, str], bytes] = {}  # what follows the id: few groups differ in it
+    for group_id, protocol_type, state, group_type in rows:
+        rest = protocol_type, state, group_type
         end = ends.get(rest)
         if end is None:
             end = ends[rest] = _end_of(protocol_type, state, group_type, version)

@@ -1,6 +1,6 @@
 """Encodes Metadata responses topic by topic, because a response may contain every partition.
 
-Source: Kafka's MetadataResponse.json, versions 0 to 12.
+Source: Kafka's MetadataResponse.json, versions 0 to 13.
 """
 
 import struct
@@ -22,6 +22,8 @@ _TOPIC_OPERATIONS_FROM = 8
 _CLUSTER_OPERATIONS_UNTIL = 10
 _TOPIC_ID_FROM = 10
 _NULL_NAME_FROM = 12
+_ERROR_FROM = 13
+"""KIP-1102: REBOOTSTRAP_REQUIRED sends clients back to their bootstrap servers."""
 _NO_TOPIC_ID = bytes(16)
 
 
@@ -60,6 +62,8 @@ def response_end(version: int, operations: int = NO_OPERATIONS_KNOWN) -> bytes:
     out = FrameWriter(flexible=version >= FLEXIBLE_FROM)
     if _TOPIC_OPERATIONS_FROM <= version <= _CLUSTER_OPERATIONS_UNTIL:
         out.int32(operations)
+    if version >= _ERROR_FROM:
+        out.int16(0)
     out.tags()
     return bytes(out.data)
 

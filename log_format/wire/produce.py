@@ -1,22 +1,28 @@
-"""The Produce API's codec, versions 3 to 12, hand-written: record data is never copied.
+"""The Produce API's codec, versions 3 to 13, hand-written: record data is never copied.
 
 Source: Kafka's ProduceRequest.json and ProduceResponse.json.
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from bucketlog.log_format.batch import RefusedRecord
+from bucketlog.log_format.model import TopicId
 from bucketlog.log_format.wire.frames import FrameReader, FrameWriter
 
 MIN_VERSION = 3
-MAX_VERSION = 12
+MAX_VERSION = 13
 FLEXIBLE_FROM = 9
 ABORTABLE_KNOWN_FROM = 11
 TRANSACTION_VERSION_2_FROM = 12
 """KIP-890: partitions join a transaction with their first batch."""
+TOPIC_IDS_FROM = 13
+"""KIP-516."""
+MIRROR_TAG = 10_000
+"""The tagged field of a request that brings batches of a mirror. It has no content. Kafka's own
+tags are small numbers, and brokers skip tags that they do not know (KIP-482)."""
 _LOG_START_FROM = 5
 _RECORD_ERRORS_FROM = 8
 
@@ -29,11 +35,13 @@ _PARTITION_BYTES_MIN = 5
 
 
 class ProducePartitionData(NamedTuple):
-    """`records` is a view of the frame, or None where the client sent null."""
+    """`records` is a view of the frame, or None where the client sent null. `topic_id`: as the
+    request names the topic, from version 13 on; then `topic` is '' if no topic has the id."""
 
     topic: str
     partition: int
     records: memoryview | None
+    topic_id: TopicId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,8 @@ class ProduceRequest:
     acks: int
     timeout_ms: int
     partitions: list[ProducePartitionData]
+    is_mirror: bool = False
+    """Each batch must get the base offset that it has."""
 
 
 class ProduceResult(NamedTuple):
@@ -56,6 +66,8 @@ class ProduceResult(NamedTuple):
     error_message: str | None
     refused_records: tuple[RefusedRecord, ...] = ()
     """The records that caused the rejection of the batch, if known."""
+    topic_id: TopicId | None = None
+    """As in the request."""
 
 
 class RequestReader:
@@ -63,17 +75,23 @@ class RequestReader:
     `read`.
 
     If a request names a partition twice, only the last records count, as in Kafka (KafkaApis
-    collects the partitions of a request in a map). Raises `MalformedRequestError`.
+    collects the partitions of a request in a map). `name_of` returns the name of a topic, or '';
+    version 13 and later name topics by their ids. Raises `MalformedRequestError`.
     """
 
-    def __init__(self, reader: FrameReader) -> None:
+    def __init__(
+        self, reader: FrameReader, version: int, name_of: Callable[[TopicId], str]
+    ) -> None:
         self._reader = reader
+        self._name_of = name_of if version >= TOPIC_IDS_FROM else None
+        self._topic_id: TopicId | None = None
         self._transactional_id = reader.nullable_string()
         self._acks, self._timeout_ms = reader.unpack(_ACKS_AND_TIMEOUT)
         self._topics_left = reader.array_length(_TOPIC_BYTES_MIN)
         self._topic: str | None = None
         self._partitions_left = 0
-        self._partitions: dict[tuple[str, int], ProducePartitionData] = {}
+        self._partitions: dict[tuple[TopicId | str, int], ProducePartitionData] = {}
+        self._is_mirror = False
 
     def read(self, items: int) -> bool:
         """Decode about `items` more topics and partitions. Returns whether all are decoded. Raises
@@ -83,13 +101,18 @@ class RequestReader:
         while self._topic is not None or self._topics_left:
             if self._topic is None:
                 self._topics_left -= 1
-                self._topic = reader.string()
+                if self._name_of is None:
+                    self._topic = reader.string()
+                else:
+                    self._topic_id = TopicId(reader.uuid())
+                    self._topic = self._name_of(self._topic_id)
                 self._partitions_left = reader.array_length(_PARTITION_BYTES_MIN)
-            topic, count = self._topic, min(self._partitions_left, left)
+            topic, topic_id = self._topic, self._topic_id
+            key, count = topic_id or topic, min(self._partitions_left, left)
             for _ in range(count):
                 index = reader.int32()
-                part = ProducePartitionData(topic, index, reader.nullable_bytes())
-                self._partitions[topic, index] = part
+                part = ProducePartitionData(topic, index, reader.nullable_bytes(), topic_id)
+                self._partitions[key, index] = part
                 reader.tags()
             self._partitions_left -= count
             left -= count + 1
@@ -98,19 +121,26 @@ class RequestReader:
                 self._topic = None
             if left <= 0 and (self._topic is not None or self._topics_left):
                 return False
-        reader.tags()
+        for _ in range(reader.tag_count() if reader.flexible else 0):
+            tag = reader.uvarint()
+            reader.skip(reader.uvarint())
+            self._is_mirror |= tag == MIRROR_TAG
         reader.finish()
         return True
 
     def request(self) -> ProduceRequest:
         """The request, after `read` has returned True."""
         partitions = list(self._partitions.values())
-        return ProduceRequest(self._transactional_id, self._acks, self._timeout_ms, partitions)
+        return ProduceRequest(
+            self._transactional_id, self._acks, self._timeout_ms, partitions, self._is_mirror
+        )
 
 
-def read_request(reader: FrameReader) -> ProduceRequest:
+def read_request(
+    reader: FrameReader, version: int, name_of: Callable[[TopicId], str] = lambda _: ""
+) -> ProduceRequest:
     """Decode the body, from the position of `reader`. Raises `MalformedRequestError`."""
-    request = RequestReader(reader)
+    request = RequestReader(reader, version, name_of)
     request.read(reader.items_left + 1)
     return request.request()
 
@@ -118,7 +148,7 @@ def read_request(reader: FrameReader) -> ProduceRequest:
 def write_response(
     version: int, results: Iterable[ProduceResult], *, throttle_ms: int = 0
 ) -> bytearray:
-    """Encode the body; `results` of one topic stand together."""
+    """Encode the body; `results` of one topic are together."""
     writer = FrameWriter(flexible=version >= FLEXIBLE_FROM)
     for _ in response_steps(writer, version, results, throttle_ms=throttle_ms):
         pass
@@ -129,13 +159,16 @@ def response_steps(
     writer: FrameWriter, version: int, results: Iterable[ProduceResult], *, throttle_ms: int = 0
 ) -> Iterator[int]:
     """Encode the body in steps. Each step yields the number of its partitions."""
-    by_topic: dict[str, list[ProduceResult]] = {}
+    by_topic: dict[TopicId | str, list[ProduceResult]] = {}
     for result in results:
-        by_topic.setdefault(result.topic, []).append(result)
+        by_topic.setdefault(result.topic_id or result.topic, []).append(result)
         yield 1
     writer.array_length(len(by_topic))
     for topic, partitions in by_topic.items():
-        writer.nullable_string(topic)
+        if isinstance(topic, str):
+            writer.nullable_string(topic)
+        else:
+            writer.data += topic
         writer.array_length(len(partitions))
         for result in partitions:
             _write_partition(writer, version, result)

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: its request and response, versions 1 to 4.
+"""DescribeLogDirs: its request and response, versions 1 to 5.
 
 Written by `scripts/messages.py` from kio's schemas: do not edit.
 """
@@ -43,6 +43,7 @@ class DescribeLogDirsResult(TypedDict):
     topics: Sequence[DescribeLogDirsTopic]
     total_bytes: NotRequired[int]
     usable_bytes: NotRequired[int]
+    is_cordoned: NotRequired[bool]
 
 
 class DescribeLogDirsResponse(TypedDict):

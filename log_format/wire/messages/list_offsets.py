@@ -1,4 +1,4 @@
-"""ListOffsets: its request and response, versions 1 to 8.
+"""ListOffsets: its request and response, versions 1 to 11.
 
 Written by `scripts/messages.py` from kio's schemas: do not edit.
 """
@@ -32,6 +32,7 @@ class ListOffsetsRequest:
     replica_id: int
     isolation_level: int = 0
     topics: tuple[ListOffsetsTopic, ...]
+    timeout: timedelta = timedelta(milliseconds=0)
 
 
 class ListOffsetsPartitionResponse(TypedDict):

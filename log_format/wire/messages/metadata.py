@@ -1,4 +1,4 @@
-"""Metadata: its request and response, versions 0 to 12.
+"""Metadata: its request and response, versions 0 to 13.
 
 Written by `scripts/messages.py` from kio's schemas: do not edit.
 """
@@ -61,6 +61,7 @@ class MetadataResponse(TypedDict):
     cluster_id: NotRequired[str | None]
     controller_id: NotRequired[int]
     topics: Sequence[MetadataResponseTopic]
+    error_code: NotRequired[ErrorCode]
     cluster_authorized_operations: NotRequired[int]
 
 

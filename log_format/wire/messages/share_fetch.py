@@ -1,0 +1,102 @@
+"""ShareFetch: its request and response, versions 1 to 2.
+
+Written by `scripts/messages.py` from kio's schemas: do not edit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NotRequired, TypedDict
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.api_messages import ApiMessages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcknowledgementBatch:
+    first_offset: int
+    last_offset: int
+    acknowledge_types: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPartition:
+    partition_index: int
+    acknowledgement_batches: tuple[AcknowledgementBatch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchTopic:
+    topic_id: UUID | None
+    partitions: tuple[FetchPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgottenTopic:
+    topic_id: UUID | None
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareFetchRequest:
+    group_id: str | None
+    member_id: str | None
+    share_session_epoch: int
+    max_wait: timedelta
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    batch_size: int
+    share_acquire_mode: int = 0
+    is_renew_ack: bool = False
+    topics: tuple[FetchTopic, ...]
+    forgotten_topics_data: tuple[ForgottenTopic, ...]
+
+
+class LeaderIdAndEpoch(TypedDict):
+    leader_id: int
+    leader_epoch: int
+
+
+class AcquiredRecords(TypedDict):
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+
+
+class PartitionData(TypedDict):
+    partition_index: int
+    error_code: ErrorCode
+    error_message: NotRequired[str | None]
+    acknowledge_error_code: int
+    acknowledge_error_message: NotRequired[str | None]
+    current_leader: LeaderIdAndEpoch
+    records: bytes
+    acquired_records: Sequence[AcquiredRecords]
+
+
+class ShareFetchableTopicResponse(TypedDict):
+    topic_id: UUID | None
+    partitions: Sequence[PartitionData]
+
+
+class NodeEndpoint(TypedDict):
+    node_id: int
+    host: str
+    port: int
+    rack: NotRequired[str | None]
+
+
+class ShareFetchResponse(TypedDict):
+    throttle_time: NotRequired[timedelta]
+    error_code: ErrorCode
+    error_message: NotRequired[str | None]
+    acquisition_lock_timeout: NotRequired[timedelta]
+    responses: Sequence[ShareFetchableTopicResponse]
+    node_endpoints: Sequence[NodeEndpoint]
+
+
+SHARE_FETCH = ApiMessages(ApiKey.SHARE_FETCH, ShareFetchRequest, ShareFetchResponse)
