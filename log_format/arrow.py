@@ -1,20 +1,22 @@
 """The vectorised decoder: record batches in, Arrow columns out (extra `[arrow]`).
 
 Invariant: answers and refusals are those of `log_format.records`, record for record. A kernel
-compiled by numba only finds where keys, values and headers stand; pyarrow's `take` over these
+compiled by numba only finds where keys, values and headers are; pyarrow's `take` over these
 interleaved positions then copies them, so that no Python object is made per record. Whatever the
 kernel does not like is decoded again by the plain decoder, whose error is raised: there is one set
-of messages. Where numba is missing, the plain decoder does all of it.
+of messages. The plain decoder does all of it where numba is missing, and where the caller wants so:
+importing numba takes as long as the plain decoder needs for some 200,000 records.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bucketlog.log_format import scan
+from bucketlog.log_format.arrow_building import binary_array, number_array
 from bucketlog.log_format.batch import (
     HEADER_LENGTH,
     LOG_APPEND_TIME,
@@ -33,6 +35,9 @@ from bucketlog.log_format.records import (
     decode_records,
     records_payload,
 )
+
+if TYPE_CHECKING:
+    from bucketlog.log_format.scan import RecordScan
 
 MAX_JOINED_BYTES = 2**31 - 1
 """Arrow's binary columns have 32-bit offsets: what one call decodes must fit."""
@@ -68,12 +73,14 @@ def decode_batches(
     check_crc: bool = True,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
     enough_bytes: int | None = None,
+    compiled: bool = True,
 ) -> RecordColumns:
     """Decode the record batches that begin at `positions` (bytes from the start of `data`).
 
     Records of control batches are left out. `max_decompressed_bytes` bounds each batch. It ends
     with the batch by which `enough_bytes` are decompressed: `rows` is then shorter than
-    `positions`, and what is left is decoded by another call. Raises
+    `positions`, and what is left is decoded by another call. Without `compiled`, the plain decoder
+    decodes, and numba is not imported. Raises
     `CorruptBatchError` for a CRC that does not hold, `InvalidBatchError` for records that do not
     follow the format, `InvalidDataError` where it all would not fit 2 GiB.
     """
@@ -85,7 +92,11 @@ def decode_batches(
         if check_crc and not crc_holds(batch, header):
             raise CorruptBatchError(f"the CRC of the batch at {header.base_offset} does not hold")
         batches.append((batch, header))
-    if not scan.COMPILED:
+    if compiled:
+        from bucketlog.log_format import scan
+
+        compiled = scan.COMPILED
+    if not compiled:
         return _decode_plainly(batches, key, value, headers, max_decompressed_bytes, enough_bytes)
     source = _lay_out(view, positions, batches, max_decompressed_bytes, enough_bytes)
     bad = scan.find_records(source.data, source.table, *source.found)
@@ -95,8 +106,8 @@ def decode_batches(
     buffer = pa.py_buffer(source.data)
     found = source.found
     return RecordColumns(
-        offset=pa.array(found.offsets),
-        timestamp=pa.array(found.timestamps),
+        offset=number_array(found.offsets),
+        timestamp=number_array(found.timestamps),
         key=_take(buffer, found.bounds, 0, found.key_is_null) if key else None,
         value=_take(buffer, found.bounds, 2, found.value_is_null) if value else None,
         headers=_headers(buffer, source) if headers else None,
@@ -110,7 +121,7 @@ class _Source:
 
     data: NDArray[np.uint8]
     table: NDArray[np.int64]
-    found: scan.RecordScan
+    found: "RecordScan"
     rows: NDArray[np.int64]
 
 
@@ -121,6 +132,8 @@ def _lay_out(
     max_bytes: int,
     enough_bytes: int | None,
 ) -> _Source:
+    from bucketlog.log_format import scan
+
     table = np.zeros((len(batches), scan.TABLE_COLUMNS), np.int64)
     pieces: list[Buffer] = []
     in_place = all(header.codec == Codec.NONE or header.is_control for _, header in batches)
@@ -157,23 +170,25 @@ def _lay_out(
 def _take(
     buffer: pa.Buffer, bounds: NDArray[np.int32], first: int, is_null: NDArray[np.bool_]
 ) -> pa.Array:
-    """The byte strings that stand at `bounds[:, first : first + 2]` of `buffer`.
+    """The byte strings that are at `bounds[:, first : first + 2]` of `buffer`.
 
     All bounds of a row, and of the rows, ascend; so all of them together are the offsets of one
-    binary array, of which every second or fourth element is wanted.
+    binary array, of which every second or fourth element is needed.
     """
     count = len(bounds)
     if not count:
-        return pa.array([], pa.binary())
+        return binary_array([])
     step = bounds.shape[1]
     spans = pa.BinaryArray.from_buffers(
         pa.binary(), count * step - 1, [None, pa.py_buffer(bounds), buffer]
     )
     wanted = np.arange(first, count * step, step, dtype=np.int32)
-    return spans.take(pa.array(wanted, mask=is_null if is_null.any() else None))
+    return spans.take(number_array(wanted, is_null=is_null))
 
 
 def _headers(buffer: pa.Buffer, source: _Source) -> pa.Array:
+    from bucketlog.log_format import scan
+
     counts = source.found.header_counts
     ends = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=ends[1:])
@@ -185,14 +200,15 @@ def _headers(buffer: pa.Buffer, source: _Source) -> pa.Array:
     pairs = pa.StructArray.from_arrays(
         [_as_text(names), values], fields=list(HEADERS_TYPE.value_type)
     )
-    return pa.ListArray.from_arrays(pa.array(ends), pairs, type=HEADERS_TYPE)
+    return pa.ListArray.from_arrays(number_array(ends), pairs, type=HEADERS_TYPE)
 
 
 def _as_text(names: pa.Array) -> pa.Array:
     try:
         return names.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([name.decode(errors="replace") for name in names.to_pylist()], pa.string())
+        readable = [name.decode(errors="replace").encode() for name in names.to_pylist()]
+        return binary_array(readable, pa.string())
 
 
 def _decode_plainly(
@@ -217,16 +233,20 @@ def _decode_plainly(
         if enough_bytes is not None and total >= enough_bytes:
             break
     return RecordColumns(
-        offset=pa.array([record.offset for record in records], pa.int64()),
-        timestamp=pa.array([record.timestamp for record in records], pa.int64()),
-        key=pa.array([record.key for record in records], pa.binary()) if key else None,
-        value=pa.array([record.value for record in records], pa.binary()) if value else None,
+        offset=number_array(np.array([record.offset for record in records], np.int64)),
+        timestamp=number_array(np.array([record.timestamp for record in records], np.int64)),
+        key=binary_array([record.key for record in records]) if key else None,
+        value=binary_array([record.value for record in records]) if value else None,
         headers=_plain_headers(records) if headers else None,
         rows=np.array(rows, np.int64),
     )
 
 
 def _plain_headers(records: Sequence[DecodedRecord]) -> pa.Array:
-    return pa.array(
-        [[header._asdict() for header in record.headers] for record in records], HEADERS_TYPE
-    )
+    ends = np.zeros(len(records) + 1, np.int32)
+    np.cumsum([len(record.headers) for record in records], out=ends[1:])
+    pairs = [header for record in records for header in record.headers]
+    names = binary_array([name.encode() for name, _ in pairs], pa.string())
+    values = binary_array([value for _, value in pairs])
+    found = pa.StructArray.from_arrays([names, values], fields=list(HEADERS_TYPE.value_type))
+    return pa.ListArray.from_arrays(number_array(ends), found, type=HEADERS_TYPE)

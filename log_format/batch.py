@@ -18,7 +18,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from bucketlog.log_format.errors import InvalidDataError
-from bucketlog.log_format.model import Buffer
+from bucketlog.log_format.model import MAX_OFFSET, Buffer
 
 HEADER_LENGTH = 61
 LENGTH_OVERHEAD = 12
@@ -36,6 +36,9 @@ CONTROL = 0x20
 OF_TRANSACTION = TRANSACTIONAL | CONTROL
 """Batches and markers of transactions."""
 DELETE_HORIZON = 0x40
+SEALED = 0x4000
+"""Bucketlog's own attribute, in the bucket alone: the records are encrypted
+(docs/format/segment.md#encrypted-batches). Kafka does not use this bit."""
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _STAMP = struct.Struct(">q")
@@ -50,6 +53,11 @@ class Codec(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
+
+
+def codec_name(codec: int) -> str:
+    """As in `compression.type`; "codec N" for a number that no codec has."""
+    return next((known.name.lower() for known in Codec if known == codec), f"codec {codec}")
 
 
 class CorruptBatchError(InvalidDataError):
@@ -100,6 +108,12 @@ class InvalidTimestampError(InvalidDataError):
         self.refused = refused
 
 
+class MirroredTopicError(InvalidDataError):
+    """A producer writes to a topic that a mirror fills, or a mirror to an ordinary topic."""
+
+    code = "POLICY_VIOLATION"
+
+
 class UnsupportedCompressionError(InvalidDataError):
     code = "UNSUPPORTED_COMPRESSION_TYPE"
 
@@ -138,6 +152,10 @@ class BatchHeader(NamedTuple):
     @property
     def is_transactional(self) -> bool:
         return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_sealed(self) -> bool:
+        return bool(self.attributes & SEALED)
 
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
@@ -181,6 +199,7 @@ def check_produced(header: BatchHeader, *, max_records: int) -> None:
         raise InvalidBatchError("clients may not write control batches")
     if header.attributes & DELETE_HORIZON:
         raise InvalidBatchError("clients may not set a delete horizon")
+    _check_unsealed(header)
     if header.codec > Codec.ZSTD:
         raise InvalidBatchError(f"unknown compression codec {header.codec}")
     if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
@@ -190,6 +209,39 @@ def check_produced(header: BatchHeader, *, max_records: int) -> None:
         )
     if header.is_transactional and header.producer_id < 0:
         raise InvalidBatchError("a transactional batch has no producer id")
+
+
+def _check_unsealed(header: BatchHeader) -> None:
+    if header.is_sealed:
+        raise InvalidBatchError(
+            "clients may not set attribute bit 14: brokers mark batches with it"
+        )
+
+
+def check_mirrored(header: BatchHeader, *, max_records: int) -> None:
+    """What a batch of a mirror must be. Offsets may be missing, as after compaction; all may be.
+    It is not a batch of a producer or transaction, so it changes no state but the log's end.
+
+    Raises `InvalidBatchError`.
+    """
+    count, last = header.record_count, header.last_offset_delta
+    if not (0 <= count <= max_records and count - 1 <= last and last >= 0):
+        raise InvalidBatchError(f"{count} records do not fit a last offset delta of {last}")
+    if not 0 <= header.base_offset <= MAX_OFFSET - last:
+        raise InvalidBatchError(f"offsets from {header.base_offset} end past {MAX_OFFSET}")
+    if not header.codec and count * MIN_RECORD_LENGTH > header.size_bytes - HEADER_LENGTH:
+        raise InvalidBatchError(f"{count} records do not fit {header.size_bytes} bytes")
+    if not count and header.size_bytes != HEADER_LENGTH:
+        raise InvalidBatchError("a batch without records has bytes behind its header")
+    _check_unsealed(header)
+    if header.attributes & (OF_TRANSACTION | DELETE_HORIZON):
+        raise InvalidBatchError(
+            "a mirrored batch is of no transaction, is not a marker and has no delete horizon"
+        )
+    if header.codec > Codec.ZSTD:
+        raise InvalidBatchError(f"unknown compression codec {header.codec}")
+    if (header.producer_id, header.producer_epoch, header.base_sequence) != (-1, -1, -1):
+        raise InvalidBatchError("a mirrored batch has no producer id, epoch and sequence")
 
 
 def stamp_base_offset(batch: memoryview, base_offset: int) -> None:

@@ -60,7 +60,7 @@ class BatchStream:
 
     def finish(self) -> None:
         if self._rest:
-            raise self._corrupt(f"{len(self._rest)} bytes at the end are no whole batch")
+            raise self._corrupt(f"{len(self._rest)} bytes at the end are not a whole batch")
 
     def _size(self, data: Buffer, at: int) -> int:
         """Of the batch at `at`; as long as that cannot be known, of what says it."""

@@ -25,9 +25,17 @@ KEPT_TRANSACTIONS_VERSION = 5
 """The version of checkpoints of a log with an open kept transaction (KIP-939)."""
 SECURITY_VERSION = 6
 """The version of checkpoints of a log with SCRAM credentials, ACLs or quotas."""
+DATA_KEYS_VERSION = 7
+"""The version of checkpoints of a log with data keys of encrypted topics."""
+TOKENS_VERSION = 8
+"""The version of checkpoints of a log with delegation tokens."""
+SHARES_VERSION = 9
+"""The version of checkpoints of a log with share-partitions."""
+CONFIGS_VERSION = 10
+"""The version of checkpoints of a log with configs of brokers, groups or subscriptions."""
 
 COLUMN_TYPES = "qqIIIqqhhiIqq"
-"""The fields of `BatchIndex`, then of where the batch stands: row of its writer, seq, ticket."""
+"""The fields of `BatchIndex`, then of where the batch is: row of its writer, seq, ticket."""
 _INDEX_FIELDS = len(BatchIndex._fields)
 
 
@@ -35,7 +43,7 @@ class CoveredWriter(NamedTuple):
     """A writer, the first `end` of whose segments are covered. `closed`: its chain is sealed there.
 
     Writers of epochs before the checkpoint's are closed for ever, listed or not; they are listed
-    where a batch stands in a segment of theirs.
+    where a batch is in a segment of theirs.
     """
 
     writer: WriterId
@@ -45,7 +53,7 @@ class CoveredWriter(NamedTuple):
 
 
 class StoredBatch(NamedTuple):
-    """A batch, and the segment in whose object it stands."""
+    """A batch, and the segment in whose object it is."""
 
     segment: SegmentId
     ticket: Ticket
@@ -70,7 +78,7 @@ class BatchColumns:
         return len(self.columns[0])
 
     def grown(self, batches: Iterable[tuple[BatchIndex, Place]]) -> "BatchColumns":
-        """These and then `batches`."""
+        """Return these batches, followed by `batches`."""
         columns = tuple(column[:] for column in self.columns)
         for row, place in batches:
             for column, value in zip(columns, (*row, *place), strict=True):
@@ -78,7 +86,7 @@ class BatchColumns:
         return BatchColumns(columns)
 
     def without_below(self, offset: int) -> "BatchColumns":
-        """Those that end after `offset`."""
+        """Return the batches that end after `offset`."""
         bases, _, _, _, spans, *_ = self.columns
         first = bisect_left(bases, offset)
         if first and bases[first - 1] + spans[first - 1] + 1 > offset:
@@ -130,7 +138,7 @@ class Checkpoint:
                 yield StoredBatch(segment, Ticket(self.writers[at].epoch, number), row)
 
     def segments_of(self, partition: TopicIdPartition) -> Iterator[SegmentId]:
-        """Where each batch of the partition stands; neighbours share."""
+        """Where each batch of the partition is; neighbours share."""
         found = self.partitions.get(partition)
         last, segment = (-1, -1), SegmentId(WriterId(""), -1)
         for at, seq, _ in found.batches.places() if found is not None else ():

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 import cramjam
 
-from bucketlog.log_format.batch import Codec, InvalidBatchError
+from bucketlog.log_format.batch import Codec, InvalidBatchError, codec_name
 from bucketlog.log_format.model import Buffer
 
 MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
@@ -39,6 +39,8 @@ _SKIPPABLE_MAGIC = 0x184D2A50
 _SKIPPABLE_MASK = 0xFFFFFFF0
 _ZSTD_MAX_BLOCK_BYTES = 128 * 1024
 _LZ4_MAX_RATIO = 255
+_LZ4_FAST_LEVEL = 9
+"""Kafka's default level, which is the fast compressor, not the ninth level of the slow one."""
 _LZ4_UNREADABLE_FLAGS = 0x03
 """Flags of a dictionary and of a reserved bit; Java's client reads neither."""
 _LZ4_INDEPENDENT_BLOCKS = 0x20
@@ -114,25 +116,26 @@ def decompressed_bytes_at_most(
 
 
 def _undecodable(codec: int, error: Exception) -> InvalidBatchError:
-    name = next((known.name.lower() for known in Codec if known == codec), f"codec {codec}")
-    return InvalidBatchError(f"{name} records do not decompress: {error}")
+    return InvalidBatchError(f"{codec_name(codec)} records do not decompress: {error}")
 
 
-def compress(codec: int, payload: Buffer) -> bytes:
-    """Compress as Kafka's Java producer frames it."""
+def compress(codec: int, payload: Buffer, level: int | None = None) -> bytes:
+    """Compress as Kafka's Java producer frames it. `level`: as Kafka numbers them, for gzip, lz4
+    and zstd; None for the codec's default."""
     match codec:
         case Codec.NONE:
             return bytes(payload)
         case Codec.GZIP:
-            return bytes(cramjam.gzip.compress(payload))
+            return bytes(cramjam.gzip.compress(payload, level=None if level == -1 else level))
         case Codec.SNAPPY:
             return _xerial(memoryview(payload))
         case Codec.LZ4:
-            compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
-            compressor.compress(payload)
+            slow = {} if level in (None, _LZ4_FAST_LEVEL) else {"level": level}
+            compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False, **slow)
+            compressor.compress(bytes(payload))
             return bytes(compressor.finish())
         case Codec.ZSTD:
-            return bytes(cramjam.zstd.compress(payload))
+            return bytes(cramjam.zstd.compress(payload, level=level))
         case _:
             raise InvalidBatchError(f"unknown compression codec {codec}")
 
@@ -140,7 +143,7 @@ def compress(codec: int, payload: Buffer) -> bytes:
 def _too_large(max_bytes: int) -> InvalidBatchError:
     return InvalidBatchError(
         f"the records of a batch decompress to more than {max_bytes} bytes",
-        remedy="raise max_decompressed_bytes if the batch is wanted",
+        remedy="raise max_decompressed_bytes if the batch is needed",
     )
 
 
@@ -161,7 +164,7 @@ def _inflate(
     into: Callable[[memoryview, bytearray], int], data: memoryview, bound: int, most: int
 ) -> Buffer:
     """`bound` is what the blocks may hold at most; more than `most` is never allocated, and what
-    was too much is given back: a small batch does not go on holding a block's worth."""
+    was too much is given back: a small batch does not continue holding a block's worth."""
     output = unfilled(min(bound, most))
     try:
         length = into(data, output)
@@ -257,7 +260,7 @@ def _xerial(data: memoryview) -> bytes:
 
 
 def _skip_frame(data: memoryview, at: int) -> int | None:
-    """Where the skippable frame at `at` ends; None where another frame stands there."""
+    """Where the skippable frame at `at` ends; None where another frame is there."""
     (magic,) = struct.unpack_from("<I", data, at)
     if magic & _SKIPPABLE_MASK != _SKIPPABLE_MAGIC:
         return None

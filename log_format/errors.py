@@ -2,20 +2,28 @@
 
 BucketlogError                 code, retriable, remedy
 ├── ConfigurationError         a setting is wrong: change it
+│   ├── UnknownNameError       no topic, group or record of that name or offset: choose another
 │   └── NoLogError             the bucket holds no log: check the URL
 ├── InvalidDataError           bytes do not follow the format: they are refused, nothing is lost
 │   ├── MalformedRequestError  a frame is not a request: the connection is closed
+│   ├── InvalidRegexError  subscribe by a regular expression that RE2 accepts
 │   ├── InvalidTopicNameError  choose a name that Kafka allows
 │   ├── InvalidConfigError     a topic config or its value is unknown: change it
+│   │   └── ConfigRefusedError  a config of a broker or a subscription cannot be set so
 │   ├── UnknownTopicError      no such topic or partition
 │   ├── CorruptBatchError      a batch's length or checksum is wrong: send it again
 │   ├── UnsupportedMagicError  a message set of before Kafka 0.11: use a newer client
 │   ├── UnsupportedCompressionError  zstd in an old Produce request: use a newer client
 │   ├── BatchTooLargeError     a batch is larger than max.message.bytes
+│   ├── MirroredTopicError     a mirror alone writes to a mirrored topic
 │   ├── InvalidTimestampError  a timestamp out of range, or LogAppendTime set by a producer
 │   ├── InvalidBatchError      a batch's content makes no sense
 │   │   └── KeylessRecordsError  a compacted topic's records need keys
+│   ├── KeyRefusedError        an encryption key is unknown, deleted or denied: give its right
+│   ├── BrokenSealError        an encrypted batch was changed or moved: restore it
+│   ├── SealedRecordsError     the records are encrypted: read them with their key
 │   ├── UnreadableBatchError   a stored batch does not decode as Kafka's format
+│   ├── BadValueError          a JSON value does not fit its column: a dead letter
 │   └── UnreadableRecordError  a record does not decode as its topic was declared
 ├── CorruptObjectError         stored bytes are damaged: names key and position
 ├── DataLossError              what was to be read next is deleted
@@ -27,23 +35,45 @@ BucketlogError                 code, retriable, remedy
 ├── SequencerError             Redis, the sequencer
 │   ├── SequencerUnavailableError  retriable: unreachable, or the answer was lost
 │   ├── TooManyGroupsError     the cluster has reached its limit of consumer groups
-│   ├── WriterFencedError      this writer was sealed: go on with a new one
+│   ├── WriterFencedError      this writer was sealed: continue with a new one
 │   └── SequencerLostError     it lost state, or it is another one: a new epoch is needed
 ├── SchemaRegistryError         the schema registry refused
 │   ├── SchemaRegistryUnavailableError  retriable: unreachable, 5xx, throttling
 │   └── IncompatibleSchemaError  the subject's compatibility forbids the schema
+├── ConcurrentUseError         a second thread uses a consumer: give each thread its consumer
 ├── ClusterInUseError          another live broker or process holds it
 ├── ClusterStartError          the embedded cluster did not start, or a process of it ended
 ├── SharedClusterError         as another test worker saw it
+├── PageTimeoutError           retriable: a page of the console took longer than its limit
+├── PagesBusyError             retriable: the console computes as many pages as it may
+├── KeyUnavailableError        retriable: the service of encryption keys does not answer
 ├── KeysUnavailableError       the keys of the provider of tokens cannot be loaded
 ├── IngestConflictError        retriable: another ingest has committed the batch
+├── CommitContentionError      retriable: other writers of a table won each try of a commit
+├── MirrorError                 a copy cannot continue, or the clusters differ
 └── LogError                   the broker answered a client with a Kafka error code
     └── TransactionAbortedError  retriable: nothing of the transaction is visible; run it again
 """
 
 
 class BucketlogError(Exception):
-    """`code` is a stable word for programs; `remedy` tells a person what to do."""
+    """Error of bucketlog; all others are its subclasses. Raised by all parts.
+
+    Errors can be pickled, with all their fields.
+
+    Attributes:
+        message: What went wrong.
+        remedy: What to do; empty if the message says it.
+        code: Stable word for programs, such as CONFIGURATION.
+        retriable: Whether the same call may succeed later.
+
+    Examples:
+        >>> try:
+        ...     bucketlog.Topic("not a name")
+        ... except bucketlog.BucketlogError as error:
+        ...     print(error.code)
+        CONFIGURATION
+    """
 
     code = "ERROR"
     retriable = False
@@ -56,12 +86,47 @@ class BucketlogError(Exception):
     def __str__(self) -> str:
         return f"{self.message} ({self.remedy})" if self.remedy else self.message
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors cross processes with all their fields, whatever their constructors take."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[BucketlogError], args: tuple[object, ...], fields: dict[str, object]
+) -> BucketlogError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
+
 
 class ConfigurationError(BucketlogError):
+    """Error of an argument or a setting that is not valid. Raised by all parts. Change the
+    argument.
+
+    Examples:
+        >>> try:
+        ...     bucketlog.Topic("not a name")
+        ... except bucketlog.ConfigurationError as error:
+        ...     print(error.message)
+        'not a name' is not a topic name
+    """
+
     code = "CONFIGURATION"
 
 
 class InvalidDataError(BucketlogError):
+    """Error of data that does not have its declared format. Raised by producers, consumers and
+    `replay`.
+
+    Examples:
+        >>> with log.producer() as producer:
+        ...     try:
+        ...         producer.send(orders, "an order")
+        ...     except bucketlog.InvalidDataError as error:
+        ...         print(error.code)
+        INVALID_DATA
+    """
+
     code = "INVALID_DATA"
 
 
@@ -75,12 +140,33 @@ class InvalidConfigError(InvalidDataError):
     code = "INVALID_CONFIG"
 
 
+class ConfigRefusedError(InvalidConfigError):
+    """Of a broker, or of a subscription to clients' metrics."""
+
+    code = "INVALID_REQUEST"
+
+
 class UnknownTopicError(InvalidDataError):
     code = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 class CorruptObjectError(BucketlogError):
-    """`key` names the object and `position` the first byte that cannot be trusted."""
+    """Error of a damaged object in the bucket. Raised by `replay` and `bucketlog verify`.
+
+    Attributes:
+        key: Key of the object.
+        position: First byte that is damaged.
+        reason: What is wrong there.
+
+    Examples:
+        >>> try:
+        ...     for record in bucketlog.replay("s3://bucket/prefix", orders):
+        ...         print(record.value.id)
+        ... except bucketlog.CorruptObjectError as error:
+        ...     print(f"{error.key} is damaged at byte {error.position}")
+        1
+        2
+    """
 
     code = "CORRUPT_OBJECT"
 
@@ -90,12 +176,19 @@ class CorruptObjectError(BucketlogError):
         self.position = position
         self.reason = reason
 
-    def __reduce__(self) -> tuple[type["CorruptObjectError"], tuple[str, int, str]]:
-        return type(self), (self.key, self.position, self.reason)
-
 
 class DataLossError(BucketlogError):
-    """What was to be read next is not there any more: retention or a deletion was faster."""
+    """Error of a reader whose next records were deleted, by retention or by a user. Raised by
+    `replay` and Spark.
+
+    Examples:
+        >>> try:
+        ...     for record in bucketlog.replay("s3://bucket/prefix", orders, offsets={0: 1}):
+        ...         print(record.value.id)
+        ... except bucketlog.DataLossError as error:
+        ...     print(error.remedy)
+        2
+    """
 
     code = "DATA_LOSS"
 
@@ -151,6 +244,17 @@ class TooManyGroupsError(SequencerError):
 
 
 class SchemaRegistryError(BucketlogError):
+    """Error of a schema registry. Raised by formats of `SchemaRegistry`.
+
+    Examples:
+        >>> registry = bucketlog.SchemaRegistry("http://localhost:1", timeout_s=0.1)
+        >>> try:
+        ...     registry.latest("orders-value")
+        ... except bucketlog.SchemaRegistryError as error:
+        ...     print(error.code)
+        SCHEMA_REGISTRY_UNAVAILABLE
+    """
+
     code = "SCHEMA_REGISTRY"
 
 
@@ -160,10 +264,51 @@ class SchemaRegistryUnavailableError(SchemaRegistryError):
 
 
 class IncompatibleSchemaError(SchemaRegistryError):
+    """Error of a schema that the compatibility rule of its subject forbids. Raised by formats of
+    `SchemaRegistry`.
+
+    Examples:
+        >>> issubclass(bucketlog.IncompatibleSchemaError, bucketlog.SchemaRegistryError)
+        True
+    """
+
     code = "INCOMPATIBLE_SCHEMA"
 
 
+class ConcurrentUseError(BucketlogError):
+    """Error of a second thread that uses a consumer. Raised by consumers, which are for one thread
+    at a time.
+
+    Examples:
+        >>> import threading
+        >>> with log.consumer(orders, start="earliest") as consumer:
+        ...     record = next(consumer)
+        ...     def read():
+        ...         try:
+        ...             consumer.poll(timeout_s=0)
+        ...         except bucketlog.ConcurrentUseError as error:
+        ...             print(error.code)
+        ...     thread = threading.Thread(target=read)
+        ...     thread.start()
+        ...     thread.join()
+    """
+
+    code = "CONCURRENT_USE"
+
+
 class ClusterInUseError(BucketlogError):
+    """Error of a data folder or a bucket that another cluster uses. Raised by `EmbeddedCluster`.
+
+    Examples:
+        >>> from bucketlog import EmbeddedCluster
+        >>> with EmbeddedCluster("data"):
+        ...     try:
+        ...         EmbeddedCluster("data").start()
+        ...     except bucketlog.ClusterInUseError as error:
+        ...         print(error.code)
+        CLUSTER_IN_USE
+    """
+
     code = "CLUSTER_IN_USE"
 
 
@@ -171,9 +316,20 @@ TRANSACTION_ABORTABLE = 120
 
 
 class LogError(BucketlogError):
-    """`kafka_code` is the number in Kafka's protocol guide, `code` its name.
+    """Error that a broker, or librdkafka, reports. Raised by all methods that ask a broker.
 
-    Numbers below -1 are librdkafka's own, for what no broker said: -195 is TRANSPORT.
+    Attributes:
+        code: Kafka's name of the error, such as UNKNOWN_TOPIC_OR_PARTITION.
+        kafka_code: Number of the error in Kafka's protocol. Numbers below -1 are librdkafka's, such
+            as -195 for TRANSPORT.
+        retriable: Whether the same call may succeed later.
+
+    Examples:
+        >>> try:
+        ...     log.topics.create("orders")
+        ... except bucketlog.LogError as error:
+        ...     print(error.code, error.kafka_code, error.retriable)
+        TOPIC_ALREADY_EXISTS 36 False
     """
 
     def __init__(
@@ -186,7 +342,22 @@ class LogError(BucketlogError):
 
 
 class TransactionAbortedError(LogError):
-    """The transaction was aborted: nothing of it will become visible. Run it again."""
+    """Error of a transaction that was aborted: none of its records becomes visible. Raised by
+    `Transaction`. Run the transaction again.
+
+    Examples:
+        >>> def charge():
+        ...     with log.transaction("billing-1") as transaction:
+        ...         transaction.send(orders, Order(id="3", amount=1.5), key="ann")
+        >>> for attempt in range(3):
+        ...     try:
+        ...         charge()
+        ...         break
+        ...     except bucketlog.TransactionAbortedError:
+        ...         continue
+        >>> attempt
+        0
+    """
 
     code = "TRANSACTION_ABORTABLE"
     retriable = True
@@ -202,8 +373,15 @@ class TransactionAbortedError(LogError):
 
 
 for _public in (
-    *(BucketlogError, ClusterInUseError, ConfigurationError, CorruptObjectError, DataLossError),
-    *(IncompatibleSchemaError, InvalidDataError, LogError, SchemaRegistryError),
+    *(BucketlogError, ClusterInUseError, ConcurrentUseError, ConfigurationError),
+    *(
+        CorruptObjectError,
+        DataLossError,
+        IncompatibleSchemaError,
+        InvalidDataError,
+        LogError,
+        SchemaRegistryError,
+    ),
     TransactionAbortedError,
 ):
     # names of the package: tracebacks, dead letters and pickles say bucketlog.ConfigurationError

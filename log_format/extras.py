@@ -12,7 +12,15 @@ from bucketlog.log_format.errors import ConfigurationError
 
 PACKAGES = {
     "cli": ("rich", "typer", "yaml"),
-    "replay": ("boto3", "cramjam", "crc32c", "numpy", "pyarrow", "pydantic_settings"),
+    "replay": (
+        "boto3",
+        "cramjam",
+        "crc32c",
+        "cryptography",
+        "numpy",
+        "pyarrow",
+        "pydantic_settings",
+    ),
     "broker": (
         "aiobotocore",
         "cramjam",
@@ -27,6 +35,7 @@ PACKAGES = {
         "uvicorn",
         "uvloop",
     ),
+    "console": ("jinja2", "starlette", "uvicorn"),
     "spark": ("py4j", "pyspark"),
 }
 """Import names by extra. A package of several extras is listed under the smallest one."""

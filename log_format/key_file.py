@@ -22,30 +22,10 @@ def key_id(secret: bytes) -> bytes:
 
 
 def read_key_file(path: Path) -> tuple[bytes, ...]:
-    """Read a file with one key per line, in hexadecimal. Like ssh and PostgreSQL, refuse a file
-    that others may read: the mode must be 0600 or less, or 0640 or less if root owns the file.
-    Raises `ConfigurationError`."""
+    """Read a file with one key per line, in hexadecimal. Raises `ConfigurationError`."""
     remedy = f"write one with: (umask 077; openssl rand -hex {KEY_BYTES_MIN} > {path})"
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            text = file.read(KEY_FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise ConfigurationError(
-            f"the key file {path} cannot be read: {error.strerror}", remedy=remedy
-        ) from error
-    mode = stat.S_IMODE(status.st_mode)
-    if mode & (0o037 if status.st_uid == 0 else 0o077):
-        raise ConfigurationError(
-            f"others may use the key file {path} (mode {mode:04o})", remedy=f"run: chmod 600 {path}"
-        )
-    if len(text) > KEY_FILE_BYTES_MAX:
-        raise ConfigurationError(f"the key file {path} is too large", remedy=remedy)
-    lines = [line.strip() for line in text.decode(errors="replace").splitlines()]
     secrets = []
-    for number, line in enumerate(lines, 1):
-        if not line or line.startswith("#"):
-            continue
+    for number, line in read_private_lines(path, remedy):
         try:
             secret = bytes.fromhex(line)
         except ValueError:
@@ -63,3 +43,28 @@ def read_key_file(path: Path) -> tuple[bytes, ...]:
             remedy=remedy,
         )
     return tuple(secrets)
+
+
+def read_private_lines(path: Path, remedy: str) -> list[tuple[int, str]]:
+    """The lines of a key file with their numbers, without comments and empty lines. Like ssh and
+    PostgreSQL, refuse a file that others may read: the mode must be 0600 or less, or 0640 or less
+    if root owns the file. Raises `ConfigurationError`."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            text = file.read(KEY_FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the key file {path} cannot be read: {error.strerror}", remedy=remedy
+        ) from error
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & (0o037 if status.st_uid == 0 else 0o077):
+        raise ConfigurationError(
+            f"others may use the key file {path} (mode {mode:04o})", remedy=f"run: chmod 600 {path}"
+        )
+    if len(text) > KEY_FILE_BYTES_MAX:
+        raise ConfigurationError(f"the key file {path} is too large", remedy=remedy)
+    lines = [line.strip() for line in text.decode(errors="replace").splitlines()]
+    return [
+        (number, line) for number, line in enumerate(lines, 1) if line and not line.startswith("#")
+    ]

@@ -79,7 +79,7 @@ def siphash(
 def _row(
     hashes: NDArray[np.uint64], lasts: NDArray[np.int64], first: np.uint64, second: np.uint64
 ) -> np.int64:
-    """Where the key stands, or the free row where it would."""
+    """Where the key is, or the free row where it would."""
     rows = np.int64(lasts.shape[0])
     row = np.int64(first % np.uint64(rows))
     while lasts[row] >= 0 and (hashes[row, 0] != first or hashes[row, 1] != second):

@@ -35,7 +35,7 @@ class TopicIdPartition(NamedTuple):
 
 
 class SegmentId(NamedTuple):
-    """Where a log segment stands: the `seq`-th object of its writer's chain."""
+    """Where a log segment is: the `seq`-th object of its writer's chain."""
 
     writer: WriterId
     seq: int
@@ -64,7 +64,7 @@ class TierRow(NamedTuple):
 
 
 class TierObject(NamedTuple):
-    """Where a partition segment or a manifest stands."""
+    """Where a partition segment or a manifest is."""
 
     partition: TopicIdPartition
     start: int
@@ -78,7 +78,7 @@ class TierObject(NamedTuple):
 
 
 class WaitingSegment(NamedTuple):
-    """A visible log segment with batches that stand in no tier yet: so many bytes of batches."""
+    """A visible log segment with batches that are in no tier yet, and the bytes of these."""
 
     segment: SegmentId
     batch_bytes: int
@@ -87,7 +87,7 @@ class WaitingSegment(NamedTuple):
 
 class PartitionTier(NamedTuple):
     """What the fold says of where a partition's batches are: records below `log_start` are gone,
-    batches that end at or before `end` stand in the objects of `rows`, in log segments no more."""
+    batches that end at or before `end` are in the objects of `rows`, in log segments no more."""
 
     log_start: int
     end: int

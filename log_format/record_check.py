@@ -101,9 +101,9 @@ _results = _Results()
 def check_records(batch: Buffer, header: BatchHeader, rules: RecordRules, where: str) -> int:
     """The largest timestamp of the batch's records, at least -1, which the header should have.
 
-    `batch` starts at its base offset and has passed `batch.check_produced`; `where` names the
-    topic-partition in errors. Raises `InvalidBatchError`, `KeylessRecordsError` (INVALID_RECORD),
-    `InvalidTimestampError`.
+    `batch` starts at its base offset and has passed `batch.check_produced` or `check_mirrored`;
+    `where` names the topic-partition in errors. Raises `InvalidBatchError`, `KeylessRecordsError`
+    (INVALID_RECORD), `InvalidTimestampError`.
     """
     _walk(batch, header, rules, where)
     if _results.numbers[REFUSED]:
@@ -116,7 +116,7 @@ def first_since(
 ) -> tuple[int, int] | None:
     """Timestamp and offset of the batch's first record with a timestamp of at least `since_ms`,
     which is at least 0; None if there is no such record. `max_bytes` bounds the decompressed
-    records. Raises `InvalidBatchError`, also for a batch with gaps between its offsets."""
+    records. Raises `InvalidBatchError`."""
     _walk(batch, header, RecordRules(latest_ms=since_ms - 1, max_bytes=max_bytes), "a stored batch")
     if not _results.numbers[REFUSED]:
         return None
@@ -140,6 +140,7 @@ def _walk(batch: Buffer, header: BatchHeader, rules: RecordRules, where: str) ->
         _address(raw) if compiled else raw,
         len(raw),
         header.record_count,
+        header.last_offset_delta,
         header.base_timestamp,
         rules.keys_required,
         rules.earliest_ms,
@@ -187,7 +188,7 @@ def warm_up() -> bool:
 
 @cache
 def _compiled() -> _Compiled | None:
-    """None without llvmlite."""
+    """Compile the kernel. Returns None without llvmlite."""
     try:
         llvm: Any = importlib.import_module("llvmlite.binding")
     except ImportError:
@@ -203,5 +204,5 @@ def _compiled() -> _Compiled | None:
     engine.finalize_object()
     number, row = ctypes.c_int64, ctypes.c_void_p
     address = engine.get_function_address("check")
-    types = (number, ctypes.c_void_p, *[number] * 6, row, row)
+    types = (number, ctypes.c_void_p, *[number] * 7, row, row)
     return _Compiled(ctypes.CFUNCTYPE(*types)(address), ctypes.PYFUNCTYPE(*types)(address), engine)

@@ -3,262 +3,263 @@ declare void @llvm.memset.p0.i64(ptr captures(none), i8, i64, i1 immarg)
 declare i64 @llvm.smax.i64(i64, i64)
 declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
 
-define internal i32 @compiled_check(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.size, i64 %arg.count, i64 %arg.base_timestamp, i64 %arg.keys_required, i64 %arg.earliest, i64 %arg.latest, ptr %arg.refused, ptr %arg.numbers) {
+define internal i32 @compiled_check(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.size, i64 %arg.count, i64 %arg.last_delta, i64 %arg.base_timestamp, i64 %arg.keys_required, i64 %arg.earliest, i64 %arg.latest, ptr %arg.refused, ptr %arg.numbers) {
 B0.endif:
-  %.318 = alloca [2 x i64], align 8
+  %.324 = alloca [2 x i64], align 8
   %excinfo.2 = alloca ptr, align 8
-  %.768 = alloca [2 x i64], align 8
+  %.794 = alloca [2 x i64], align 8
   %excinfo.6 = alloca ptr, align 8
   store ptr null, ptr %excinfo.6, align 8
-  %.131556.not = icmp slt i64 %arg.count, 1
-  br i1 %.131556.not, label %B924, label %B52.lr.ph
+  %.137570.not = icmp slt i64 %arg.count, 1
+  br i1 %.137570.not, label %B944, label %B56.lr.ph
 
-B52.lr.ph:
+B56.lr.ph:
   %const = bitcast i64 9223372036854775807 to i64
-  br label %B52
+  br label %B56
 
-B52:
-  %out_of_range.2.0562 = phi i64 [ 0, %B52.lr.ph ], [ %out_of_range.3.2, %B904 ]
-  %refusals.2.0561 = phi i64 [ 0, %B52.lr.ph ], [ %refusals.3.2, %B904 ]
-  %largest.2.0560 = phi i64 [ -1, %B52.lr.ph ], [ %spec.select418, %B904 ]
-  %at.9.0559 = phi i64 [ 0, %B52.lr.ph ], [ %.266, %B904 ]
-  %.137541557 = phi i64 [ 0, %B52.lr.ph ], [ %.144, %B904 ]
-  %.144 = add nuw nsw i64 %.137541557, 1
+B56:
+  %delta.2.0577 = phi i64 [ -1, %B56.lr.ph ], [ %.102.i120, %B924 ]
+  %out_of_range.2.0576 = phi i64 [ 0, %B56.lr.ph ], [ %out_of_range.3.2, %B924 ]
+  %refusals.2.0575 = phi i64 [ 0, %B56.lr.ph ], [ %refusals.3.2, %B924 ]
+  %largest.2.0574 = phi i64 [ -1, %B56.lr.ph ], [ %spec.select432, %B924 ]
+  %at.9.0573 = phi i64 [ 0, %B56.lr.ph ], [ %.270, %B924 ]
+  %.143555571 = phi i64 [ 0, %B56.lr.ph ], [ %.150, %B924 ]
+  %.150 = add nuw nsw i64 %.143555571, 1
   %sunkaddr = getelementptr i8, ptr %arg.numbers, i64 24
-  store i64 %.137541557, ptr %sunkaddr, align 8
-  %.22.i = icmp slt i64 %at.9.0559, %arg.size
-  br i1 %.22.i, label %B36.i, label %B156
+  store i64 %.143555571, ptr %sunkaddr, align 8
+  %.22.i = icmp slt i64 %at.9.0573, %arg.size
+  br i1 %.22.i, label %B36.i, label %B160
 
 B36.i:
-  %.48.i = getelementptr i8, ptr %arg.data, i64 %at.9.0559
+  %.48.i = getelementptr i8, ptr %arg.data, i64 %at.9.0573
   %.49.i = load i8, ptr %.48.i, align 1
   %promoted = zext i8 %.49.i to i64
-  %.53.i = add nuw nsw i64 %at.9.0559, 1
+  %.53.i = add nuw nsw i64 %at.9.0573, 1
   %0 = and i64 %promoted, 127
   %.69.i = icmp sgt i8 %.49.i, -1
-  br i1 %.69.i, label %B52.endif, label %B144.i
+  br i1 %.69.i, label %B56.endif, label %B144.i
 
 B102.i:
   %1 = trunc i64 %5 to i8
   %.61.4.i = shl nuw nsw i64 %5, 28
   %.63.4.i = or i64 %.61.4.i, %.63.3.i
-  %.53.4.i = add nuw nsw i64 %at.9.0559, 5
+  %.53.4.i = add nuw nsw i64 %at.9.0573, 5
   %.79.not.i = icmp ult i8 %1, 16
-  br i1 %.79.not.i, label %B52.endif, label %B156
+  br i1 %.79.not.i, label %B56.endif, label %B160
 
 B144.i:
   %.125.i = icmp ult i64 %.53.i, %arg.size
-  br i1 %.125.i, label %B36.1.i, label %B156
+  br i1 %.125.i, label %B36.1.i, label %B160
 
 B36.1.i:
-  %sunkaddr405 = getelementptr i8, ptr %arg.data, i64 %at.9.0559
-  %sunkaddr406 = getelementptr i8, ptr %sunkaddr405, i64 1
-  %.49.1.i = load i8, ptr %sunkaddr406, align 1
-  %promoted407 = zext i8 %.49.1.i to i64
-  %.53.1.i = add nuw nsw i64 %at.9.0559, 2
-  %2 = and i64 %promoted407, 127
+  %sunkaddr408 = getelementptr i8, ptr %arg.data, i64 %at.9.0573
+  %sunkaddr409 = getelementptr i8, ptr %sunkaddr408, i64 1
+  %.49.1.i = load i8, ptr %sunkaddr409, align 1
+  %promoted410 = zext i8 %.49.1.i to i64
+  %.53.1.i = add nuw nsw i64 %at.9.0573, 2
+  %2 = and i64 %promoted410, 127
   %.61.1.i = shl nuw nsw i64 %2, 7
   %.63.1.i = or i64 %.61.1.i, %0
   %.69.1.i = icmp sgt i8 %.49.1.i, -1
-  br i1 %.69.1.i, label %B52.endif, label %B144.1.i
+  br i1 %.69.1.i, label %B56.endif, label %B144.1.i
 
 B144.1.i:
   %.125.1.i = icmp ult i64 %.53.1.i, %arg.size
-  br i1 %.125.1.i, label %B36.2.i, label %B156
+  br i1 %.125.1.i, label %B36.2.i, label %B160
 
 B36.2.i:
-  %sunkaddr408 = getelementptr i8, ptr %arg.data, i64 %at.9.0559
-  %sunkaddr409 = getelementptr i8, ptr %sunkaddr408, i64 2
-  %.49.2.i = load i8, ptr %sunkaddr409, align 1
-  %promoted410 = zext i8 %.49.2.i to i64
-  %.53.2.i = add nuw nsw i64 %at.9.0559, 3
-  %3 = and i64 %promoted410, 127
+  %sunkaddr411 = getelementptr i8, ptr %arg.data, i64 %at.9.0573
+  %sunkaddr412 = getelementptr i8, ptr %sunkaddr411, i64 2
+  %.49.2.i = load i8, ptr %sunkaddr412, align 1
+  %promoted413 = zext i8 %.49.2.i to i64
+  %.53.2.i = add nuw nsw i64 %at.9.0573, 3
+  %3 = and i64 %promoted413, 127
   %.61.2.i = shl nuw nsw i64 %3, 14
   %.63.2.i = or i64 %.61.2.i, %.63.1.i
   %.69.2.i = icmp sgt i8 %.49.2.i, -1
-  br i1 %.69.2.i, label %B52.endif, label %B144.2.i
+  br i1 %.69.2.i, label %B56.endif, label %B144.2.i
 
 B144.2.i:
   %.125.2.i = icmp ult i64 %.53.2.i, %arg.size
-  br i1 %.125.2.i, label %B36.3.i, label %B156
+  br i1 %.125.2.i, label %B36.3.i, label %B160
 
 B36.3.i:
-  %sunkaddr411 = getelementptr i8, ptr %arg.data, i64 %at.9.0559
-  %sunkaddr412 = getelementptr i8, ptr %sunkaddr411, i64 3
-  %.49.3.i = load i8, ptr %sunkaddr412, align 1
-  %promoted413 = zext i8 %.49.3.i to i64
-  %.53.3.i = add nuw nsw i64 %at.9.0559, 4
-  %4 = and i64 %promoted413, 127
+  %sunkaddr414 = getelementptr i8, ptr %arg.data, i64 %at.9.0573
+  %sunkaddr415 = getelementptr i8, ptr %sunkaddr414, i64 3
+  %.49.3.i = load i8, ptr %sunkaddr415, align 1
+  %promoted416 = zext i8 %.49.3.i to i64
+  %.53.3.i = add nuw nsw i64 %at.9.0573, 4
+  %4 = and i64 %promoted416, 127
   %.61.3.i = shl nuw nsw i64 %4, 21
   %.63.3.i = or i64 %.61.3.i, %.63.2.i
   %.69.3.i = icmp sgt i8 %.49.3.i, -1
-  br i1 %.69.3.i, label %B52.endif, label %B144.3.i
+  br i1 %.69.3.i, label %B56.endif, label %B144.3.i
 
 B144.3.i:
   %.125.3.i = icmp ult i64 %.53.3.i, %arg.size
-  br i1 %.125.3.i, label %B36.4.i, label %B156
+  br i1 %.125.3.i, label %B36.4.i, label %B160
 
 B36.4.i:
-  %sunkaddr414 = getelementptr i8, ptr %arg.data, i64 %at.9.0559
-  %sunkaddr415 = getelementptr i8, ptr %sunkaddr414, i64 4
-  %.49.4.i = load i8, ptr %sunkaddr415, align 1
+  %sunkaddr417 = getelementptr i8, ptr %arg.data, i64 %at.9.0573
+  %sunkaddr418 = getelementptr i8, ptr %sunkaddr417, i64 4
+  %.49.4.i = load i8, ptr %sunkaddr418, align 1
   %5 = zext i8 %.49.4.i to i64
   %.69.4.i = icmp sgt i8 %.49.4.i, -1
-  br i1 %.69.4.i, label %B102.i, label %B156
+  br i1 %.69.4.i, label %B102.i, label %B160
 
 common.ret:
-  %common.ret.op = phi i32 [ 0, %B156 ], [ 0, %B196 ], [ 0, %B300 ], [ 0, %B346 ], [ 0, %B426 ], [ 0, %B514 ], [ 0, %B624 ], [ 0, %B696 ], [ 0, %B716 ], [ 0, %B936 ], [ 0, %B940 ], [ %.772, %B652.if.if ], [ %.322, %B202.if.if ]
+  %common.ret.op = phi i32 [ 0, %B160 ], [ 0, %B200 ], [ 0, %B304 ], [ 0, %B350 ], [ 0, %B446 ], [ 0, %B534 ], [ 0, %B644 ], [ 0, %B716 ], [ 0, %B736 ], [ 0, %B956 ], [ 0, %B960 ], [ %.798, %B672.if.if ], [ %.328, %B206.if.if ]
   ret i32 %common.ret.op
 
-B156:
+B160:
   store i64 1, ptr %retptr, align 8
   br label %common.ret
 
-B162:
-  %.266 = add nuw nsw i64 %.102.i, %.53.lcssa4.i
-  %.274 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i
-  %.275 = load i8, ptr %.274, align 1
-  %.277 = icmp slt i8 %.275, 0
-  br i1 %.277, label %B196, label %B202
+B166:
+  %.270 = add nuw nsw i64 %.102.i, %.53.lcssa4.i
+  %.278 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i
+  %.279 = load i8, ptr %.278, align 1
+  %.281 = icmp slt i8 %.279, 0
+  br i1 %.281, label %B200, label %B206
 
-B196:
+B200:
   store i64 10, ptr %retptr, align 8
   br label %common.ret
 
-B202:
-  %.313 = add nuw nsw i64 %.53.lcssa4.i, 1
-  %.322 = call i32 @compiled_varlong(ptr %.318, ptr %excinfo.2, ptr %arg.data, i64 %.313, i64 %.266)
-  %.332.fca.0.load = load i64, ptr %.318, align 8
-  %sunkaddr416 = getelementptr inbounds i8, ptr %.318, i64 8
-  %.332.fca.1.load = load i64, ptr %sunkaddr416, align 8
-  switch i32 %.322, label %B202.if.if [
-    i32 -2, label %B202.endif
-    i32 0, label %B202.endif
+B206:
+  %.319 = add nuw nsw i64 %.53.lcssa4.i, 1
+  %.328 = call i32 @compiled_varlong(ptr %.324, ptr %excinfo.2, ptr %arg.data, i64 %.319, i64 %.270)
+  %.338.fca.0.load = load i64, ptr %.324, align 8
+  %sunkaddr419 = getelementptr inbounds i8, ptr %.324, i64 8
+  %.338.fca.1.load = load i64, ptr %sunkaddr419, align 8
+  switch i32 %.328, label %B206.if.if [
+    i32 -2, label %B206.endif
+    i32 0, label %B206.endif
   ]
 
-B260:
-  %.360 = icmp sgt i64 %.332.fca.0.load, 0
-  br i1 %.360, label %B272, label %B306
+B264:
+  %.366 = icmp sgt i64 %.338.fca.0.load, 0
+  br i1 %.366, label %B276, label %B310
 
-B272:
-  %.363 = sub nuw nsw i64 %const, %.332.fca.0.load
-  %.365 = icmp sgt i64 %arg.base_timestamp, %.363
-  br i1 %.365, label %B300, label %B352
+B276:
+  %.369 = sub nuw nsw i64 %const, %.338.fca.0.load
+  %.371 = icmp sgt i64 %arg.base_timestamp, %.369
+  br i1 %.371, label %B304, label %B356
 
-B300:
+B304:
   store i64 2, ptr %retptr, align 8
   br label %common.ret
 
-B306:
-  %.402 = icmp ne i64 %.332.fca.0.load, 0
+B310:
+  %.410 = icmp ne i64 %.338.fca.0.load, 0
   %const_mat = add i64 %const, 1
-  %.405 = sub nsw i64 %const_mat, %.332.fca.0.load
-  %.407 = icmp slt i64 %arg.base_timestamp, %.405
-  %or.cond407 = select i1 %.402, i1 %.407, i1 false
-  br i1 %or.cond407, label %B346, label %B352
+  %.413 = sub nsw i64 %const_mat, %.338.fca.0.load
+  %.415 = icmp slt i64 %arg.base_timestamp, %.413
+  %or.cond420 = select i1 %.410, i1 %.415, i1 false
+  br i1 %or.cond420, label %B350, label %B356
 
-B346:
+B350:
   store i64 2, ptr %retptr, align 8
   br label %common.ret
 
-B352:
-  %.445 = add nsw i64 %.332.fca.0.load, %arg.base_timestamp
-  %.22.i67 = icmp ult i64 %.332.fca.1.load, %.266
-  br i1 %.22.i67, label %B36.i71, label %B426
+B356:
+  %.455 = add nsw i64 %.338.fca.0.load, %arg.base_timestamp
+  %.22.i67 = icmp ult i64 %.338.fca.1.load, %.270
+  br i1 %.22.i67, label %B36.i71, label %B446
 
 B36.i71:
-  %.48.i72 = getelementptr i8, ptr %arg.data, i64 %.332.fca.1.load
+  %.48.i72 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
   %.49.i73 = load i8, ptr %.48.i72, align 1
-  %promoted417 = zext i8 %.49.i73 to i64
-  %.53.i74 = add nuw nsw i64 %.332.fca.1.load, 1
-  %6 = and i64 %promoted417, 127
+  %promoted420 = zext i8 %.49.i73 to i64
+  %.53.i74 = add nuw nsw i64 %.338.fca.1.load, 1
+  %6 = and i64 %promoted420, 127
   %.69.i75 = icmp sgt i8 %.49.i73, -1
-  br i1 %.69.i75, label %B352.endif, label %B144.i76
+  br i1 %.69.i75, label %B356.endif, label %B144.i76
 
 B102.i109:
   %7 = trunc i64 %11 to i8
   %.61.4.i110 = shl nuw nsw i64 %11, 28
   %.63.4.i111 = or i64 %.61.4.i110, %.63.3.i101
-  %.53.4.i112 = add nuw nsw i64 %.332.fca.1.load, 5
+  %.53.4.i112 = add nuw nsw i64 %.338.fca.1.load, 5
   %.79.not.i113 = icmp ult i8 %7, 16
-  br i1 %.79.not.i113, label %B352.endif, label %B426
+  br i1 %.79.not.i113, label %B356.endif, label %B446
 
 B144.i76:
-  %.125.i77 = icmp ult i64 %.53.i74, %.266
-  br i1 %.125.i77, label %B36.1.i78, label %B426
+  %.125.i77 = icmp ult i64 %.53.i74, %.270
+  br i1 %.125.i77, label %B36.1.i78, label %B446
 
 B36.1.i78:
-  %sunkaddr418 = getelementptr i8, ptr %arg.data, i64 %.332.fca.1.load
-  %sunkaddr419 = getelementptr i8, ptr %sunkaddr418, i64 1
-  %.49.1.i80 = load i8, ptr %sunkaddr419, align 1
-  %promoted420 = zext i8 %.49.1.i80 to i64
-  %.53.1.i81 = add nuw nsw i64 %.332.fca.1.load, 2
-  %8 = and i64 %promoted420, 127
+  %sunkaddr421 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
+  %sunkaddr422 = getelementptr i8, ptr %sunkaddr421, i64 1
+  %.49.1.i80 = load i8, ptr %sunkaddr422, align 1
+  %promoted423 = zext i8 %.49.1.i80 to i64
+  %.53.1.i81 = add nuw nsw i64 %.338.fca.1.load, 2
+  %8 = and i64 %promoted423, 127
   %.61.1.i82 = shl nuw nsw i64 %8, 7
   %.63.1.i83 = or i64 %.61.1.i82, %6
   %.69.1.i84 = icmp sgt i8 %.49.1.i80, -1
-  br i1 %.69.1.i84, label %B352.endif, label %B144.1.i85
+  br i1 %.69.1.i84, label %B356.endif, label %B144.1.i85
 
 B144.1.i85:
-  %.125.1.i86 = icmp ult i64 %.53.1.i81, %.266
-  br i1 %.125.1.i86, label %B36.2.i87, label %B426
+  %.125.1.i86 = icmp ult i64 %.53.1.i81, %.270
+  br i1 %.125.1.i86, label %B36.2.i87, label %B446
 
 B36.2.i87:
-  %sunkaddr421 = getelementptr i8, ptr %arg.data, i64 %.332.fca.1.load
-  %sunkaddr422 = getelementptr i8, ptr %sunkaddr421, i64 2
-  %.49.2.i89 = load i8, ptr %sunkaddr422, align 1
-  %promoted423 = zext i8 %.49.2.i89 to i64
-  %.53.2.i90 = add nuw nsw i64 %.332.fca.1.load, 3
-  %9 = and i64 %promoted423, 127
+  %sunkaddr424 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
+  %sunkaddr425 = getelementptr i8, ptr %sunkaddr424, i64 2
+  %.49.2.i89 = load i8, ptr %sunkaddr425, align 1
+  %promoted426 = zext i8 %.49.2.i89 to i64
+  %.53.2.i90 = add nuw nsw i64 %.338.fca.1.load, 3
+  %9 = and i64 %promoted426, 127
   %.61.2.i91 = shl nuw nsw i64 %9, 14
   %.63.2.i92 = or i64 %.61.2.i91, %.63.1.i83
   %.69.2.i93 = icmp sgt i8 %.49.2.i89, -1
-  br i1 %.69.2.i93, label %B352.endif, label %B144.2.i94
+  br i1 %.69.2.i93, label %B356.endif, label %B144.2.i94
 
 B144.2.i94:
-  %.125.2.i95 = icmp slt i64 %.53.2.i90, %.266
-  br i1 %.125.2.i95, label %B36.3.i96, label %B426
+  %.125.2.i95 = icmp slt i64 %.53.2.i90, %.270
+  br i1 %.125.2.i95, label %B36.3.i96, label %B446
 
 B36.3.i96:
-  %sunkaddr424 = getelementptr i8, ptr %arg.data, i64 %.332.fca.1.load
-  %sunkaddr425 = getelementptr i8, ptr %sunkaddr424, i64 3
-  %.49.3.i98 = load i8, ptr %sunkaddr425, align 1
-  %promoted426 = zext i8 %.49.3.i98 to i64
-  %.53.3.i99 = add nuw nsw i64 %.332.fca.1.load, 4
-  %10 = and i64 %promoted426, 127
+  %sunkaddr427 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
+  %sunkaddr428 = getelementptr i8, ptr %sunkaddr427, i64 3
+  %.49.3.i98 = load i8, ptr %sunkaddr428, align 1
+  %promoted429 = zext i8 %.49.3.i98 to i64
+  %.53.3.i99 = add nuw nsw i64 %.338.fca.1.load, 4
+  %10 = and i64 %promoted429, 127
   %.61.3.i100 = shl nuw nsw i64 %10, 21
   %.63.3.i101 = or i64 %.61.3.i100, %.63.2.i92
   %.69.3.i102 = icmp sgt i8 %.49.3.i98, -1
-  br i1 %.69.3.i102, label %B352.endif, label %B144.3.i103
+  br i1 %.69.3.i102, label %B356.endif, label %B144.3.i103
 
 B144.3.i103:
-  %.125.3.i104 = icmp ult i64 %.53.3.i99, %.266
-  br i1 %.125.3.i104, label %B36.4.i105, label %B426
+  %.125.3.i104 = icmp ult i64 %.53.3.i99, %.270
+  br i1 %.125.3.i104, label %B36.4.i105, label %B446
 
 B36.4.i105:
-  %sunkaddr427 = getelementptr i8, ptr %arg.data, i64 %.332.fca.1.load
-  %sunkaddr428 = getelementptr i8, ptr %sunkaddr427, i64 4
-  %.49.4.i107 = load i8, ptr %sunkaddr428, align 1
+  %sunkaddr430 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
+  %sunkaddr431 = getelementptr i8, ptr %sunkaddr430, i64 4
+  %.49.4.i107 = load i8, ptr %sunkaddr431, align 1
   %11 = zext i8 %.49.4.i107 to i64
   %.69.4.i108 = icmp sgt i8 %.49.4.i107, -1
-  br i1 %.69.4.i108, label %B102.i109, label %B426
+  br i1 %.69.4.i108, label %B102.i109, label %B446
 
-B426:
+B446:
   store i64 3, ptr %retptr, align 8
   br label %common.ret
 
-B432:
-  %.22.i122 = icmp slt i64 %.53.lcssa4.i116, %.266
-  br i1 %.22.i122, label %B36.i126, label %B514
+B452:
+  %.22.i122 = icmp slt i64 %.53.lcssa4.i116, %.270
+  br i1 %.22.i122, label %B36.i126, label %B534
 
 B36.i126:
   %.48.i127 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
   %.49.i128 = load i8, ptr %.48.i127, align 1
-  %promoted429 = zext i8 %.49.i128 to i64
+  %promoted432 = zext i8 %.49.i128 to i64
   %.53.i129 = add nuw nsw i64 %.53.lcssa4.i116, 1
-  %12 = and i64 %promoted429, 127
+  %12 = and i64 %promoted432, 127
   %.69.i130 = icmp sgt i8 %.49.i128, -1
-  br i1 %.69.i130, label %B432.endif, label %B144.i131
+  br i1 %.69.i130, label %B452.endif, label %B144.i131
 
 B102.i164:
   %13 = trunc i64 %17 to i8
@@ -266,86 +267,86 @@ B102.i164:
   %.63.4.i166 = or i64 %.61.4.i165, %.63.3.i156
   %.53.4.i167 = add nuw nsw i64 %.53.lcssa4.i116, 5
   %.79.not.i168 = icmp ult i8 %13, 16
-  br i1 %.79.not.i168, label %B432.endif, label %B514
+  br i1 %.79.not.i168, label %B452.endif, label %B534
 
 B144.i131:
-  %.125.i132 = icmp ult i64 %.53.i129, %.266
-  br i1 %.125.i132, label %B36.1.i133, label %B514
+  %.125.i132 = icmp ult i64 %.53.i129, %.270
+  br i1 %.125.i132, label %B36.1.i133, label %B534
 
 B36.1.i133:
-  %sunkaddr430 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
-  %sunkaddr431 = getelementptr i8, ptr %sunkaddr430, i64 1
-  %.49.1.i135 = load i8, ptr %sunkaddr431, align 1
-  %promoted432 = zext i8 %.49.1.i135 to i64
+  %sunkaddr433 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
+  %sunkaddr434 = getelementptr i8, ptr %sunkaddr433, i64 1
+  %.49.1.i135 = load i8, ptr %sunkaddr434, align 1
+  %promoted435 = zext i8 %.49.1.i135 to i64
   %.53.1.i136 = add nuw nsw i64 %.53.lcssa4.i116, 2
-  %14 = and i64 %promoted432, 127
+  %14 = and i64 %promoted435, 127
   %.61.1.i137 = shl nuw nsw i64 %14, 7
   %.63.1.i138 = or i64 %.61.1.i137, %12
   %.69.1.i139 = icmp sgt i8 %.49.1.i135, -1
-  br i1 %.69.1.i139, label %B432.endif, label %B144.1.i140
+  br i1 %.69.1.i139, label %B452.endif, label %B144.1.i140
 
 B144.1.i140:
-  %.125.1.i141 = icmp ult i64 %.53.1.i136, %.266
-  br i1 %.125.1.i141, label %B36.2.i142, label %B514
+  %.125.1.i141 = icmp ult i64 %.53.1.i136, %.270
+  br i1 %.125.1.i141, label %B36.2.i142, label %B534
 
 B36.2.i142:
-  %sunkaddr433 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
-  %sunkaddr434 = getelementptr i8, ptr %sunkaddr433, i64 2
-  %.49.2.i144 = load i8, ptr %sunkaddr434, align 1
-  %promoted435 = zext i8 %.49.2.i144 to i64
+  %sunkaddr436 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
+  %sunkaddr437 = getelementptr i8, ptr %sunkaddr436, i64 2
+  %.49.2.i144 = load i8, ptr %sunkaddr437, align 1
+  %promoted438 = zext i8 %.49.2.i144 to i64
   %.53.2.i145 = add nuw nsw i64 %.53.lcssa4.i116, 3
-  %15 = and i64 %promoted435, 127
+  %15 = and i64 %promoted438, 127
   %.61.2.i146 = shl nuw nsw i64 %15, 14
   %.63.2.i147 = or i64 %.61.2.i146, %.63.1.i138
   %.69.2.i148 = icmp sgt i8 %.49.2.i144, -1
-  br i1 %.69.2.i148, label %B432.endif, label %B144.2.i149
+  br i1 %.69.2.i148, label %B452.endif, label %B144.2.i149
 
 B144.2.i149:
-  %.125.2.i150 = icmp ult i64 %.53.2.i145, %.266
-  br i1 %.125.2.i150, label %B36.3.i151, label %B514
+  %.125.2.i150 = icmp ult i64 %.53.2.i145, %.270
+  br i1 %.125.2.i150, label %B36.3.i151, label %B534
 
 B36.3.i151:
-  %sunkaddr436 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
-  %sunkaddr437 = getelementptr i8, ptr %sunkaddr436, i64 3
-  %.49.3.i153 = load i8, ptr %sunkaddr437, align 1
-  %promoted438 = zext i8 %.49.3.i153 to i64
+  %sunkaddr439 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
+  %sunkaddr440 = getelementptr i8, ptr %sunkaddr439, i64 3
+  %.49.3.i153 = load i8, ptr %sunkaddr440, align 1
+  %promoted441 = zext i8 %.49.3.i153 to i64
   %.53.3.i154 = add nuw nsw i64 %.53.lcssa4.i116, 4
-  %16 = and i64 %promoted438, 127
+  %16 = and i64 %promoted441, 127
   %.61.3.i155 = shl nuw nsw i64 %16, 21
   %.63.3.i156 = or i64 %.61.3.i155, %.63.2.i147
   %.69.3.i157 = icmp sgt i8 %.49.3.i153, -1
-  br i1 %.69.3.i157, label %B432.endif, label %B144.3.i158
+  br i1 %.69.3.i157, label %B452.endif, label %B144.3.i158
 
 B144.3.i158:
-  %.125.3.i159 = icmp ult i64 %.53.3.i154, %.266
-  br i1 %.125.3.i159, label %B36.4.i160, label %B514
+  %.125.3.i159 = icmp ult i64 %.53.3.i154, %.270
+  br i1 %.125.3.i159, label %B36.4.i160, label %B534
 
 B36.4.i160:
-  %sunkaddr439 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
-  %sunkaddr440 = getelementptr i8, ptr %sunkaddr439, i64 4
-  %.49.4.i162 = load i8, ptr %sunkaddr440, align 1
+  %sunkaddr442 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
+  %sunkaddr443 = getelementptr i8, ptr %sunkaddr442, i64 4
+  %.49.4.i162 = load i8, ptr %sunkaddr443, align 1
   %17 = zext i8 %.49.4.i162 to i64
   %.69.4.i163 = icmp sgt i8 %.49.4.i162, -1
-  br i1 %.69.4.i163, label %B102.i164, label %B514
+  br i1 %.69.4.i163, label %B102.i164, label %B534
 
-B514:
+B534:
   store i64 4, ptr %retptr, align 8
   br label %common.ret
 
-B520:
-  %.641 = tail call i64 @llvm.smax.i64(i64 %.102.i175, i64 0)
-  %spec.select = add nuw nsw i64 %.641, %.53.lcssa4.i171
-  %.22.i177 = icmp ult i64 %spec.select, %.266
-  br i1 %.22.i177, label %B36.i181, label %B624
+B540:
+  %.665 = tail call i64 @llvm.smax.i64(i64 %.102.i175, i64 0)
+  %spec.select = add nuw nsw i64 %.665, %.53.lcssa4.i171
+  %.22.i177 = icmp ult i64 %spec.select, %.270
+  br i1 %.22.i177, label %B36.i181, label %B644
 
 B36.i181:
   %.48.i182 = getelementptr i8, ptr %arg.data, i64 %spec.select
   %.49.i183 = load i8, ptr %.48.i182, align 1
-  %promoted441 = zext i8 %.49.i183 to i64
+  %promoted444 = zext i8 %.49.i183 to i64
   %.53.i184 = add nuw nsw i64 %spec.select, 1
-  %18 = and i64 %promoted441, 127
+  %18 = and i64 %promoted444, 127
   %.69.i185 = icmp sgt i8 %.49.i183, -1
-  br i1 %.69.i185, label %B542.endif, label %B144.i186
+  br i1 %.69.i185, label %B562.endif, label %B144.i186
 
 B102.i219:
   %19 = trunc i64 %23 to i8
@@ -353,227 +354,229 @@ B102.i219:
   %.63.4.i221 = or i64 %.61.4.i220, %.63.3.i211
   %.53.4.i222 = add nuw nsw i64 %spec.select, 5
   %.79.not.i223 = icmp ult i8 %19, 16
-  br i1 %.79.not.i223, label %B542.endif, label %B624
+  br i1 %.79.not.i223, label %B562.endif, label %B644
 
 B144.i186:
-  %.125.i187 = icmp ult i64 %.53.i184, %.266
-  br i1 %.125.i187, label %B36.1.i188, label %B624
+  %.125.i187 = icmp ult i64 %.53.i184, %.270
+  br i1 %.125.i187, label %B36.1.i188, label %B644
 
 B36.1.i188:
-  %sunkaddr442 = getelementptr i8, ptr %arg.data, i64 %spec.select
-  %sunkaddr443 = getelementptr i8, ptr %sunkaddr442, i64 1
-  %.49.1.i190 = load i8, ptr %sunkaddr443, align 1
-  %promoted444 = zext i8 %.49.1.i190 to i64
+  %sunkaddr445 = getelementptr i8, ptr %arg.data, i64 %spec.select
+  %sunkaddr446 = getelementptr i8, ptr %sunkaddr445, i64 1
+  %.49.1.i190 = load i8, ptr %sunkaddr446, align 1
+  %promoted447 = zext i8 %.49.1.i190 to i64
   %.53.1.i191 = add nuw nsw i64 %spec.select, 2
-  %20 = and i64 %promoted444, 127
+  %20 = and i64 %promoted447, 127
   %.61.1.i192 = shl nuw nsw i64 %20, 7
   %.63.1.i193 = or i64 %.61.1.i192, %18
   %.69.1.i194 = icmp sgt i8 %.49.1.i190, -1
-  br i1 %.69.1.i194, label %B542.endif, label %B144.1.i195
+  br i1 %.69.1.i194, label %B562.endif, label %B144.1.i195
 
 B144.1.i195:
-  %.125.1.i196 = icmp ult i64 %.53.1.i191, %.266
-  br i1 %.125.1.i196, label %B36.2.i197, label %B624
+  %.125.1.i196 = icmp ult i64 %.53.1.i191, %.270
+  br i1 %.125.1.i196, label %B36.2.i197, label %B644
 
 B36.2.i197:
-  %sunkaddr445 = getelementptr i8, ptr %arg.data, i64 %spec.select
-  %sunkaddr446 = getelementptr i8, ptr %sunkaddr445, i64 2
-  %.49.2.i199 = load i8, ptr %sunkaddr446, align 1
-  %promoted447 = zext i8 %.49.2.i199 to i64
+  %sunkaddr448 = getelementptr i8, ptr %arg.data, i64 %spec.select
+  %sunkaddr449 = getelementptr i8, ptr %sunkaddr448, i64 2
+  %.49.2.i199 = load i8, ptr %sunkaddr449, align 1
+  %promoted450 = zext i8 %.49.2.i199 to i64
   %.53.2.i200 = add nuw nsw i64 %spec.select, 3
-  %21 = and i64 %promoted447, 127
+  %21 = and i64 %promoted450, 127
   %.61.2.i201 = shl nuw nsw i64 %21, 14
   %.63.2.i202 = or i64 %.61.2.i201, %.63.1.i193
   %.69.2.i203 = icmp sgt i8 %.49.2.i199, -1
-  br i1 %.69.2.i203, label %B542.endif, label %B144.2.i204
+  br i1 %.69.2.i203, label %B562.endif, label %B144.2.i204
 
 B144.2.i204:
-  %.125.2.i205 = icmp ult i64 %.53.2.i200, %.266
-  br i1 %.125.2.i205, label %B36.3.i206, label %B624
+  %.125.2.i205 = icmp ult i64 %.53.2.i200, %.270
+  br i1 %.125.2.i205, label %B36.3.i206, label %B644
 
 B36.3.i206:
-  %sunkaddr448 = getelementptr i8, ptr %arg.data, i64 %spec.select
-  %sunkaddr449 = getelementptr i8, ptr %sunkaddr448, i64 3
-  %.49.3.i208 = load i8, ptr %sunkaddr449, align 1
-  %promoted450 = zext i8 %.49.3.i208 to i64
+  %sunkaddr451 = getelementptr i8, ptr %arg.data, i64 %spec.select
+  %sunkaddr452 = getelementptr i8, ptr %sunkaddr451, i64 3
+  %.49.3.i208 = load i8, ptr %sunkaddr452, align 1
+  %promoted453 = zext i8 %.49.3.i208 to i64
   %.53.3.i209 = add nuw nsw i64 %spec.select, 4
-  %22 = and i64 %promoted450, 127
+  %22 = and i64 %promoted453, 127
   %.61.3.i210 = shl nuw nsw i64 %22, 21
   %.63.3.i211 = or i64 %.61.3.i210, %.63.2.i202
   %.69.3.i212 = icmp sgt i8 %.49.3.i208, -1
-  br i1 %.69.3.i212, label %B542.endif, label %B144.3.i213
+  br i1 %.69.3.i212, label %B562.endif, label %B144.3.i213
 
 B144.3.i213:
-  %.125.3.i214 = icmp ult i64 %.53.3.i209, %.266
-  br i1 %.125.3.i214, label %B36.4.i215, label %B624
+  %.125.3.i214 = icmp ult i64 %.53.3.i209, %.270
+  br i1 %.125.3.i214, label %B36.4.i215, label %B644
 
 B36.4.i215:
-  %sunkaddr451 = getelementptr i8, ptr %arg.data, i64 %spec.select
-  %sunkaddr452 = getelementptr i8, ptr %sunkaddr451, i64 4
-  %.49.4.i217 = load i8, ptr %sunkaddr452, align 1
+  %sunkaddr454 = getelementptr i8, ptr %arg.data, i64 %spec.select
+  %sunkaddr455 = getelementptr i8, ptr %sunkaddr454, i64 4
+  %.49.4.i217 = load i8, ptr %sunkaddr455, align 1
   %23 = zext i8 %.49.4.i217 to i64
   %.69.4.i218 = icmp sgt i8 %.49.4.i217, -1
-  br i1 %.69.4.i218, label %B102.i219, label %B624
+  br i1 %.69.4.i218, label %B102.i219, label %B644
 
-B624:
+B644:
   store i64 5, ptr %retptr, align 8
   br label %common.ret
 
-B630:
-  %.752 = tail call i64 @llvm.smax.i64(i64 %.102.i230, i64 0)
-  %spec.select413 = add nuw nsw i64 %.752, %.53.lcssa4.i226
-  call void @llvm.memset.p0.i64(ptr align 8 dereferenceable(16) %.768, i8 0, i64 16, i1 false)
-  %.772 = call i32 @compiled_headers(ptr %.768, ptr %excinfo.6, ptr %arg.data, i64 %spec.select413, i64 %.266)
-  %sunkaddr453 = getelementptr inbounds i8, ptr %.768, i64 8
-  %.782.fca.1.load = load i64, ptr %sunkaddr453, align 8
-  %cond = icmp eq i32 %.772, 0
-  br i1 %cond, label %B652.endif, label %B652.if.if
-
-B696:
-  store i64 %.782.fca.0.load, ptr %retptr, align 8
-  br label %common.ret
-
-B704:
-  %.854.not = icmp eq i64 %.782.fca.1.load, %.266
-  br i1 %.854.not, label %B722, label %B716
+B650:
+  %.778 = tail call i64 @llvm.smax.i64(i64 %.102.i230, i64 0)
+  %spec.select427 = add nuw nsw i64 %.778, %.53.lcssa4.i226
+  call void @llvm.memset.p0.i64(ptr align 8 dereferenceable(16) %.794, i8 0, i64 16, i1 false)
+  %.798 = call i32 @compiled_headers(ptr %.794, ptr %excinfo.6, ptr %arg.data, i64 %spec.select427, i64 %.270)
+  %sunkaddr456 = getelementptr inbounds i8, ptr %.794, i64 8
+  %.808.fca.1.load = load i64, ptr %sunkaddr456, align 8
+  %cond = icmp eq i32 %.798, 0
+  br i1 %cond, label %B672.endif, label %B672.if.if
 
 B716:
+  store i64 %.808.fca.0.load, ptr %retptr, align 8
+  br label %common.ret
+
+B724:
+  %.882.not = icmp eq i64 %.808.fca.1.load, %.270
+  br i1 %.882.not, label %B742, label %B736
+
+B736:
   store i64 8, ptr %retptr, align 8
   br label %common.ret
 
-B722:
+B742:
   %24 = icmp ne i64 %arg.keys_required, 0
-  %.899 = icmp ne i64 %.98.i173, 0
-  %or.cond414 = and i1 %24, %.899
-  br i1 %or.cond414, label %B786, label %B750
+  %.929 = icmp ne i64 %.98.i173, 0
+  %or.cond428 = and i1 %24, %.929
+  br i1 %or.cond428, label %B806, label %B770
 
-B750:
-  %.924.not = icmp eq i64 %.445, -1
-  br i1 %.924.not, label %B904, label %B762
+B770:
+  %.954.not = icmp eq i64 %.455, -1
+  br i1 %.954.not, label %B924, label %B782
 
-B762:
-  %.932 = icmp slt i64 %.445, %arg.earliest
-  %.942 = icmp sgt i64 %.445, %arg.latest
-  %or.cond415 = select i1 %.932, i1 true, i1 %.942
-  br i1 %or.cond415, label %B786, label %B904
+B782:
+  %.962 = icmp slt i64 %.455, %arg.earliest
+  %.972 = icmp sgt i64 %.455, %arg.latest
+  %or.cond429 = select i1 %.962, i1 true, i1 %.972
+  br i1 %or.cond429, label %B806, label %B924
 
-B786:
-  %.949 = icmp slt i64 %refusals.2.0561, 100
-  br i1 %.949, label %B808, label %B880
+B806:
+  %.979 = icmp slt i64 %refusals.2.0575, 100
+  br i1 %.979, label %B828, label %B900
 
-B808:
-  %.959.idx = mul i64 %refusals.2.0561, 24
-  %.959 = getelementptr i8, ptr %arg.refused, i64 %.959.idx
-  store i64 %.137541557, ptr %.959, align 8
-  %.967 = getelementptr i8, ptr %.959, i64 8
-  store i64 %.445, ptr %.967, align 8
-  %spec.select416 = zext i1 %or.cond414 to i64
-  %.984 = getelementptr i8, ptr %.959, i64 16
-  store i64 %spec.select416, ptr %.984, align 8
-  br label %B880
+B828:
+  %.989.idx = mul i64 %refusals.2.0575, 24
+  %.989 = getelementptr i8, ptr %arg.refused, i64 %.989.idx
+  store i64 %.102.i120, ptr %.989, align 8
+  %.995 = getelementptr i8, ptr %.989, i64 8
+  store i64 %.455, ptr %.995, align 8
+  %spec.select430 = zext i1 %or.cond428 to i64
+  %.1012 = getelementptr i8, ptr %.989, i64 16
+  store i64 %spec.select430, ptr %.1012, align 8
+  br label %B900
 
-B880:
-  %.995 = add nsw i64 %refusals.2.0561, 1
-  %not.or.cond414 = xor i1 %or.cond414, true
-  %.1014 = zext i1 %not.or.cond414 to i64
-  %spec.select417 = add nsw i64 %out_of_range.2.0562, %.1014
-  br label %B904
-
-B904:
-  %refusals.3.2 = phi i64 [ %.995, %B880 ], [ %refusals.2.0561, %B750 ], [ %refusals.2.0561, %B762 ]
-  %out_of_range.3.2 = phi i64 [ %spec.select417, %B880 ], [ %out_of_range.2.0562, %B750 ], [ %out_of_range.2.0562, %B762 ]
-  %spec.select418 = tail call i64 @llvm.smax.i64(i64 %.445, i64 %largest.2.0560)
-  %exitcond.not = icmp eq i64 %arg.count, %.144
-  br i1 %exitcond.not, label %B924, label %B52
+B900:
+  %.1021 = add nsw i64 %refusals.2.0575, 1
+  %not.or.cond428 = xor i1 %or.cond428, true
+  %.1040 = zext i1 %not.or.cond428 to i64
+  %spec.select431 = add nsw i64 %out_of_range.2.0576, %.1040
+  br label %B924
 
 B924:
-  %at.9.0.lcssa = phi i64 [ 0, %B0.endif ], [ %.266, %B904 ]
-  %largest.2.0.lcssa = phi i64 [ -1, %B0.endif ], [ %spec.select418, %B904 ]
-  %refusals.2.0.lcssa = phi i64 [ 0, %B0.endif ], [ %refusals.3.2, %B904 ]
-  %out_of_range.2.0.lcssa = phi i64 [ 0, %B0.endif ], [ %out_of_range.3.2, %B904 ]
-  %.1087.not = icmp eq i64 %at.9.0.lcssa, %arg.size
-  br i1 %.1087.not, label %B940, label %B936
+  %refusals.3.2 = phi i64 [ %.1021, %B900 ], [ %refusals.2.0575, %B770 ], [ %refusals.2.0575, %B782 ]
+  %out_of_range.3.2 = phi i64 [ %spec.select431, %B900 ], [ %out_of_range.2.0576, %B770 ], [ %out_of_range.2.0576, %B782 ]
+  %spec.select432 = tail call i64 @llvm.smax.i64(i64 %.455, i64 %largest.2.0574)
+  %exitcond.not = icmp eq i64 %arg.count, %.150
+  br i1 %exitcond.not, label %B944, label %B56
 
-B936:
+B944:
+  %at.9.0.lcssa = phi i64 [ 0, %B0.endif ], [ %.270, %B924 ]
+  %largest.2.0.lcssa = phi i64 [ -1, %B0.endif ], [ %spec.select432, %B924 ]
+  %refusals.2.0.lcssa = phi i64 [ 0, %B0.endif ], [ %refusals.3.2, %B924 ]
+  %out_of_range.2.0.lcssa = phi i64 [ 0, %B0.endif ], [ %out_of_range.3.2, %B924 ]
+  %.1120.not = icmp eq i64 %at.9.0.lcssa, %arg.size
+  br i1 %.1120.not, label %B960, label %B956
+
+B956:
   store i64 9, ptr %retptr, align 8
   br label %common.ret
 
-B940:
+B960:
   store i64 %largest.2.0.lcssa, ptr %arg.numbers, align 8
-  %.1111 = getelementptr i8, ptr %arg.numbers, i64 8
-  store i64 %refusals.2.0.lcssa, ptr %.1111, align 8
-  %.1117 = getelementptr i8, ptr %arg.numbers, i64 16
-  store i64 %out_of_range.2.0.lcssa, ptr %.1117, align 8
+  %.1144 = getelementptr i8, ptr %arg.numbers, i64 8
+  store i64 %refusals.2.0.lcssa, ptr %.1144, align 8
+  %.1150 = getelementptr i8, ptr %arg.numbers, i64 16
+  store i64 %out_of_range.2.0.lcssa, ptr %.1150, align 8
   store i64 0, ptr %retptr, align 8
   br label %common.ret
 
-B52.endif:
+B56.endif:
   %.63.lcssa5.i = phi i64 [ %.63.4.i, %B102.i ], [ %.63.3.i, %B36.3.i ], [ %.63.2.i, %B36.2.i ], [ %.63.1.i, %B36.1.i ], [ %0, %B36.i ]
   %.53.lcssa4.i = phi i64 [ %.53.4.i, %B102.i ], [ %.53.3.i, %B36.3.i ], [ %.53.2.i, %B36.2.i ], [ %.53.1.i, %B36.1.i ], [ %.53.i, %B36.i ]
   %.96.i = lshr i64 %.63.lcssa5.i, 1
   %.98.i = and i64 %.63.lcssa5.i, 1
   %.101.i = sub nsw i64 0, %.98.i
   %.102.i = xor i64 %.96.i, %.101.i
-  %.224 = icmp slt i64 %.102.i, 1
-  %.228 = sub nsw i64 %arg.size, %.53.lcssa4.i
-  %.230 = icmp sgt i64 %.102.i, %.228
-  %or.cond406 = select i1 %.224, i1 true, i1 %.230
-  br i1 %or.cond406, label %B156, label %B162
+  %.226 = icmp slt i64 %.102.i, 1
+  %.230 = sub nsw i64 %arg.size, %.53.lcssa4.i
+  %.232 = icmp sgt i64 %.102.i, %.230
+  %or.cond419 = select i1 %.226, i1 true, i1 %.232
+  br i1 %or.cond419, label %B160, label %B166
 
-B202.endif:
-  %.357 = icmp slt i64 %.332.fca.1.load, 0
-  br i1 %.357, label %B300, label %B260
+B206.endif:
+  %.363 = icmp slt i64 %.338.fca.1.load, 0
+  br i1 %.363, label %B304, label %B264
 
-B202.if.if:
+B206.if.if:
   store ptr null, ptr %excinfo, align 8
   br label %common.ret
 
-B352.endif:
+B356.endif:
   %.63.lcssa5.i115 = phi i64 [ %.63.4.i111, %B102.i109 ], [ %.63.3.i101, %B36.3.i96 ], [ %.63.2.i92, %B36.2.i87 ], [ %.63.1.i83, %B36.1.i78 ], [ %6, %B36.i71 ]
   %.53.lcssa4.i116 = phi i64 [ %.53.4.i112, %B102.i109 ], [ %.53.3.i99, %B36.3.i96 ], [ %.53.2.i90, %B36.2.i87 ], [ %.53.1.i81, %B36.1.i78 ], [ %.53.i74, %B36.i71 ]
   %.96.i117 = lshr i64 %.63.lcssa5.i115, 1
   %.98.i118 = and i64 %.63.lcssa5.i115, 1
   %.101.i119 = sub nsw i64 0, %.98.i118
   %.102.i120 = xor i64 %.96.i117, %.101.i119
-  %.500.not = icmp eq i64 %.137541557, %.102.i120
-  br i1 %.500.not, label %B432, label %B426
+  %.516 = icmp sle i64 %.102.i120, %delta.2.0577
+  %.522 = icmp sgt i64 %.102.i120, %arg.last_delta
+  %or.cond422 = select i1 %.516, i1 true, i1 %.522
+  br i1 %or.cond422, label %B446, label %B452
 
-B432.endif:
+B452.endif:
   %.63.lcssa5.i170 = phi i64 [ %.63.4.i166, %B102.i164 ], [ %.63.3.i156, %B36.3.i151 ], [ %.63.2.i147, %B36.2.i142 ], [ %.63.1.i138, %B36.1.i133 ], [ %12, %B36.i126 ]
   %.53.lcssa4.i171 = phi i64 [ %.53.4.i167, %B102.i164 ], [ %.53.3.i154, %B36.3.i151 ], [ %.53.2.i145, %B36.2.i142 ], [ %.53.1.i136, %B36.1.i133 ], [ %.53.i129, %B36.i126 ]
   %.96.i172 = lshr i64 %.63.lcssa5.i170, 1
   %.98.i173 = and i64 %.63.lcssa5.i170, 1
   %.101.i174 = sub nsw i64 0, %.98.i173
   %.102.i175 = xor i64 %.96.i172, %.101.i174
-  %.588 = icmp slt i64 %.102.i175, -1
-  %.592 = sub nsw i64 %.266, %.53.lcssa4.i171
-  %.594 = icmp sgt i64 %.102.i175, %.592
-  %or.cond410 = select i1 %.588, i1 true, i1 %.594
-  br i1 %or.cond410, label %B514, label %B520
+  %.610 = icmp slt i64 %.102.i175, -1
+  %.614 = sub nsw i64 %.270, %.53.lcssa4.i171
+  %.616 = icmp sgt i64 %.102.i175, %.614
+  %or.cond424 = select i1 %.610, i1 true, i1 %.616
+  br i1 %or.cond424, label %B534, label %B540
 
-B542.endif:
+B562.endif:
   %.63.lcssa5.i225 = phi i64 [ %.63.4.i221, %B102.i219 ], [ %.63.3.i211, %B36.3.i206 ], [ %.63.2.i202, %B36.2.i197 ], [ %.63.1.i193, %B36.1.i188 ], [ %18, %B36.i181 ]
   %.53.lcssa4.i226 = phi i64 [ %.53.4.i222, %B102.i219 ], [ %.53.3.i209, %B36.3.i206 ], [ %.53.2.i200, %B36.2.i197 ], [ %.53.1.i191, %B36.1.i188 ], [ %.53.i184, %B36.i181 ]
   %.96.i227 = lshr i64 %.63.lcssa5.i225, 1
   %.98.i228 = and i64 %.63.lcssa5.i225, 1
   %.101.i229 = sub nsw i64 0, %.98.i228
   %.102.i230 = xor i64 %.96.i227, %.101.i229
-  %.697 = icmp slt i64 %.102.i230, -1
-  %.701 = sub nsw i64 %.266, %.53.lcssa4.i226
-  %.703 = icmp sgt i64 %.102.i230, %.701
-  %or.cond412 = select i1 %.697, i1 true, i1 %.703
-  br i1 %or.cond412, label %B624, label %B630
+  %.721 = icmp slt i64 %.102.i230, -1
+  %.725 = sub nsw i64 %.270, %.53.lcssa4.i226
+  %.727 = icmp sgt i64 %.102.i230, %.725
+  %or.cond426 = select i1 %.721, i1 true, i1 %.727
+  br i1 %or.cond426, label %B644, label %B650
 
-B652.endif:
-  %.782.fca.0.load = load i64, ptr %.768, align 8
-  %.809.not = icmp eq i64 %.782.fca.0.load, 0
-  br i1 %.809.not, label %B704, label %B696
+B672.endif:
+  %.808.fca.0.load = load i64, ptr %.794, align 8
+  %.835.not = icmp eq i64 %.808.fca.0.load, 0
+  br i1 %.835.not, label %B724, label %B716
 
-B652.if.if:
-  %.780 = icmp sgt i32 %.772, 0
-  %.773 = load ptr, ptr %excinfo.6, align 8
-  %.781 = select i1 %.780, ptr %.773, ptr undef
-  store ptr %.781, ptr %excinfo, align 8
+B672.if.if:
+  %.806 = icmp sgt i32 %.798, 0
+  %.799 = load ptr, ptr %excinfo.6, align 8
+  %.807 = select i1 %.806, ptr %.799, ptr undef
+  store ptr %.807, ptr %excinfo, align 8
   br label %common.ret
 }
 
@@ -1222,10 +1225,10 @@ B252.preheader:
   br i1 %or.cond126, label %common.ret, label %B306
 }
 
-define i64 @check(ptr %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, ptr %a7, ptr %a8) {
+define i64 @check(ptr %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, ptr %a8, ptr %a9) {
   %answer = alloca i64, align 8
   store i64 0, ptr %answer, align 8
-  %status = call i32 @compiled_check(ptr %answer, ptr null, ptr %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, ptr %a7, ptr %a8)
+  %status = call i32 @compiled_check(ptr %answer, ptr null, ptr %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, ptr %a8, ptr %a9)
   %fault = load i64, ptr %answer, align 8
   ret i64 %fault
 }

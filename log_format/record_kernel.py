@@ -19,7 +19,7 @@ REFUSED_RECORDS_MAX = 100
 """The maximum number of a batch's refused records that a response names (KIP-467)."""
 
 REFUSED_COLUMNS = 3
-"""Columns of a row in `check`'s `refused`: index, timestamp, whether the key is missing."""
+"""Columns of a row in `check`'s `refused`: offset delta, timestamp, whether the key is missing."""
 
 FAULTS = (
     "",
@@ -119,6 +119,7 @@ def check(
     data: Bytes,
     size: int,
     count: int,
+    last_delta: int,
     base_timestamp: int,
     keys_required: int,
     earliest: int,
@@ -126,10 +127,12 @@ def check(
     refused: Filled,
     numbers: Filled,
 ) -> int:
-    """The first of `FAULTS` in the `count` records of `data[:size]`. `refused` has room for
+    """The first of `FAULTS` in the `count` records of `data[:size]`. Their offset deltas ascend up
+    to `last_delta`, without gaps if there are `last_delta` + 1 records. `refused` has room for
     `REFUSED_RECORDS_MAX` rows. As in Kafka's LogValidator, a record is refused for a missing key
     first, then for a timestamp other than -1 that is out of range."""
     at, largest, refusals, out_of_range = 0, -1, 0, 0
+    delta = -1
     for record in range(count):
         numbers[AT] = record
         length, at = varint(data, at, size)
@@ -144,8 +147,9 @@ def check(
         if elapsed < 0 and base_timestamp < _MIN_INT64 - elapsed:
             return 2
         timestamp = base_timestamp + elapsed
+        before = delta
         delta, at = varint(data, at, end)
-        if at < 0 or delta != record:
+        if at < 0 or delta <= before or delta > last_delta:
             return 3
         key, at = varint(data, at, end)
         if at < 0 or key < -1 or key > end - at:
@@ -166,7 +170,7 @@ def check(
         if is_keyless or (timestamp != -1 and (timestamp < earliest or timestamp > latest)):
             if refusals < REFUSED_RECORDS_MAX:
                 row = refusals * REFUSED_COLUMNS
-                refused[row], refused[row + 1] = record, timestamp
+                refused[row], refused[row + 1] = delta, timestamp
                 refused[row + 2] = 1 if is_keyless else 0
             refusals += 1
             if not is_keyless:

@@ -1,10 +1,11 @@
 """The records inside one record batch (magic 2): a pure decoder and an encoder.
 
 Invariant: every varint, length and count is bounded by the bytes that are there before anything is
-built from it, and a batch decodes whole or not at all. The broker never needs this module to move
-batches; readers of the log, tools and tests do. `log_format.arrow` is the vectorised decoder
-and must answer exactly as this one. Source: Kafka, "Record" in the implementation guide; KIP-82
-(headers).
+built from it. `decode_records` decodes a batch whole or not at all; `record_spans` decodes one
+record at a time, for readers that look at a few. The broker never needs this module to move
+batches; readers of the log, tools and tests do. `log_format.arrow` is the vectorised decoder and
+must answer exactly as `decode_records`. Source: Kafka, "Record" in the implementation guide;
+KIP-82 (headers).
 
     length varint | attributes i8 | timestamp delta varlong | offset delta varint
     key length varint (-1: null), key | value length varint (-1: null), value
@@ -12,7 +13,7 @@ and must answer exactly as this one. Source: Kafka, "Record" in the implementati
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ from bucketlog.log_format.batch import (
     InvalidBatchError,
 )
 from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES, compress, decompress
+from bucketlog.log_format.encryption_errors import SealedRecordsError
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import MAX_OFFSET, NO_PRODUCER_ID, Buffer
 
@@ -60,14 +62,31 @@ class DecodedRecord(NamedTuple):
     headers: tuple[Header, ...] = ()
 
 
+class RecordSpans(NamedTuple):
+    """Where a record is in its batch's payload. `key`, `value` and `headers` are begin and end;
+    None: null. `timestamp` as in `DecodedRecord`. Of the headers, only the count is decoded."""
+
+    offset: int
+    timestamp: int
+    key: tuple[int, int] | None
+    value: tuple[int, int] | None
+    header_count: int
+    headers: tuple[int, int]
+
+
 def records_payload(
     batch: Buffer, header: BatchHeader, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> Buffer:
-    """The batch's records as bytes, decompressed; the counts of its header are held against them.
+    """The batch's records as bytes, decompressed; the counts of its header are compared with them.
 
     `batch` begins at its base offset and holds all its bytes; the CRC is the caller's to check.
     Raises `InvalidBatchError`.
     """
+    if header.is_sealed:
+        raise SealedRecordsError(
+            f"the records of the batch at offset {header.base_offset} are encrypted",
+            remedy="read the topic with its encryption key (docs/encryption.md)",
+        )
     payload = memoryview(batch)[HEADER_LENGTH : header.size_bytes]
     raw = decompress(header.codec, payload, max_bytes=max_decompressed_bytes)
     if not 0 <= header.record_count * MIN_RECORD_LENGTH <= len(raw):
@@ -122,6 +141,50 @@ def decode_payload(payload: Buffer, header: BatchHeader) -> list[DecodedRecord]:
     return records
 
 
+def record_spans(payload: bytes, header: BatchHeader) -> Iterator[RecordSpans]:
+    """The records of what `records_payload` gave, one at a time: the memory does not grow with
+    their number, or with the number of their headers. Raises as `decode_payload`, when the
+    iteration reaches the damage; damaged headers are left to `decode_headers`."""
+    append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME else None
+    at, last, size = 0, header.base_offset - 1, len(payload)
+    for index in range(header.record_count):
+        try:
+            length, at = read_varint(payload, at, size)
+            end = at + length
+            if length < 0 or end > size:
+                raise _MalformedError(f"{length} bytes do not fit the {size - at} left")
+            spans = _spans(payload, at, end, header, append_time)
+            if not last < spans.offset < header.next_offset:
+                raise _MalformedError(
+                    f"offset delta {spans.offset - header.base_offset} "
+                    f"after {last - header.base_offset}"
+                )
+        except _MalformedError as error:
+            raise InvalidBatchError(
+                f"record {index} of the batch at offset {header.base_offset}: {error}"
+            ) from None
+        yield spans
+        last, at = spans.offset, end
+    if at != size:
+        raise InvalidBatchError(
+            f"{size - at} bytes after the last record of the batch at {header.base_offset}"
+        )
+
+
+def decode_headers(payload: bytes, record: RecordSpans, *, headers_max: int) -> tuple[Header, ...]:
+    """The first headers of a record of `record_spans`. Raises `InvalidBatchError`."""
+    at, end = record.headers
+    try:
+        found, at = _headers(payload, at, end, min(record.header_count, headers_max))
+        if len(found) == record.header_count and at != end:
+            raise _MalformedError(f"{end - at} bytes after its headers")
+    except _MalformedError as error:
+        raise InvalidBatchError(
+            f"headers of the record at offset {record.offset}: {error}"
+        ) from None
+    return found
+
+
 class _MalformedError(Exception):
     """One record does not hold; `decode_records` says which."""
 
@@ -141,18 +204,53 @@ def _record(
         raise _MalformedError(f"{count} headers do not fit {end - at} bytes")
     headers: tuple[Header, ...] = ()
     if count:
-        found = []
-        for _ in range(count):
-            name, at = _nullable(raw, at, end)
-            if name is None:
-                raise _MalformedError("a header without a key")
-            content, at = _nullable(raw, at, end)
-            found.append(Header(name.decode(errors="replace"), content))
-        headers = tuple(found)
+        headers, at = _headers(raw, at, end, count)
     if at != end:
         raise _MalformedError(f"{end - at} bytes after its headers")
     stamp = timestamp if append_time is None else append_time
     return DecodedRecord(header.base_offset + delta, stamp, key, value, headers), delta
+
+
+def _headers(raw: bytes, at: int, end: int, count: int) -> tuple[tuple[Header, ...], int]:
+    found = []
+    for _ in range(count):
+        name, at = _nullable(raw, at, end)
+        if name is None:
+            raise _MalformedError("a header without a key")
+        content, at = _nullable(raw, at, end)
+        found.append(Header(name.decode(errors="replace"), content))
+    return tuple(found), at
+
+
+def _spans(
+    raw: bytes, at: int, end: int, header: BatchHeader, append_time: int | None
+) -> RecordSpans:
+    timestamp_delta, at = read_varlong(raw, at + 1, end)  # one byte of attributes, unused
+    timestamp = header.base_timestamp + timestamp_delta
+    if not _MIN_INT64 <= timestamp <= _MAX_INT64:
+        raise _MalformedError(f"timestamp delta {timestamp_delta}")
+    delta, at = read_varint(raw, at, end)
+    key, at = _nullable_span(raw, at, end)
+    value, at = _nullable_span(raw, at, end)
+    count, at = read_varint(raw, at, end)
+    if not 0 <= count * 2 <= end - at:
+        raise _MalformedError(f"{count} headers do not fit {end - at} bytes")
+    if not count and at != end:
+        raise _MalformedError(f"{end - at} bytes after its headers")
+    stamp = timestamp if append_time is None else append_time
+    return RecordSpans(header.base_offset + delta, stamp, key, value, count, (at, end))
+
+
+def _nullable_span(raw: bytes, at: int, end: int) -> tuple[tuple[int, int] | None, int]:
+    length, at = read_varint(raw, at, end)
+    if length < 0:
+        if length != -1:
+            raise _MalformedError(f"a length of {length}")
+        return None, at
+    stop = at + length
+    if stop > end:
+        raise _MalformedError(f"{length} bytes do not fit the {end - at} left")
+    return (at, stop), stop
 
 
 def _nullable(raw: bytes, at: int, end: int) -> tuple[bytes | None, int]:

@@ -21,6 +21,7 @@ from bucketlog.log_format.batch import (
     LENGTH_OVERHEAD,
     LOG_APPEND_TIME,
     OF_TRANSACTION,
+    SEALED,
     BatchHeader,
 )
 from bucketlog.log_format.compression import compress
@@ -55,28 +56,33 @@ def rewritten_batch(
         attributes, base_timestamp = attributes | DELETE_HORIZON, horizon
     if attributes & LOG_APPEND_TIME:
         max_timestamp = header.max_timestamp
-    return _with_records(
-        header._replace(
-            attributes=attributes,
-            base_timestamp=base_timestamp,
-            max_timestamp=max_timestamp,
-            record_count=record_count,
-        ),
-        compress(header.codec, payload),
+    changed = header._replace(
+        attributes=attributes,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        record_count=record_count,
     )
+    return bytes(with_payload(changed, compress(header.codec, payload)))
+
+
+def recompressed_batch(
+    header: BatchHeader, payload: Buffer, codec: int, *, level: int | None = None
+) -> bytearray:
+    """The batch of `header` with another codec; `payload` has its records, not compressed. Levels
+    are those of `compress`."""
+    attributes = header.attributes & ~CODEC_MASK | codec
+    return with_payload(header._replace(attributes=attributes), compress(codec, payload, level))
 
 
 def empty_batch(header: BatchHeader) -> bytes:
     """The batch without records: its offsets, its producer and its highest timestamp remain
     (DefaultRecordBatch.writeEmptyHeader)."""
-    return _with_records(
-        header._replace(
-            attributes=header.attributes & ~(CODEC_MASK | DELETE_HORIZON),
-            base_timestamp=NO_TIMESTAMP,
-            record_count=0,
-        ),
-        b"",
+    empty = header._replace(
+        attributes=header.attributes & ~(CODEC_MASK | DELETE_HORIZON | SEALED),
+        base_timestamp=NO_TIMESTAMP,
+        record_count=0,
     )
+    return bytes(with_payload(empty, b""))
 
 
 def left_out_batch(header: BatchHeader) -> bytes:
@@ -86,8 +92,28 @@ def left_out_batch(header: BatchHeader) -> bytes:
     return empty_batch(header._replace(attributes=plain))
 
 
-def _with_records(header: BatchHeader, payload: bytes) -> bytes:
-    covered = _COVERED.pack(
+def with_payload(header: BatchHeader, *payload: Buffer) -> bytearray:
+    """The batch of `header` with the parts of `payload` after the header."""
+    batch = bytearray(header_before(header, *payload))
+    for part in payload:
+        batch += part
+    return batch
+
+
+def header_before(header: BatchHeader, *payload: Buffer) -> bytes:
+    """The bytes of `header` with the length and the CRC of a batch with that payload."""
+    covered = covered_bytes(header)
+    crc, length = crc32c(covered), HEADER_LENGTH - LENGTH_OVERHEAD
+    for part in payload:
+        crc, length = crc32c(part, crc), length + len(part)
+    prefix = _PREFIX.pack(header.base_offset, length, header.leader_epoch, header.magic, crc)
+    assert len(prefix) == CRC_START
+    return prefix + covered
+
+
+def covered_bytes(header: BatchHeader) -> bytes:
+    """The part of the header that the CRC covers."""
+    return _COVERED.pack(
         header.attributes,
         header.last_offset_delta,
         header.base_timestamp,
@@ -97,11 +123,6 @@ def _with_records(header: BatchHeader, payload: bytes) -> bytes:
         header.base_sequence,
         header.record_count,
     )
-    length = HEADER_LENGTH - LENGTH_OVERHEAD + len(payload)
-    crc = crc32c(payload, crc32c(covered))
-    prefix = _PREFIX.pack(header.base_offset, length, header.leader_epoch, header.magic, crc)
-    assert len(prefix) == CRC_START
-    return prefix + covered + payload
 
 
 def timestamp_shift(header: BatchHeader, horizon: int) -> int | None:

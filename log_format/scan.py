@@ -1,4 +1,4 @@
-"""Where keys, values and headers stand in records: loops, compiled by numba.
+"""Where keys, values and headers are in records: loops, compiled by numba.
 
 Invariant: what `find_records` accepts is exactly what `bucketlog.log_format.records.decode_records`
 accepts. Every read is bounded by the record's end, which is bounded by the batch's. Without numba
@@ -49,7 +49,7 @@ class RecordScan(NamedTuple):
     """What `find_records` fills: a row for each record, in order.
 
     `bounds` are key start, key end, value start, value end (ascending; a null is empty).
-    `headers_at` is where the first header stands.
+    `headers_at` is where the first header is.
     """
 
     offsets: NDArray[np.int64]

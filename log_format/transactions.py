@@ -180,7 +180,7 @@ def _ascend(offsets: Sequence[int]) -> bool:
 
 
 class AbortedBatches:
-    """Which batches belong to these aborted transactions."""
+    """Finder of the batches that belong to aborted transactions."""
 
     def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
         self._spans: dict[int, list[AbortedTransaction]] = {}
