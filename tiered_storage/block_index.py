@@ -1,6 +1,6 @@
 """The sparse index of a partition segment: where to begin for an offset or a timestamp. Pure.
 
-Invariants: rows ascend and each stands at the beginning of a batch, so that every look-up is a
+Invariants: rows ascend and each is at the beginning of a batch, so that every look-up is a
 bisection and gives a place where a batch begins; a row takes 24 bytes, as in the object. What lies
 between two rows is a block.
 """
@@ -83,7 +83,7 @@ class BlockIndex:
 
     def position_since(self, timestamp_ms: int) -> int:
         """Where to begin for the first batch with a timestamp of at least that, if there is one.
-        It stands before the next row, or after the last."""
+        It is before the next row, or after the last."""
         return self.positions[max(bisect_left(self.highest_before, timestamp_ms) - 1, 0)]
 
     def boundary(self, position: int, end: int) -> int:

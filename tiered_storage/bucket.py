@@ -16,7 +16,7 @@ from bucketlog.log_format.model import Buffer
 MAX_KEY_LENGTH_BYTES = 512
 """S3 allows 1,024 bytes; the rest is the prefix's."""
 MAX_KEY_NAME_LENGTH_BYTES = 255
-"""Of what stands between two slashes: what file systems allow."""
+"""Of what is between two slashes: what file systems allow."""
 
 
 class ObjectInfo(NamedTuple):
@@ -75,7 +75,7 @@ def clip(span: Span | Suffix | None, object_size_bytes: int) -> tuple[int, int]:
 
 
 def check_prefix(prefix: str) -> None:
-    """Hold the beginning of a key against the rules that every store can keep.
+    """Check the beginning of a key by the rules that every store can keep.
 
     Printable ASCII, names between slashes neither empty nor '.' nor '..' and no longer than
     `MAX_KEY_NAME_LENGTH_BYTES`, in total `MAX_KEY_LENGTH_BYTES`: so that no key leaves its bucket
@@ -92,7 +92,7 @@ def check_prefix(prefix: str) -> None:
         or last in (".", "..")
     ):
         raise BucketRefusedError(
-            f"{prefix!r} is no key of a bucket",
+            f"{prefix!r} is not a key of a bucket",
             remedy=f"use up to {MAX_KEY_LENGTH_BYTES} printable ASCII characters, names "
             f"of up to {MAX_KEY_NAME_LENGTH_BYTES} between single slashes, no '.' and no '..'",
         )
@@ -132,7 +132,7 @@ class Bucket(Protocol):
         ...
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Delete; a key without an object is no error. A crash may bring a deleted object back."""
+        """Delete. A missing object is not an error. A crash may bring a deleted object back."""
         ...
 
     async def head(self, key: str) -> ObjectInfo | None:

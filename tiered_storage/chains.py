@@ -1,6 +1,6 @@
 """Writers' chains, from listings alone. Pure.
 
-A segment is committed if and only if every key before it in its chain holds a segment; what stands
+A segment is committed if and only if every key before it in its chain holds a segment; what is
 after a seal is void. Invariant: no order of a listing is trusted; a chain's density is checked.
 """
 

@@ -1,9 +1,9 @@
 """The checkpoint's bytes: a pure writer and a pure reader.
 
-Format: docs/format/checkpoint.md. Invariants: every byte is covered by a checksum; counts are held
-against the bytes that are there before anything is built; a checkpoint is believed only under the
-key of its own ticket. Batches stand column by column, and a column as planes of its bytes, most
-significant first: neighbours are alike then, and compress well.
+Format: docs/format/checkpoint.md. Invariants: every byte is covered by a checksum; counts are
+compared with the bytes that are there before anything is built; a checkpoint is believed only
+under the the key of its ticket. Batches are column by column, and a column as planes of its bytes,
+most significant first: neighbours are alike then, and compress well.
 """
 
 import struct
@@ -18,8 +18,12 @@ from bucketlog.log_format.batch import Codec
 from bucketlog.log_format.checkpoint import (
     CHECKPOINT_VERSION,
     COLUMN_TYPES,
+    CONFIGS_VERSION,
+    DATA_KEYS_VERSION,
     KEPT_TRANSACTIONS_VERSION,
     SECURITY_VERSION,
+    SHARES_VERSION,
+    TOKENS_VERSION,
     TRANSACTIONS_VERSION,
     BatchColumns,
     Checkpoint,
@@ -38,6 +42,10 @@ VERSIONS_READ = (
     TRANSACTIONS_VERSION,
     KEPT_TRANSACTIONS_VERSION,
     SECURITY_VERSION,
+    DATA_KEYS_VERSION,
+    TOKENS_VERSION,
+    SHARES_VERSION,
+    CONFIGS_VERSION,
 )
 MAGIC = b"bktlogcp"
 CHECKPOINT_BYTES_MAX = 512 * 1024 * 1024
@@ -148,7 +156,7 @@ def decode_checkpoint(key: str, data: Buffer, *, bytes_max: int | None = None) -
     `CorruptObjectError`, and `InvalidDataError` for an unknown version."""
     view = memoryview(data)
     if len(view) < HEADER_BYTES:
-        raise CorruptObjectError(key, 0, f"{len(view)} bytes are no checkpoint")
+        raise CorruptObjectError(key, 0, f"{len(view)} bytes are not a checkpoint")
     magic, version, flags, epoch, number, created_ms, segments, length, crc = _HEADER.unpack_from(
         view
     )
@@ -157,7 +165,7 @@ def decode_checkpoint(key: str, data: Buffer, *, bytes_max: int | None = None) -
         raise CorruptObjectError(key, 0, "its header does not hold")
     if version not in VERSIONS_READ or flags or any(view[_HEADER.size - 8 : _HEADER.size - 4]):
         raise InvalidDataError(
-            f"{key!r} is a checkpoint of version {version}; this release reads versions 2 to 6",
+            f"{key!r} is a checkpoint of version {version}; this release reads versions 2 to 10",
             remedy="use the release of bucketlog that wrote it, or a later one",
         )
     if keys.checkpoint(Ticket(epoch, number)) != key:
@@ -238,7 +246,7 @@ def _decode_body(
             mine = BatchColumns(tuple(column[start : start + count] for column in columns))
         start += count
         if partition in found:
-            raise reader.wrong("a partition stands in it twice")
+            raise reader.wrong("it contains a partition twice")
         found[partition] = CoveredPartition(high_watermark, mine)
     body_state = bytes(reader.bytes(state))
     reader.end()

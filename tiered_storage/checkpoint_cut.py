@@ -37,7 +37,7 @@ def low_ticket(first: Iterable[SegmentIndex], *, active_epoch: int) -> Ticket:
 def cut_prefix(
     low: Ticket, second: Mapping[WriterId, Tail], footers: Mapping[SegmentId, SegmentIndex]
 ) -> Prefix:
-    """What stands below `low`. Raises `CorruptObjectError` where a chain has no seal that must
+    """What is below `low`. Raises `CorruptObjectError` where a chain has no seal that must
     have one, or its tickets do not ascend."""
     segments: list[SegmentIndex] = []
     writers = []

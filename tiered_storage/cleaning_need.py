@@ -1,7 +1,7 @@
 """Whether a compacted partition is to be cleaned, and how far: pure arithmetic over its tier.
 
 Invariant: nothing at or after the last stable offset is cleanable, nor any row from the first one
-on whose highest timestamp is younger than `min.compaction.lag.ms`. What stands in log segments and
+on whose highest timestamp is younger than `min.compaction.lag.ms`. What is in log segments and
 in no row yet is the counterpart of Kafka's active segment: never cleaned.
 
 Source: Kafka's LogCleanerManager (cleanableOffsets, maxCompactionDelay, grabFilthiestCompactedLog)

@@ -2,7 +2,7 @@
 
 Invariant: answers and refusals are those of `tiered_storage.offset_map.PlainOffsetMap`, and so are
 the bytes of rewritten records; a test holds them together. Batches are worked on many at a time:
-their records stand in one piece of memory, and no Python object is made per record.
+their records are in one piece of memory, and no Python object is made per record.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ class CompiledOffsetMap:
 
 
 class _Source:
-    """The records of all batches in one piece, and where what stands."""
+    """The records of all batches in one piece, and where what is."""
 
     def __init__(self, batches: Sequence[OpenBatch]) -> None:
         self.table = np.zeros((len(batches), scan.TABLE_COLUMNS), np.int64)

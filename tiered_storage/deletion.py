@@ -79,7 +79,7 @@ def plan_chain(
     sealed_before_ms: int,
 ) -> ChainPlan:
     """Of the chain of a writer registered in `epoch`, all of which is `listed`. In the floor's own
-    epoch, what stands after a seal goes where that is from before `sealed_before_ms`."""
+    epoch, what is after a seal goes where that is from before `sealed_before_ms`."""
     kept = floor.readable_of(writer)
     by_seq = {keys.parse_segment(info.key).seq: info for info in listed}
     if epoch > floor.ticket.epoch:

@@ -1,6 +1,6 @@
 """Floors: tickets below which the log may have been thinned out (docs/format/floor.md). Pure.
 
-A floor is written when two sound checkpoints stand at its ticket or above, and says what is
+A floor is written when two sound checkpoints are at its ticket or above, and says what is
 readable below it. What is not may be deleted once the floor is older than the safety age. The
 highest one always stays. Invariant: nothing is deleted that a floor does not leave out; hence who
 began with a checkpoint at or above the highest floor *after* his listings has missed nothing, and
@@ -40,9 +40,9 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """`positions` are those of the writers of the ticket's epoch: so many of their segments stand
-    below it. Chains of earlier epochs stand below it whole. `readable` are the segments that a
-    batch of one of the two checkpoints stands in."""
+    """`positions` are those of the writers of the ticket's epoch: the number of their segments
+    that are below it. Chains of earlier epochs are below it whole. `readable` are the segments
+    that a batch of one of the two checkpoints is in."""
 
     ticket: Ticket
     positions: Mapping[WriterId, int]

@@ -1,8 +1,8 @@
 """A second, identical PUT where the first one takes unusually long; whichever is sooner decides.
 
 Sound because a create is create-only and both requests carry the same bytes: at most one of them
-makes the object, and it is ours either way. Invariants: True if one request was told True; False
-only if both were told False, or the only one; where one was refused and the other's outcome is not
+makes the object, and it is ours either way. Invariants: True if one request got True; False
+only if both got False, or the only one; where one was refused and the other's outcome is not
 known, the create is ambiguous and says so (`BucketUnavailableError`). No request is under way any
 more when a create returns, other than one that was cancelled: it can change nothing, since the key
 is decided. Of all PUTs no more than `share_max` are sent twice.
@@ -36,9 +36,9 @@ class HedgeSettings:
 
 
 class HedgePolicy:
-    """When to hedge. Pure: it is told of every PUT and every latency.
+    """When to hedge. Pure: it is given every PUT and every latency.
 
-    Sizes are told apart by factors of eight, since a large PUT is no slow small one.
+    Sizes are distinguished by factors of eight, since a large PUT is not a slow small one.
     """
 
     BURST = 4.0
@@ -67,7 +67,7 @@ class HedgePolicy:
         return True
 
     def observe(self, size_bytes: int, latency_ms: float) -> None:
-        """A PUT was decided so long after it began."""
+        """A PUT was decided this long after it began."""
         size_class = _size_class(size_bytes)
         if size_class not in self._latencies:
             self._latencies[size_class] = deque(maxlen=self._settings.window_puts)

@@ -1,6 +1,6 @@
 """`cluster.json`: whose bucket this is, and in which format. Create-only, never changed.
 
-Invariant: of several brokers that find none, one writes it and all go on with that one.
+Invariant: of several brokers that find none, one writes it and all continue with that one.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ FORMAT_VERSION = 1
 """Of everything under the prefix: keys, segments, checkpoints."""
 
 MARK_CHARS = 32
-_RESTORE = "restore it from a copy, or give the cluster a bucket or prefix of its own"
+_RESTORE = "restore it from a copy, or give the cluster a separate bucket or prefix"
 
 
 class ClusterIdentity(BaseModel):
@@ -68,7 +68,7 @@ def _parsed(data: bytes) -> ClusterIdentity:
         if version == FORMAT_VERSION:
             return ClusterIdentity.model_validate_json(data)
     except ValidationError as error:
-        reason = f"it is no cluster identity: {error.errors()[0]['msg']}"
+        reason = f"it is not a cluster identity: {error.errors()[0]['msg']}"
         raise CorruptObjectError(keys.CLUSTER, 0, reason, remedy=_RESTORE) from error
     raise InvalidDataError(
         f"the bucket has format version {version}, this is bucketlog for {FORMAT_VERSION}",

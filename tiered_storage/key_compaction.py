@@ -8,14 +8,16 @@ gave counts only after `finish`. The next round starts where this one ended.
 Invariants:
 - Offsets keep their numbers, and records that stay their bytes; a batch in which all stay is copied
   byte for byte. From the round's end on nothing changes.
-- Below the end a record goes if a later one of its key stands below the end as well, if it has no
+- Below the end a record goes if a later one of its key is below the end as well, if it has no
   key, or if it is a tombstone past its delete horizon. Else it stays. Tiers hold committed
   transactions only, and no markers (docs/format/tier.md).
 - A batch's delete horizon is set in the round that first cleans all of it: `delete_retention_ms`
   from now. Whoever read a value that was still there has that long to meet its tombstone. A horizon
-  in the dirty part is no cleaner's and does not count.
+  in the dirty part is not a cleaner's and does not count.
 - Memory is bounded: the map, `GROUP_BYTES` of records and a batch. There is always progress: where
   not even the first batch's keys fit the map, the round ends inside that batch.
+- Encrypted batches are opened to be read; those that are rewritten are sealed again with their own
+  data key.
 - A damaged batch raises `InvalidDataError`, which names the offset; the partition stays as it was.
 
 Kafka keeps an empty batch for each live producer, whose last sequence it holds; here the fold knows
@@ -30,7 +32,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bucketlog.log_format.batch import BatchHeader
+from bucketlog.log_format.batch import BatchHeader, read_header
 from bucketlog.log_format.batch_stream import BatchStream, check_crc
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.rewriting import (
@@ -39,6 +41,7 @@ from bucketlog.log_format.rewriting import (
     rewritten_batch,
     timestamp_shift,
 )
+from bucketlog.tiered_storage.encryption.partition_seals import PartitionSeals
 from bucketlog.tiered_storage.offset_map import CleaningVerdicts, OffsetMap, OpenBatch, open_batch
 
 GROUP_BYTES = 4 * 1024 * 1024
@@ -62,6 +65,7 @@ class DirtyPart:
         limit: int,
         *,
         group_bytes: int = GROUP_BYTES,
+        seals: PartitionSeals | None = None,
     ) -> None:
         assert not offsets.entries, "a map serves one round"
         self._offsets = offsets
@@ -69,6 +73,7 @@ class DirtyPart:
         self._limit = limit
         self._end = start
         self._group_bytes_max = group_bytes
+        self._seals = seals
         self._ended = False
         self._stream = BatchStream()
         self._group: list[OpenBatch] = []
@@ -77,7 +82,7 @@ class DirtyPart:
         self._group_bytes = 0
 
     def feed(self, piece: Buffer) -> bool:
-        """Whether more is wanted. Raises `InvalidDataError`."""
+        """Whether more is needed. Raises `InvalidDataError`."""
         if self._ended:
             return False
         for batch, header in self._stream.feed(piece):
@@ -100,7 +105,7 @@ class DirtyPart:
 
     def _open(self, batch: memoryview, header: BatchHeader) -> bool:
         """False if the round has ended, somewhere in the group."""
-        opened = open_batch(batch, header)
+        opened = open_batch(batch, header, self._seals)
         self._group.append(opened)
         self._before.append(self._end)
         self._group_bytes += len(opened.records)
@@ -159,11 +164,13 @@ class Cleaner:
         cleaning: CleaningRound,
         *,
         group_bytes: int = GROUP_BYTES,
+        seals: PartitionSeals | None = None,
     ) -> None:
         self.stats = CleaningStats()
         self._offsets = offsets
         self._round = cleaning
         self._group_bytes_max = group_bytes
+        self._seals = seals
         self._horizon = min(cleaning.now_ms + cleaning.delete_retention_ms, _LATEST_MS)
         self._stream = BatchStream()
         self._pending: list[Buffer | OpenBatch] = []
@@ -202,7 +209,7 @@ class Cleaner:
         is_in_round = self._round.log_start < header.next_offset
         is_in_round = is_in_round and header.base_offset < self._round.end
         if is_in_round:
-            return open_batch(batch, header)
+            return open_batch(batch, header, self._seals)
         check_crc(batch, header)
         if header.base_offset >= self._round.end:
             return self._kept(batch, header.record_count)
@@ -246,23 +253,26 @@ class Cleaner:
             and (shift := timestamp_shift(header, self._horizon)) is not None
             and (records := judged.records(index, shift)) is not None
         ):
-            return self._rewritten(header, records, verdict.kept, verdict.max_timestamp, True)
+            return self._rewritten(opened, records, verdict.kept, verdict.max_timestamp, True)
         if verdict.kept == header.record_count:
             return self._kept(opened.batch, header.record_count)
         records = judged.records(index, 0)
         assert records is not None, "nothing was added to the deltas"
-        return self._rewritten(header, records, verdict.kept, verdict.max_timestamp, False)
+        return self._rewritten(opened, records, verdict.kept, verdict.max_timestamp, False)
 
     def _rewritten(
-        self, header: BatchHeader, records: bytes, count: int, max_timestamp: int, horizon: bool
+        self, opened: OpenBatch, records: bytes, count: int, max_timestamp: int, horizon: bool
     ) -> Buffer:
         batch = rewritten_batch(
-            header,
+            opened.header,
             records,
             record_count=count,
             max_timestamp=max_timestamp,
             horizon=self._horizon if horizon else None,
         )
+        stored = read_header(opened.batch)
+        if stored.is_sealed and self._seals is not None:
+            batch = self._seals.seal_as(opened.batch, stored, batch)
         return self._kept(batch, count)
 
     def _kept(self, batch: Buffer, records: int) -> Buffer:

@@ -114,7 +114,7 @@ def planned_below(name: str, key: str) -> Ticket:
     at, _, identifier = rest.partition("-")
     if len(identifier) != TIER_DIGITS or not _HEX.issuperset(identifier):
         raise InvalidDataError(
-            f"unexpected key {key!r}: {name!r} is no name of a tier's object",
+            f"unexpected key {key!r}: {name!r} is not a name of a tier's object",
             remedy="keep other objects out of the log",
         )
     return Ticket(_epoch(epoch, key), _number(at, key))

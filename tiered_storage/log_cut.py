@@ -11,7 +11,7 @@ committed segments up to `cut` are kept, and none after it. Why they are closed:
 
 - Say that a kept segment X builds on a fact in Y: its topic was created there, partitions added, or
   the name freed. The sequencer answers `wait` while Y is pending at another writer, so Y's object
-  was committed before X was reserved (or Y stands before X in the same chain: then it is kept).
+  was committed before X was reserved (or Y is before X in the same chain: then it is kept).
 - Were Y not in pass 2, it would have been committed after pass 2 began, and X reserved later still.
   The segment M that carries `cut` was committed, hence reserved, before pass 2 began. Tickets of an
   epoch are handed out in order, so X would have a ticket above M's, and not be kept. In an earlier
@@ -29,13 +29,13 @@ pass 2 began: a gap is crossed only where such a stamp reaches its end; else rea
 Stamps of segments that are not committed may come from a sequencer that was rolled back: they count
 for nothing, and so do stamps that only pass 2 saw.
 
-Checkpoints. A reader that begins with one reads the tails alone. All that stands below the
+Checkpoints. A reader that begins with one reads the tails alone. All that is below the
 checkpoint's ticket is in it, so that the argument above holds for what X builds on there, too; its
 high watermarks count as stamps, since nothing open is below its ticket.
 
 Tiers (docs/format/tier.md). The fold of the kept segments says where a partition's log and tier
 begin and end. What ends at or before the later of log start and tier's end is not read from log
-segments, wherever else it stands: in a tail whose swap came after the checkpoint, in both, or in
+segments, wherever else it is: in a tail whose swap came after the checkpoint, in both, or in
 none, because its segments are in no checkpoint and deleted. Why that is right:
 
 - Who writes an entry that swaps, or moves a log start, has seen all below the offset that it names
@@ -46,7 +46,7 @@ none, because its segments are in no checkpoint and deleted. Why that is right:
   tier's end or later is crossed by the rules above, and no other.
 - Swaps of kept entries alone count. One that came later replaces objects by others with the same
   batches, or moves batches out of log segments. A reader that does not know of it finds the old
-  objects: what left a tier, or stands in no checkpoint any more, is deleted only a safety age
+  objects: what left a tier, or is in no checkpoint any more, is deleted only a safety age
   later. Who reads longer than that finds an object gone. That is an error, never a shorter log: he
   begins again.
 """
@@ -67,6 +67,7 @@ from bucketlog.log_format.model import (
     TopicIdPartition,
     WriterId,
 )
+from bucketlog.log_format.wrapped_key import WrappedKey
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.chains import Chain
 from bucketlog.tiered_storage.segment import is_seal
@@ -93,10 +94,11 @@ class LogSnapshot:
 @dataclass(frozen=True, slots=True)
 class ReadablePartition:
     """Records from `log_start` on: first those in the tier's `rows`, then those of `batches`, which
-    stand in log segments, both in offset order; the first of either may begin below the log start.
+    are in log segments, both in offset order; the first of either may begin below the log start.
 
     `end_offset` is the end of the last batch, or 0 if there was none. `withheld` counts committed
     batches behind a gap that may still be filled, and `withheld_records` counts their records.
+    `data_keys` are those of the topic, if it is encrypted; the fold has them.
     """
 
     partition: TopicIdPartition
@@ -106,6 +108,7 @@ class ReadablePartition:
     end_offset: int
     withheld: int
     withheld_records: int
+    data_keys: tuple[WrappedKey, ...] = ()
 
 
 def wanted_footers(chains: Mapping[WriterId, Chain]) -> list[SegmentId]:

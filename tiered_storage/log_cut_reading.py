@@ -7,7 +7,7 @@ when they are fetched does not matter. A checkpoint that is damaged is passed ov
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from bucketlog.log_format.checkpoint import Checkpoint
@@ -20,6 +20,7 @@ from bucketlog.log_format.errors import (
 from bucketlog.log_format.model import SegmentId, SegmentIndex, WriterId
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import ObjectInfo, Suffix, SyncBucket
+from bucketlog.tiered_storage.chains import Chain
 from bucketlog.tiered_storage.checkpoint import check_stored_bytes, decode_checkpoint, newest_first
 from bucketlog.tiered_storage.concurrent_requests import request_each
 from bucketlog.tiered_storage.floors import check_not_below
@@ -32,7 +33,8 @@ logger = logging.getLogger(__name__)
 FOOTER_GUESS_BYTES = 16 * 1024
 REQUESTS_IN_FLIGHT = 16
 TRIES = 5
-"""So often a reader begins: again where the log below its checkpoint was thinned out meanwhile."""
+"""Number of times a reader begins: again where the log below its checkpoint was thinned out
+meanwhile."""
 
 
 def read_log(
@@ -80,6 +82,7 @@ class LogReader:
     def _read_once(self) -> LogSnapshot:
         bucket = self._bucket
         checkpoint = self._read_checkpoint()
+        second: Mapping[WriterId, Chain] = {}
         try:
             first, second = (
                 chains_of(
@@ -89,11 +92,22 @@ class LogReader:
             )
             self._read_footers(wanted_footers(second))
             snapshot = cut_log(first, second, self._footers, checkpoint)
-        except (CorruptObjectError, InvalidDataError):
+        except (CorruptObjectError, InvalidDataError) as error:
             check_not_below(checkpoint, bucket.list(keys.FLOORS))  # else nothing is wrong
+            if isinstance(error, CorruptObjectError):
+                self._check_there(error.key, second)
             raise
         check_not_below(checkpoint, bucket.list(keys.FLOORS))
         return snapshot
+
+    def _check_there(self, key: str, chains: Mapping[WriterId, Chain]) -> None:
+        """Raise `StaleCheckpointError` if the object at `key`, past a hole of a chain, is deleted:
+        the hole became a seal, and the object was of a void segment. No floor says so."""
+        past_holes = {info.key for chain in chains.values() for info in chain.void}
+        if key in past_holes and self._bucket.head(key) is None:
+            raise StaleCheckpointError(
+                f"{key}, listed past a hole, is deleted by now", remedy="the reading begins again"
+            )
 
     def _read_checkpoint(self) -> Checkpoint | None:
         listed = newest_first(self._bucket.list(keys.CHECKPOINTS))
@@ -144,7 +158,7 @@ def read_tails(
     *,
     requests_in_flight: int = REQUESTS_IN_FLIGHT,
 ) -> dict[WriterId, Tail]:
-    """One listing of what stands after `checkpoint`. Raises `InvalidDataError`,
+    """One listing of what is after `checkpoint`. Raises `InvalidDataError`,
     `CorruptObjectError` and the bucket's errors."""
     if checkpoint is None:
         return whole_log(list(bucket.list(keys.LOG)), bucket.list(keys.WRITERS))

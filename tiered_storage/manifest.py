@@ -2,7 +2,7 @@
 
 Format: docs/format/tier.md. Invariants: every byte is covered by a checksum; nothing is unpacked
 beyond a bound, whatever the header claims; rows ascend, do not overlap and name partition segments;
-a manifest is believed only under the key of its own partition and start.
+a manifest is believed only under the key of its partition and start.
 """
 
 import json
@@ -92,7 +92,7 @@ def decode_manifest(there: TierObject, data: Buffer) -> list[TierRow]:
     key = keys.tier_object(there)
     view = memoryview(data)
     if len(view) < HEADER_BYTES:
-        raise CorruptObjectError(key, 0, f"{len(view)} bytes are no manifest")
+        raise CorruptObjectError(key, 0, f"{len(view)} bytes are not a manifest")
     magic, version, flags, length, crc = _HEADER.unpack_from(view)
     (header_crc,) = _CRC.unpack_from(view, _HEADER.size)
     if magic != MAGIC or header_crc != crc32c(view[: _HEADER.size]):
@@ -141,7 +141,7 @@ def _decode_rows(key: str, there: TierObject, content: Any) -> list[TierRow]:
         case {"topic_id": str(topic_id), "partition": int(partition), "rows": [*listed]}:
             pass
         case _:
-            raise CorruptObjectError(key, HEADER_BYTES, "its JSON is no manifest's")
+            raise CorruptObjectError(key, HEADER_BYTES, "its JSON is not a manifest's")
     if (topic_id, partition) != (there.partition.topic_id.hex(), there.partition.partition):
         raise CorruptObjectError(key, HEADER_BYTES, "it is another partition's")
     rows: list[TierRow] = []

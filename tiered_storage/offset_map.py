@@ -25,30 +25,40 @@ from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.model import NO_TIMESTAMP, Buffer
 from bucketlog.log_format.records import DecodedRecord, decode_payload, records_payload
 from bucketlog.log_format.rewriting import copy_records
+from bucketlog.tiered_storage.encryption.partition_seals import PartitionSeals
 
 ENTRY_BYTES = 24
 SECRET_BYTES = 16
 MAP_BYTES_MIN = 2 * ENTRY_BYTES
 LOAD_MAX = 0.8
 """Of the slots, those that may be taken; probing gets long beyond it. Kafka's
-`log.cleaner.io.buffer.load.factor` is 0.9, and its probes are no neighbours."""
+`log.cleaner.io.buffer.load.factor` is 0.9, and its probes are not neighbours."""
 
 _HASH = struct.Struct("<QQ")
 
 
 class OpenBatch(NamedTuple):
-    """A batch whose CRC holds, and its records, decompressed. Both may be borrowed."""
+    """A batch whose CRC holds, as it is stored, and its records, decompressed. Both may be
+    borrowed. `header` is the header without a seal."""
 
     batch: memoryview
     header: BatchHeader
     records: Buffer
 
 
-def open_batch(batch: memoryview, header: BatchHeader) -> OpenBatch:
-    """Raises `InvalidDataError` (CRC, codec, counts), which names the offset."""
+def open_batch(
+    batch: memoryview, header: BatchHeader, seals: PartitionSeals | None = None
+) -> OpenBatch:
+    """`seals` open encrypted batches. Raises `InvalidDataError` (CRC, seal, codec, counts), which
+    names the offset, and what `seals` raises."""
     check_crc(batch, header)
+    plain: Buffer = batch
+    plain_header = header
+    if header.is_sealed and seals is not None:
+        opened = seals.open(batch, header)
+        plain, plain_header = opened.joined(), opened.header
     try:
-        return OpenBatch(batch, header, records_payload(batch, header))
+        return OpenBatch(batch, plain_header, records_payload(plain, plain_header))
     except InvalidBatchError as error:
         raise InvalidBatchError(
             f"the batch at offset {header.base_offset}: {error.message}", remedy=error.remedy
@@ -94,7 +104,7 @@ class OffsetMap(Protocol):
         self, batches: Sequence[OpenBatch], end: int, drops_tombstones: Sequence[bool]
     ) -> CleaningVerdicts:
         """Records below `end` stay if they have a key, no higher offset of it is in the map, and
-        they are no tombstones or these may stay (a word for each batch). All others stay."""
+        they are not tombstones or these may stay (a word for each batch). All others stay."""
 
 
 def offset_map(
@@ -103,7 +113,7 @@ def offset_map(
     """An empty map of at most `map_bytes_max` bytes.
 
     `keys_max`, where it is known that there are no more keys, makes a smaller one. `compiled` says
-    which code is wanted; None takes compiled code where numba and numpy are installed.
+    which code is needed; None takes compiled code where numba and numpy are installed.
     """
     if map_bytes_max < MAP_BYTES_MIN:
         raise ConfigurationError(
@@ -181,7 +191,7 @@ class PlainOffsetMap:
         return record.offset >= self._last[self._row(record.key)[0]]
 
     def _row(self, key: bytes) -> tuple[int, int, int]:
-        """Where the key stands, or the free row where it would; and its hash."""
+        """Where the key is, or the free row where it would; and its hash."""
         digest = hashlib.blake2b(key, digest_size=_HASH.size, key=self._secret).digest()
         first, second = _HASH.unpack(digest)
         row = first % self.slots

@@ -2,8 +2,8 @@
 
 Invariants: every byte of an object is covered by a check (header and trailer are constant but for
 the index's length and CRC32C; the batches by the CRC32C in the index, besides their own); every
-count is held against the bytes that are there before anything is built; an object is believed only
-under the key of its own partition and start. Writing borrows the buffers: nothing is copied.
+count is compared with the bytes that are there before anything is built; an object is believed only
+under the key of its partition and start. Writing borrows the buffers: nothing is copied.
 """
 
 import struct
@@ -41,7 +41,7 @@ MIN_LENGTH = len(HEADER) + HEADER_LENGTH + MIN_INDEX_LENGTH + _TRAILER.size
 
 
 class PlacedBatch(NamedTuple):
-    """A batch where it stands: `position` and `length` are bytes of the object."""
+    """A batch where it is: `position` and `length` are bytes of the object."""
 
     base_offset: int
     next_offset: int
@@ -50,7 +50,7 @@ class PlacedBatch(NamedTuple):
 
 
 class PartitionSegmentIndex(NamedTuple):
-    """What the index of a partition segment says. Batches stand in it from offset `start` on and
+    """What the index of a partition segment says. Batches are in it from offset `start` on and
     before `end`; `max_timestamp` is -1 where no batch has one."""
 
     partition: TopicIdPartition
@@ -75,7 +75,7 @@ class PartitionSegmentIndex(NamedTuple):
 
     def begin_since(self, timestamp_ms: int) -> int | None:
         """The position to read from for the first batch with a timestamp of at least that: it
-        stands before the next block. None where no batch has one."""
+        is before the next block. None where no batch has one."""
         if timestamp_ms > self.max_timestamp:
             return None
         return self.blocks.position_since(timestamp_ms)
@@ -121,7 +121,7 @@ class PartitionSegmentWriter:
     def describe(
         self, base_offset: int, next_offset: int, length: int, records: int, max_timestamp: int
     ) -> None:
-        """A batch that follows, with so many records (a control batch: 0); its bytes come by
+        """A batch that follows, with this many records (a control batch: 0); its bytes come by
         `append`, alone or with its neighbours'. Raises `InvalidDataError` where it is not above
         those before."""
         self._advance(base_offset, next_offset)
@@ -174,7 +174,7 @@ class PartitionSegmentWriter:
         if not self._batches or end < self._next_offset or sum(map(len, self._parts)) != self._size:
             raise InvalidDataError(
                 f"{self._batches} batches of {self._size} bytes and up to offset "
-                f"{self._next_offset} are no partition segment that ends at {end}"
+                f"{self._next_offset} are not a partition segment that ends at {end}"
             )
         highest = self._max_timestamp
         index = encode_index(
@@ -220,7 +220,7 @@ def encode_index(index: PartitionSegmentIndex) -> bytes:
 
 
 def index_span(row: TierRow) -> Span:
-    """Where index and trailer stand in the object that `row` names."""
+    """Where index and trailer are in the object that `row` names."""
     start = len(HEADER) + row.batch_bytes
     return Span(start, max(row.size_bytes - start, _TRAILER.size))
 
@@ -252,7 +252,7 @@ def decode_index(there: TierObject, tail: Buffer, object_size_bytes: int) -> Par
 
 
 def _decode_body(key: str, there: TierObject, body: memoryview, at: int) -> PartitionSegmentIndex:
-    """`at` is where the index stands in the object: batches end there."""
+    """`at` is where the index is in the object: batches end there."""
     (
         version,
         flags,
@@ -279,7 +279,7 @@ def _decode_body(key: str, there: TierObject, body: memoryview, at: int) -> Part
     blocks = BlockIndex.decode(body[_HEAD.size :])
     if len(HEADER) + batch_bytes != at or not row_count <= batches <= batch_bytes // HEADER_LENGTH:
         raise CorruptObjectError(
-            key, at, f"{batches} batches of {batch_bytes} bytes do not stand before it"
+            key, at, f"{batches} batches of {batch_bytes} bytes are not before it"
         )
     if not (
         blocks.holds_together(first=len(HEADER), end=at, max_timestamp=max_timestamp)
@@ -295,7 +295,7 @@ def _decode_body(key: str, there: TierObject, body: memoryview, at: int) -> Part
 def walk_batches(key: str, data: Buffer, position: int) -> Iterator[PlacedBatch]:
     """The batches in `data`, whose first byte is that at `position` of the object and begins a
     batch. A batch that is cut off at the end of `data` is left out. No CRC is checked. Raises
-    `CorruptObjectError` where no batch stands."""
+    `CorruptObjectError` where no batch is."""
     end = position + len(data)
     for placed in walk_headers(key, data, position):
         if placed.position + placed.length <= end:
@@ -309,7 +309,7 @@ def walk_headers(key: str, data: Buffer, position: int) -> Iterator[PlacedBatch]
         base_offset, length, _, magic, _, _, delta = _WALKED.unpack_from(data, at)
         length += LENGTH_OVERHEAD
         if magic != MAGIC or length < HEADER_LENGTH or base_offset < expected or delta < 0:
-            raise CorruptObjectError(key, position + at, "no batch stands there")
+            raise CorruptObjectError(key, position + at, "there is no batch")
         expected = base_offset + delta + 1
         yield PlacedBatch(base_offset, expected, position + at, length)
         at += length

@@ -16,7 +16,7 @@ _OTHER_STORE = "use a store that knows create-only PUT (If-None-Match: *), or up
 
 
 async def probe(bucket: Bucket, *, nonce: str, name: str) -> None:
-    """Prove the five verbs on a key of its own, which is deleted again.
+    """Prove the five verbs on its own key, which is deleted again.
 
     `nonce` is fresh each time; `name` is what people call the bucket, its url. Raises
     `BucketRefusedError`; `BucketUnavailableError` if the bucket could not be asked.

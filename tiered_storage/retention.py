@@ -3,10 +3,10 @@
 Kafka's rules (UnifiedLog.deleteOldSegments of 4.x): first by size, then by time; each takes the
 oldest and stops at the first that stays; nothing at or above the high watermark goes, and the log
 begins where the next one begins, or at its end. What Kafka does by segment file is done here by
-partition segment and, where they stand in log segments yet, by batch.
+partition segment and, where they are in log segments yet, by batch.
 
 A partition segment is as old as its highest timestamp; where no batch has one, as its writing, as
-in LogSegment.largestTimestamp. A batch without a timestamp stays until it stands in one.
+in LogSegment.largestTimestamp. A batch without a timestamp stays until it is in one.
 """
 
 from bisect import bisect_right
@@ -18,14 +18,14 @@ from bucketlog.log_format.model import NO_TIMESTAMP, TierRow
 
 
 class RetentionLimits(NamedTuple):
-    """Of a topic whose cleanup.policy has `delete`; -1 is no limit."""
+    """Of a topic whose cleanup.policy has `delete`; -1: no limit."""
 
     retention_ms: int
     retention_bytes: int
 
 
 class UnmovedBatches(NamedTuple):
-    """Batches that stand in log segments, column by column, in offset order. Borrowed."""
+    """Batches that are in log segments, column by column, in offset order. Borrowed."""
 
     base_offsets: Sequence[int] = ()
     next_offsets: Sequence[int] = ()

@@ -53,7 +53,7 @@ MIN_SEGMENT_LENGTH = len(HEADER) + _FOOTER_HEAD.size + TRAILER_LENGTH
 
 
 def batch_row(header: BatchHeader, base_offset: int, position: int, length: int) -> BatchIndex:
-    """The row of a batch that stands at `position`: what its header says, but for the offset, which
+    """The row of a batch that is at `position`: what its header says, but for the offset, which
     it may not have yet."""
     return BatchIndex(
         base_offset,
@@ -183,7 +183,7 @@ def decode_footer(key: str, tail: Buffer, object_size_bytes: int) -> SegmentInde
 
 
 def _decode_body(key: str, body: memoryview, start: int) -> SegmentIndex:
-    """`start` is where the footer stands in the object: batches end there."""
+    """`start` is where the footer is in the object: batches end there."""
     (
         version,
         _,
@@ -247,7 +247,7 @@ def _decode_partitions(
         mine = []
         for batch in islice(batches, count):
             if batch.position != position or position + batch.length > end:
-                raise CorruptObjectError(key, position, "batches do not stand one after another")
+                raise CorruptObjectError(key, position, "batches do not follow one another")
             if batch.base_offset < 0 or batch.next_offset > MAX_OFFSET + 1:
                 raise CorruptObjectError(
                     key, position, f"offsets from {batch.base_offset} end past {MAX_OFFSET}"
@@ -283,7 +283,7 @@ def _decode_control(
 
 
 def check_batch(key: str, batch: Buffer, row: BatchIndex) -> None:
-    """Hold a stored batch against its row in the footer; raises `CorruptObjectError`.
+    """Compare a stored batch with its row in the footer; raises `CorruptObjectError`.
 
     `batch` has exactly `row.length` bytes. Nothing is decompressed.
     """

@@ -130,7 +130,7 @@ class _Part:
         return [row for row in rows if wanted.batches_from < row.next_offset <= wanted.end]
 
     def append(self, data: memoryview, rows: Sequence[BatchIndex]) -> None:
-        """`rows` stand side by side in `data`."""
+        """`rows` are side by side in `data`."""
         start = rows[0].position
         for row in rows:
             self._batches += 1

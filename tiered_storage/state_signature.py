@@ -36,7 +36,7 @@ _REMEDY = (
 )
 
 
-class Opened(NamedTuple):
+class VerifiedBytes(NamedTuple):
     """An object's own bytes, and whether a signature was checked."""
 
     data: Buffer
@@ -72,14 +72,14 @@ class StateKeys:
         head = _HEAD.pack(MAGIC, VERSION, 0, key_id(secret))
         return head + _mac(secret, key, parts, head)
 
-    def open(self, key: str, data: Buffer) -> Opened:
+    def open(self, key: str, data: Buffer) -> VerifiedBytes:
         """Check a whole object and remove its trailer. Raises `CorruptObjectError`, and
         `InvalidDataError` for an unknown version."""
         view = memoryview(data)
         if not has_trailer(view):
             if self.secrets and not self.unsigned_accepted:
                 raise CorruptObjectError(key, 0, "it has no signature", remedy=_REMEDY)
-            return Opened(data, False)
+            return VerifiedBytes(data, False)
         payload, trailer = view[:-TRAILER_BYTES], view[-TRAILER_BYTES:]
         head, mac = bytes(trailer[: _HEAD.size]), bytes(trailer[_HEAD.size :])
         _, version, flags, secret_id = _HEAD.unpack(head)
@@ -89,11 +89,11 @@ class StateKeys:
                 remedy="use the release of bucketlog that wrote it, or a later one",
             )
         if not self.secrets:
-            return Opened(payload, False)
+            return VerifiedBytes(payload, False)
         secret = next((each for each in self.secrets if key_id(each) == secret_id), None)
         if secret is None:
             if self.unsigned_accepted:  # an attacker could also omit the trailer
-                return Opened(payload, False)
+                return VerifiedBytes(payload, False)
             raise CorruptObjectError(
                 key,
                 len(payload),
@@ -108,7 +108,7 @@ class StateKeys:
                 remedy="find out who writes to the bucket; restore the object from a version or a "
                 "copy",
             )
-        return Opened(payload, True)
+        return VerifiedBytes(payload, True)
 
 
 NO_KEYS = StateKeys()

@@ -1,4 +1,4 @@
-"""Tails: what stands in the writers' chains after a checkpoint, or all of them without one. Pure.
+"""Tails: what is in the writers' chains after a checkpoint, or all of them without one. Pure.
 
 Invariant: a writer that may still have segments which the checkpoint does not cover has a tail,
 if it was registered when the registrations were listed. Without a checkpoint the whole log is
@@ -64,7 +64,7 @@ def _registered_twice(writer: WriterId, *epochs: int) -> InvalidDataError:
 
 
 def registered_after(checkpoint: Checkpoint) -> str:
-    """Writers of earlier epochs are closed: their registrations stand before this key."""
+    """Writers of earlier epochs are closed: their registrations are before this key."""
     return f"{keys.WRITERS}{keys.number(checkpoint.ticket.epoch)}"
 
 

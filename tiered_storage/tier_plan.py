@@ -1,6 +1,6 @@
 """What is worth compacting: windows of log segments, runs of small rows, old rows. Pure.
 
-Invariants: a window is a prefix of the log segments that still hold batches of their own, in an
+Invariants: a window is a prefix of the log segments that still hold their own batches, in an
 order in which those of a partition come one after another, so that each partition's part of it
 begins at the end of its tier; it ends at or before the last stable offset. A merge replaces
 neighbours; a manifest replaces the oldest rows. Nothing here touches a batch: columns are bisected
@@ -41,7 +41,7 @@ class CompactionSettings:
 
     @property
     def full_bytes(self) -> int:
-        """A partition segment of so many bytes of batches is not merged any more."""
+        """A partition segment with this many bytes of batches is not merged any more."""
         return self.segment_bytes_target // 2
 
 
@@ -54,7 +54,7 @@ class TierEnd(Protocol):
 
 
 class LogBatches(Protocol):
-    """The batches of a partition that end above `batches_from`, hence stand in log segments and not
+    """The batches of a partition that end above `batches_from`, hence are in log segments and not
     in its tier, column by column, in offset order. Borrowed: nobody changes them meanwhile."""
 
     @property
@@ -177,7 +177,7 @@ def plan_merge(
     - in a quiet partition, when there are two or more, none larger than `merge_rows_min` times all
       others together.
 
-    What that costs: by the first two rules whatever is rewritten stands in a row at least twice as
+    What that costs: by the first two rules whatever is rewritten is in a row at least twice as
     large afterwards, hence a byte is rewritten log2(target / first size) times at most; with 400
     windows of about like size it was 1.0 to 4.5 times. The last rule tidies up behind a burst: of
     up to ninety windows two rows are left at most. A partition that is quiet after every window
@@ -220,7 +220,7 @@ def _reaches(run: Sequence[TierRow], start: int, target_bytes: int) -> int | Non
 
 
 def _longest(run: Sequence[TierRow], count_min: int, ratio: int) -> tuple[TierRow, ...]:
-    """The most neighbours, at least so many, none larger than `ratio` times all others together;
+    """The most neighbours, at least this many, none larger than `ratio` times all others together;
     the oldest of equally many."""
     best: tuple[int, int] = (0, 0)
     for start in range(len(run) - count_min + 1):

@@ -1,4 +1,4 @@
-"""Reading tiers from the bucket alone: what stands in the objects that rows name.
+"""Reading tiers from the bucket alone: what is in the objects that rows name.
 
 Invariants: a batch is handed out once its CRC holds and its offsets are above those before and
 within its row's; damage is an error and names the object; nothing is skipped. An object that is
@@ -47,8 +47,37 @@ def get_part(bucket: SyncBucket, key: str, span: Span) -> Buffer:
 
 
 def batches_span(row: TierRow) -> Span:
-    """Where the batches stand in the partition segment that `row` names."""
+    """Where the batches are in the partition segment that `row` names."""
     return Span(len(HEADER), row.batch_bytes)
+
+
+def walk_from(
+    bucket: SyncBucket,
+    partition: TopicIdPartition,
+    row: TierRow,
+    index: PartitionSegmentIndex,
+    position: int,
+    *,
+    first_bytes: int,
+    bytes_max: int,
+) -> Iterator[tuple[str, BatchIndex, memoryview]]:
+    """The batches of the partition segment that `row` names, from the one at `position` on: key,
+    place, bytes.
+
+    Each range GET ends where a block does. The first has `first_bytes`, later ones grow up to
+    `bytes_max`. Raises `CorruptObjectError`, and the bucket's errors.
+    """
+    whole = batches_span(row)
+    end, length = whole.start + whole.length, first_bytes
+    walk = BatchWalk(partition, row, Span(position, end - position))
+    while position < end:
+        stop = index.boundary(min(position + length, end))
+        walked = walk.feed(get_part(bucket, walk.key, Span(position, stop - position)))
+        for found, batch in walked.batches():
+            yield walk.key, found, batch
+        length = min(max(stop - position, length) * 4, bytes_max)
+        position = stop
+    walk.finish()
 
 
 def parts_of(span: Span, most_bytes: int = GET_BYTES) -> Iterator[Span]:

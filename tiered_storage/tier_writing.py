@@ -100,7 +100,7 @@ class TierWriter:
         return sorted(change for task in writing for change in task.result())
 
     async def _write_split(self, finished: Iterator[SplitPartition]) -> list[TierChange]:
-        """Those that others leave."""
+        """Write the parts that others leave."""
         changes = []
         for part in finished:
             for segment in part.segments:

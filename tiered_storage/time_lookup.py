@@ -11,17 +11,17 @@ from bucketlog.log_format.batch import BatchHeader, read_header
 from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import Buffer, TierRow, TopicIdPartition
-from bucketlog.log_format.records import decode_records
+from bucketlog.log_format.records import record_spans, records_payload
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Span, SyncBucket
+from bucketlog.tiered_storage.encryption.partition_seals import PartitionSeals
 from bucketlog.tiered_storage.log_cut import ReadablePartition
 from bucketlog.tiered_storage.segment import check_batch
 from bucketlog.tiered_storage.tier_reader import (
-    BatchWalk,
-    batches_span,
     get_part,
     read_indexes,
     read_rows,
+    walk_from,
 )
 
 SCAN_BYTES_MAX = 4 * 1024 * 1024
@@ -34,17 +34,25 @@ def first_offset_since(
     timestamp_ms: int,
     *,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+    seals: PartitionSeals | None = None,
 ) -> int | None:
     """The first offset at or after the log start whose record has at least that timestamp; None
-    where no record has. Raises `CorruptObjectError` and the bucket's errors."""
-    for key, position, batch, header in _candidates(bucket, part, timestamp_ms):
+    where no record has. `seals` open encrypted batches. Raises `CorruptObjectError`, the bucket's
+    errors, and those of `seals`."""
+    for key, position, stored, stored_header in _candidates(bucket, part, timestamp_ms):
+        batch, header = stored, stored_header
+        if header.is_sealed and seals is not None:
+            opened = seals.open(stored, header)
+            batch, header = opened.joined(), opened.header
         try:
-            records = decode_records(batch, header, max_decompressed_bytes=max_decompressed_bytes)
+            payload = bytes(
+                records_payload(batch, header, max_decompressed_bytes=max_decompressed_bytes)
+            )
+            for record in record_spans(payload, header):
+                if record.offset >= part.log_start and record.timestamp >= timestamp_ms:
+                    return record.offset
         except InvalidDataError as error:
             raise CorruptObjectError(key, position, error.message) from error
-        for record in records:
-            if record.offset >= part.log_start and record.timestamp >= timestamp_ms:
-                return record.offset
     return None
 
 
@@ -76,15 +84,8 @@ def _in_object(
     position = index.begin_since(timestamp_ms)
     if position is None:
         return
-    whole = batches_span(row)
-    end, length = whole.start + whole.length, 1
-    walk = BatchWalk(partition, row, Span(position, end - position))
-    while position < end:
-        stop = index.boundary(min(position + length, end))
-        walked = walk.feed(get_part(bucket, walk.key, Span(position, stop - position)))
-        for found, batch in walked.batches():
-            if found.max_timestamp >= timestamp_ms:
-                yield walk.key, found.position, batch, read_header(batch)
-        length = min(max(stop - position, length) * 4, SCAN_BYTES_MAX)
-        position = stop
-    walk.finish()
+    for key, found, batch in walk_from(
+        bucket, partition, row, index, position, first_bytes=1, bytes_max=SCAN_BYTES_MAX
+    ):
+        if found.max_timestamp >= timestamp_ms:
+            yield key, found.position, batch, read_header(batch)

@@ -1,6 +1,6 @@
 """From a url to a bucket: `s3://bucket/prefix`, `file:///folder`, a plain path, `memory://name`.
 
-Invariant: a bucket is rooted at `<prefix>/<shard>/`; no key of it stands anywhere else. SDKs are
+Invariant: a bucket is rooted at `<prefix>/<shard>/`; no key of it is anywhere else. SDKs are
 imported when a url asks for them, so that a command that needs no S3 starts without them.
 """
 
@@ -83,7 +83,7 @@ def _parse_s3(url: str, rest: str) -> Location:
     prefix = prefix.strip("/")
     if not bucket or any(letter in rest for letter in "?#@ "):
         raise ConfigurationError(
-            f"{url!r} is no S3 location",
+            f"{url!r} is not an S3 location",
             remedy="use s3://bucket/prefix; endpoint and credentials are settings, not in the url",
         )
     if prefix:

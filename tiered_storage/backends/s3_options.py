@@ -46,7 +46,7 @@ class S3Options(BaseSettings):
         description="of bodies on their way at once, both ways; what is beyond waits its turn",
     )
     connect_timeout_ms: int = Field(
-        default=3_000, ge=1, description="until a new connection stands"
+        default=3_000, ge=1, description="until a new connection is established"
     )
     request_timeout_ms: int = Field(
         default=20_000, ge=1, description="of silence while a request is under way"

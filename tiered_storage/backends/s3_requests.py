@@ -44,7 +44,7 @@ from bucketlog.tiered_storage.bucket import (
 
 MAX_KEYS_PER_DELETE = 1_000
 DEFAULT_REGION = "us-east-1"
-"""Of stores with an endpoint of their own, which seldom care."""
+"""Of stores with their own endpoint, which seldom care."""
 
 _PASSING = (
     SdkConnectionError,

@@ -1,0 +1,1 @@
+"""Encrypted topics: the seal of batches, data keys, and the keys that encrypt them."""
