@@ -32,7 +32,7 @@ IMPLYING: Mapping[AclOperation, frozenset[AclOperation]] = {
 
 
 class Requester(NamedTuple):
-    """Who asks for a decision: a principal as `User:name`, and the canonical address of its
+    """Client that asks for a decision: a principal as `User:name`, and the canonical address of its
     host."""
 
     principal: str

@@ -74,7 +74,7 @@ def extended(
     for index in covered:
         if not lowest <= index.ticket < ticket:
             raise InvalidDataError(
-                f"{index.segment} with ticket {tuple(index.ticket)} does not stand between the "
+                f"{index.segment} with ticket {tuple(index.ticket)} is not between the "
                 f"checkpoints of {tuple(lowest)} and {tuple(ticket)}",
                 remedy="delete the checkpoints: they are written anew from the log",
             )
@@ -156,7 +156,17 @@ def contradiction(
         return "its positions are not where its ticket is in the chains"
     if any(ends.get(writer) != end for writer, end in said.items()):
         return "it has positions in chains that do not reach there"
-    for name in ("topics", "groups", "dropped", "swept_below", "scram_credentials", "acls"):
+    for name in (
+        "topics",
+        "groups",
+        "dropped",
+        "swept_below",
+        "scram_credentials",
+        "acls",
+        "data_keys",
+        "delegation_tokens",
+        "resource_configs",
+    ):
         if getattr(state, name) != getattr(expected, name):
             return f"its {name} are not those of the log"
     wrong = partitions_contradiction(state, expected)

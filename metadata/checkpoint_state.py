@@ -10,8 +10,12 @@ import struct
 
 from bucketlog.log_format.checkpoint import (
     CHECKPOINT_VERSION,
+    CONFIGS_VERSION,
+    DATA_KEYS_VERSION,
     KEPT_TRANSACTIONS_VERSION,
     SECURITY_VERSION,
+    SHARES_VERSION,
+    TOKENS_VERSION,
     TRANSACTIONS_VERSION,
 )
 from bucketlog.log_format.model import (
@@ -23,11 +27,23 @@ from bucketlog.log_format.model import (
     TopicIdPartition,
 )
 from bucketlog.metadata.checkpoint_bytes import OFFSET, StateReader, offset_rows, text_bytes
+from bucketlog.metadata.checkpoint_configs import (
+    decode_resource_configs,
+    encode_resource_configs,
+    has_resource_configs,
+)
+from bucketlog.metadata.checkpoint_data_keys import (
+    decode_data_keys,
+    encode_data_keys,
+    has_data_keys,
+)
 from bucketlog.metadata.checkpoint_security import (
     decode_security,
     encode_security,
     has_security,
 )
+from bucketlog.metadata.checkpoint_shares import decode_shares, encode_shares, has_shares
+from bucketlog.metadata.checkpoint_tokens import decode_tokens, encode_tokens, has_tokens
 from bucketlog.metadata.checkpoint_transactions import (
     decode_kept,
     decode_transactions,
@@ -57,8 +73,8 @@ GUESSED_TIMES_MS = 3_600_000
 
 def encode_state(state: LogState) -> bytes:
     """Encode topics with their partitions and tiers, producers, groups, dropped objects,
-    transactions, credentials, ACLs and quotas. `state` must have been folded with producers and
-    groups."""
+    transactions, credentials, ACLs, quotas, data keys, delegation tokens and configs of other
+    resources. `state` must have been folded with producers and groups."""
     rows = {topic_id: row for row, topic_id in enumerate(state.topics)}
     offsets = sum(len(committed) for committed in state.groups.values())
     pieces = [
@@ -95,11 +111,27 @@ def encode_state(state: LogState) -> bytes:
         pieces += encode_kept(state)
     if version >= SECURITY_VERSION:
         pieces += encode_security(state)
+    if version >= DATA_KEYS_VERSION:
+        pieces += encode_data_keys(state)
+    if version >= TOKENS_VERSION:
+        pieces += encode_tokens(state)
+    if version >= SHARES_VERSION:
+        pieces += encode_shares(state, rows)
+    if version >= CONFIGS_VERSION:
+        pieces += encode_resource_configs(state)
     return b"".join(pieces)
 
 
 def state_version(state: LogState) -> int:
     """The version of a checkpoint of `state`."""
+    if has_resource_configs(state):
+        return CONFIGS_VERSION
+    if has_shares(state):
+        return SHARES_VERSION
+    if has_tokens(state):
+        return TOKENS_VERSION
+    if has_data_keys(state):
+        return DATA_KEYS_VERSION
     if has_security(state):
         return SECURITY_VERSION
     if has_kept_transactions(state):
@@ -195,6 +227,14 @@ def decode_state(
         decode_kept(reader, state)
     if version >= SECURITY_VERSION:
         decode_security(reader, state)
+    if version >= DATA_KEYS_VERSION:
+        decode_data_keys(reader, state)
+    if version >= TOKENS_VERSION:
+        decode_tokens(reader, state)
+    if version >= SHARES_VERSION:
+        decode_shares(reader, state, partition_at, keep_groups=keep_groups)
+    if version >= CONFIGS_VERSION:
+        decode_resource_configs(reader, state)
     reader.end()
     return state
 

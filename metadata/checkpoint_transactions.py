@@ -111,7 +111,7 @@ def decode_transactions(
         group, rows = reader.text(), reader.offsets(partition_at)
         offsets -= len(rows)
         if number >= len(named) or group in state.transactions.pending.get(named[number], {}):
-            raise reader.wrong("pending offsets have no transactional id of their own")
+            raise reader.wrong("pending offsets have no transactional id")
         if keep_groups:
             state.transactions.load_pending(named[number], group, rows)
             state.offsets.note_loaded(group, rows)
@@ -130,7 +130,7 @@ def decode_kept(reader: StateReader, state: LogState) -> None:
     for _ in range(count):
         number, producer_id, epoch = reader.take(_KEPT)
         if number >= len(named) or ids[named[number]].is_kept or min(producer_id, epoch) < 0:
-            raise reader.wrong("a kept transaction has no transactional id of its own")
+            raise reader.wrong("a kept transaction has no transactional id")
         owner = ids[named[number]]
         ids[named[number]] = owner._replace(txn_producer_id=producer_id, txn_producer_epoch=epoch)
 
@@ -185,6 +185,6 @@ def _take_partitions(
         except ValueError as error:
             raise reader.wrong(str(error)) from None
         if max(last) >= part.next_offset:
-            raise reader.wrong("a transaction stands beyond the end of its partition")
+            raise reader.wrong("a transaction is beyond the end of its partition")
         for producer_id in open_here:
             state.transactions.parts.setdefault(producer_id, set()).add(partition)

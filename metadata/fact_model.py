@@ -5,6 +5,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bucketlog.log_format.model import MAX_OFFSET, TOPIC_PARTITIONS_MAX
+
 
 class FactKind(IntEnum):
     TOPIC_CREATED = 1
@@ -25,10 +27,23 @@ class FactKind(IntEnum):
     ACLS_CREATED = 16
     ACLS_DELETED = 17
     CLIENT_QUOTAS_ALTERED = 18
+    DATA_KEY_CREATED = 19
+    SHARE_PARTITIONS_TAKEN = 25
+    SHARE_STATE_WRITTEN = 26
+    SHARE_OFFSETS_SET = 27
+    SHARE_OFFSETS_FORGOTTEN = 28
+    CONFIGS_ALTERED = 20
+    DELEGATION_TOKEN_CREATED = 30
+    DELEGATION_TOKEN_RENEWED = 31
+    DELEGATION_TOKENS_FORGOTTEN = 32
 
 
 Milliseconds = Annotated[int, Field(ge=0, lt=2**63)]
 """Since 1970-01-01 UTC."""
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Offset = Annotated[int, Field(ge=0, le=MAX_OFFSET + 1)]
+"""Of a record, or the end of a log."""
+PartitionNumber = Annotated[int, Field(ge=0, lt=TOPIC_PARTITIONS_MAX)]
 PRINCIPAL_CHARS_MAX = 1_024
 Principal = Annotated[str, Field(min_length=1, max_length=PRINCIPAL_CHARS_MAX)]
 """Who asked for a change, as in `User:ann`."""

@@ -19,7 +19,17 @@ from bucketlog.log_format.model import (
     TopicId,
     TopicIdPartition,
 )
-from bucketlog.metadata.fact_model import AttributedFact, FactKind, FactModel, Milliseconds
+from bucketlog.metadata.config_facts import ConfigsAltered
+from bucketlog.metadata.encryption_facts import DataKeyCreated
+from bucketlog.metadata.fact_model import (
+    AttributedFact,
+    Count,
+    FactKind,
+    FactModel,
+    Milliseconds,
+    Offset,
+    PartitionNumber,
+)
 from bucketlog.metadata.security_facts import (
     AclsCreated,
     AclsDeleted,
@@ -27,6 +37,20 @@ from bucketlog.metadata.security_facts import (
     ScramCredentialDeleted,
     ScramCredentialSet,
     SecurityFact,
+)
+from bucketlog.metadata.share_facts import (
+    SHARE_KINDS,
+    ShareFact,
+    ShareOffsetsForgotten,
+    ShareOffsetsSet,
+    SharePartitionsTaken,
+    ShareStateWritten,
+)
+from bucketlog.metadata.token_facts import (
+    DelegationTokenCreated,
+    DelegationTokenRenewed,
+    DelegationTokensForgotten,
+    TokenFact,
 )
 
 SKIP_BIT = 0x8000
@@ -40,17 +64,14 @@ ATTRIBUTED_VERSION = 2
 
 GROUP_KINDS = frozenset(
     {FactKind.OFFSETS_COMMITTED, FactKind.OFFSETS_FORGOTTEN, FactKind.TRANSACTION_OFFSETS}
+    | SHARE_KINDS
 )
 """What only those read who answer for consumer groups."""
 
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Count = Annotated[int, Field(ge=0, lt=2**63)]
-Offset = Annotated[int, Field(ge=0, le=MAX_OFFSET + 1)]
-"""Of a record, or the end of a log."""
 PartitionCount = Annotated[int, Field(ge=1, le=TOPIC_PARTITIONS_MAX)]
-PartitionNumber = Annotated[int, Field(ge=0, lt=TOPIC_PARTITIONS_MAX)]
 Place = tuple[Count, Count]
 """Epoch and ticket."""
 
@@ -90,6 +111,12 @@ class TopicConfigured(AttributedFact):
     configs: dict[str, str | None]
     replaces_all: bool = False
 
+    def applied_to(self, configs: Mapping[str, str]) -> dict[str, str]:
+        """What is set after the fact."""
+        before = {} if self.replaces_all else configs
+        after = {**before, **self.configs}
+        return {name: value for name, value in after.items() if value is not None}
+
 
 class OffsetRow(NamedTuple):
     """`leader_epoch` is -1 where the consumer named none; `metadata` is the consumer's own text."""
@@ -112,7 +139,7 @@ class PartitionRow(NamedTuple):
 class OffsetsCommitted(FactModel):
     """One accepted OffsetCommit of a group. Whoever commits has seen the topics, so that their
     creation comes before; a deletion may come between. `expires_ms`: when the rows may be forgotten
-    where the client asked for a time of its own (OffsetCommit 2 to 4)."""
+    where the client asked for its own time (OffsetCommit 2 to 4)."""
 
     kind: Literal[FactKind.OFFSETS_COMMITTED] = Field(FactKind.OFFSETS_COMMITTED, exclude=True)
     group: str
@@ -143,7 +170,7 @@ class TierRowPayload(NamedTuple):
 
 
 class SwapPayload(NamedTuple):
-    """A partition's part of a job: what stands in its tier from now on (`metadata.tier.Swap`).
+    """A partition's part of a job: what is in its tier from now on (`metadata.tier.Swap`).
     `removed` are segments, by start and name, which a replaced manifest listed and nothing lists
     any more."""
 
@@ -170,7 +197,7 @@ def partition_of(row: OffsetRow | PartitionRow | SwapPayload | LogStartPayload) 
 class TiersSwapped(FactModel):
     """A job's end: compaction of log segments, merging, key compaction, manifests. `planned`: the
     highest epoch and ticket that was visible when the job was planned; its objects' names have it.
-    Each partition's part counts by itself, if what it was planned on still stands
+    Each partition's part counts by itself, if what it was planned on is still there
     (`metadata.tier`). Of a part that does not count, the objects are nobody's."""
 
     kind: Literal[FactKind.TIERS_SWAPPED] = Field(FactKind.TIERS_SWAPPED, exclude=True)
@@ -277,7 +304,17 @@ TierFact: TypeAlias = TiersSwapped | LogStartsMoved | TiersSwept
 TransactionFact: TypeAlias = (
     ProducerInitialised | TransactionEnded | TransactionOffsets | TransactionalIdsForgotten
 )
-Fact: TypeAlias = TopicFact | GroupFact | TierFact | TransactionFact | SecurityFact
+Fact: TypeAlias = (
+    TopicFact
+    | GroupFact
+    | TierFact
+    | TransactionFact
+    | SecurityFact
+    | DataKeyCreated
+    | TokenFact
+    | ShareFact
+    | ConfigsAltered
+)
 
 _MODELS: dict[int, type[Fact]] = {
     FactKind.TOPIC_CREATED: TopicCreated,
@@ -298,6 +335,15 @@ _MODELS: dict[int, type[Fact]] = {
     FactKind.ACLS_CREATED: AclsCreated,
     FactKind.ACLS_DELETED: AclsDeleted,
     FactKind.CLIENT_QUOTAS_ALTERED: ClientQuotasAltered,
+    FactKind.DATA_KEY_CREATED: DataKeyCreated,
+    FactKind.SHARE_PARTITIONS_TAKEN: SharePartitionsTaken,
+    FactKind.SHARE_STATE_WRITTEN: ShareStateWritten,
+    FactKind.SHARE_OFFSETS_SET: ShareOffsetsSet,
+    FactKind.SHARE_OFFSETS_FORGOTTEN: ShareOffsetsForgotten,
+    FactKind.CONFIGS_ALTERED: ConfigsAltered,
+    FactKind.DELEGATION_TOKEN_CREATED: DelegationTokenCreated,
+    FactKind.DELEGATION_TOKEN_RENEWED: DelegationTokenRenewed,
+    FactKind.DELEGATION_TOKENS_FORGOTTEN: DelegationTokensForgotten,
 }
 _MODELS_2: dict[int, type[Fact]] = {FactKind.PRODUCER_INITIALISED: TransactionKept}
 _MODELS_2.update(
@@ -318,7 +364,7 @@ def encode_fact(fact: Fact) -> FactEntry:
 
 
 def decode_fact(entry: FactEntry) -> Fact | None:
-    """None for a kind that may be skipped. Raises `InvalidDataError`."""
+    """Decode a fact. Returns None for a kind that may be skipped. Raises `InvalidDataError`."""
     if entry.kind & SKIP_BIT:
         return None
     model = _BY_VERSION.get(entry.version, {}).get(entry.kind)

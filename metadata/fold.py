@@ -12,6 +12,7 @@ themselves.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from bucketlog.log_format.batch import CONTROL, OF_TRANSACTION
 from bucketlog.log_format.errors import InvalidDataError
@@ -30,6 +31,10 @@ from bucketlog.log_format.transactions import PartitionTransactions
 from bucketlog.metadata.acls import Acls
 from bucketlog.metadata.client_quotas import ClientQuotas
 from bucketlog.metadata.committed_offset import CommittedOffset, Offsets
+from bucketlog.metadata.config_facts import ConfigsAltered
+from bucketlog.metadata.data_keys import DataKeys
+from bucketlog.metadata.delegation_tokens import DelegationTokens
+from bucketlog.metadata.encryption_facts import DataKeyCreated
 from bucketlog.metadata.facts import (
     GROUP_KINDS,
     Fact,
@@ -56,16 +61,20 @@ from bucketlog.metadata.facts import (
     topic_id_of,
 )
 from bucketlog.metadata.folded_offsets import FoldedOffsets
-from bucketlog.metadata.producers import LogClock, ProducedBatch, ProducerTable, is_idle
-from bucketlog.metadata.scram_credentials import ScramCredentials
-from bucketlog.metadata.security_facts import (
-    AclsCreated,
-    AclsDeleted,
-    ClientQuotasAltered,
-    ScramCredentialDeleted,
-    ScramCredentialSet,
+from bucketlog.metadata.producers import (
+    LogClock,
+    ProducedBatch,
+    ProducerTable,
+    is_idle,
+    last_sequence,
 )
+from bucketlog.metadata.resource_configs import ResourceConfigs
+from bucketlog.metadata.scram_credentials import ScramCredentials
+from bucketlog.metadata.security_facts import AclFact, ClientQuotasAltered, CredentialFact
+from bucketlog.metadata.share_facts import ShareFact
+from bucketlog.metadata.share_groups import ShareGroups
 from bucketlog.metadata.tier import DroppedObject, Swap, Tier
+from bucketlog.metadata.token_facts import TokenFact
 from bucketlog.metadata.transactions import Transactions, outcomes_of
 
 
@@ -89,29 +98,13 @@ class PartitionState:
 
     @property
     def batches_from(self) -> int:
-        """Batches that end at or before it stand in log segments no more, or are gone."""
+        """Batches that end at or before it are in log segments no more, or are gone."""
         return max(self.log_start, self.tier.end)
 
     @property
     def last_stable_offset(self) -> int:
         """All transactions below it have ended. `next_offset` if no transaction is open."""
         return self.transactions.stable_end(self.next_offset, self.batches_from)
-
-
-def last_sequence(first: int, record_count: int) -> int:
-    """Sequence numbers wrap to 0 after 2^31 - 1 (Kafka: DefaultRecordBatch.incrementSequence)."""
-    return (first + record_count - 1) & 0x7FFFFFFF
-
-
-def changed_configs(configs: Mapping[str, str], fact: TopicConfigured) -> dict[str, str]:
-    """What is set after the fact."""
-    before = {} if fact.replaces_all else configs
-    after = {**before, **fact.configs}
-    return {name: value for name, value in after.items() if value is not None}
-
-
-def _ticket_of(dropped: DroppedObject) -> Ticket:
-    return dropped.ticket
 
 
 class LogState:
@@ -133,6 +126,10 @@ class LogState:
         self.scram_credentials = ScramCredentials()
         self.acls = Acls()
         self.client_quotas = ClientQuotas()
+        self.data_keys = DataKeys()
+        self.delegation_tokens = DelegationTokens()
+        self.share_groups = ShareGroups()
+        self.resource_configs = ResourceConfigs()
         self.dropped: list[DroppedObject] = []
         """Objects that left a tier and may still be there, in the order of the tickets of their
         segments. Those of one segment are in the order of its entries."""
@@ -160,20 +157,22 @@ class LogState:
                 self._apply_group_fact(fact)
             elif isinstance(fact, TiersSwapped | LogStartsMoved | TiersSwept):
                 self._apply_tier_fact(index.ticket, fact)
-            elif isinstance(
-                fact,
-                ProducerInitialised
-                | TransactionEnded
-                | TransactionOffsets
-                | TransactionalIdsForgotten,
-            ):
+            elif isinstance(fact, TransactionFact):
                 self._apply_transaction_fact(index.segment, fact)
-            elif isinstance(fact, ScramCredentialSet | ScramCredentialDeleted):
+            elif isinstance(fact, CredentialFact):
                 self.scram_credentials.apply(fact)
-            elif isinstance(fact, AclsCreated | AclsDeleted):
+            elif isinstance(fact, AclFact):
                 self.acls.apply(fact)
             elif isinstance(fact, ClientQuotasAltered):
                 self.client_quotas.apply(fact)
+            elif isinstance(fact, DataKeyCreated):
+                self.data_keys.apply(fact, self.topics)
+            elif isinstance(fact, TokenFact):
+                self.delegation_tokens.apply(fact)
+            elif isinstance(fact, ShareFact):
+                self.share_groups.apply(fact, self.partitions)
+            elif isinstance(fact, ConfigsAltered):
+                self.resource_configs.apply(fact)
             else:
                 self._apply_topic_fact(index.segment, index.ticket, fact)
         self.clock = self.clock.after(index.created_ms)
@@ -214,12 +213,14 @@ class LogState:
                 if known is None:
                     raise InvalidDataError(f"{segment} deletes topic {fact.name!r}, which is not")
                 del self.topics[topic_id], self.names[known.name]
+                self.data_keys.forget_topic(topic_id)
                 for number in range(known.partitions):
                     partition = TopicIdPartition(topic_id, number)
                     gone = self.partitions.pop(partition)
                     self._drop(ticket, partition, gone.tier.rows)
                     self.transactions.forget_partition(partition, gone.transactions)
                 self.offsets.forget_topic(topic_id, known.partitions, self.transactions)
+                self.share_groups.forget_topic(topic_id)
             case PartitionsAdded():
                 if known is None or fact.partitions <= known.partitions:
                     raise InvalidDataError(f"{segment} adds partitions to {fact.name!r} wrongly")
@@ -232,7 +233,7 @@ class LogState:
                     raise InvalidDataError(
                         f"{segment} configures topic {fact.name!r}, which is not"
                     )
-                configs = changed_configs(known.configs, fact)
+                configs = fact.applied_to(known.configs)
                 self.topics[topic_id] = TopicState(topic_id, known.name, known.partitions, configs)
 
     def _add_partitions(self, topic_id: TopicId, start: int, end: int) -> None:
@@ -255,7 +256,7 @@ class LogState:
                         state.transactions.forget_below(state.batches_from)
             case TiersSwept():
                 below = Ticket(*fact.below)
-                del self.dropped[: bisect_left(self.dropped, below, key=_ticket_of)]
+                del self.dropped[: bisect_left(self.dropped, below, key=attrgetter("ticket"))]
                 self.swept_below = max(self.swept_below, below)
 
     def _apply_swap(self, ticket: Ticket, part: SwapPayload) -> None:
@@ -298,7 +299,7 @@ class LogState:
         if not self.dropped or self.dropped[-1].ticket <= ticket:
             self.dropped += rows
         else:
-            at = bisect_right(self.dropped, ticket, key=_ticket_of)
+            at = bisect_right(self.dropped, ticket, key=attrgetter("ticket"))
             self.dropped[at:at] = rows
 
     def _apply_group_fact(self, fact: GroupFact) -> None:

@@ -1,6 +1,6 @@
-"""One partition as a view shows it: its tier, and where its batches stand in log segments.
+"""One partition as a view shows it: its tier, and where its batches are in log segments.
 
-Invariants: rows are in offset order, so every look-up is a bisection; batches that stand in the
+Invariants: rows are in offset order, so every look-up is a bisection; batches that are in the
 tier, or end at or before the log start, have no rows; nobody but the fold changes the tier.
 """
 
@@ -31,7 +31,7 @@ change."""
 
 
 class StoredRange(NamedTuple):
-    """Bytes of one object: of a log segment, whole batches that stand side by side."""
+    """Bytes of one object: of a log segment, whole batches that are side by side."""
 
     object: StoredObject
     position: int
@@ -39,7 +39,7 @@ class StoredRange(NamedTuple):
 
 
 class LogColumns(NamedTuple):
-    """Batches that stand in log segments, and end above `batches_from`, column by column, in offset
+    """Batches that are in log segments, and end above `batches_from`, column by column, in offset
     order. Borrowed."""
 
     tier: Tier
@@ -63,7 +63,7 @@ class Stretch(NamedTuple):
 
 
 class PartitionLog:
-    """Batches in log segments stand column by column: 48 bytes each and a shared reference."""
+    """Batches in log segments are column by column: 48 bytes each and a shared reference."""
 
     __slots__ = (
         "__weakref__",
@@ -117,7 +117,7 @@ class PartitionLog:
 
     @property
     def batches(self) -> LogColumns:
-        """Those that have rows: not to be held over an await."""
+        """Batches that have rows. Do not keep them over an await."""
         return LogColumns(
             self.tier,
             self._begin,
@@ -132,7 +132,7 @@ class PartitionLog:
 
     @property
     def batches_from(self) -> int:
-        """Batches that end at or before it have no rows: they stand in the tier, or are gone."""
+        """Batches that end at or before it have no rows: they are in the tier, or are gone."""
         return self._begin
 
     def become(self, other: "PartitionLog") -> None:
@@ -173,7 +173,7 @@ class PartitionLog:
         return all(self.compared_with(other))
 
     def compared_with(self, other: "PartitionLog") -> Iterator[bool]:
-        """As `begins_with`, some batches at a time. This log may go on in between."""
+        """As `begins_with`, some batches at a time. This log may continue in between."""
         start = 0
         while True:
             skipped = bisect_right(other._nexts, self._begin)
@@ -198,7 +198,7 @@ class PartitionLog:
         )
 
     def segment_after(self, other: "PartitionLog") -> SegmentId | None:
-        """Where the first batch stands that comes after those of `other` here."""
+        """Where the first batch is that comes after those of `other` here."""
         count = len(other._bases) - bisect_right(other._nexts, self._begin)
         return self._segments[count] if count < len(self._segments) else None
 

@@ -16,6 +16,11 @@ CLOCK_BLOCK_SEGMENTS = 1024
 """Segments in a block of the log's clock. A segment counts in its own block and in the next."""
 
 
+def last_sequence(first: int, record_count: int) -> int:
+    """Sequence numbers wrap to 0 after 2^31 - 1 (Kafka: DefaultRecordBatch.incrementSequence)."""
+    return (first + record_count - 1) & 0x7FFFFFFF
+
+
 class ProducedBatch(NamedTuple):
     """A kept batch, to recognise duplicates. `appended_ms` is the log's clock after the segment of
     the batch."""

@@ -14,7 +14,7 @@ from pydantic import Field
 from bucketlog.metadata.host_addresses import canonical_host
 
 DEFAULT = ""
-"""The name of an entity for all names without a quota of their own. Clients cannot name an entity
+"""The name of an entity for all names without their own quota. Clients cannot name an entity
 so: Kafka refuses empty names."""
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 PRODUCER_BYTE_RATE = "producer_byte_rate"
@@ -35,8 +35,8 @@ _EPSILON = 1e-6
 
 
 class QuotaEntity(NamedTuple):
-    """Who a quota is for. Each part is a name, `DEFAULT`, or None if the entity does not have
-    it."""
+    """Entity that a quota is for. Each part is a name, `DEFAULT`, or None if the entity does not
+    have it."""
 
     user: str | None = None
     client_id: str | None = None

@@ -1,8 +1,8 @@
-"""The tier of a partition: the rows of its own objects, and how entries change them. Pure.
+"""The tier of a partition: the rows of its objects, and how entries change them. Pure.
 
 Invariants: rows ascend and do not overlap; a swap counts whole or not at all, and only on what it
 was planned on; `end` never goes back. A name that has left the tier never comes back to it, since
-what a swap replaces must stand there. Source: docs/decisions/0008-old-segments.md.
+what a swap replaces must be there. Source: docs/decisions/0008-old-segments.md.
 """
 
 from bisect import bisect_right
@@ -14,8 +14,8 @@ from bucketlog.log_format.model import Ticket, TierObject, TierRow
 
 
 class Swap(NamedTuple):
-    """A split (`replaced` empty): batches from `start`, the tier's end, to `end` stand in `added`
-    from now on. A rewriting: `added` hold what the rows named `replaced` held, which stand side by
+    """A split (`replaced` empty): batches from `start`, the tier's end, to `end` are in `added`
+    from now on. A rewriting: `added` hold what the rows named `replaced` held, which are side by
     side, or what is left of it. `cleaned_to` is where key compaction has come to, -1 if it was
     none."""
 
@@ -38,7 +38,7 @@ class DroppedObject(NamedTuple):
 
 @dataclass(slots=True)
 class Tier:
-    """Batches that end at or before `end` stand in `rows`, in log segments no more. The first row
+    """Batches that end at or before `end` are in `rows`, in log segments no more. The first row
     may begin below the log start."""
 
     rows: list[TierRow] = field(default_factory=list)

@@ -32,7 +32,7 @@ class UnprovenGaps:
         self.prove(part.partition, part.hw_stamp)
 
     def prove(self, partition: TopicIdPartition, offset: int) -> None:
-        """Nothing below `offset` is in flight."""
+        """Note that no batch below `offset` is in flight."""
         if self._ends.get(partition, offset + 1) <= offset:
             del self._ends[partition]
 

@@ -1,13 +1,13 @@
-"""The view: a broker's folded state in memory, with where each batch stands in the bucket.
+"""The view: a broker's folded state in memory, with where each batch is in the bucket.
 
 Pure: segments in, facts and touched partitions out. Invariants: the high watermark is the end of
 the last visible batch, so it never rests on a void tail and never decreases; nor does the last
 stable offset, because new transactions begin at or above the high watermark; rows of a partition
-are in offset order, so every look-up is a bisection. Batches that stand in the partition's tier, or
+are in offset order, so every look-up is a bisection. Batches that are in the partition's tier, or
 end at or before its log start, have no rows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -23,10 +23,13 @@ from bucketlog.metadata.acls import Acls
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.client_quotas import ClientQuotas
 from bucketlog.metadata.committed_offset import CommittedOffset
+from bucketlog.metadata.data_keys import DataKeys
+from bucketlog.metadata.delegation_tokens import DelegationTokens
 from bucketlog.metadata.facts import (
     Fact,
     LogStartPayload,
     LogStartsMoved,
+    PartitionsAdded,
     SwapPayload,
     TiersSwapped,
     TopicCreated,
@@ -36,7 +39,9 @@ from bucketlog.metadata.facts import (
 )
 from bucketlog.metadata.fold import LogState, TopicState
 from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.resource_configs import ResourceConfigs
 from bucketlog.metadata.scram_credentials import ScramCredentials
+from bucketlog.metadata.share_groups import ShareGroups
 from bucketlog.metadata.topic_names import TopicNames
 from bucketlog.metadata.transactions import Transactions
 from bucketlog.metadata.unproven_gaps import UnprovenGaps
@@ -44,10 +49,12 @@ from bucketlog.metadata.waiting import WaitingSegments
 
 
 class ViewChange(NamedTuple):
-    """What one segment changed."""
+    """What one segment changed. `partitions` have new batches. `moved` have a new log start or
+    tier, or are deleted; of the deleted ones, only those whose logs were in use."""
 
     facts: list[Fact]
     partitions: list[TopicIdPartition]
+    moved: tuple[TopicIdPartition, ...] = ()
 
 
 class View:
@@ -66,21 +73,26 @@ class View:
         """Partitions whose first batch may have changed since the last update of `_waiting`."""
         self._names = TopicNames()
         self.gaps = UnprovenGaps()
+        self.topics_version = 0
+        """Differs whenever the topics, or their numbers of partitions, differ."""
 
     def apply(self, index: SegmentIndex) -> ViewChange:
         """Fold one visible segment. Raises `InvalidDataError`."""
         facts = self._state.apply(index)
+        moved: list[TopicIdPartition] = []
         for fact in facts:
+            if isinstance(fact, TopicCreated | TopicDeleted | PartitionsAdded):
+                self.topics_version += 1
             if isinstance(fact, TopicCreated):
                 self._names.add(fact.name)
             elif isinstance(fact, TopicDeleted):
                 self._names.remove(fact.name)
-                self._forget(topic_id_of(fact))
+                moved += self._forget(topic_id_of(fact))
         for fact in facts:  # also of topics that a later one of these deletes
             if isinstance(fact, TiersSwapped):
-                self._begin(fact.swaps)
+                moved += self._begin(fact.swaps)
             elif isinstance(fact, LogStartsMoved):
-                self._begin(fact.partitions)
+                moved += self._begin(fact.partitions)
         touched = []
         size = 0
         for part in index.partitions:
@@ -95,7 +107,7 @@ class View:
                 touched.append(part.partition)
         if touched:
             self._waiting.append(WaitingSegment(index.segment, size, index.created_ms))
-        return ViewChange(facts, touched)
+        return ViewChange(facts, touched, tuple(moved))
 
     def logs(self) -> Mapping[TopicIdPartition, PartitionLog]:
         """Of partitions that have or had batches: not to be held over an await."""
@@ -117,9 +129,10 @@ class View:
             log.begin_at(state.batches_from)
         return log
 
-    def _begin(self, named: Iterable[SwapPayload | LogStartPayload]) -> None:
-        """An entry about these partitions was folded."""
-        for partition in map(partition_of, named):
+    def _begin(self, named: Sequence[SwapPayload | LogStartPayload]) -> list[TopicIdPartition]:
+        """An entry about these partitions was folded. Returns the partitions."""
+        partitions = [partition_of(each) for each in named]
+        for partition in partitions:
             log = self._logs.get(partition) or self._empty_logs.get(partition)
             if log is not None:
                 log.begin_at(self._state.partitions[partition].batches_from)
@@ -127,6 +140,7 @@ class View:
                 self._moved += 1
         if self._moved >= len(self._logs):
             self._forget_waiting()
+        return partitions
 
     @property
     def waiting(self) -> WaitingSegments:
@@ -190,15 +204,20 @@ class View:
                 logs[partition] = held
         self._state, self._logs, self._waiting = fresh._state, fresh._logs, fresh.waiting
         self._moved = 0
+        self.topics_version += 1
         self._names, self.gaps = fresh._names, fresh.gaps
         self._empty_logs = fresh._empty_logs
 
-    def _forget(self, topic_id: TopicId) -> None:
+    def _forget(self, topic_id: TopicId) -> list[TopicIdPartition]:
+        """Returns the partitions of the topic whose logs were in use."""
         self.gaps.forget(topic_id)
-        for partition in [key for key in self._logs if key.topic_id == topic_id]:
+        filled = [key for key in self._logs if key.topic_id == topic_id]
+        for partition in filled:
             del self._logs[partition]
-        for partition in [key for key in self._empty_logs if key.topic_id == topic_id]:
+        empty = [key for key in self._empty_logs if key.topic_id == topic_id]
+        for partition in empty:
             self._empty_logs.pop(partition, None)
+        return filled + empty
 
     def topics(self) -> list[TopicState]:
         return list(self._state.topics.values())
@@ -228,11 +247,15 @@ class View:
         return self._state.topics.get(topic_id)
 
     def log(self, partition: TopicIdPartition) -> PartitionLog | None:
-        """None where the partition does not exist; its log may be empty."""
+        """Return the log of a partition; None if the partition does not exist."""
         topic = self._state.topics.get(partition.topic_id)
         if topic is None or not 0 <= partition.partition < topic.partitions:
             return None
         return self._logs.get(partition) or self._empty_log(partition)
+
+    def has_dropped(self, log: PartitionLog) -> bool:
+        """Whether the partition was deleted since `log` was looked up."""
+        return self.log(log.partition) is not log
 
     def log_start(self, partition: TopicIdPartition) -> int:
         return self._state.partitions[partition].log_start
@@ -281,6 +304,26 @@ class View:
     def client_quotas(self) -> ClientQuotas:
         """Not to be held over an await."""
         return self._state.client_quotas
+
+    @property
+    def resource_configs(self) -> ResourceConfigs:
+        """Not to be held over an await."""
+        return self._state.resource_configs
+
+    @property
+    def delegation_tokens(self) -> DelegationTokens:
+        """Not to be held over an await."""
+        return self._state.delegation_tokens
+
+    @property
+    def data_keys(self) -> DataKeys:
+        """Not to be held over an await."""
+        return self._state.data_keys
+
+    @property
+    def share_groups(self) -> ShareGroups:
+        """Not to be held over an await."""
+        return self._state.share_groups
 
     def unstable_offsets_max(self) -> int:
         """The largest distance between a partition's last stable offset and high watermark."""

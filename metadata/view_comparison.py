@@ -1,18 +1,21 @@
 """Is a checkpoint, folded from the bucket, what a view shows, which was fed by the sequencer? Pure.
 
-The view goes on while it is compared. What it shows more than the checkpoint is explained by the
+The view continues while it is compared. What it shows more than the checkpoint is explained by the
 segments after it: whoever compares lists them *after* the last step, so that all that the view
 showed in any step is among them. Invariant: what no segment after the checkpoint touches is the
 same in both, or named.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from bucketlog.log_format.checkpoint import Checkpoint
 from bucketlog.log_format.model import SegmentId, SegmentIndex, TopicId, TopicIdPartition
 from bucketlog.metadata.acl_bindings import AclBinding
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.client_quotas import QuotaName
+from bucketlog.metadata.config_facts import ConfigsAltered
+from bucketlog.metadata.encryption_facts import DataKeyCreated
 from bucketlog.metadata.facts import (
     LogStartsMoved,
     OffsetsCommitted,
@@ -28,12 +31,20 @@ from bucketlog.metadata.facts import (
     topic_id_of,
 )
 from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.metadata.resource_configs import ResourceName
 from bucketlog.metadata.scram_credentials import CredentialName
-from bucketlog.metadata.security_facts import AclFact, ClientQuotasAltered, CredentialFact
+from bucketlog.metadata.security_facts import (
+    AclFact,
+    ClientQuotasAltered,
+    CredentialFact,
+    SecurityFact,
+)
+from bucketlog.metadata.share_facts import ShareFact
+from bucketlog.metadata.token_facts import DelegationTokensForgotten, TokenFact
 from bucketlog.metadata.view import View
 
 SHOWN_MAX = 5
-"""So many differences are named."""
+"""Number of differences that are named."""
 
 
 class ViewComparison:
@@ -62,9 +73,9 @@ class ViewComparison:
         self._pending: set[tuple[str, str]] = set()
         """Transactional ids and groups whose pending offsets differ."""
         self._beyond: dict[SegmentId, TopicIdPartition] = {}
-        self._credentials: set[CredentialName] = set()
-        self._acls: set[AclBinding] = set()
-        self._quotas: set[QuotaName] = set()
+        self._security = _SecurityNames()
+        self._shares: set[str] = set()
+        """Share groups whose share-partitions differ."""
 
     def steps(self) -> Iterator[None]:
         """Little work each; others may have their turn in between."""
@@ -82,18 +93,41 @@ class ViewComparison:
                 self._groups[group] = differing
             yield
         yield from self._compare_ids()
+        yield from self._compare_shares()
         ours = self._view.scram_credentials.by_name
         theirs = self._state.scram_credentials.by_name
         for name in ours.keys() | theirs.keys():
             if ours.get(name) != theirs.get(name):
-                self._credentials.add(name)
+                self._security.credentials.add(name)
         yield
-        self._acls.update(self._view.acls.bindings.keys() ^ self._state.acls.bindings.keys())
+        self._security.acls.update(
+            self._view.acls.bindings.keys() ^ self._state.acls.bindings.keys()
+        )
         yield
         differing_rows = (
             self._view.client_quotas.rows().items() ^ self._state.client_quotas.rows().items()
         )
-        self._quotas.update(name for name, _ in differing_rows)
+        self._security.quotas.update(name for name, _ in differing_rows)
+        yield
+        differing_keys = set(self._view.data_keys) ^ set(self._state.data_keys)
+        self._security.data_keys.update((key.topic_id, key.key_id) for key in differing_keys)
+        yield
+        differing_tokens = (
+            self._view.delegation_tokens.by_id.items() ^ self._state.delegation_tokens.by_id.items()
+        )
+        self._security.tokens.update(token_id for token_id, _ in differing_tokens)
+        yield
+        differing_configs = set(self._view.resource_configs.items()) ^ set(
+            self._state.resource_configs.items()
+        )
+        self._security.configured.update(resource for resource, _, _ in differing_configs)
+
+    def _compare_shares(self) -> Iterator[None]:
+        ours, theirs = self._view.share_groups.by_group, self._state.share_groups.by_group
+        for group in ours.keys() | theirs.keys():
+            if ours.get(group) != theirs.get(group):
+                self._shares.add(group)
+            yield
 
     def _compare_ids(self) -> Iterator[None]:
         ours, theirs = self._view.transactions, self._state.transactions
@@ -139,9 +173,8 @@ class ViewComparison:
         written: set[TopicIdPartition] = set()
         pending = self._state.transactions.pending
         segments: set[SegmentId] = set()
-        credentials: set[CredentialName] = set()
-        acls: set[AclBinding] = set()
-        quotas: set[QuotaName] = set()
+        security = _SecurityNames()
+        shares: set[str] = set()
         for index in after:
             segments.add(index.segment)
             written.update(part.partition for part in index.partitions if part.batches)
@@ -158,12 +191,10 @@ class ViewComparison:
                     groups.update(pending.get(fact.id, ()))
                     if isinstance(fact, TransactionOffsets):
                         groups.add(fact.group)
-                elif isinstance(fact, CredentialFact):
-                    credentials.add(CredentialName(fact.user, fact.mechanism))
-                elif isinstance(fact, AclFact):
-                    acls.update(fact.acls)
-                elif isinstance(fact, ClientQuotasAltered):
-                    quotas.update(QuotaName(each.entity, each.key) for each in fact.changes)
+                elif isinstance(fact, SecurityFact | DataKeyCreated | TokenFact | ConfigsAltered):
+                    security.note(fact)
+                elif isinstance(fact, ShareFact):
+                    shares.add(fact.group)
                 elif fact is not None and not isinstance(fact, TiersSwept):
                     topics.add(topic_id_of(fact))
         found = [f"topic {topic_id.hex()}" for topic_id in sorted(self._topics - topics)]
@@ -195,16 +226,53 @@ class ViewComparison:
             for each, group in sorted(self._pending)
             if each not in ids and group not in groups and not topics
         ]
-        found += _named_credentials(self._credentials - credentials)
-        found += [f"the ACL {acl}" for acl in sorted(self._acls - acls)]
-        found += _named_quotas(self._quotas - quotas)
+        found += self._security.named_without(security, topics)
+        if not topics:
+            found += [f"the share group {group!r}" for group in sorted(self._shares - shares)]
         more = len(found) - SHOWN_MAX
         return found[:SHOWN_MAX] + ([f"{more} more"] if more > 0 else [])
 
 
-def _named_credentials(names: set[CredentialName]) -> list[str]:
-    return [f"the credential {name.mechanism} of user {name.user!r}" for name in sorted(names)]
+@dataclass(slots=True)
+class _SecurityNames:
+    """Credentials, ACLs, quotas, data keys, delegation tokens, and resources with configs."""
 
+    credentials: set[CredentialName] = field(default_factory=set)
+    acls: set[AclBinding] = field(default_factory=set)
+    quotas: set[QuotaName] = field(default_factory=set)
+    data_keys: set[tuple[TopicId, bytes]] = field(default_factory=set)
+    tokens: set[str] = field(default_factory=set)
+    configured: set[ResourceName] = field(default_factory=set)
 
-def _named_quotas(names: set[QuotaName]) -> list[str]:
-    return [f"the quota {name.key} of {name.entity}" for name in sorted(names, key=repr)]
+    def note(self, fact: SecurityFact | DataKeyCreated | TokenFact | ConfigsAltered) -> None:
+        """What the fact may have changed."""
+        if isinstance(fact, CredentialFact):
+            self.credentials.add(CredentialName(fact.user, fact.mechanism))
+        elif isinstance(fact, AclFact):
+            self.acls.update(fact.acls)
+        elif isinstance(fact, ClientQuotasAltered):
+            self.quotas.update(QuotaName(each.entity, each.key) for each in fact.changes)
+        elif isinstance(fact, ConfigsAltered):
+            self.configured.add(ResourceName(fact.resource_type, fact.name))
+        elif isinstance(fact, DelegationTokensForgotten):
+            self.tokens.update(fact.token_ids)
+        elif isinstance(fact, TokenFact):
+            self.tokens.add(fact.token_id)
+        else:
+            self.data_keys.add((TopicId(fact.topic_id.bytes), fact.key_id))
+
+    def named_without(self, others: "_SecurityNames", topics: Container[TopicId]) -> Iterator[str]:
+        """Those that are not among `others`, without data keys of `topics`."""
+        for name in sorted(self.credentials - others.credentials):
+            yield f"the credential {name.mechanism} of user {name.user!r}"
+        for acl in sorted(self.acls - others.acls):
+            yield f"the ACL {acl}"
+        for quota in sorted(self.quotas - others.quotas, key=repr):
+            yield f"the quota {quota.key} of {quota.entity}"
+        for resource in sorted(self.configured - others.configured):
+            yield f"the configs of {resource}"
+        for token_id in sorted(self.tokens - others.tokens):
+            yield f"the delegation token {token_id}"
+        for topic_id, key_id in sorted(self.data_keys - others.data_keys):
+            if topic_id not in topics:
+                yield f"the data key {key_id.hex()} of topic {topic_id.hex()}"

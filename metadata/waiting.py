@@ -36,7 +36,7 @@ class WaitingSegments:
         self._segments.append(segment)
 
     def forget_before(self, oldest: Set[SegmentId]) -> None:
-        """`oldest`: where the first batch of each partition stands that is in no tier."""
+        """`oldest`: where the first batch of each partition is that is in no tier."""
         while self._segments and self._segments[0].segment not in oldest:
             self._segments.popleft()
 

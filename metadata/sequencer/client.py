@@ -314,12 +314,14 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         )
         if status == PublishStatus.VOID:
             return PublishResult(PublishStatus.VOID, rest[0])
+        if status == PublishStatus.VISIBLE:
+            return PublishResult(PublishStatus.VISIBLE, number=rest[0])
         if rest:
             self._raise_lost(status, rest)
-        return PublishResult(PublishStatus(status), -1)
+        return PublishResult(PublishStatus(status))
 
     async def fence(self, epoch: int, segment: SegmentId) -> FenceResult:
-        """A seal stands at the segment's key: its reservation and the later ones become void.
+        """A seal is at the segment's key: its reservation and the later ones become void.
         REFUSED unless it is the writer's first pending one, or its next. May be repeated."""
         status, *rest = await self._run(
             SequencerVerb.FENCE, epoch, segment.writer, segment.seq, *self._stream_limits

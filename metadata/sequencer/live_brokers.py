@@ -1,4 +1,4 @@
-"""The live brokers, and how clients reach them: what a heartbeat tells and is told."""
+"""The live brokers, and how clients reach them: the contents of a heartbeat and its answer."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class ListenerAddress(NamedTuple):
 
 
 class BrokerAddress(NamedTuple):
-    """How clients reach a broker, and where it stands ('' where zones mean nothing).
+    """How clients reach a broker, and where it is ('' where zones mean nothing).
 
     `host` and `port` are for brokers of releases without `listeners`. A broker of such a release
     has no `listeners`, and is reached there through the listener PLAINTEXT."""
@@ -27,14 +27,14 @@ class BrokerAddress(NamedTuple):
     listeners: tuple[ListenerAddress, ...] = ()
 
     def of(self, listener: str) -> ListenerAddress | None:
-        """None if the broker has no such listener."""
+        """Return the address of a listener; None if the broker does not have it."""
         if not self.listeners and listener == PLAINTEXT_LISTENER:
             return ListenerAddress(listener, self.host, self.port)
         return next((each for each in self.listeners if each.name == listener), None)
 
 
 def broker_address(listeners: Sequence[ListenerAddress], zone: str) -> BrokerAddress:
-    """Brokers without `listeners` are told one address: that of PLAINTEXT, else the first."""
+    """Brokers without `listeners` get one address: that of PLAINTEXT, else the first."""
     first = next((one for one in listeners if one.name == PLAINTEXT_LISTENER), listeners[0])
     return BrokerAddress(first.host, first.port, zone, tuple(listeners))
 

@@ -28,7 +28,7 @@ from bucketlog.log_format.errors import (
 from bucketlog.metadata.sequencer.redis_tls import TlsProblem
 
 HALF_WAY = ("user_script:", "WRONGTYPE")
-"""How the message of a script begins that ended in an error of its own: it may have written half,
+"""How the message of a script begins that ended in its own error: it may have written half,
 and must not be repeated. A full or busy server refuses a script's first write instead."""
 NOT_THE_PRIMARY = (
     ReadOnlyError,

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import ormsgpack
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection
+from redis.connection import HiredisRespSerializer
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, RedisError
 
@@ -37,6 +38,9 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 MASTER = "master"
+_PACKER = HiredisRespSerializer()
+"""Of commands: redis-py's synchronous connections use it, and its asynchronous ones do not. For a
+script, it takes a third of the time."""
 FRACTIONS = (b"\xca", b"\xcb", b"\xcf")
 """The first bytes of floats, and of unsigned numbers of 64 bits, in msgpack. Other values may also
 contain these bytes."""
@@ -72,6 +76,7 @@ class PrimaryPool(BlockingConnectionPool):
 
     def make_connection(self) -> AbstractConnection:
         connection = cast(AbstractConnection, cast(Any, super()).make_connection())
+        cast(Any, connection).pack_command = _PACKER.pack
         if self._tls is not None:
             cast(SSLConnection, connection).ssl_context = self._tls
         return connection
@@ -356,7 +361,7 @@ class ScriptRunner:
 
 
 def _check_whole(answer: Any) -> None:
-    """Raise `ValueError` if a number in a script's answer is no integer of 64 bits."""
+    """Raise `ValueError` if a number in a script's answer is not an integer of 64 bits."""
     if isinstance(answer, list):
         for each in answer:
             _check_whole(each)

@@ -5,7 +5,7 @@
     redis+sentinel://[user:password@]host[:port][,…]/service[/db] the primary that sentinels name
     redis+cluster://[user:password@]host[:port][,…]               the owner of the shard's slot
 
-`rediss+sentinel://` and `rediss+cluster://` are with TLS (`redis_tls.py`). Options stand in the
+`rediss+sentinel://` and `rediss+cluster://` are with TLS (`redis_tls.py`). Options are in the
 query, as redis-py has them (`ssl_ca_certs`, `ssl_certfile`, `ssl_keyfile`, …); `sentinel_username`
 and `sentinel_password` are for the sentinels. Invariant: no password is ever shown in an error.
 """

@@ -27,7 +27,9 @@ class BatchStatus(StrEnum):
     In transactions: FENCED: another pair owns the transactional id. ABORTABLE: the server has ended
     the producer's transaction. PREPARED: the owner has kept an earlier producer's transaction, and
     can only end it. REUSED_SEQUENCE: a batch of the producer's earlier transaction has the
-    sequence."""
+    sequence.
+
+    MISPLACED: a placed batch does not begin at the partition's end, which the answer has."""
 
     OK = "ok"
     DUPLICATE = "duplicate"
@@ -46,6 +48,7 @@ class BatchStatus(StrEnum):
     PREPARED = "prepared"
     REUSED_SEQUENCE = "reused_sequence"
     TOO_MANY_PARTITIONS = "too_many_partitions"
+    MISPLACED = "misplaced"
 
 
 class FactStatus(StrEnum):
@@ -79,10 +82,12 @@ class PublishStatus(StrEnum):
 
 
 class PublishResult(NamedTuple):
-    """`fenced_seq` is where the writer was fenced, -1 unless the status is VOID."""
+    """`fenced_seq` is where the writer was fenced, -1 unless the status is VOID. `number` is the
+    segment's number in the stream, -1 unless the status is VISIBLE."""
 
     status: PublishStatus
-    fenced_seq: int
+    fenced_seq: int = -1
+    number: int = -1
 
 
 class FenceStatus(StrEnum):
@@ -115,7 +120,7 @@ class OverdueWriter(NamedTuple):
 
 class Position(NamedTuple):
     """One moment of an epoch. Visible at it: every committed segment with a ticket below
-    `next_ticket` that is not open; the stream goes on after number `visible`."""
+    `next_ticket` that is not open; the stream continues after number `visible`."""
 
     visible: int
     next_ticket: int
@@ -123,13 +128,16 @@ class Position(NamedTuple):
 
 
 class WantedBatch(NamedTuple):
-    """`producer_id` is decimal text, '' without idempotence: Lua's numbers are doubles."""
+    """`producer_id` is decimal text, '' without idempotence: Lua's numbers are doubles.
+    `placed_at`: the base offset that a mirrored batch must get. Then, `record_count` is the number
+    of offsets, and there is no producer id."""
 
     record_count: int
     producer_id: str
     producer_epoch: int
     base_sequence: int
     transaction: BatchTransaction | None = None
+    placed_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -167,18 +175,24 @@ class WantedSecurityEntry(NamedTuple):
     """An entry about security: in order with all others of its kind, and never refused."""
 
 
+class WantedShareEntry(NamedTuple):
+    """An entry about share groups: in order with all others of its kind, and never refused."""
+
+
 WantedFact: TypeAlias = (
     WantedTopicChange
     | WantedGroupEntry
     | WantedTierEntry
     | WantedSecurityEntry
+    | WantedShareEntry
     | WantedTransactionEntry
 )
 
 
 class BatchAnswer(NamedTuple):
     """`number` is the base offset of an OK, DUPLICATE or OPEN batch. For an OUT_OF_ORDER or
-    UNKNOWN_PRODUCER batch, it is the expected first sequence; for all others -1."""
+    UNKNOWN_PRODUCER batch, it is the expected first sequence; for a MISPLACED batch, it is the end
+    of the partition; for all others -1."""
 
     status: BatchStatus
     number: int
@@ -194,7 +208,7 @@ class BatchAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Answers stand in the order of the request. `ticket` is None where there is nothing to write:
+    """Answers are in the order of the request. `ticket` is None where there is nothing to write:
     the writer's seq is then not used. `hw_stamps`: -1 where a partition got nothing. `changes`: by
     the number of the fact, what OK and DONE entries of transactional ids come to."""
 
@@ -207,7 +221,8 @@ class Reservation:
 
 
 class ServerIdentity(NamedTuple):
-    """Which server, with which data. `run_id` alone is not enough (commit protocol, "Words")."""
+    """Identity of a server and of its data. `run_id` alone is not enough (commit protocol,
+    "Words")."""
 
     run_id: str
     master_replid: str
@@ -295,6 +310,8 @@ def pack_request(
             packed: tuple[str | int, ...] = batch[:4]
             if batch.producer_id:
                 packed = (*packed, producer_counter(int(batch.producer_id), epoch))
+            elif batch.placed_at is not None:
+                packed = (*packed, batch.placed_at)
             if batch.transaction is not None:
                 number = transactions.setdefault(batch.transaction, len(transactions) + 1)
                 packed = (*packed, number)
@@ -311,6 +328,8 @@ def pack_request(
             entries.append(("tiers",))
         elif isinstance(entry, WantedSecurityEntry):
             entries.append(("security",))
+        elif isinstance(entry, WantedShareEntry):
+            entries.append(("shares",))
         elif isinstance(entry, WantedGroupEntry):
             entries.append(("offsets", entry.group, entry.term))
         else:

@@ -1,6 +1,6 @@
 -- Groups in the hash `groups`: {term, owner, revision, state, protocol_type, open}.
 -- `open`: the open tickets of the group's entries, as of a partition (open_lists.lua).
--- Entries about tiers have one record in common, and entries about security have another: records that are nobody's,
+-- Entries about tiers have one record in common, and so have entries about security and about share groups: records that are nobody's,
 -- there while one of their entries is open.
 -- INVARIANT: a term is given once an epoch, the highest to the coordinator that took the group last;
 -- term 0 is nobody's: the group was forgotten while entries of it were open.
@@ -10,6 +10,7 @@ local NO_TERM = 0
 
 local TIERS_FIELD = 't:'
 local SECURITY_FIELD = 's:'
+local SHARES_FIELD = 'q:'
 
 local function group_field(group)
   return 'g:' .. group

@@ -1,8 +1,8 @@
 -- PURPOSE  A segment's object is in the bucket: it is decided; visible once its dependencies are settled.
 -- ARGV     1 epoch, 2 writer, 3 seq, 4 index (footer and trailer, for the views),
 --          5 the object's size (bytes), 6 segments kept in the stream, 7 limit of the bytes of their indexes
--- RETURNS  packed {status, …}: {'visible'} | {'decided'} | {'already'} | {'void', fenced seq}
---          | {'early', reason} | {'unknown', reason} | {'lost', reason}
+-- RETURNS  packed {status, …}: {'visible', its number in the stream} | {'decided'} | {'already'}
+--          | {'void', fenced seq} | {'early', reason} | {'unknown', reason} | {'lost', reason}
 -- INVARIANTS  In chain order: refused unless seq is the writer's first pending one. 'void' from the
 --          fence on, 'already' below the first pending, 'unknown' from next on or for a missing writer
 --          (the sequencer lost state: a new epoch is needed). Anybody may ask on a writer's behalf:
@@ -35,5 +35,6 @@ store_records(keys.writers, {[writer] = me})
 redis.call('HSET', keys.holders, name, 'd' .. writer)
 redis.call('HSET', keys.indexes, name, cmsgpack.pack({ARGV[4], ARGV[5]}))
 if blocked ~= '0' then return cmsgpack.pack({'decided'}) end
+local number = meta.visible + 1   -- of this segment: what it makes visible comes after it
 settle(keys, meta, epoch, {{ticket, true}}, {segments_max = ARGV[6], bytes_max = tonumber(ARGV[7])})
-return cmsgpack.pack({'visible'})
+return cmsgpack.pack({'visible', number})

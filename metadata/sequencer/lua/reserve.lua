@@ -3,7 +3,8 @@
 --          {topics: [[name, topic id], …],
 --           parts: [[row in topics, partition, [[records, producer id or '', producer epoch, first sequence, counter of the id,
 --                   row in txns or nothing], …]], …],
---           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'] | ['security'] | entry of a transactional id, …],
+--           of a placed batch without a producer id: [offsets, '', -1, -1, base offset that it must get]
+--           control: [[verb, name, topic id, partitions] | ['offsets', group, term] | ['tiers'] | ['security'] | ['shares'] | entry of a transactional id, …],
 --           and, where transactional ids are concerned, txns: [[id, version], …], limits: {partitions, groups, offset_rows, ids}}
 --          entries of a transactional id (transaction_rules.lua):
 --           ['init', id, expected producer or '', its epoch, timeout (ms), version, fresh producer id, two_phase, keep the open transaction]
@@ -19,7 +20,7 @@
 --          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
 --          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | reused_sequence | fenced | unknown_topic | offset_limit
 --                        | too_many_producers | unassigned_producer | mapping | abortable | prepared | invalid_state
---                        | too_many_partitions
+--                        | too_many_partitions | misplaced (with the partition's end in the place of the base offset)
 --          per control: ok | wait | exists | unknown_topic | invalid_partitions | not_coordinator; of a transactional
 --                        id {status, …}
 -- INVARIANTS  Everything is worked out before anything is written (Lua is not atomic on error).
@@ -32,8 +33,11 @@
 --          after all changes of topics.
 --          A group's entry is accepted only from the coordinator that took the group last; it is
 --          built on no other entry, hence never waits. Entries about tiers have one key in common, and
---          so have entries about security. They are always accepted: the fold decides what they come to. A producer that is new to a partition
+--          so have entries about security, and entries about share groups. They are always accepted: the fold decides what they come to. A producer that is new to a partition
 --          must have an id of an earlier epoch, or an id that this epoch has assigned.
+--          A placed batch (of a mirror) gets the base offset that it must have, or none. It is accepted only at the partition's
+--          end, where all that this writer has not reserved is visible or void. The end is that of the last visible batch if
+--          nothing is open: void reservations at the end are reserved again, as in a new epoch.
 
 local MAX_OFFSET = 9007199254740991
 local MARKERS_ROOM = 1000000   -- offsets at the end of a partition that batches of transactions leave for markers
@@ -161,7 +165,7 @@ local function change_topic(verb, name, topic_id, count)
   return status
 end
 
-local COMMON_FIELDS = {tiers = TIERS_FIELD, security = SECURITY_FIELD}
+local COMMON_FIELDS = {tiers = TIERS_FIELD, security = SECURITY_FIELD, shares = SHARES_FIELD}
 local group_names, groups_dirty = {}, {}
 for _, entry in ipairs(want.control) do
   if entry[1] == 'offsets' then group_names[#group_names + 1] = group_field(entry[2]) end
@@ -272,6 +276,23 @@ local function check_producer(field, producer, producer_epoch, first, last, coun
   return 'ok'
 end
 
+-- Whether the partition's end is certain for this writer: 'ok' or 'wait'. What another writer has reserved may become void, and
+-- then a batch behind it would leave a gap. What this writer has reserved becomes void only together with what follows.
+local function end_status(record)
+  for _, other in ipairs(tickets_of(record.open)) do
+    local holder = other ~= ticket and redis.call('HGET', keys.holders, string.format('%d', other))
+    if holder and holder:sub(2) ~= writer then return 'wait' end
+  end
+  return 'ok'
+end
+
+local function check_place(record, at, end_state)
+  if end_state ~= 'ok' then return end_state end
+  if at == record.next then return 'ok' end
+  if record.open ~= '' then return 'wait' end
+  return 'misplaced', record.next
+end
+
 local function topic_status(topic)
   local versions = topics[topic[1]] or {}
   local current = versions[#versions]
@@ -287,7 +308,7 @@ for i, part in ipairs(want.parts) do
   local record = partitions[field]
   local status = topic_status(topic)
   if status == 'ok' and not record then status = 'unknown_topic' end
-  local answers, base = {}, record and record.next
+  local answers, base, end_state = {}, record and record.next, nil
   for j, batch in ipairs(part[3]) do
     local records, producer, producer_epoch, first, counter, txn_row = unpack(batch)
     local answer, offset = status, nil
@@ -296,6 +317,13 @@ for i, part in ipairs(want.parts) do
     if status == 'ok' and producer ~= '' then
       answer, offset = check_producer(producer .. ':' .. field, producer, producer_epoch, first,
         (first + records - 1) % 2147483648, counter, txn, member_of)
+    elseif status == 'ok' and counter then
+      end_state = end_state or end_status(record)
+      if record.open == '' and record.next == base then
+        record.next = record.visible_end
+        base = record.next
+      end
+      answer, offset = check_place(record, counter, end_state)
     end
     if answer == 'ok' and record.next + records + (txn and MARKERS_ROOM or 0) > MAX_OFFSET then answer = 'offset_limit' end
     if answer == 'ok' then
