@@ -1,6 +1,6 @@
 """A group that this broker coordinates, as long as nobody else has taken it.
 
-Invariant: nobody is told what is not stored. Whatever is answered after a change waits until a
+Invariant: no answer contains what is not stored. Whatever is answered after a change waits until a
 revision that has the change is stored, or until the group is lost: then it is never sent.
 """
 
@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.group import Group
-from bucketlog.consumers.group_messages import GroupState
+from bucketlog.consumers.group_forms import CLASSIC, CONSUMER, AnyGroup
 from bucketlog.consumers.group_store import GroupSummary
+from bucketlog.consumers.modern_group import ModernGroup
 from bucketlog.log_format.model import TopicIdPartition
 from bucketlog.metadata.committed_offset import CommittedOffset
 
@@ -24,13 +25,15 @@ class CoordinatedGroup:
     """`term` is what this coordinator is known by. `unsettled`: offsets of earlier coordinators
     whose fate (ticket by ticket) was open when the group was taken."""
 
-    def __init__(self, group: Group, term: int, unsettled: frozenset[int] = frozenset()) -> None:
+    def __init__(self, group: AnyGroup, term: int, unsettled: frozenset[int] = frozenset()) -> None:
         self.group = group
         self.term = term
         self.unsettled = unsettled
         self.stored_revision = group.revision
         self.lost = False
         self.storing = False
+        self.resolving = False
+        """Whether the topics of regular expressions are being looked for."""
         self.users = 0
         """Requests that are at work with it."""
         self.on_their_way: set[asyncio.Future[ErrorCode]] = set()
@@ -42,10 +45,11 @@ class CoordinatedGroup:
 
     def listed(self) -> GroupSummary:
         """Made once for each revision: thousands are asked for at once."""
-        machine = self.group.machine
-        if self._listed is None or self._listed[0] != machine.revision:
-            row = GroupSummary(self.group_id, machine.protocol_type or "", machine.state)
-            self._listed = machine.revision, row
+        group = self.group
+        if self._listed is None or self._listed[0] != group.revision:
+            kind = CONSUMER if isinstance(group, ModernGroup) else CLASSIC
+            row = GroupSummary(self.group_id, group.protocol_type or "", group.state, kind)
+            self._listed = group.revision, row
         return self._listed[1]
 
     @property
@@ -59,15 +63,15 @@ class CoordinatedGroup:
     @property
     def needs_storing(self) -> bool:
         """A dead group is forgotten instead."""
-        return not (self.is_stored or self.lost or self.group.state is GroupState.DEAD)
+        return not (self.is_stored or self.lost or self.group.is_dead)
 
     @property
     def has_group_state(self) -> bool:
-        """It has, or had, members; committed offsets aside."""
+        """Whether the group has state besides committed offsets: it has members, or had some."""
         return (
-            self.group.state is not GroupState.EMPTY
+            not self.group.is_empty
             or self.group.revision > 0
-            or bool(self.group.machine.pending_joins)
+            or (isinstance(self.group, Group) and bool(self.group.machine.pending_joins))
             or bool(self.on_their_way)
         )
 

@@ -6,7 +6,7 @@ new term and what was stored, and refuses the earlier coordinator from then on. 
  - answers leave in the order in which the machine made them, each after what it tells of is stored;
    a storm of joins shares one store;
  - where a store or a commit is refused, or `owns` says no any more, the group is resigned: all that
-   wait are told NOT_COORDINATOR, nothing else is ever said of it;
+   wait get NOT_COORDINATOR, nothing else is ever said of it;
  - a group in which there never was anything is let go, with its term.
 """
 
@@ -22,13 +22,19 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinated_group import CoordinatedGroup
 from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_forms import (
+    AnyGroup,
+    GroupForms,
+    converted,
+    stored,
+    stored_state,
+)
 from bucketlog.consumers.group_listing import GroupListing
 from bucketlog.consumers.group_memory import GroupMemory
 from bucketlog.consumers.group_messages import (
     CallerIdentity,
     GroupDescription,
     GroupResponse,
-    GroupState,
     JoinRequest,
     JoinResponse,
     LeaveOutcome,
@@ -39,11 +45,9 @@ from bucketlog.consumers.group_messages import (
     Token,
     refused_as,
 )
-from bucketlog.consumers.group_settings import GroupSettings
 from bucketlog.consumers.group_store import GroupStore, GroupSummary
 from bucketlog.consumers.group_timer import GroupTimer
-from bucketlog.consumers.join import NewUuid
-from bucketlog.consumers.snapshot import restore, snapshot
+from bucketlog.consumers.modern_messages import ModernDescription
 from bucketlog.log_format.errors import InvalidDataError, SequencerError, SequencerUnavailableError
 from bucketlog.log_format.model import WallClock
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
@@ -61,7 +65,7 @@ Spawn = Callable[[Coroutine[Any, Any, None], str], object]
 
 
 class GroupCoordinator:
-    """`now_ms` is a clock that does not go back, `wall_ms` the time of day. `on_store_lost` is told
+    """`now_ms` is a clock that does not go back, `wall_ms` the time of day. `on_store_lost` gets
     why the sequencer will answer nothing more in this epoch."""
 
     def __init__(
@@ -72,9 +76,8 @@ class GroupCoordinator:
         store: GroupStore,
         owns: Owns,
         has_offsets: Callable[[str], bool],
-        settings: GroupSettings,
+        forms: GroupForms,
         memory: GroupMemory,
-        new_uuid: NewUuid,
         now_ms: Callable[[], int],
         wall_ms: WallClock,
         spawn: Spawn,
@@ -85,12 +88,11 @@ class GroupCoordinator:
         self._store = store
         self._owns = owns
         self._has_offsets = has_offsets
-        self._settings = settings
-        self._memory = memory
-        self._new_uuid = new_uuid
-        self._now_ms = now_ms
+        self.forms = forms
+        self.memory = memory
+        self.now_ms = now_ms
         self._wall_ms = wall_ms
-        self._spawn = spawn
+        self.spawn = spawn
         self._on_store_lost = on_store_lost
         self._held: dict[str, CoordinatedGroup] = {}
         self._takings: dict[str, asyncio.Future[ErrorCode]] = {}
@@ -105,23 +107,27 @@ class GroupCoordinator:
         """Returns when the join phase is over. A call that is cancelled leaves the member joining:
         it may come back, or its time runs out."""
 
-        def ask(group: Group, token: Token) -> list[GroupResponse]:
-            return self._memory.join(group, request, token, self._now_ms())
+        def ask(held: CoordinatedGroup, token: Token) -> list[GroupResponse]:
+            held.group = self.forms.to_join(held.group)
+            return self.memory.join(held.group, request, token, self.now_ms())
 
         response = await self._ask(group_id, ask, JoinResponse(ErrorCode.none, request.member_id))
         assert isinstance(response, JoinResponse)
         return response
 
     async def sync(self, group_id: str, request: SyncRequest) -> SyncResponse:
-        def ask(group: Group, token: Token) -> list[GroupResponse]:
-            return self._memory.sync(group, request, token, self._now_ms())
+        def ask(held: CoordinatedGroup, token: Token) -> list[GroupResponse]:
+            return self.memory.sync(held.group, request, token, self.now_ms())
 
         response = await self._ask(group_id, ask, SyncResponse(ErrorCode.none))
         assert isinstance(response, SyncResponse)
         return response
 
     async def _ask(
-        self, group_id: str, ask: Callable[[Group, Token], list[GroupResponse]], refused: Response
+        self,
+        group_id: str,
+        ask: Callable[[CoordinatedGroup, Token], list[GroupResponse]],
+        refused: Response,
     ) -> Response:
         async with self.holding(group_id) as held:
             if isinstance(held, ErrorCode):
@@ -130,7 +136,7 @@ class GroupCoordinator:
             answered: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
             self._waiting[token] = answered
             try:
-                self._answer_when_stored(held, ask(held.group, token))
+                self.answer_when_stored(held, ask(held, token))
                 return await answered
             finally:
                 del self._waiting[token]
@@ -139,22 +145,22 @@ class GroupCoordinator:
         async with self.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
-            error = held.group.heartbeat(identity, self._now_ms())
+            error = held.group.heartbeat(identity, self.now_ms())
             return error if await held.stored() else ErrorCode.not_coordinator
 
     async def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> LeaveOutcome:
         async with self.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return LeaveOutcome(held, (), [])
-            outcome = held.group.leave(leaving, self._now_ms())
-            self._answer_when_stored(held, outcome.answers)
+            outcome = held.group.leave(leaving, self.now_ms())
+            self.answer_when_stored(held, outcome.answers)
             if not await held.stored():
                 return LeaveOutcome(ErrorCode.not_coordinator, (), [])
             return outcome._replace(answers=[])
 
     # What administrators ask -----------------------------------------------------------------
 
-    async def describe(self, group_id: str) -> GroupDescription | ErrorCode:
+    async def describe(self, group_id: str) -> GroupDescription | ModernDescription | ErrorCode:
         """GROUP_ID_NOT_FOUND where there is no such group."""
         async with self.holding(group_id) as held:
             if isinstance(held, ErrorCode):
@@ -180,7 +186,7 @@ class GroupCoordinator:
 
     def refusal(self, group_id: str) -> ErrorCode:
         """Why the group is not to be asked for here; `none` where it is."""
-        if len(group_id.encode()) > self._settings.id_bytes_max:
+        if len(group_id.encode()) > self.forms.classic_settings.id_bytes_max:
             return ErrorCode.invalid_group_id
         return self._owns(group_id)
 
@@ -190,6 +196,13 @@ class GroupCoordinator:
 
     def exists(self, held: CoordinatedGroup) -> bool:
         return held.has_group_state or self._has_offsets(held.group_id)
+
+    async def keep(self, held: CoordinatedGroup) -> bool:
+        """Store that the group exists, also without offsets. False if the group is lost."""
+        if isinstance(held.group, Group):
+            held.group.outlive_offsets()
+        self.answer_when_stored(held, ())
+        return await held.stored()
 
     async def forget(self, held: CoordinatedGroup) -> ErrorCode:
         """What is stored of a deleted (dead) group goes; its offsets are forgotten before."""
@@ -225,7 +238,7 @@ class GroupCoordinator:
             taking = self._takings.get(group_id)
             if taking is None:
                 taking = self._takings[group_id] = asyncio.get_running_loop().create_future()
-                self._spawn(self._take(group_id, taking), f"taking group {group_id!r}")
+                self.spawn(self._take(group_id, taking), f"taking group {group_id!r}")
             error = await asyncio.shield(taking)
             if error is not ErrorCode.none:
                 return error
@@ -246,15 +259,15 @@ class GroupCoordinator:
                 self._held[group_id] = held
                 self._listing.taken(group_id)
                 self._timer.plan(held)
-                self._memory.note(held.group)
+                self.memory.note(held.group)
         finally:
             del self._takings[group_id]
             taking.set_result(outcome)
 
-    def _restored(self, group_id: str, taken: GroupTakeover) -> Group:
+    def _restored(self, group_id: str, taken: GroupTakeover) -> AnyGroup:
         if taken.snapshot is not None:
             try:
-                group = restore(taken.snapshot, self._settings, self._new_uuid, self._now_ms())
+                group = self.forms.restored(taken.snapshot, self.now_ms())
                 if group.group_id != group_id:
                     raise InvalidDataError(f"the snapshot is of group {group.group_id!r}")
                 return group
@@ -262,15 +275,13 @@ class GroupCoordinator:
                 logger.error(
                     "group %r begins anew, its members have to rejoin: %s", group_id, error
                 )
-        group = Group(group_id, self._settings, self._new_uuid)
-        group.machine.revision = taken.revision
-        return group
+        return self.forms.new(group_id, taken.revision)
 
     def _release_group(self, held: CoordinatedGroup) -> None:
         if held.users or held.lost or self.exists(held):
             return
         self.resign(held)
-        self._spawn(self._forget_quietly(held), f"letting group {held.group_id!r} go")
+        self.spawn(self._forget_quietly(held), f"letting group {held.group_id!r} go")
 
     async def _forget_quietly(self, held: CoordinatedGroup) -> None:
         try:
@@ -281,12 +292,12 @@ class GroupCoordinator:
             self._on_store_lost(error)
 
     def resign(self, held: CoordinatedGroup) -> None:
-        """Those who wait are told NOT_COORDINATOR; whoever asks next finds out who has it."""
+        """Give a group up: waiting members get NOT_COORDINATOR, and look for another broker."""
         if held.lost:
             return
         if self._held.get(held.group_id) is held:
             del self._held[held.group_id]
-            self._memory.forget(held.group_id)
+            self.memory.forget(held.group_id)
             self._timer.forget(held.group_id)
         self._listing.forget_stored()
         held.lose()
@@ -311,15 +322,16 @@ class GroupCoordinator:
 
     # Answers, once they are stored -----------------------------------------------------------
 
-    def _answer_when_stored(self, held: CoordinatedGroup, answers: Iterable[GroupResponse]) -> None:
+    def answer_when_stored(self, held: CoordinatedGroup, answers: Iterable[GroupResponse]) -> None:
         """To be called after every change: stores it, and has the timer look at it in time."""
+        held.group = converted(held.group)
         for token, response in answers:
             held.call_when_stored(partial(self._answer, token, response))
         self._timer.plan(held)
-        self._memory.note(held.group)
+        self.memory.note(held.group)
         if held.needs_storing and not held.storing:
             held.storing = True
-            self._spawn(self._keep_stored(held), f"storing group {held.group_id!r}")
+            self.spawn(self._keep_stored(held), f"storing group {held.group_id!r}")
 
     def _answer(self, token: Token, response: Response, stored: bool) -> None:
         waiting = self._waiting.get(token)  # None: its client is gone
@@ -345,11 +357,12 @@ class GroupCoordinator:
     async def _store_once(self, held: CoordinatedGroup, revision: int) -> bool:
         """False where the group is lost. A lost answer is asked for again."""
         machine = held.group.machine
-        if machine.state is not GroupState.EMPTY:
+        if not held.group.is_empty:
             machine.empty_since_ms = None
         elif machine.empty_since_ms is None:
             machine.empty_since_ms = self._wall_ms()
-        state, kind, blob = str(machine.state), machine.protocol_type or "", snapshot(held.group)
+        kind = held.group.protocol_type or ""
+        state, blob = stored_state(held.group), stored(held.group)
         while not held.lost:
             try:
                 return await self._store.store_group(
@@ -368,13 +381,13 @@ class GroupCoordinator:
 
     def expire(self) -> None:
         """Do what time does, as far as it has come."""
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         for group_id in self._timer.due(now_ms):
             held = self._held[group_id]
             if self._owns(group_id) is not ErrorCode.none:
                 self.resign(held)
                 continue
-            self._answer_when_stored(held, held.group.expire(now_ms))
+            self.answer_when_stored(held, held.group.expire(now_ms))
             self._release_group(held)
 
     async def run(self) -> None:

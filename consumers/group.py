@@ -6,7 +6,7 @@ assigned; it knows nothing of sockets, Redis or clocks.
 
     join, sync         take a token and return the answers that became due, maybe this one's
     heartbeat,
-    check_commit, ...  are answered at once, by an error code (`none`: go on)
+    check_commit, ...  are answered at once, by an error code (`none`: continue)
     leave              is answered at once, and others' answers may become due
     expire             does what time does; to be called at `next_deadline_ms`
 
@@ -17,8 +17,8 @@ deadline was noticed wins. `now_ms` is any clock that does not go back.
 `snapshot(group)` (consumers/snapshot.py), fenced so that only one coordinator can, and only then
 lets out answers that were made since. Answers that cannot be stored are never sent: `resign` and
 answer NOT_COORDINATOR. So another coordinator that restores what is stored knows of every
-generation, assignment and fenced member that anybody was told of, and may go on from there. An
-offset commit is let in by `check_commit` and has to be stored under the same fence.
+generation, assignment and fenced member that anybody was notified of, and may continue from there.
+An offset commit is let in by `check_commit` and has to be stored under the same fence.
 
 Files: roster (members), rebalance (phases, deadlines), join, group_messages (values),
 group_settings (limits), subscription (topics of consumers), snapshot.
@@ -67,6 +67,18 @@ class Group:
     @property
     def state(self) -> GroupState:
         return self.machine.state
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is GroupState.EMPTY
+
+    @property
+    def is_dead(self) -> bool:
+        return self.state is GroupState.DEAD
+
+    @property
+    def empty_since_ms(self) -> int | None:
+        return self.machine.empty_since_ms
 
     @property
     def generation(self) -> int:
@@ -186,6 +198,11 @@ class Group:
         free = self.state is GroupState.EMPTY or known
         return ErrorCode.none if free else ErrorCode.non_empty_group
 
+    def outlive_offsets(self) -> None:
+        """A group that has only kept offsets stays when they are deleted."""
+        if self.revision == 0:
+            self.machine.note_change()
+
     def is_subscribed(self, topic: str) -> bool:
         """GROUP_SUBSCRIBED_TO_TOPIC for OffsetDelete; a live subscription's offsets do not expire.
         Where subscriptions cannot be read, a consumer group subscribes to everything."""
@@ -251,10 +268,14 @@ class Group:
     def _refusal(self, identity: CallerIdentity) -> ErrorCode | None:
         if self.state is GroupState.DEAD:
             return ErrorCode.coordinator_not_available
-        error = self.machine.roster.refusal(identity)
-        if error is None and identity.generation != self.generation:
+        roster = self.machine.roster
+        error = roster.refusal(identity)
+        if error is not None:
+            return error
+        known = roster[identity.member_id].former_generation
+        if identity.generation != (self.generation if known is None else known):
             return ErrorCode.illegal_generation
-        return error
+        return None
 
     def _sync_refusal(self, request: SyncRequest) -> ErrorCode | None:
         error = self._refusal(request.identity)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinated_group import CoordinatedGroup
+from bucketlog.consumers.group_forms import CLASSIC, read_state
 from bucketlog.consumers.group_messages import GroupState
 from bucketlog.consumers.group_store import GroupStore, GroupSummary
 
@@ -51,7 +52,9 @@ class GroupListing:
         ]
         others = [row for group_id, row in stored.items() if group_id not in self._held]
         simple.difference_update(self._held, stored)
-        others += [GroupSummary(group_id, "", GroupState.EMPTY) for group_id in sorted(simple)]
+        others += [
+            GroupSummary(group_id, "", GroupState.EMPTY, CLASSIC) for group_id in sorted(simple)
+        ]
         return rows + [row for row in others if self._owns(row.group_id) is ErrorCode.none]
 
     async def finder(
@@ -77,7 +80,7 @@ class GroupListing:
         changes = self._changes
         listed = await self._store.list_groups(self._epoch)
         stored = {
-            row.group: GroupSummary(row.group, row.protocol_type, GroupState(row.state))
+            row.group: GroupSummary(row.group, row.protocol_type, *read_state(row.state))
             for row in listed
             if row.state and row.group not in self._held
         }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_forms import AnyGroup
 from bucketlog.consumers.group_messages import (
     GroupResponse,
     JoinRequest,
@@ -37,7 +37,7 @@ class GroupMemory:
         self.used_bytes = 0
         """The memory of all groups that were noted and not forgotten."""
 
-    def note(self, group: Group) -> None:
+    def note(self, group: AnyGroup) -> None:
         """Count the group's current size. Call this after each change of the group."""
         size = group.memory_bytes
         self.used_bytes += size - self._sizes.get(group.group_id, 0)
@@ -48,23 +48,24 @@ class GroupMemory:
         self.used_bytes -= self._sizes.pop(group_id, 0)
 
     def join(
-        self, group: Group, request: JoinRequest, token: Token, now_ms: int
+        self, group: AnyGroup, request: JoinRequest, token: Token, now_ms: int
     ) -> list[GroupResponse]:
         """Call `group.join`, unless the request needs more memory than is left."""
-        if self._has_room(group.join_growth_bytes(request)):
+        if self.has_room(group.join_growth_bytes(request)):
             return group.join(request, token, now_ms)
         refusal = JoinResponse(ErrorCode.coordinator_not_available, request.member_id)
         return [GroupResponse(token, refusal)]
 
     def sync(
-        self, group: Group, request: SyncRequest, token: Token, now_ms: int
+        self, group: AnyGroup, request: SyncRequest, token: Token, now_ms: int
     ) -> list[GroupResponse]:
         """Call `group.sync`, unless the request needs more memory than is left."""
-        if self._has_room(group.sync_growth_bytes(request)):
+        if self.has_room(group.sync_growth_bytes(request)):
             return group.sync(request, token, now_ms)
         return [GroupResponse(token, SyncResponse(ErrorCode.coordinator_not_available))]
 
-    def _has_room(self, growth_bytes: int) -> bool:
+    def has_room(self, growth_bytes: int) -> bool:
+        """Whether this much more memory may be used."""
         if growth_bytes <= 0 or self.used_bytes + growth_bytes <= self._bytes_max:
             return True
         if self._refusals.is_due():

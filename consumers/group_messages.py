@@ -43,7 +43,7 @@ class GroupProtocol(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
     """`member_id_required`: JoinGroup 4 and up, a new dynamic member joins in two steps (KIP-394).
-    `may_skip_assignment`: JoinGroup 9 and up, a returning static leader is told the members and
+    `may_skip_assignment`: JoinGroup 9 and up, a returning static leader gets the members and
     not to assign anew (KIP-814). `protocols` are in the member's order of preference."""
 
     member_id: str
@@ -59,7 +59,7 @@ class JoinRequest:
 
 
 class JoinedMember(NamedTuple):
-    """What the leader is told of a member; metadata is that of the chosen protocol."""
+    """What the leader learns about a member; metadata is that of the chosen protocol."""
 
     member_id: str
     instance_id: str | None
@@ -81,7 +81,8 @@ class JoinResponse:
 
 
 class CallerIdentity(NamedTuple):
-    """Who a member says it is. A consumer outside groups commits with `ANYBODY`."""
+    """Identity that a member gives in its request. A consumer outside groups commits with
+    `ANYBODY`."""
 
     member_id: str
     generation: int

@@ -1,4 +1,4 @@
-"""What a group may cost: timeouts and sizes, as data. Kafka's names stand beside, where it has any.
+"""What a group may cost: timeouts and sizes, as data. Kafka's names are beside, where it has any.
 
 Sizes are checked before anything is kept: a group's members and pending members never cost more
 than `group_bytes_max`, nor do the assignments of a generation, and its snapshot never is longer

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple, Protocol
 
+from bucketlog.consumers.group_forms import CLASSIC, AnyState
 from bucketlog.consumers.group_limit import GroupLimit
 from bucketlog.consumers.group_messages import GroupState
 from bucketlog.log_format.errors import SequencerUnavailableError, TooManyGroupsError
@@ -43,11 +44,17 @@ class SequencerGroups(GroupStore, Protocol):
 
 
 class GroupSummary(NamedTuple):
-    """`protocol_type` is '' for a group that only keeps offsets."""
+    """`protocol_type` is '' for a group that only keeps offsets; `group_type` as ListGroups has
+    it."""
 
     group_id: str
     protocol_type: str
-    state: GroupState
+    state: AnyState
+    group_type: str = CLASSIC
+
+    @property
+    def is_empty(self) -> bool:
+        return str(self.state) == GroupState.EMPTY.value
 
 
 class BoundedStore:

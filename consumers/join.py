@@ -2,7 +2,7 @@
 
 Follows Apache Kafka's classicGroupJoin case by case, but for this: sizes are bounded; a join or
 sync that its member sends again is answered (REBALANCE_IN_PROGRESS) instead of forgotten; a join
-phase goes on when the one it waited for is turned away; a full group takes a static member back.
+phase continues when the one it waited for is turned away; a full group takes a static member back.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from bucketlog.consumers.group_messages import (
     SyncResponse,
     Token,
 )
-from bucketlog.consumers.group_settings import MEMBER_ID_SUFFIX_BYTES
+from bucketlog.consumers.group_settings import MEMBER_ID_SUFFIX_BYTES, GroupSettings
 from bucketlog.consumers.rebalance import PendingMember, Rebalance, expect
 from bucketlog.consumers.roster import (
     ENTRY_BYTES,
@@ -53,7 +53,7 @@ def join(
 
 def _refusal(group: Rebalance, request: JoinRequest) -> ErrorCode | None:
     """Why the group does not take the member, whether or not it knows the member."""
-    error = _invalid(group, request)
+    error = invalid_join(group.settings, request)
     if error is not None:
         return error
     if not _has_room(group, request):
@@ -63,9 +63,8 @@ def _refusal(group: Rebalance, request: JoinRequest) -> ErrorCode | None:
     return None if _supports(group, request) else ErrorCode.inconsistent_group_protocol
 
 
-def _invalid(group: Rebalance, request: JoinRequest) -> ErrorCode | None:
+def invalid_join(limits: GroupSettings, request: JoinRequest) -> ErrorCode | None:
     """What is wrong with the request, whatever the group is."""
-    limits = group.settings
     if not limits.session_timeout_ms_min <= request.session_timeout_ms:
         return ErrorCode.invalid_session_timeout
     if request.session_timeout_ms > limits.session_timeout_ms_max:
@@ -218,7 +217,7 @@ def _return_static(
 def _resumed(
     group: Rebalance, member: GroupMember, request: JoinRequest, old_leader: str | None
 ) -> JoinResponse:
-    """A leader that cannot be told to skip the assignment is told that its former self leads."""
+    """A leader that cannot skip the assignment gets the answer that its former self leads."""
     response = group.joined(member)
     if request.may_skip_assignment:
         leads = member.member_id == group.roster.leader_id

@@ -7,6 +7,7 @@ but for this: an offset that is committed to an empty group is kept for its full
 from collections.abc import Callable, Mapping
 
 from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_forms import AnyGroup
 from bucketlog.consumers.group_messages import CONSUMER_PROTOCOL_TYPE, GroupState
 from bucketlog.log_format.model import TopicId, TopicIdPartition
 from bucketlog.metadata.committed_offset import CommittedOffset
@@ -20,7 +21,7 @@ def may_expire(offsets: Offsets, now_ms: int, retention_ms: int) -> bool:
 
 
 def expired_offsets(
-    group: Group,
+    group: AnyGroup,
     offsets: Offsets,
     topic_name: Callable[[TopicId], str | None],
     now_ms: int,
@@ -33,9 +34,9 @@ def expired_offsets(
     `known_since_ms` nobody knows: offsets are kept for their full time from then on, at least."""
     since_ms = known_since_ms
     if group.protocol_type is not None:
-        if group.state is GroupState.EMPTY:
-            since_ms = group.machine.empty_since_ms or known_since_ms
-        elif (
+        if group.is_empty:
+            since_ms = group.empty_since_ms or known_since_ms
+        elif isinstance(group, Group) and (
             group.state is not GroupState.STABLE
             or group.protocol_type != CONSUMER_PROTOCOL_TYPE
             or group.machine.topics is None

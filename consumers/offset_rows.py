@@ -27,6 +27,11 @@ def weight_of(rows: Sequence[OffsetRow]) -> int:
     return sum(offset_weight(row.metadata) for row in rows)
 
 
+def named(rows: Sequence[OffsetRow]) -> list[TopicIdPartition]:
+    """The partitions of the rows."""
+    return [TopicIdPartition(TopicId(row.topic_id.bytes), row.partition) for row in rows]
+
+
 class OffsetRows:
     """`in_flight`: the weight of all unfinished commits; whoever begins one adds it."""
 

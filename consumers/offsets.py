@@ -17,9 +17,15 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinated_group import CoordinatedGroup
 from bucketlog.consumers.coordinator import GroupCoordinator, Spawn
-from bucketlog.consumers.group_messages import CallerIdentity, FetchedOffsets, GroupState
+from bucketlog.consumers.group_forms import (
+    ADMINISTRATOR,
+    FetchingMember,
+    commit_refusal,
+    fetch_refusal,
+)
+from bucketlog.consumers.group_messages import CallerIdentity, FetchedOffsets
 from bucketlog.consumers.offset_expiry import expired_offsets, may_expire
-from bucketlog.consumers.offset_rows import OffsetRows, weight_of
+from bucketlog.consumers.offset_rows import OffsetRows, named, weight_of
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import TopicId, TopicIdPartition, WallClock
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
@@ -78,7 +84,7 @@ class OffsetSettings:
 
 class GroupOffsets:
     """`catch_up` returns when the view shows all that was visible at the call, False where that
-    cannot be told; `position` is the sequencer's. Clocks as the coordinator's, and `own_ms`,
+    cannot be known; `position` is the sequencer's. Clocks as the coordinator's, and `own_ms`,
     this broker's own time of day: what has expired is gone for good, and a Redis whose clock is
     ahead must not say so alone."""
 
@@ -124,15 +130,18 @@ class GroupOffsets:
         rows: Sequence[OffsetRow],
         *,
         retention_ms: int | None = None,
+        knows_epochs: bool = True,
     ) -> ErrorCode:
-        """`retention_ms` where the client asks for a time of its own. GROUP_ID_NOT_FOUND where a
-        member commits to a group that is none."""
+        """`retention_ms` where the client asks for its own time. `knows_epochs`: OffsetCommit
+        9 and up. GROUP_ID_NOT_FOUND where a member commits to a group that is none."""
         async with self._coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
             if identity.generation >= 0 and not self._coordinator.exists(held):
                 return ErrorCode.group_id_not_found
-            error = held.group.check_commit(identity, self._now_ms())
+            error = commit_refusal(
+                held.group, identity, named(rows), self._now_ms(), knows_epochs=knows_epochs
+            )
             if error is not ErrorCode.none:
                 return error if await held.stored() else ErrorCode.not_coordinator
             error = self.rows.refusal(group_id, rows)
@@ -153,9 +162,12 @@ class GroupOffsets:
             return None
         return now_ms + min(retention_ms, self._settings.retention_ms_max)
 
-    async def fetch(self, group_id: str, *, require_stable: bool) -> FetchedOffsets | ErrorCode:
-        """All of the group's; empty where there is no such group."""
-        if not require_stable:
+    async def fetch(
+        self, group_id: str, *, require_stable: bool, by: FetchingMember = ADMINISTRATOR
+    ) -> FetchedOffsets | ErrorCode:
+        """All of the group's; empty where there is no such group. `by`: a group of the consumer
+        protocol refuses members of another epoch."""
+        if not require_stable and by == ADMINISTRATOR:
             error = self._coordinator.refusal(group_id)
             if error is not ErrorCode.none:
                 return error
@@ -165,7 +177,9 @@ class GroupOffsets:
         async with self._coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
-            error = await self._settle(held)
+            error = fetch_refusal(held.group, by)
+            if error is ErrorCode.none:
+                error = await self._settle(held)
             if error is not ErrorCode.none:
                 return error
             pending = frozenset(self._view.pending_offsets(group_id))
@@ -229,6 +243,8 @@ class GroupOffsets:
                 for each, is_kept in zip(partitions, subscribed, strict=True)
                 if not is_kept and each in known
             ]
+            if free and not await self._coordinator.keep(held):
+                return ErrorCode.not_coordinator
             error = await self._forget(held, free, by)
             if error is not ErrorCode.none:
                 return error
@@ -275,10 +291,10 @@ class GroupOffsets:
         if isinstance(listed, ErrorCode):
             return
         for row in listed:
-            if row.state is not GroupState.EMPTY:
+            if not row.is_empty:
                 await self._watch(row.group_id)
             offsets = self._view.offsets(row.group_id)
-            is_over = row.state is GroupState.EMPTY and not offsets
+            is_over = row.is_empty and not offsets
             if is_over or may_expire(offsets, now_ms, retention_ms):
                 await self._expire_group(row.group_id)
 
@@ -310,7 +326,7 @@ class GroupOffsets:
             if gone:
                 logger.info("%d offsets of group %r have expired", len(gone), group_id)
             is_over = len(gone) == len(self._shown(group_id)) and not pending
-            if held.group.state is GroupState.EMPTY and is_over:
+            if held.group.is_empty and is_over:
                 await self._end(held)
             elif gone:
                 await self._forget(held, gone)

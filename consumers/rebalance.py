@@ -10,7 +10,8 @@ States and the ways between them (Kafka's ClassicGroupState; Dead is reached fro
 Invariants: `generation` only grows, by one on every way out of PreparingRebalance. A generation has
 one protocol, one leader and one set of assignments, set once, by its leader's sync. Joins wait only
 in PreparingRebalance and syncs only in CompletingRebalance, each until a deadline at the latest.
-`revision` grows with every change that another coordinator has to know before anybody is told.
+`revision` grows with every change that another coordinator has to know before anybody gets an
+answer.
 """
 
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ from bucketlog.log_format.errors import InvalidDataError
 
 
 class PendingMember(NamedTuple):
-    """It was given its id and told to join with it (KIP-394)."""
+    """Member that has got its id, and must join with it (KIP-394)."""
 
     session_timeout_ms: int
     deadline_ms: int
@@ -115,7 +116,7 @@ class Rebalance:
         self.answer_sync(member, SyncResponse(error))
 
     def joined(self, member: GroupMember) -> JoinResponse:
-        """This generation, as the member is told of it."""
+        """Response that tells a member about this generation."""
         leads = member.member_id == self.roster.leader_id
         return JoinResponse(
             ErrorCode.none,
@@ -208,7 +209,7 @@ class Rebalance:
         self._move_to(GroupState.COMPLETING_REBALANCE)
         for member in self.roster:
             self.answer_join(member, self.joined(member))
-            member.is_new = False
+            member.is_new, member.former_generation = False, None
             expect(member, now_ms)
         self.expect_syncs(now_ms)
 
@@ -252,13 +253,13 @@ class Rebalance:
     # membership
 
     def remove(self, member_id: str) -> None:
-        """Out, and told so if it waits. The caller lets the rebalance go on."""
+        """Out, and told so if it waits. The caller lets the rebalance continue."""
         member = self.roster.remove(member_id)
         self.pending_syncs.discard(member_id)
         self.refuse(member, ErrorCode.unknown_member_id, UNKNOWN_MEMBER_ID)
 
     def expire_member(self, member_id: str, now_ms: int) -> None:
-        """Its session has ended, or it never joined with the id it was given."""
+        """Remove a member whose session has ended, or that never joined with its id."""
         if self.pending_joins.pop(member_id, None) is not None:
             self.complete_if_all_joined(now_ms)
             return
@@ -270,11 +271,11 @@ class Rebalance:
         self.prepare_or_complete(now_ms)
 
     def note_change(self) -> None:
-        """Another coordinator has to know, before anybody is told."""
+        """Another coordinator has to know it before anybody gets an answer."""
         self.revision += 1
 
     def end(self, error: ErrorCode) -> None:
-        """The group is dead to this coordinator; everybody who waits is told `error`."""
+        """The group is dead to this coordinator; everybody who waits gets `error`."""
         for member in self.roster:
             self.refuse(member, error, member.member_id)
             member.deadline_ms = None

@@ -26,7 +26,9 @@ PENDING_OBJECT_BYTES = 256
 @dataclass(slots=True)
 class GroupMember:
     """`deadline_ms`: when it is taken for dead; None while nothing is expected of it.
-    `is_new`: it has not been in a generation yet, and its first join can expire."""
+    `is_new`: it has not been in a generation yet, and its first join can expire.
+    `former_generation`: the member's epoch in the group of the consumer protocol that this group
+    was, if that epoch differs from the group's generation. None from the next generation on."""
 
     member_id: str
     instance_id: str | None
@@ -40,10 +42,11 @@ class GroupMember:
     deadline_ms: int | None = None
     join_token: Token | None = None
     sync_token: Token | None = None
+    former_generation: int | None = None
 
     @property
     def is_waiting(self) -> bool:
-        """It waits for this coordinator: silence is no sign of its death."""
+        """Whether a member waits for this coordinator: its silence then means nothing."""
         return not self.is_new and (self.join_token is not None or self.sync_token is not None)
 
     @property

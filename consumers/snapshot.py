@@ -3,10 +3,13 @@
 A snapshot is one msgpack array (see `_StoredGroup`): identity, state, generation, members in order
 with metadata and assignments, ids given out. What does not outlive a coordinator is left out:
 requests that wait (their connections go with it) and deadlines. `restore` gives every member a full
-session timeout to say that it lives, and every phase its full time; a stable group goes on without
-a rebalance, and members that have not asked for their assignment by then are not waited for.
+session timeout to say that it lives, and every phase its full time; a stable group continues
+without a rebalance, and members that have not asked for their assignment by then are not waited
+for.
 
-A `revision` stands in it, so that a store can refuse an older snapshot for a newer one.
+A `revision` is in it, so that a store can refuse an older snapshot for a newer one. Version 3
+also has members with a former generation; other groups are written as version 1. (Version 2 is a
+group of the consumer protocol.)
 """
 
 from typing import Annotated, NamedTuple
@@ -23,6 +26,8 @@ from bucketlog.consumers.roster import GroupMember, Roster
 from bucketlog.log_format.errors import InvalidDataError
 
 VERSION = 1
+WITH_FORMER_GENERATIONS = 3
+_VERSIONS = (VERSION, WITH_FORMER_GENERATIONS)
 
 _NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -36,6 +41,7 @@ class _StoredMember(NamedTuple):
     rebalance_timeout_ms: _NotNegative
     protocols: list[tuple[str, bytes]]
     assignment: bytes
+    former_generation: _NotNegative | None = None
 
 
 class _StoredGroup(NamedTuple):
@@ -71,11 +77,13 @@ def snapshot(group: Group) -> bytes:
             each.rebalance_timeout_ms,
             [(protocol.name, protocol.metadata) for protocol in each.protocols],
             each.assignment,
+            each.former_generation,
         )
         for each in machine.roster
     ]
+    has_former = any(each.former_generation is not None for each in members)
     stored = _StoredGroup(
-        VERSION,
+        WITH_FORMER_GENERATIONS if has_former else VERSION,
         group.group_id,
         machine.revision,
         machine.state,
@@ -92,7 +100,7 @@ def snapshot(group: Group) -> bytes:
 
 
 def restore(blob: bytes, settings: GroupSettings, new_uuid: NewUuid, now_ms: int) -> Group:
-    """Raises InvalidDataError for bytes that are no snapshot of a possible group."""
+    """Raises InvalidDataError for bytes that are not a snapshot of a possible group."""
     stored = _decode(blob, settings)
     machine = Rebalance(
         settings,
@@ -124,6 +132,8 @@ def _plain(value: object) -> object:
     match value:
         case GroupState():
             return value.value
+        case _StoredMember(former_generation=None):
+            return list(value[:-1])
         case tuple():
             return list(value)
     raise TypeError(f"{type(value).__name__} has no place in a snapshot")
@@ -137,7 +147,7 @@ def _decode(blob: bytes, settings: GroupSettings) -> _StoredGroup:
         )
     try:
         fields = ormsgpack.unpackb(blob)
-        if not isinstance(fields, list) or not fields or fields[0] != VERSION:
+        if not isinstance(fields, list) or not fields or fields[0] not in _VERSIONS:
             raise InvalidDataError(
                 "a group's snapshot of an unknown version", remedy="run the version that wrote it"
             )
@@ -151,7 +161,9 @@ def _roster(stored: _StoredGroup) -> Roster:
     for each in stored.members:
         protocols = tuple(GroupProtocol(*protocol) for protocol in each.protocols)
         try:
-            roster.add(GroupMember(*each[:6], protocols, each.assignment))
+            member = GroupMember(*each[:6], protocols, each.assignment)
+            member.former_generation = each.former_generation
+            roster.add(member)
         except ValueError as error:
             raise InvalidDataError(f"group {stored.group_id!r}: {error}") from error
     if stored.leader_id is not None and stored.leader_id not in roster:

@@ -15,8 +15,9 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinated_group import CoordinatedGroup
 from bucketlog.consumers.coordinator import GroupCoordinator, Spawn
+from bucketlog.consumers.group_forms import commit_refusal
 from bucketlog.consumers.group_messages import CallerIdentity
-from bucketlog.consumers.offset_rows import OffsetRows, weight_of
+from bucketlog.consumers.offset_rows import OffsetRows, named, weight_of
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import WallClock
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
@@ -82,7 +83,9 @@ class TransactionalCommits:
                 return held
             if identity.generation >= 0 and not self._coordinator.exists(held):
                 return ErrorCode.illegal_generation
-            error = held.group.check_commit(identity, self._now_ms(), transactional=True)
+            error = commit_refusal(
+                held.group, identity, named(rows), self._now_ms(), transactional=True
+            )
             if error is not ErrorCode.none:
                 return error if await held.stored() else ErrorCode.not_coordinator
             error = self._rows.refusal(group_id, rows, pending=True)
