@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
+from uuid import UUID
 
 from pydantic import BeforeValidator, StrictInt, TypeAdapter, ValidationError
 
@@ -24,7 +25,7 @@ OffsetsByTopic: TypeAlias = Mapping[str, Mapping[int, int]]
 @dataclass(frozen=True, slots=True)
 class TimestampBound:
     """The first offset at or after a time, in milliseconds since 1970: one for all partitions, or
-    one for each. `or_latest`: where there is no such record the end is meant, else that is an
+    one for each. `or_latest`: without such a record, it is the end, else that is an
     error (`startingOffsetsByTimestampStrategy`)."""
 
     timestamp_ms: int | OffsetsByTopic
@@ -51,6 +52,7 @@ def _partition(key: object) -> int:
 
 
 _ASSIGN: TypeAdapter[Any] = TypeAdapter(dict[str, tuple[StrictInt, ...]])
+_TOPIC_IDS: TypeAdapter[Any] = TypeAdapter(dict[str, UUID])
 _OFFSETS: TypeAdapter[Any] = TypeAdapter(
     dict[str, dict[Annotated[int, BeforeValidator(_partition)], StrictInt]]
 )
@@ -72,6 +74,13 @@ def parse_ending(given: Mapping[str, str]) -> Bound | None:
 def parse_assign(text: str) -> dict[str, tuple[int, ...]]:
     """Raises `ConfigurationError`."""
     found: dict[str, tuple[int, ...]] = _json(text, "assign", '{"orders":[0,1]}', _ASSIGN)
+    return found
+
+
+def parse_topic_ids(text: str) -> dict[str, UUID]:
+    """Raises `ConfigurationError`."""
+    example = '{"orders":"8c6b0f5e-54a1-4b0f-9a5e-0c5a2f8a7d11"}'
+    found: dict[str, UUID] = _json(text, "topicIds", example, _TOPIC_IDS)
     return found
 
 
@@ -155,5 +164,5 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
-        raise ValueError(f"{twice!r} stands there twice")
+        raise ValueError(f"{twice!r} is there twice")
     return found

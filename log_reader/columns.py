@@ -11,12 +11,19 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from bucketlog.log_format.arrow import HEADERS_TYPE, RecordColumns, decode_batches
+from bucketlog.log_format.arrow_building import (
+    binary_array,
+    flag_array,
+    number_array,
+    numbers_of,
+    repeated_text,
+)
 from bucketlog.log_format.batch import LOG_APPEND_TIME
 from bucketlog.log_format.model import Buffer
+from bucketlog.log_reader.decoder_choice import PROCESS
 from bucketlog.log_reader.plan import Run
 
 logger = logging.getLogger(__name__)
@@ -57,15 +64,17 @@ def to_record_batch(
     `InvalidDataError` for records that do not follow the format. Timestamps that do not fit
     in microseconds are clamped to the nearest value that fits. A warning counts them.
     """
+    rows = [row for run in runs for row in run.rows]
     columns = decode_batches(
         data,
-        [row.position - start for run in runs for row in run.rows],
+        [row.position - start for row in rows],
         key="key" in names,
         value="value" in names,
         headers="headers" in names,
         check_crc=False,
         max_decompressed_bytes=max_decompressed_bytes,
         enough_bytes=enough_bytes,
+        compiled=PROCESS.compiles(sum(row.next_offset - row.base_offset for row in rows)),
     )
     runs, left = _divided(runs, len(columns.rows))
     made = {name: _column(name, columns, runs) for name in names}
@@ -73,10 +82,10 @@ def to_record_batch(
     if all(_is_whole(run) for run in runs):
         return batch, left
     per_run = _rows_per_run(runs, columns.rows)
-    offsets = columns.offset.to_numpy()
+    offsets = numbers_of(columns.offset)
     inside = offsets >= np.repeat([run.start for run in runs], per_run)
     inside &= offsets < np.repeat([run.end for run in runs], per_run)
-    return batch.filter(pa.array(inside)), left
+    return batch.filter(flag_array(inside)), left
 
 
 def _divided(runs: Sequence[Run], batches: int) -> tuple[list[Run], list[Run]]:
@@ -110,12 +119,15 @@ def _column(name: str, columns: RecordColumns, runs: Sequence[Run]) -> pa.Array:
             return columns.value
         case "topic":
             topics = sorted({run.topic for run in runs})
+            if len(topics) == 1:
+                return repeated_text(topics[0], int(columns.rows.sum()))
             rows = np.array([topics.index(run.topic) for run in runs], np.int32)
             per_record = np.repeat(rows, _rows_per_run(runs, columns.rows))
-            return pa.array(topics, pa.string()).take(pa.array(per_record))
+            names = binary_array([topic.encode() for topic in topics], pa.string())
+            return names.take(number_array(per_record))
         case "partition":
             numbers = np.array([run.partition for run in runs], np.int32)
-            return pa.array(np.repeat(numbers, _rows_per_run(runs, columns.rows)))
+            return number_array(np.repeat(numbers, _rows_per_run(runs, columns.rows)))
         case "offset":
             return columns.offset
         case "timestamp":
@@ -124,13 +136,13 @@ def _column(name: str, columns: RecordColumns, runs: Sequence[Run]) -> pa.Array:
             kinds = [
                 1 if row.attributes & LOG_APPEND_TIME else 0 for run in runs for row in run.rows
             ]
-            return pa.array(np.repeat(np.array(kinds, np.int32), columns.rows))
+            return number_array(np.repeat(np.array(kinds, np.int32), columns.rows))
         case _:
             return _null_where_empty(columns.headers)
 
 
 def _microseconds(milliseconds: pa.Array, runs: Sequence[Run]) -> pa.Array:
-    given = milliseconds.to_numpy()
+    given = numbers_of(milliseconds)
     fitting = np.clip(given, -_LAST_MS, _LAST_MS)
     if cut := int(np.count_nonzero(fitting != given)):
         logger.warning(
@@ -139,11 +151,13 @@ def _microseconds(milliseconds: pa.Array, runs: Sequence[Run]) -> pa.Array:
             cut,
             ", ".join(sorted({f"{run.topic}-{run.partition}" for run in runs})),
         )
-    return pa.array(fitting * 1000).cast(_ARROW_TYPES["timestamp"])
+    return number_array(fitting * 1000).view(_ARROW_TYPES["timestamp"])
 
 
 def _null_where_empty(headers: pa.ListArray) -> pa.Array:
     """Spark's Kafka source has null for a record without headers."""
-    counts = pc.list_value_length(headers)
-    none = pc.equal(counts, 0)
-    return pa.ListArray.from_arrays(headers.offsets, headers.values, type=headers.type, mask=none)
+    ends = headers.buffers()[1]
+    is_empty = np.diff(np.frombuffer(ends, np.int32)) == 0
+    validity = flag_array(~is_empty).buffers()[1]
+    buffers = [validity, ends]
+    return pa.Array.from_buffers(headers.type, len(headers), buffers, children=[headers.values])

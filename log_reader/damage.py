@@ -51,7 +51,7 @@ class UnreadableBatchError(InvalidDataError):
 def damaged(
     error: CorruptObjectError, places: Sequence[str], remedy: str = READ_REMEDY
 ) -> CorruptObjectError:
-    """The same, with the places that are told by `place`."""
+    """The same, with the places that `place` names."""
     more = f" and {len(places) - PLACES_MAX} more" if len(places) > PLACES_MAX else ""
     reason = f"{error.reason}: {'; '.join(places[:PLACES_MAX])}{more}"
     return CorruptObjectError(error.key, error.position, reason, remedy=remedy)
@@ -118,7 +118,7 @@ def without_footer(
 
 
 def _sound_footers(bucket: SyncBucket, checkpoint: Checkpoint | None) -> list[SegmentIndex]:
-    """Those that can be read of what stands after `checkpoint`, by ticket."""
+    """Return the readable footers after `checkpoint`, by ticket."""
     if checkpoint is None:
         starts = all_starts(bucket.list(keys.WRITERS))
     else:
@@ -150,7 +150,7 @@ def _missing(
     after: Ticket | None,
     before: Ticket | None,
 ) -> Iterator[tuple[int, int | None]]:
-    """First and last offset of what no segment holds that stands between the two tickets."""
+    """First and last offset of what no segment holds that is between the two tickets."""
     covered = checkpoint.partitions.get(partition) if checkpoint is not None else None
     end, ticket = (covered.high_watermark if covered is not None else 0), Ticket(0, 0)
     batches = [

@@ -10,7 +10,9 @@ import logging
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from contextlib import closing
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -20,14 +22,22 @@ from bucketlog.log_format.model import BatchIndex, Buffer, TierObject
 from bucketlog.log_reader.columns import to_record_batch
 from bucketlog.log_reader.damage import UNREADABLE_REMEDY, UnreadableBatchError, damaged, place
 from bucketlog.log_reader.plan import Piece, Run, TaskPiece, TierPiece
+from bucketlog.log_reader.unsealing import opened_runs
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Span, SyncBucket
+from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 from bucketlog.tiered_storage.segment import check_batch
 from bucketlog.tiered_storage.tier_reader import BatchWalk, get_part, parts_of
 
+if TYPE_CHECKING:
+    from bucketlog.log_reader.options import ReadOptions
+
 logger = logging.getLogger(__name__)
 
-READ_AHEAD = 3
+READ_AHEAD = 8
+"""Range GETs that are in flight, or that wait to be decoded."""
+READ_AHEAD_BYTES = 48 * 1024 * 1024
+"""Bytes of these GETs, but for one GET that is longer by itself."""
 DECODED_BYTES = 32 * 1024 * 1024
 """Decompressed bytes after which an Arrow batch ends, however few stored ones they were."""
 DECODE_BYTES = 1024 * 1024
@@ -42,13 +52,30 @@ class _Request(NamedTuple):
     span: Span
 
 
-class _CheckedBatches(NamedTuple):
+class CheckedBatches(NamedTuple):
     """Checked batches; `data` begins at byte `position` of the object, which is `key`."""
 
     key: str
     data: Buffer
     position: int
     runs: Sequence[Run]
+
+
+def read_planned(
+    bucket: SyncBucket,
+    options: "ReadOptions",
+    pieces: Sequence[TaskPiece],
+    names: Sequence[str],
+) -> Generator[pa.RecordBatch, None, None]:
+    """`read_pieces` for a plan that was made with `options`."""
+    return read_pieces(
+        bucket,
+        pieces,
+        names,
+        max_decompressed_bytes=options.max_decompressed_bytes,
+        fail_on_unreadable=options.fail_on_unreadable,
+        encryption=options.encryption,
+    )
 
 
 def read_pieces(
@@ -58,40 +85,86 @@ def read_pieces(
     *,
     max_decompressed_bytes: int,
     fail_on_unreadable: bool = True,
+    encryption: KeyAccess | None = None,
 ) -> Generator[pa.RecordBatch, None, None]:
-    """The records of `pieces`, in order, as the columns `names`. Raises `CorruptObjectError`,
-    and `UnreadableBatchError` (without `fail_on_unreadable`, the batch is skipped with a
-    warning)."""
-    for read in _reads(bucket, pieces):
-        for group in _groups(read.runs):
-            runs = group
-            while runs:
-                try:
-                    batch, left = to_record_batch(
-                        read.data,
-                        read.position,
-                        runs,
-                        names,
-                        max_decompressed_bytes=max_decompressed_bytes,
-                        enough_bytes=DECODED_BYTES,
-                    )
-                except InvalidDataError as error:
-                    unreadable = _unreadable(read, runs, max_decompressed_bytes)
-                    if unreadable is None:
-                        raise
-                    at, reason = unreadable
-                    if fail_on_unreadable:
-                        raise UnreadableBatchError(reason, remedy=UNREADABLE_REMEDY) from error
-                    logger.warning("%s: skipping the batch (failOnUnreadable=false)", reason)
-                    runs = _without(runs, at)
-                    continue
-                if batch.num_rows:
-                    yield batch
-                runs = left
+    """The records of `pieces`, in order, as the columns `names`. `encryption` says how the keys of
+    encrypted topics are reached. Raises `CorruptObjectError`, `UnreadableBatchError` (without
+    `fail_on_unreadable`, the batch is skipped with a warning), and for encrypted topics
+    `KeyRefusedError` and `KeyUnavailableError`."""
+    with closing(checked_batches(bucket, pieces, encryption=encryption)) as reads:
+        for read in reads:
+            for runs in cut_runs(read.runs, DECODE_BYTES):
+                yield from decoded(
+                    read._replace(runs=runs),
+                    names,
+                    max_decompressed_bytes=max_decompressed_bytes,
+                    fail_on_unreadable=fail_on_unreadable,
+                )
+
+
+def checked_batches(
+    bucket: SyncBucket, pieces: Iterable[TaskPiece], *, encryption: KeyAccess | None = None
+) -> Generator[CheckedBatches, None, None]:
+    """The batches of `pieces`, in order, checked and in the clear. Raises as `read_pieces`, but for
+    `UnreadableBatchError`."""
+    access = encryption or KeyAccess()
+    with closing(_reads(bucket, pieces)) as reads:
+        for stored in reads:
+            yield _opened(stored, access)
+
+
+def decoded(
+    read: CheckedBatches,
+    names: Sequence[str],
+    *,
+    max_decompressed_bytes: int,
+    fail_on_unreadable: bool = True,
+) -> Generator[pa.RecordBatch, None, None]:
+    """The records of `read` as the columns `names`. Raises `UnreadableBatchError`, having given the
+    records before the batch."""
+    runs = list(read.runs)
+    while runs:
+        try:
+            batch, left = to_record_batch(
+                read.data,
+                read.position,
+                runs,
+                names,
+                max_decompressed_bytes=max_decompressed_bytes,
+                enough_bytes=DECODED_BYTES,
+            )
+        except InvalidDataError as error:
+            unreadable = _unreadable(read, runs, max_decompressed_bytes)
+            if unreadable is None:
+                raise
+            at, reason = unreadable
+            if fail_on_unreadable:
+                yield from decoded(
+                    read._replace(runs=_before(runs, at)),
+                    names,
+                    max_decompressed_bytes=max_decompressed_bytes,
+                )
+                raise UnreadableBatchError(reason, remedy=UNREADABLE_REMEDY) from error
+            logger.warning("%s: skipping the batch (failOnUnreadable=false)", reason)
+            runs = _without(runs, at)
+            continue
+        if batch.num_rows:
+            yield batch
+        runs = left
+
+
+def _opened(read: CheckedBatches, access: KeyAccess) -> CheckedBatches:
+    """The same batches in the clear."""
+    try:
+        return CheckedBatches(
+            read.key, *opened_runs(read.key, read.data, read.position, read.runs, access)
+        )
+    except CorruptObjectError as error:
+        raise damaged(error, _places(read.runs)) from error
 
 
 def _unreadable(
-    read: _CheckedBatches, runs: Sequence[Run], max_decompressed_bytes: int
+    read: CheckedBatches, runs: Sequence[Run], max_decompressed_bytes: int
 ) -> tuple[int, str] | None:
     """Position and description of the first batch that does not decode by itself."""
     for run in runs:
@@ -107,6 +180,18 @@ def _unreadable(
     return None
 
 
+def _before(runs: Iterable[Run], position: int) -> list[Run]:
+    """The batches before the one at `position`."""
+    kept: list[Run] = []
+    for run in runs:
+        rows = tuple(takewhile(lambda row: row.position != position, run.rows))
+        if rows:
+            kept.append(run._replace(rows=rows))
+        if len(rows) < len(run.rows):
+            break
+    return kept
+
+
 def _without(runs: Iterable[Run], position: int) -> list[Run]:
     """All but the batch at `position`."""
     kept = (
@@ -116,14 +201,21 @@ def _without(runs: Iterable[Run], position: int) -> list[Run]:
     return [run for run in kept if run.rows]
 
 
-def _reads(bucket: SyncBucket, pieces: Sequence[TaskPiece]) -> Iterator[_CheckedBatches]:
+def _reads(
+    bucket: SyncBucket, pieces: Iterable[TaskPiece]
+) -> Generator[CheckedBatches, None, None]:
+    with closing(_read_ahead(bucket, pieces)) as answers:
+        yield from _checked(answers)
+
+
+def _checked(answers: Iterable[tuple[_Request, Buffer]]) -> Iterator[CheckedBatches]:
     walk: BatchWalk | None = None
-    for (piece, key, span), data in _read_ahead(bucket, pieces):
+    for (piece, key, span), data in answers:
         if isinstance(piece, Piece):
             view = memoryview(data)
             for run in piece.runs:
                 _check(key, view, piece.position, run)
-            yield _CheckedBatches(key, data, piece.position, piece.runs)
+            yield CheckedBatches(key, data, piece.position, piece.runs)
             continue
         if walk is None:
             walk = BatchWalk(piece.partition, piece.row, piece.span)
@@ -140,8 +232,9 @@ def _reads(bucket: SyncBucket, pieces: Sequence[TaskPiece]) -> Iterator[_Checked
             if row.base_offset < piece.end and row.next_offset > piece.start
         )
         if rows:
-            run = Run(piece.topic, piece.partition.partition, piece.start, piece.end, rows)
-            yield _CheckedBatches(key, found.data, found.position, [run])
+            number = piece.partition.partition
+            run = Run(piece.topic, number, piece.start, piece.end, rows, piece.data_keys)
+            yield CheckedBatches(key, found.data, found.position, [run])
 
 
 def _requests(pieces: Iterable[TaskPiece]) -> Iterator[_Request]:
@@ -156,15 +249,18 @@ def _requests(pieces: Iterable[TaskPiece]) -> Iterator[_Request]:
 
 
 def _read_ahead(
-    bucket: SyncBucket, pieces: Sequence[TaskPiece]
-) -> Iterator[tuple[_Request, Buffer]]:
+    bucket: SyncBucket, pieces: Iterable[TaskPiece]
+) -> Generator[tuple[_Request, Buffer], None, None]:
     pool = ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="bucketlog-read")
     try:
         flying: deque[tuple[_Request, Future[Buffer]]] = deque()
+        waiting = 0
         for request in _requests(pieces):
             flying.append((request, pool.submit(_get, bucket, request)))
-            if len(flying) > READ_AHEAD:
+            waiting += request.span.length
+            while len(flying) > READ_AHEAD or (len(flying) > 1 and waiting > READ_AHEAD_BYTES):
                 first, future = flying.popleft()
+                waiting -= first.span.length
                 yield first, future.result()
         while flying:
             first, future = flying.popleft()
@@ -180,20 +276,25 @@ def _get(bucket: SyncBucket, request: _Request) -> Buffer:
         raise damaged(error, _places(request.piece)) from error
 
 
-def _groups(all_runs: Iterable[Run]) -> Iterator[list[Run]]:
-    """The runs, cut so that about `DECODE_BYTES` are decoded at once."""
+def cut_runs(
+    all_runs: Iterable[Run], most_bytes: int, most_records: int | None = None
+) -> Iterator[list[Run]]:
+    """The runs, cut at about `most_bytes` stored bytes and `most_records` records. A record batch
+    is never split."""
     group: list[Run] = []
-    size = 0
+    size = records = 0
     for run in all_runs:
         rows: list[BatchIndex] = []
         for row in run.rows:
-            if size and size + row.length > DECODE_BYTES:
+            is_full = most_records is not None and records + row.record_count > most_records
+            if size and (is_full or size + row.length > most_bytes):
                 if rows:
                     group.append(run._replace(rows=tuple(rows)))
                 yield group
-                group, rows, size = [], [], 0
+                group, rows, size, records = [], [], 0, 0
             rows.append(row)
             size += row.length
+            records += row.record_count
         group.append(run._replace(rows=tuple(rows)))
     yield group
 
@@ -209,7 +310,7 @@ def _check(key: str, view: memoryview, start: int, run: Run) -> None:
 
 
 def _places(what: TaskPiece | Sequence[Run]) -> list[str]:
-    """Which offsets of which partitions are there."""
+    """Return the offsets that exist, by partition."""
     if isinstance(what, TierPiece):
         first, last = max(what.start, what.row.start), min(what.end, what.row.end) - 1
         return [place(what.topic, what.partition.partition, first, last)]

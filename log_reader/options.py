@@ -1,14 +1,17 @@
 """The options of `spark.read.format("bucketlog")`, checked and typed. Pure.
 
 Names and meanings are those of Spark's Kafka source where it has them. Invariant: an option that is
-not known, or contradicts another, is refused: no typing error reads something else than was meant.
+not known, or contradicts another, is refused: no typing error reads something else than the user
+asked for.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
+from uuid import UUID
 
 from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES
 from bucketlog.log_format.errors import ConfigurationError
@@ -23,6 +26,7 @@ from bucketlog.log_reader.bounds import (
     parse_assign,
     parse_ending,
     parse_starting,
+    parse_topic_ids,
 )
 from bucketlog.tiered_storage.backends.location import (
     S3Options,
@@ -31,6 +35,8 @@ from bucketlog.tiered_storage.backends.location import (
     parse_s3_options,
 )
 from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.encryption.key_service import KeyAccess
+from bucketlog.tiered_storage.encryption.reading_keys import KeyOptions
 
 MAX_PARTITION_BYTES = 64 * 1024 * 1024
 POLL_INTERVAL_MS = 500
@@ -43,6 +49,7 @@ KNOWN = (
     *STARTING,
     STRATEGY,
     *ENDING,
+    "topicIds",
     "failOnDataLoss",
     "failOnUnreadable",
     "includeHeaders",
@@ -54,6 +61,9 @@ KNOWN = (
     "maxOffsetsPerTrigger",
     "pollIntervalMs",
     "giveUpAfterMs",
+    "encryption.keyFile",
+    "encryption.kmsRegion",
+    "encryption.kmsEndpointUrl",
 )
 
 _T = TypeVar("_T")
@@ -83,12 +93,15 @@ Selection: TypeAlias = Subscribe | SubscribePattern | Assign
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """`starting` and `ending` None: nothing is said (see `batch_starting`, `stream_starting`).
-    `min_partitions` None: as many tasks as `max_partition_bytes` gives."""
+    `topic_ids`: a topic of that name with another id is refused. `min_partitions` None: as many
+    tasks as `max_partition_bytes` gives. `encryption` says how the keys of encrypted topics are
+    reached."""
 
     url: str
     selection: Selection
     starting: Bound | None = None
     ending: Bound | None = None
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
     fail_on_data_loss: bool = True
     fail_on_unreadable: bool = True
     include_headers: bool = False
@@ -101,6 +114,7 @@ class ReadOptions:
     poll_interval_ms: int = POLL_INTERVAL_MS
     give_up_after_ms: int = GIVE_UP_AFTER_MS
     s3: S3Options | None = None
+    encryption: KeyAccess = field(default_factory=KeyAccess)
 
 
 def check_batch(options: ReadOptions) -> None:
@@ -123,6 +137,11 @@ def check_stream(options: ReadOptions) -> None:
             f"{', '.join(ENDING)} end a batch read; a streaming read has no end",
             remedy="leave them out, or use spark.read",
         )
+    if options.topic_ids:
+        raise ConfigurationError(
+            "topicIds are for a batch read; a streaming read keeps its topics' ids by itself",
+            remedy="leave them out, or use spark.read",
+        )
 
 
 def parse_options(options: Mapping[str, str]) -> ReadOptions:
@@ -142,6 +161,7 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         selection=_selection(given),
         starting=parse_starting(given),
         ending=parse_ending(given),
+        topic_ids=_option(given, "topicIds", parse_topic_ids, {}),
         fail_on_data_loss=_option(given, "failOnDataLoss", _flag, True),
         fail_on_unreadable=_option(given, "failOnUnreadable", _flag, True),
         include_headers=_option(given, "includeHeaders", _flag, False),
@@ -156,6 +176,19 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         poll_interval_ms=_option(given, "pollIntervalMs", _positive, POLL_INTERVAL_MS),
         give_up_after_ms=_option(given, "giveUpAfterMs", _positive, GIVE_UP_AFTER_MS),
         s3=_s3_options(given, location.scheme),
+        encryption=_key_access(given),
+    )
+
+
+def _key_access(given: Mapping[str, str]) -> KeyAccess:
+    """What is not given is taken from the environment, by the names of the broker's settings."""
+    access = KeyOptions().access()
+    key_file = given.get("encryption.keyfile")
+    return KeyAccess(
+        Path(key_file) if key_file else access.key_file,
+        given.get("encryption.kmsregion", access.kms_region),
+        given.get("encryption.kmsendpointurl", access.kms_endpoint_url),
+        access.kms_timeout_ms,
     )
 
 

@@ -87,7 +87,7 @@ class Splitter:
 
 
 def _stretches(*keys: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Where rows stand together that have the same keys."""
+    """Where rows are together that have the same keys."""
     differs = np.zeros(len(keys[0]), np.bool_)
     for key in keys:
         differs[1:] |= key[1:] != key[:-1]

@@ -3,7 +3,7 @@
 Invariants: nothing is written over data that is there, unless that is asked for; then the old
 files, which are those listed before the job wrote, go once the new ones are verified: at any moment
 all of the old or all of the new are there. A job that fails before that removes its own files,
-known by their names, and nothing else. `_SUCCESS` stands where every file that the tasks told of is
+known by their names, and nothing else. `_SUCCESS` is where every file that the tasks told of is
 there, with the records they told of, which are those that the plan promised. One job at a time
 writes: it holds the target by `_REPLAYING`, which is created once.
 """
@@ -166,7 +166,7 @@ class Replacement:
         partitions: Iterable[tuple[str, int]],
         expected: int | None,
     ) -> tuple[ReplayedPartition, ...]:
-        """Hold what is in the target against what tasks told and the plan promised.
+        """Compare what is in the target with what tasks reported and the plan promised.
 
         The target is listed, and every new file's footer read. Raises `CorruptObjectError`.
         """
@@ -244,7 +244,7 @@ class Replacement:
         try:
             return int(pq.read_metadata(io.BytesIO(tail)).num_rows)
         except pa.ArrowInvalid as error:
-            raise _wrong(self.target, key, f"it is no Parquet: {error}") from error
+            raise _wrong(self.target, key, f"it is not Parquet: {error}") from error
 
     def _by_partition(
         self, written: Sequence[FileRecords], partitions: Iterable[tuple[str, int]]
@@ -306,7 +306,7 @@ def _check_old(
     for key in sorted(old):
         if not _is_replaceable(key.rpartition("/")[2]):
             raise ConfigurationError(
-                f"{target.url} holds {key!r}, which is no Parquet: it is not overwritten",
+                f"{target.url} holds {key!r}, which is not Parquet: it is not overwritten",
                 remedy="give a folder that holds Parquet alone",
             )
     return old

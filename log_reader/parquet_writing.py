@@ -3,7 +3,7 @@
 Invariants: what a task writes is a function of its pieces and the settings, and so are its files'
 names: a task that runs again, or twice at once, finds its own files and adds none. A file is put
 whole, under its name at once, so that no reader sees half of one. Within a file each partition's
-records stand in the order of their offsets. Memory is bounded by `buffer_bytes_max`, and by two
+records are in the order of their offsets. Memory is bounded by `buffer_bytes_max`, and by two
 files that are on their way.
 """
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
-from bucketlog.log_reader.fetch import read_pieces
+from bucketlog.log_reader.fetch import read_planned
 from bucketlog.log_reader.options import ReadOptions
 from bucketlog.log_reader.parquet_splitting import Part, Splitter
 from bucketlog.log_reader.plan import Piece, TaskPiece
@@ -130,7 +130,7 @@ def write_task(
 ) -> list[FileRecords]:
     """Write what `pieces` hold as the columns `columns` (less those it is partitioned by).
 
-    `on_rows` is told of records and their bytes as they pass.
+    `on_rows` is notified of records and their bytes as they pass.
     Raises `CorruptObjectError` for damage in the log, `InvalidDataError` where another file has a
     name of this task, and the buckets' errors.
     """
@@ -145,13 +145,7 @@ def write_task(
     }
     kept = [column for column in columns if column not in settings.partition_by]
     splitter = Splitter(places, settings.partition_by, kept)
-    batches = read_pieces(
-        source,
-        pieces,
-        splitter.names,
-        max_decompressed_bytes=options.max_decompressed_bytes,
-        fail_on_unreadable=options.fail_on_unreadable,
-    )
+    batches = read_planned(source, options, pieces, splitter.names)
     with _Files(target, name, settings) as files, closing(batches):
         for batch in batches:
             for part in splitter.split(batch):

@@ -1,9 +1,9 @@
-"""From the offsets to read and where batches stand to what each Spark task reads. Pure.
+"""From the offsets to read and where batches are to what each Spark task reads. Pure.
 
-Invariants: every batch that overlaps a wanted range is in exactly one task; pieces stand in log
+Invariants: every batch that overlaps a wanted range is in exactly one task; pieces are in log
 order within a task and over the tasks (tiers first, then log segments by ticket), so that each
 partition's offsets ascend. A piece of a log segment is one range GET; one of a tier's object as
-many as its bytes need. What stands in the tier is not known batch by batch: its objects are cut
+many as its bytes need. What is in the tier is not known batch by batch: its objects are cut
 at the rows of their sparse indexes, which only those need that are cut (`objects_to_cut`).
 """
 
@@ -22,6 +22,7 @@ from bucketlog.log_format.model import (
     TierRow,
     TopicIdPartition,
 )
+from bucketlog.log_format.wrapped_key import WrappedKey
 from bucketlog.log_reader.ranges import OffsetRange
 from bucketlog.tiered_storage.bucket import Span
 from bucketlog.tiered_storage.log_cut import ReadablePartition
@@ -29,15 +30,16 @@ from bucketlog.tiered_storage.partition_segment import PartitionSegmentIndex
 from bucketlog.tiered_storage.tier_reader import GET_BYTES, batches_span
 
 UNCUT_BYTES = 1024 * 1024
-"""An object up to this size is read whole where only a part of it is wanted: that is one GET."""
+"""An object up to this size is read whole where only a part of it is needed: that is one GET."""
 UNEVEN = 1.25
-"""So many times a task's share an object may be before it is cut to make tasks even."""
+"""An object larger than this multiple of a task's share is cut to make tasks even."""
 
 
 class Run(NamedTuple):
     """Batches of one partition, one after another in their segment.
 
-    Only records `start` ≤ offset < `end` are wanted (the edges may cut batches).
+    Only records `start` ≤ offset < `end` are needed (the edges may cut batches). `data_keys` are
+    those of an encrypted topic.
     """
 
     topic: str
@@ -45,6 +47,7 @@ class Run(NamedTuple):
     start: int
     end: int
     rows: tuple[BatchIndex, ...]
+    data_keys: tuple[WrappedKey, ...] = ()
 
 
 class Piece(NamedTuple):
@@ -66,7 +69,7 @@ class Piece(NamedTuple):
 class TierPiece(NamedTuple):
     """Batches of one partition, one after another in an object of its tier: the bytes of `span`.
 
-    Only records `start` ≤ offset < `end` are wanted.
+    Only records `start` ≤ offset < `end` are needed. `data_keys` are those of an encrypted topic.
     """
 
     topic: str
@@ -75,6 +78,7 @@ class TierPiece(NamedTuple):
     span: Span
     start: int
     end: int
+    data_keys: tuple[WrappedKey, ...] = ()
 
 
 TaskPiece: TypeAlias = Piece | TierPiece
@@ -88,13 +92,13 @@ class TaskLimits(NamedTuple):
     min_partitions: int | None = None
 
     def share(self, total_bytes: int) -> int:
-        """So many bytes a task reads."""
+        """Number of bytes that a task reads."""
         count = max(-(-total_bytes // self.max_partition_bytes), self.min_partitions or 1)
         return -(-total_bytes // count)
 
 
 class _PlannedBatch(NamedTuple):
-    """One batch of the plan, with where it stands. Sorted as they are they stand in log order: no
+    """One batch of the plan, with where it is. Sorted as they are they are in log order: no
     two have one ticket and one position."""
 
     ticket: Ticket
@@ -102,6 +106,7 @@ class _PlannedBatch(NamedTuple):
     segment: SegmentId
     range: OffsetRange
     row: BatchIndex
+    data_keys: tuple[WrappedKey, ...]
 
 
 def wanted_rows(
@@ -146,7 +151,12 @@ def plan_tasks(
     """Tasks of about equal bytes; empty where there is nothing to read. `indexes` are those of
     `objects_to_cut`."""
     stretches = [
-        _stretch(wanted, row, indexes.get(TierObject.of(wanted.partition, row)))
+        _stretch(
+            wanted,
+            row,
+            indexes.get(TierObject.of(wanted.partition, row)),
+            readable[wanted.partition].data_keys,
+        )
         for wanted, row in wanted_rows(ranges, readable)
     ]
     batches = sorted(_wanted(ranges, readable))
@@ -197,8 +207,13 @@ class _Tasks:
         return self._tasks
 
 
-def _stretch(wanted: OffsetRange, row: TierRow, index: PartitionSegmentIndex | None) -> TierPiece:
-    """What is wanted of an object: without an index all of it, else from the row of the index that
+def _stretch(
+    wanted: OffsetRange,
+    row: TierRow,
+    index: PartitionSegmentIndex | None,
+    data_keys: tuple[WrappedKey, ...],
+) -> TierPiece:
+    """What is needed of an object: without an index all of it, else from the row of the index that
     holds the first offset to the first one beyond the last."""
     whole = batches_span(row)
     start, end = whole.start, whole.start + whole.length
@@ -209,9 +224,8 @@ def _stretch(wanted: OffsetRange, row: TierRow, index: PartitionSegmentIndex | N
         at = bisect_left(blocks.base_offsets, wanted.end)
         if at < len(blocks):
             end = max(blocks.positions[at], start)
-    return TierPiece(
-        wanted.topic, wanted.partition, row, Span(start, end - start), wanted.start, wanted.end
-    )
+    span = Span(start, end - start)
+    return TierPiece(wanted.topic, wanted.partition, row, span, wanted.start, wanted.end, data_keys)
 
 
 def _cut(
@@ -254,12 +268,13 @@ def _wanted(
     readable: Mapping[TopicIdPartition, ReadablePartition],
 ) -> Iterator[_PlannedBatch]:
     for wanted in ranges:
-        batches = readable[wanted.partition].batches  # in offset order
+        part = readable[wanted.partition]
+        batches = part.batches  # in offset order
         first = bisect_right(batches, wanted.start, key=_next_offset)
         for segment, ticket, row in islice(batches, first, None):
             if row.base_offset >= wanted.end:
                 break
-            yield _PlannedBatch(ticket, row.position, segment, wanted, row)
+            yield _PlannedBatch(ticket, row.position, segment, wanted, row, part.data_keys)
 
 
 def _next_offset(batch: StoredBatch) -> int:
@@ -271,7 +286,7 @@ def _pieces(batches: Sequence[_PlannedBatch]) -> Iterator[Piece]:
     pending: list[_PlannedBatch] = []
     start = end = 0
     for batch in batches:
-        _, position, segment, _, row = batch
+        _, position, segment, _, row, _ = batch
         next_end = position + row.length
         if pending and (
             position != end or segment != pending[0].segment or next_end - start > GET_BYTES
@@ -288,16 +303,17 @@ def _pieces(batches: Sequence[_PlannedBatch]) -> Iterator[Piece]:
 
 def _piece(batches: Sequence[_PlannedBatch]) -> Piece:
     runs = []
-    wanted, rows = batches[0].range, [batches[0].row]
+    first, rows = batches[0], [batches[0].row]
     for batch in batches[1:]:
-        if batch.range is wanted:
+        if batch.range is first.range:
             rows.append(batch.row)
         else:
-            runs.append(_run(wanted, rows))
-            wanted, rows = batch.range, [batch.row]
-    runs.append(_run(wanted, rows))
+            runs.append(_run(first, rows))
+            first, rows = batch, [batch.row]
+    runs.append(_run(first, rows))
     return Piece(batches[0].segment, tuple(runs))
 
 
-def _run(wanted: OffsetRange, rows: Sequence[BatchIndex]) -> Run:
-    return Run(wanted.topic, wanted.partition.partition, wanted.start, wanted.end, tuple(rows))
+def _run(first: _PlannedBatch, rows: Sequence[BatchIndex]) -> Run:
+    topic, partition, start, end = first.range
+    return Run(topic, partition.partition, start, end, tuple(rows), first.data_keys)

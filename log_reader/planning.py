@@ -1,4 +1,4 @@
-"""What the driver asks the bucket before any task runs: the log once; of the tiers that are wanted
+"""What the driver asks the bucket before any task runs: the log once; of the tiers that are needed
 the manifests, a GET each; the indexes of objects to cut, a GET each; where a point in time was
 given, what finds it."""
 
@@ -25,15 +25,18 @@ from bucketlog.log_reader.ranges import (
     OffsetRange,
     SelectedPartition,
     Times,
+    check_topic_ids,
     resolve_ranges,
     select,
     wanted_times,
 )
+from bucketlog.log_reader.unsealing import with_data_keys
 from bucketlog.log_reader.withheld import warning_of, withheld_of
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.partition_tiers import partition_tiers
 from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.encryption.reading_keys import partition_seals
 from bucketlog.tiered_storage.log_cut import LogSnapshot, ReadablePartition, readable
 from bucketlog.tiered_storage.log_cut_reading import LogReader
 from bucketlog.tiered_storage.tier_reader import read_indexes, read_rows
@@ -70,11 +73,11 @@ class LogFollower:
             snapshot = self._read()
             before, state = _folded(snapshot, options.url)
             selected = select(options.selection, state, present_only=present_only)
-            tiers = partition_tiers(state)
-            parts = readable(snapshot, {each.partition: tiers[each.partition] for each in selected})
+            tiers = partition_tiers(state, [each.partition for each in selected])
+            parts = readable(snapshot, tiers)
             if options.isolation == "read_committed":
                 parts = committed_only(snapshot, before, parts, tiers)
-        return SelectedLog(selected, parts)
+        return SelectedLog(selected, with_data_keys(parts, state))
 
     def _read(self) -> LogSnapshot:
         try:
@@ -105,16 +108,23 @@ def look_up_times(
     wanted = sorted(wanted_times(bounds, log.selected))
     if not wanted:
         return {}
-    with ThreadPoolExecutor(min(LOOKUPS_IN_FLIGHT, len(wanted))) as pool:
-        found = pool.map(
-            lambda one: first_offset_since(
-                bucket,
-                log.parts[one[0]],
-                one[1],
-                max_decompressed_bytes=options.max_decompressed_bytes,
+    topics = {partition: topic for topic, partition in log.selected}
+
+    def look_up(one: tuple[TopicIdPartition, int]) -> int | None:
+        partition, timestamp_ms = one
+        part = log.parts[partition]
+        return first_offset_since(
+            bucket,
+            part,
+            timestamp_ms,
+            max_decompressed_bytes=options.max_decompressed_bytes,
+            seals=partition_seals(
+                options.encryption, topics[partition], partition.partition, part.data_keys
             ),
-            wanted,
         )
+
+    with ThreadPoolExecutor(min(LOOKUPS_IN_FLIGHT, len(wanted))) as pool:
+        found = pool.map(look_up, wanted)
         with placing(log.selected, log.parts):
             return dict(zip(wanted, found, strict=True))
 
@@ -124,6 +134,7 @@ def read_wanted(bucket: SyncBucket, options: ReadOptions) -> tuple[list[OffsetRa
     any more. Logs a warning if records are withheld."""
     check_batch(options)
     log = LogFollower(bucket, options).look()
+    check_topic_ids(options.topic_ids, log.selected)
     times = look_up_times(bucket, options, log, [options.starting, options.ending])
     ranges = resolve_ranges(options, log.selected, log.parts, times)
     withheld = withheld_of(ranges, log.parts, options.ending)
@@ -133,7 +144,7 @@ def read_wanted(bucket: SyncBucket, options: ReadOptions) -> tuple[list[OffsetRa
 
 
 def with_segments(bucket: SyncBucket, ranges: Sequence[OffsetRange], parts: Parts) -> Parts:
-    """The partitions of the ranges, with those rows alone that are wanted of their tiers, and the
+    """The partitions of the ranges, with those rows alone that are needed of their tiers, and the
     rows that manifests list in their place."""
     tiers: dict[TopicIdPartition, list[TierRow]] = {wanted.partition: [] for wanted in ranges}
     for wanted, row in wanted_rows(ranges, parts):

@@ -2,8 +2,9 @@
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
+from uuid import UUID
 
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.model import TopicIdPartition
@@ -43,6 +44,18 @@ def select(
         SelectedPartition(topic.name, TopicIdPartition(topic.topic_id, number))
         for topic, number in _select(selection, state, present_only)
     ]
+
+
+def check_topic_ids(topic_ids: Mapping[str, UUID], selected: Iterable[SelectedPartition]) -> None:
+    """Raises `ConfigurationError` for a topic that is selected and has another id."""
+    found = {topic: UUID(bytes=bytes(partition.topic_id)) for topic, partition in selected}
+    for topic, topic_id in topic_ids.items():
+        if topic in found and found[topic] != topic_id:
+            raise ConfigurationError(
+                f"topic {topic!r} has the id {found[topic]}, not {topic_id}: the topic was deleted "
+                "and created again",
+                remedy="start the read or the ingest again",
+            )
 
 
 def wanted_times(
@@ -106,8 +119,8 @@ def resolve_starts(
     times: Times,
     report: Callable[[str], None],
 ) -> list[tuple[SelectedPartition, int]]:
-    """Where a streaming query begins. `report` is told of offsets that the bucket does not hold.
-    Raises `ConfigurationError`."""
+    """Where a streaming query begins. `report` is notified of offsets that the bucket does not
+    hold. Raises `ConfigurationError`."""
     _check_covers(starting, selected, "starting")
     starts = []
     for each in selected:
@@ -126,7 +139,7 @@ def resolve_starts(
 def resolve(
     bound: Bound, selected: SelectedPartition, part: ReadablePartition, times: Times
 ) -> int:
-    """The offset that is meant, within the partition or not. Raises `ConfigurationError`."""
+    """The chosen offset, within the partition or not. Raises `ConfigurationError`."""
     topic, partition = selected
     last = max(part.log_start, part.end_offset)
     match bound:

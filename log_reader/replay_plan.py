@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from bucketlog.log_format.display import Description, DisplayedObject
 from bucketlog.log_reader.options import ReadOptions, open_log, parse_options
 from bucketlog.log_reader.plan import Piece, TaskPiece, count_records, wanted_rows
-from bucketlog.log_reader.planning import no_collection, read_wanted, tasks_of
+from bucketlog.log_reader.planning import Parts, no_collection, read_wanted, tasks_of
 from bucketlog.log_reader.ranges import OffsetRange
 from bucketlog.log_reader.withheld import withheld_of
 from bucketlog.tiered_storage.bucket import SyncBucket
@@ -24,8 +25,8 @@ _TASKS_TO_ROUND = 8
 """With so many tasks a core, it hardly matters that some cores have one more."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class ReplayPlan(DisplayedObject):
     """`records` is what footers and indexes promise, None where a range cuts batches;
     `stored_bytes` are those of the batches, as they are compressed. `withheld_records`
     counts committed records that are not in the plan, because a broker may still be writing offsets
@@ -37,6 +38,19 @@ class ReplayPlan:
     records: int | None
     stored_bytes: int
     withheld_records: int
+
+    def _description(self) -> Description:
+        return Description(
+            {
+                "records": self.records,
+                "stored_bytes": self.stored_bytes,
+                "partitions": len(self.ranges),
+                "tasks": len(self.tasks),
+                "withheld_records": self.withheld_records or None,
+            },
+            ("topic", "partition", "start", "end"),
+            [(each.topic, each.partition.partition, each.start, each.end) for each in self.ranges],
+        )
 
     @property
     def partitions(self) -> list[tuple[str, int]]:
@@ -73,11 +87,7 @@ def plan_replay(options: ReadOptions, *, cores: Callable[[], int] = lambda: 1) -
         indexes = read_indexes(
             bucket, ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
         )
-        tasks = tasks_of(bucket, options, ranges, parts)
-        if options.min_partitions is None and _bytes_of(tasks) >= EVEN_BYTES_MIN:
-            even = -(-len(tasks) // cores()) * cores()
-            if len(tasks) < even <= _TASKS_TO_ROUND * cores():
-                tasks = tasks_of(bucket, replace(options, min_partitions=even), ranges, parts)
+        tasks = _even_tasks(bucket, options, ranges, parts, cores)
         records = count_records(ranges, parts, indexes)
     return ReplayPlan(
         options,
@@ -89,25 +99,32 @@ def plan_replay(options: ReadOptions, *, cores: Callable[[], int] = lambda: 1) -
     )
 
 
+def plan_batch(options: ReadOptions, *, cores: Callable[[], int]) -> list[tuple[TaskPiece, ...]]:
+    """The tasks of a batch read, as many as give each of `cores` the same number: a task of
+    well-compressed data may be a long one. Raises as `plan_replay` does."""
+    with closing(open_log(options)) as bucket, no_collection():
+        ranges, parts = read_wanted(bucket, options)
+        return _even_tasks(bucket, options, ranges, parts, cores)
+
+
+def _even_tasks(
+    bucket: SyncBucket,
+    options: ReadOptions,
+    ranges: Sequence[OffsetRange],
+    parts: Parts,
+    cores: Callable[[], int],
+) -> list[tuple[TaskPiece, ...]]:
+    tasks = tasks_of(bucket, options, ranges, parts)
+    if options.min_partitions is None and _bytes_of(tasks) >= EVEN_BYTES_MIN:
+        even = -(-len(tasks) // cores()) * cores()
+        if len(tasks) < even <= _TASKS_TO_ROUND * cores():
+            return tasks_of(bucket, replace(options, min_partitions=even), ranges, parts)
+    return tasks
+
+
 def _bytes_of(tasks: Iterable[Sequence[TaskPiece]]) -> int:
     return sum(stored_bytes(piece) for task in tasks for piece in task)
 
 
 def stored_bytes(piece: TaskPiece) -> int:
     return piece.length if isinstance(piece, Piece) else piece.span.length
-
-
-def smaller_tasks(plan: ReplayPlan, most_bytes: int) -> list[tuple[TaskPiece, ...]]:
-    """The plan's tasks, in its order, cut between pieces at about `most_bytes`."""
-    small: list[tuple[TaskPiece, ...]] = []
-    for task in plan.tasks:
-        together: list[TaskPiece] = []
-        size = 0
-        for piece in task:
-            if together and size + stored_bytes(piece) > most_bytes:
-                small.append(tuple(together))
-                together, size = [], 0
-            together.append(piece)
-            size += stored_bytes(piece)
-        small.append(tuple(together))
-    return small

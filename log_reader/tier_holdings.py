@@ -10,7 +10,7 @@ from bucketlog.tiered_storage.tier_deletion import TierHoldings, TierRemoval
 
 
 def named_manifests(state: LogState) -> Iterator[TierObject]:
-    """They are there."""
+    """Return the manifests that exist."""
     for partition, entry in state.partitions.items():
         for row in entry.tier.rows:
             if row.manifest:
@@ -18,7 +18,7 @@ def named_manifests(state: LogState) -> Iterator[TierObject]:
 
 
 def dropped_manifests(state: LogState) -> Iterator[TierObject]:
-    """They left with all that they list, and may be gone: then so is what they listed."""
+    """Return manifests that were dropped with all objects that they list. They may be deleted."""
     for _, there, contents in state.dropped:
         if contents:
             yield there

@@ -16,7 +16,7 @@ from bucketlog.tiered_storage.log_cut import ReadablePartition
 PARTITIONS_NAMED = 10
 
 
-class Withheld(NamedTuple):
+class WithheldRecords(NamedTuple):
     """`records` is the number of withheld records of one partition."""
 
     topic: str
@@ -28,11 +28,11 @@ def withheld_of(
     ranges: Sequence[OffsetRange],
     parts: Mapping[TopicIdPartition, ReadablePartition],
     ending: Bound | None,
-) -> list[Withheld]:
+) -> list[WithheldRecords]:
     """The withheld records of partitions that are read up to their newest record. A range that ends
     at a given offset, or at a time that an earlier record has reached, lacks nothing."""
     return [
-        Withheld(wanted.topic, wanted.partition.partition, part.withheld_records)
+        WithheldRecords(wanted.topic, wanted.partition.partition, part.withheld_records)
         for wanted in ranges
         if (part := parts[wanted.partition]).withheld_records
         and wanted.end >= part.end_offset
@@ -46,7 +46,7 @@ def _is_open_ended(ending: Bound | None, wanted: OffsetRange) -> bool:
     return ending in (None, "latest") or isinstance(ending, TimestampBound)
 
 
-def warning_of(withheld: Sequence[Withheld]) -> str:
+def warning_of(withheld: Sequence[WithheldRecords]) -> str:
     """A message: how many records are withheld, why, and what to do."""
     records = sum(each.records for each in withheld)
     named = ", ".join(f"{topic}-{number}" for topic, number, _ in withheld[:PARTITIONS_NAMED])

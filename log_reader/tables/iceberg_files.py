@@ -1,0 +1,111 @@
+"""Rows become data files of an Iceberg table, in a task. Spark-free.
+
+Invariants: each attempt of a task writes files with new names, and only files that a driver commits
+belong to the table. So an attempt that fails, or runs twice, adds no row; its files are orphans,
+which Iceberg's maintenance removes. Memory is bounded by `buffer_bytes_max`.
+"""
+
+import pickle
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.io.pyarrow import (
+    _dataframe_to_data_files,
+    parquet_file_to_data_file,
+    schema_to_pyarrow,
+)
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
+
+BUFFER_BYTES_MAX = 128 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """What a task must know of a table to write its files; travels from the driver to the tasks.
+
+    `io_properties` may have credentials. `buffer_bytes_max` is of rows as Arrow holds them.
+    """
+
+    metadata: str = field(repr=False)
+    location: str
+    io_properties: dict[str, Any] = field(repr=False)
+    buffer_bytes_max: int = BUFFER_BYTES_MAX
+
+    @classmethod
+    def of(cls, table: Table) -> "TableFiles":
+        return cls(table.metadata.model_dump_json(), table.location(), dict(table.io.properties))
+
+    def writer(self) -> "TableFileWriter":
+        return TableFileWriter(self)
+
+
+class TableFileWriter:
+    """Takes rows, whose columns are the table's by name, and writes files."""
+
+    def __init__(self, files: TableFiles) -> None:
+        self._metadata = TableMetadataUtil.parse_raw(files.metadata)
+        # large types, as Arrow's own writer has them: one chunk may pass 2 GiB of text
+        self._schema = schema_to_pyarrow(self._metadata.schema())
+        self._io = load_file_io(files.io_properties, files.location)
+        self._buffer_bytes_max = files.buffer_bytes_max
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self._files: list[DataFile] = []
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        if not rows.num_rows:
+            return
+        self._waiting.append(rows)
+        self._waiting_bytes += rows.get_total_buffer_size()
+        if self._waiting_bytes >= self._buffer_bytes_max:
+            self._write()
+
+    def finish(self) -> list[DataFile]:
+        if self._waiting:
+            self._write()
+        return self._files
+
+    def _write(self) -> None:
+        self._files += _written(self._metadata, self._schema, self._io, self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+
+
+def _written(
+    metadata: TableMetadata, schema: pa.Schema, io: FileIO, batches: list[pa.RecordBatch]
+) -> Iterator[DataFile]:
+    rows = pa.Table.from_batches(batches)
+    named = pa.Table.from_arrays(
+        [
+            rows.column(column.name)
+            if column.name in rows.column_names
+            else pa.nulls(rows.num_rows, column.type)
+            for column in schema
+        ],
+        names=schema.names,
+    )
+    yield from _dataframe_to_data_files(
+        table_metadata=metadata, df=named.cast(schema), io=io, write_uuid=uuid.uuid4()
+    )
+
+
+def files_at(table: Table, paths: Sequence[str]) -> list[DataFile]:
+    """Files that were written for `table` before, by their footers."""
+    return [parquet_file_to_data_file(table.io, table.metadata, path) for path in paths]
+
+
+def packed_file(file: DataFile) -> bytes:
+    """For the way to the driver."""
+    return pickle.dumps(file, protocol=5)
+
+
+def unpacked_file(data: bytes) -> DataFile:
+    """From a task of the driver's own job: it is trusted."""
+    file = pickle.loads(data)
+    assert isinstance(file, DataFile)
+    return file

@@ -1,0 +1,110 @@
+"""The value of a record as one JSON object, read strictly. Pure.
+
+Invariant: the object is the whole value, by RFC 8259: UTF-8 without a byte order mark, one object
+with nothing behind it, no name twice. Numbers keep all their digits, as int or Decimal.
+"""
+
+import json
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from bucketlog.log_format.errors import InvalidDataError
+
+DIGITS_MAX = 400
+"""Of a number as it is written; each conversion limits them further."""
+_REASON_LETTERS = 200
+
+
+class BadValueError(InvalidDataError):
+    """A value does not fit; `reason` has the field's path, if there is one."""
+
+    code = "BAD_VALUE"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(shortened(reason))
+
+
+def shortened(text: str) -> str:
+    """For a reason: bytes of a record may be long."""
+    return text if len(text) <= _REASON_LETTERS else f"{text[:_REASON_LETTERS]}…"
+
+
+def parse_object(value: bytes) -> dict[str, Any]:
+    """Raises `BadValueError`."""
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadValueError(f"the value is not UTF-8: byte {error.start}") from error
+    if not text or text.isspace():
+        raise BadValueError("the value is empty")
+    try:
+        found = _DECODER.decode(text)
+    except RecursionError as error:
+        raise BadValueError("the value is not JSON: nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise BadValueError(f"the value is not JSON: {error.msg} at {error.pos}") from error
+    if not isinstance(found, dict):
+        raise BadValueError(f"the value is {kind_of(found)}, not an object")
+    return found
+
+
+def kind_of(found: object) -> str:
+    """What JSON calls the type of a value."""
+    match found:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string"
+        case int() | Decimal():
+            return "a number"
+        case list():
+            return "an array"
+        case _:
+            return "an object"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise BadValueError(f"the name {_first_twice(pairs)!r} is there twice")
+    return found
+
+
+def _first_twice(pairs: Iterable[tuple[str, Any]]) -> str | None:
+    """The first name that was there before; in one pass, since a value may have many names."""
+    before: set[str] = set()
+    for name, _ in pairs:
+        if name in before:
+            return name
+        before.add(name)
+    return None
+
+
+def _integer(text: str) -> int:
+    if len(text) > DIGITS_MAX:
+        raise BadValueError(f"a number has {len(text)} digits")
+    return int(text)
+
+
+def _decimal(text: str) -> Decimal:
+    if len(text) > DIGITS_MAX:
+        raise BadValueError(f"a number has {len(text)} digits")
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise BadValueError(f"the number {text} is out of range") from error
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise BadValueError(f"the value is not JSON: {text}")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object,
+    parse_int=_integer,
+    parse_float=_decimal,
+    parse_constant=_no_constant,
+)

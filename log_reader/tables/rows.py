@@ -1,0 +1,185 @@
+"""Records become rows of a table, or dead letters. Spark-free.
+
+Invariants: each record becomes one row or one dead letter. A record without a value (a tombstone)
+is a row without fields, marked by `_log_tombstone`. Whether a record is a dead letter depends on
+its value, the fields and the rules alone, so every attempt of a task decides in the same way.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_reader.tables.conversions import Convert, TimeRules, converter, nullable
+from bucketlog.log_reader.tables.json_text import BadValueError, parse_object, shortened
+
+BadRecords: TypeAlias = Literal["fail", "dead-letter", "null"]
+SOURCE_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
+"""Of the log, what rows are made of."""
+TOMBSTONE = "_log_tombstone"
+DAY = "day"
+BATCH = "_ingest_batch"
+"""Of Iceberg tables alone."""
+_MOMENT = pa.timestamp("us", tz="UTC")
+LINEAGE = pa.schema(
+    [
+        ("_log_topic", pa.string()),
+        ("_log_partition", pa.int32()),
+        ("_log_offset", pa.int64()),
+        ("_log_timestamp", _MOMENT),
+        ("_log_key", pa.binary()),
+    ]
+)
+"""Columns that every row has; without `_log_`, they are the names of the log's columns."""
+DEAD_LETTERS = pa.schema(
+    [*LINEAGE, pa.field("value", pa.binary()), pa.field("reason", pa.string())]
+)
+"""The columns of dead letters, without `BATCH`."""
+_REMEDY = (
+    "give a schema and rules that all values fit, or --bad-records dead-letter; nothing of this "
+    "batch was committed"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RowShape:
+    """`day_from`: the field whose day partitions the rows; None is the record's timestamp.
+    `bad_records`: whether a value that does not fit ends the run, becomes a dead letter, or a row
+    whose fields are null where they do not fit."""
+
+    fields: pa.Schema
+    day_from: str | None = None
+    times: TimeRules = field(default_factory=TimeRules)
+    bad_records: BadRecords = "fail"
+
+    def __post_init__(self) -> None:
+        """Raises `ConfigurationError`."""
+        taken = {name.lower() for name in (*LINEAGE.names, TOMBSTONE, DAY, BATCH)}
+        for each in self.fields:
+            if each.name.lower() in taken:
+                raise ConfigurationError(
+                    f"the schema has {each.name!r} twice, or ingest has a column of that name",
+                    remedy="leave it out, or produce it under another name",
+                )
+            taken.add(each.name.lower())
+            converter(each.type, each.name, self.times)
+        if self.day_from is None:
+            return
+        kinds = {each.name: each.type for each in self.fields}
+        kind = kinds.get(self.day_from)
+        if kind is None or not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            raise ConfigurationError(
+                f"no day can be made of {self.day_from!r}",
+                remedy="name a field of the schema that is a timestamp or a date",
+            )
+
+    @property
+    def columns(self) -> pa.Schema:
+        """Of a row, without `BATCH`."""
+        last = [pa.field(TOMBSTONE, pa.bool_()), pa.field(DAY, pa.date32())]
+        return pa.schema([*self.fields, *LINEAGE, *last])
+
+
+class MadeRows(NamedTuple):
+    """`rows` have the columns of the shape, `dead` those of `DEAD_LETTERS`."""
+
+    rows: pa.RecordBatch
+    dead: pa.RecordBatch
+
+
+class RowMaker:
+    """Makes rows of one shape."""
+
+    def __init__(self, shape: RowShape) -> None:
+        self._shape = shape
+        self._members: list[tuple[str, Convert]] = [
+            (each.name, nullable(converter(each.type, each.name, shape.times)))
+            for each in shape.fields
+        ]
+
+    def rows(self, records: pa.RecordBatch) -> MadeRows:
+        """`records` have `SOURCE_COLUMNS`. Raises `InvalidDataError` for the first value that does
+        not fit, if the shape says so."""
+        columns: list[list[Any]] = [[] for _ in self._members]
+        reasons: dict[int, str] = {}
+        values = records.column("value")
+        for at, value in enumerate(values.to_pylist()):
+            row, reason = self._converted(value)
+            if reason is not None:
+                if self._shape.bad_records == "fail":
+                    raise self._failure(records, at, reason)
+                reasons[at] = reason
+            for column, one in zip(columns, row, strict=True):
+                column.append(one)
+        typed = [
+            pa.array(column, each.type)
+            for column, each in zip(columns, self._shape.fields, strict=True)
+        ]
+        lineage = _lineage(records)
+        rows = self._with_day([*typed, *lineage, values.is_null()])
+        if not reasons or self._shape.bad_records == "null":
+            return MadeRows(rows, _dead_letters(records, {}))
+        fitting = [at not in reasons for at in range(records.num_rows)]
+        return MadeRows(rows.filter(pa.array(fitting)), _dead_letters(records, reasons))
+
+    def _converted(self, value: bytes | None) -> tuple[Sequence[Any], str | None]:
+        blank = [None] * len(self._members)
+        if value is None:
+            return blank, None
+        try:
+            found = parse_object(value)
+        except BadValueError as error:
+            return blank, error.message
+        try:
+            return [convert(found.get(name)) for name, convert in self._members], None
+        except BadValueError as error:
+            if self._shape.bad_records != "null":
+                return blank, error.message
+            return [_or_null(convert, found.get(name)) for name, convert in self._members], (
+                error.message
+            )
+
+    def _failure(self, records: pa.RecordBatch, at: int, reason: str) -> InvalidDataError:
+        topic, partition, offset = (
+            records.column(name)[at].as_py() for name in ("topic", "partition", "offset")
+        )
+        text = records.column("value")[at].as_py().decode(errors="replace")
+        return InvalidDataError(
+            f"topic {topic!r} partition {partition} offset {offset}: {reason}: {shortened(text)!r}",
+            remedy=_REMEDY,
+        )
+
+    def _with_day(self, columns: list[pa.Array]) -> pa.RecordBatch:
+        schema = self._shape.columns
+        source = columns[schema.get_field_index(self._shape.day_from or "_log_timestamp")]
+        if pa.types.is_timestamp(source.type):
+            local = source.cast(pa.timestamp("us"))  # the day in UTC
+            source = pc.floor_temporal(local, unit="day").cast(pa.date32())
+        return pa.RecordBatch.from_arrays([*columns, source], schema=schema)
+
+
+def _or_null(convert: Convert, found: Any) -> Any:
+    try:
+        return convert(found)
+    except BadValueError:
+        return None
+
+
+def _lineage(records: pa.RecordBatch) -> list[pa.Array]:
+    return [records.column(each.name.removeprefix("_log_")).cast(each.type) for each in LINEAGE]
+
+
+def _dead_letters(records: pa.RecordBatch, reasons: dict[int, str]) -> pa.RecordBatch:
+    chosen = records.take(pa.array(list(reasons), pa.int64()))
+    return pa.RecordBatch.from_arrays(
+        [*_lineage(chosen), chosen.column("value"), pa.array(list(reasons.values()), pa.string())],
+        schema=DEAD_LETTERS,
+    )
+
+
+def numbered(rows: pa.RecordBatch, batch: int) -> pa.RecordBatch:
+    """`rows` with the number of their batch as the column `BATCH`."""
+    return rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
