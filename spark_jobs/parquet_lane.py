@@ -2,9 +2,9 @@
 
     write_parquet(spark, {"path": "s3://logs/prod", "subscribe": "orders"}, "s3a://lake/orders")
 
-No record crosses into the JVM: a task turns byte ranges of the log into Arrow and Arrow into files
-of its own, and gives Spark a row for each. Only `range` and `mapInArrow` are used, which Spark
-Connect has, too. Invariant: `_SUCCESS` stands where the files hold what the plan promised, no
+No record crosses into the JVM: a task turns byte ranges of the log into Arrow and Arrow into its
+files, and gives Spark a row for each file. Only `range` and `mapInArrow` are used, which Spark
+Connect has, too. Invariant: `_SUCCESS` is where the files hold what the plan promised, no
 matter which tasks ran again or twice (`log_reader.parquet_target`).
 """
 

@@ -1,8 +1,8 @@
 """How far a streaming query has come, as Spark keeps it in its checkpoint. Pure.
 
 Invariants: what a query has passed it never reads again, and what it has not passed it reads or
-reports as lost; so progress never goes back, and every gap between it and the log is told. Topics
-go by their ids: one that was deleted and created again is another topic.
+reports as lost; so progress never goes back, and every gap between it and the log is reported.
+Topics go by their ids: one that was deleted and created again is another topic.
 """
 
 import json
@@ -63,7 +63,8 @@ class StreamProgress:
         return cls(topics)
 
     def of(self, selected: SelectedPartition) -> int | None:
-        """None for a partition that this does not know, or knows of another topic of that name."""
+        """Return the offset of a partition; None for an unknown partition, or one of an earlier
+        topic of this name."""
         topic, partition = selected
         known = self.topics.get(topic)
         if known is None or known.topic_id != partition.topic_id:
@@ -105,9 +106,9 @@ class StreamProgress:
             )
         except (ValueError, ValidationError) as error:
             raise ConfigurationError(
-                f"{found!r} is no progress of this source: {error}",
+                f"{found!r} is not progress of this source: {error}",
                 remedy="the query's checkpoint is another source's, or a newer bucketlog's: give "
-                "the query a checkpointLocation of its own",
+                "the query its own checkpointLocation",
             ) from error
         return cls(
             _from_stored(stored.topics),

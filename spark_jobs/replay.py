@@ -169,7 +169,7 @@ def _count(
     return tuple(partitions)
 
 
-def _parser(program: str) -> argparse.ArgumentParser:
+def argument_parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program,
         description="Write topics from the bucket as partitioned Parquet; prints a JSON report.",
@@ -197,7 +197,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str], *, program: str) -> None:
     """The command line. Under spark-submit it uses that session; else it makes a local one."""
-    parser = _parser(program)
+    parser = argument_parser(program)
     given = parser.parse_args(arguments)
     options = {}
     for item in given.option:

@@ -14,7 +14,7 @@ _is_frozen = False
 
 def ease_next_task() -> None:
     """Call it where a task ends. The next import from a zip makes its finder again, from the table
-    of contents that `zipimport` keeps; what is loaded by now is no garbage."""
+    of contents that `zipimport` keeps; what is loaded by now is not garbage."""
     global _is_frozen
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):

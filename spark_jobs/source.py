@@ -5,12 +5,14 @@
     spark.readStream.format("bucketlog").option("subscribe", "orders").load("s3://bucket/prefix")
 
 Columns are those of Spark's Kafka source; options are in `log_reader.options`. The driver reads the
-log once per query (a checkpoint, two listings, footers; of the tiers that are wanted the manifests,
+log once per query (a checkpoint, two listings, footers; of the tiers that are needed the manifests,
 and the indexes of objects to cut) and hands byte ranges to tasks, which read objects and nothing
 else. A schema given by `.schema(...)` chooses columns: what is not asked for is not decoded.
 Written to the Python data source API of Spark 4.0.
 """
 
+import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -33,7 +35,17 @@ FORMAT = "bucketlog"
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("bucketlog")` known to a session."""
+    """Make `format("bucketlog")` known to a session.
+
+    The Python processes of a local session (`local`, `local[4]`) are of the Python that calls this
+    function, unless PYSPARK_PYTHON names another one. Spark would take `python3` of the PATH, which
+    may have neither pyspark nor bucketlog.
+    """
+    context = spark.sparkContext
+    master = context.master or ""
+    is_local = master == "local" or master.startswith("local[")
+    if is_local and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
     spark.dataSource.register(BucketlogSource)
 
 

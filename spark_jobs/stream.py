@@ -1,7 +1,7 @@
 """`spark.readStream.format("bucketlog")`: micro-batches straight from the bucket.
 
 Spark keeps the ends of micro-batches in the query's checkpoint and asks for each by its start and
-end; where the first began stands in its end, for Spark does not keep it. What stands between two
+end; where the first began is in its end, for Spark does not keep it. What is between two
 offsets of a log never changes, so that a batch that is run again reads the same records.
 Exactly-once comes from there; this side loses nothing and passes nothing twice
 (`spark_jobs.progress`).
@@ -181,7 +181,7 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
         return read_task(self._options, self._names, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing is kept here: progress is in the query's checkpoint."""
+        """Do nothing: Spark keeps the progress in the checkpoint of the query."""
 
     def stop(self) -> None:
         if self._opened is not None:
@@ -196,7 +196,7 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
 def _refuse(text: str) -> None:
     raise DataLossError(
         f"{text}: records may have been missed",
-        remedy="set failOnDataLoss=false to go on with what is there, or begin again with a new "
+        remedy="set failOnDataLoss=false to continue with what is there, or begin again with a new "
         "checkpointLocation and a new place to write to",
     )
 

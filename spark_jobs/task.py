@@ -37,15 +37,9 @@ def read_task(options: ReadOptions, names: Sequence[str], task: Task) -> Iterato
     pieces = unpacked(task.packed)
     if not pieces:
         return
-    from bucketlog.log_reader.fetch import read_pieces  # only tasks pay for importing the decoder
+    from bucketlog.log_reader.fetch import read_planned  # only tasks pay for importing the decoder
 
     with closing(CountingSyncBucket(open_log(options))) as bucket:
-        batches = read_pieces(
-            bucket,
-            pieces,
-            names,
-            max_decompressed_bytes=options.max_decompressed_bytes,
-            fail_on_unreadable=options.fail_on_unreadable,
-        )
+        batches = read_planned(bucket, options, pieces, names)
         yield from report_reading(bucket, options.url, batches)
     ease_next_task()

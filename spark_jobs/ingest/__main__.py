@@ -16,12 +16,15 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from datetime import date
+from typing import TYPE_CHECKING, get_args
 from uuid import uuid4
 
 from py4j.protocol import Py4JError
 
 from bucketlog.log_format.errors import BucketlogError
+from bucketlog.log_reader.tables.conversions import EpochUnit, TimeRules
+from bucketlog.log_reader.tables.rows import BadRecords
 from bucketlog.spark_jobs.ingest.job import MAX_BATCH_LOG_OFFSETS, IngestReport, ingest
 from bucketlog.spark_jobs.ingest.moment import IngestedLog
 from bucketlog.spark_jobs.ingest.parquet import parse_folder
@@ -37,11 +40,11 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 
 
-def _parser(program: str) -> argparse.ArgumentParser:
+def argument_parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program,
         description="Ingest topics with JSON values into Parquet by day or an Iceberg table, each "
-        "record exactly once; run it again to go on. Prints a JSON report.",
+        "record exactly once; run it again to continue. Prints a JSON report.",
     )
     parser.add_argument("--bucket", required=True, help="s3://bucket/prefix or file:///folder")
     parser.add_argument("--topics", required=True, help="names, separated by commas")
@@ -62,7 +65,30 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "--fail-on-data-loss",
         choices=("true", "false"),
         default="true",
-        help="false: go on where retention has deleted records that were not ingested",
+        help="false: continue where retention has deleted records that were not ingested",
+    )
+    parser.add_argument(
+        "--bad-records",
+        choices=get_args(BadRecords),
+        help="values that do not fit the schema: dead-letter puts them into a separate table "
+        "(default for Iceberg), fail ends the run (default for Parquet), null makes fields null",
+    )
+    parser.add_argument(
+        "--dead-letters", metavar="TABLE", help="database.table; default: TABLE_dead_letters"
+    )
+    parser.add_argument(
+        "--epoch-unit",
+        action="append",
+        default=[],
+        metavar="[FIELD=]UNIT",
+        help="of timestamps that are numbers: seconds, milliseconds or microseconds; without it, "
+        "numbers are bad values",
+    )
+    parser.add_argument(
+        "--epoch-range",
+        metavar="DAY,DAY",
+        default="1971-01-01,2100-01-01",
+        help="the earliest and the first too late day of such timestamps; default: %(default)s",
     )
     for name, of in (
         ("option", "of the source, as startingTimestamp=… or s3.endpoint_url=…"),
@@ -79,7 +105,7 @@ def main(arguments: Sequence[str], *, program: str) -> None:
 
     from bucketlog.spark_jobs.session import job_session
 
-    parser = _parser(program)
+    parser = argument_parser(program)
     given = parser.parse_args(arguments)
     options = _pairs(parser, "option", given.option)
     conf = _pairs(parser, "conf", given.conf)
@@ -87,6 +113,7 @@ def main(arguments: Sequence[str], *, program: str) -> None:
     spark = None
     try:
         # what is wrong with the source or the folder is said before Spark starts
+        times = _time_rules(parser, given)
         s3 = parse_s3_options(_pairs(parser, "target-option", given.target_option))
         if given.parquet:
             parse_folder(given.parquet, source=given.bucket)
@@ -97,7 +124,12 @@ def main(arguments: Sequence[str], *, program: str) -> None:
             spark,
             log,
             _target(spark, given, s3),
-            parse_shape(given.schema, given.day_from),
+            parse_shape(
+                given.schema,
+                given.day_from,
+                times=times,
+                bad_records=given.bad_records or ("dead-letter" if given.iceberg else "fail"),
+            ),
             max_batch_offsets=given.max_batch_offsets,
             fail_on_data_loss=given.fail_on_data_loss == "true",
         )
@@ -119,10 +151,24 @@ def _target(spark: "SparkSession", given: argparse.Namespace, s3: S3Options) -> 
     if given.iceberg:
         from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
 
-        return IcebergTarget(spark, given.iceberg, new_id=_new_id)
+        return IcebergTarget(spark, given.iceberg, new_id=_new_id, dead_letters=given.dead_letters)
     from bucketlog.spark_jobs.ingest.parquet import ParquetTarget
 
     return ParquetTarget(spark, given.parquet, source=given.bucket, new_id=_new_id, s3=s3)
+
+
+def _time_rules(parser: argparse.ArgumentParser, given: argparse.Namespace) -> TimeRules:
+    units: dict[str, EpochUnit] = {}
+    for item in given.epoch_unit:
+        field, _, unit = item.rpartition("=")
+        if field in units:
+            parser.error(f"--epoch-unit is given twice for {field or 'all fields'}")
+        units[field] = unit
+    try:
+        earliest, latest = map(date.fromisoformat, given.epoch_range.split(","))
+    except ValueError:
+        parser.error("--epoch-range: two days are expected, as in 1971-01-01,2100-01-01")
+    return TimeRules(units.pop("", None), units, earliest, latest)
 
 
 def _new_id() -> str:

@@ -54,7 +54,7 @@ class HadoopFolder:
         return sorted(found)
 
     def size(self, name: str) -> int | None:
-        """None where there is no such file."""
+        """Return the size of a file; None if it does not exist."""
         try:
             return int(self._system.getFileStatus(self._path(self / name)).getLen())
         except Py4JJavaError as error:

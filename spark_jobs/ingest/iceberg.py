@@ -1,182 +1,166 @@
-"""An Iceberg table as the target: rows and end offsets in one snapshot.
+"""An Iceberg table as the target: tasks write its data files, the driver commits them.
 
-Batch n is written as an overwrite of `_ingest_batch = n`, validated serializably against the
-snapshot that the ingest went on from: rows of batch n that another one has committed since are a
-conflict. So no batch may be without rows (the job leaves such stretches to the next batch).
-
-Where a table stands says the newest snapshot with the property `bucketlog.ingest` among the
-ancestors of the current one: maintenance has no such property, and a rollback takes offsets back
-together with rows. Where snapshots have expired, the rows' own offsets say it.
+Spark runs the tasks. No record goes through the JVM, and the commit is that of
+`log_reader.tables.iceberg_table`: an `append` snapshot with the end offsets. Dead letters are in a
+second table, which follows the first one's commits.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError
+import pyarrow as pa
+from pyiceberg.table import Table
 
-from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
-from bucketlog.spark_jobs.ingest.progress import Commit, IngestConflictError, TargetState, TopicEnds
-from bucketlog.spark_jobs.ingest.rows import BATCH, DAY
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_reader.packing import packed, unpacked
+from bucketlog.log_reader.tables.catalog_failure import catalog_failures
+from bucketlog.log_reader.tables.dead_letters import (
+    SUFFIX,
+    check_not_ahead,
+    pending_files,
+    publish_dead_letters,
+)
+from bucketlog.log_reader.tables.iceberg_files import TableFiles, packed_file, unpacked_file
+from bucketlog.log_reader.tables.iceberg_schema import prepared_table
+from bucketlog.log_reader.tables.iceberg_table import IcebergTable
+from bucketlog.log_reader.tables.progress import Commit, TargetState, TopicEnds
+from bucketlog.log_reader.tables.rows import BATCH, DAY, DEAD_LETTERS
+from bucketlog.log_reader.tables.task import TaskWork
+from bucketlog.spark_jobs.ingest.catalogs import session_catalog
+from bucketlog.spark_jobs.ingest.rows import BatchRecords, IngestShape
+from bucketlog.spark_jobs.ingest.target import WrittenBatch
+from bucketlog.spark_jobs.reused_worker import ease_next_task
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyiceberg.catalog import Catalog
+    from pyspark.sql import SparkSession
 
-PROPERTY = "bucketlog.ingest"
-_WIDER = {"tinyint": "int", "smallint": "int"}
-"""Types that Iceberg stores as another one."""
-_READ_AGAIN = 3
-
-
-class _Snapshot(NamedTuple):
-    parent_id: int | None
-    summary: Mapping[str, str]
+_WRITTEN = pa.schema([("is_dead", pa.bool_()), ("file", pa.binary())])
+_WRITTEN_DDL = "is_dead boolean, file binary"
 
 
 class IcebergTarget:
-    """`table` as Spark names it: catalog.database.table."""
+    """`table` as Spark names it: catalog.database.table. Dead letters are in `dead_letters`, a
+    table of the same catalog: database.table."""
 
-    def __init__(self, spark: "SparkSession", table: str, *, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        spark: "SparkSession",
+        table: str,
+        *,
+        new_id: Callable[[], str],
+        dead_letters: str | None = None,
+    ) -> None:
         self._spark = spark
-        self._table = table
+        self._name = table
         self._new_id = new_id
-        self._added = 0
-        self._base: int | None = None
-        """The snapshot that `TargetState` is about: the current one, or the commit's own."""
+        self._catalog_name, _, self._table_name = table.partition(".")
+        if "." not in self._table_name:
+            raise ConfigurationError(
+                f"the table {table!r} has no catalog and no database",
+                remedy="name the table as catalog.database.table",
+            )
+        self._letters_name = dead_letters or f"{self._table_name}{SUFFIX}"
+        self._catalog: Catalog | None = None
+        self._table = self._of(self._table_name)
 
     @property
     def name(self) -> str:
-        return self._table
+        return self._name
 
-    def prepare(self, columns: "StructType") -> TargetState:
-        from pyspark.sql.types import LongType, StructField, StructType
+    def prepare(self, shape: IngestShape) -> TargetState:
+        with catalog_failures(self._name):
+            return self._prepared(shape)
 
-        wanted = StructType([*columns, StructField(BATCH, LongType())])
-        if not self._spark.catalog.tableExists(self._table):
-            self._spark.sql(
-                f"CREATE TABLE IF NOT EXISTS {self._table} ({wanted.toDDL()}) USING iceberg "
-                f"PARTITIONED BY ({DAY}) "
-                # the conflict check reads the bounds of this column, however wide the table is
-                f"TBLPROPERTIES ('write.metadata.metrics.column.{BATCH}'='full')"
-            )
-        self._spark.catalog.refreshTable(self._table)
-        self._check_columns(wanted)
-        return self._standing()
+    def _prepared(self, shape: IngestShape) -> TargetState:
+        catalog = self._opened()
+        columns = pa.schema([*shape.rows.columns, (BATCH, pa.int64())])
+        prepared_table(catalog, self._table_name, columns, partition_by=DAY)
+        if shape.rows.bad_records == "dead-letter":
+            letters = pa.schema([*DEAD_LETTERS, (BATCH, pa.int64())])
+            prepared_table(catalog, self._letters_name, letters, partition_by=None)
+            before = self._of(self._letters_name).base().standing
+            standing = self._table.base().standing
+            check_not_ahead(f"{self._catalog_name}.{self._letters_name}", before, standing)
+        else:
+            standing = self._table.base().standing
+        self._publish(standing)
+        return standing
 
     def write(
-        self, rows: "DataFrame", standing: TargetState, topics: Mapping[str, TopicEnds]
-    ) -> tuple[TargetState, int]:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import functions
-
-        batch = standing.next_batch
-        commit = Commit(batch=batch, attempt=self._new_id(), topics=dict(topics))
-        writer = (
-            rows.withColumn(BATCH, functions.lit(batch).cast("bigint"))
-            .writeTo(self._table)
-            .option(f"snapshot-property.{PROPERTY}", commit.model_dump_json())
-            .option("isolation-level", "serializable")
+        self, records: BatchRecords, standing: TargetState, topics: Mapping[str, TopicEnds]
+    ) -> WrittenBatch:
+        has_letters = records.shape.rows.bad_records == "dead-letter"
+        self._publish(standing)  # the next commit no longer names these dead letters
+        letters = self._of(self._letters_name).base() if has_letters else None
+        work = TaskWork(
+            records.options,
+            records.shape.rows,
+            standing.next_batch,
+            TableFiles.of(self._table.base().table),
+            TableFiles.of(letters.table) if letters else None,
         )
-        if self._base is not None:
-            writer = writer.option("validate-from-snapshot-id", str(self._base))
-        try:
-            writer.overwrite(functions.col(BATCH) == batch)
-        except (Py4JJavaError, PySparkException) as error:
-            after = self._standing()
-            if after.commit is None or after.commit.batch < batch:
-                raise
-            if after.commit.attempt != commit.attempt:
-                raise IngestConflictError(self._table, batch) from error
-            # an answer was lost: it is committed
-        else:
-            after = self._standing()
-        if after.commit is None or after.commit.attempt != commit.attempt:
-            raise IngestConflictError(self._table, batch + 1)
-        return after, self._added
-
-    def _check_columns(self, wanted: "StructType") -> None:
-        stored = {
-            field.name: field.dataType.simpleString()
-            for field in self._spark.table(self._table).schema
-        }
-        asked = {
-            field.name: _WIDER.get(kind := field.dataType.simpleString(), kind) for field in wanted
-        }
-        differing = sorted(
-            name for name in {**stored, **asked} if stored.get(name) != asked.get(name)
+        tasks = tuple(map(packed, records.tasks))
+        ingest = _IngestTasks(work, tasks)
+        many = len(tasks)
+        written = self._spark.range(0, many, 1, many).mapInArrow(ingest, _WRITTEN_DDL).collect()
+        files = [(row["is_dead"], unpacked_file(bytes(row["file"]))) for row in written]
+        rows = [file for is_dead, file in files if not is_dead]
+        dead = [file for is_dead, file in files if is_dead]
+        dead_count = sum(file.record_count for file in dead)
+        commit = Commit(
+            batch=standing.next_batch,
+            attempt=self._new_id(),
+            topics=dict(topics),
+            dead_letters=letters
+            and pending_files(
+                self._letters_name, [file.file_path for file in dead], dead_count, letters.standing
+            ),
         )
-        if differing:
-            listed = ", ".join(
-                f"{name}: {stored.get(name, 'none')} in the table, {asked.get(name, 'none')} wanted"
-                for name in differing
-            )
-            raise ConfigurationError(
-                f"the columns of {self._table} are others: {listed}",
-                remedy="give the schema that the table was made with, or another table",
-            )
+        after = self._table.append(rows, commit, standing)
+        self._publish(after)
+        self._spark.catalog.refreshTable(self._name)  # the session caches its tables
+        return WrittenBatch(after, sum(file.record_count for file in rows), dead_count)
 
-    def _standing(self) -> TargetState:
-        current, snapshots = self._snapshots()
-        self._base = current
-        at = current
-        while at is not None and at in snapshots:
-            text = snapshots[at].summary.get(PROPERTY)
-            if text is not None:
-                self._base = at
-                self._added = int(snapshots[at].summary.get("added-records", "0"))
-                return TargetState(_parsed(self._table, text), "commit")
-            at = snapshots[at].parent_id
-        if current is None:
-            return TargetState(None, "nothing")
-        return TargetState(self._from_rows(current), "rows")
+    def _publish(self, standing: TargetState) -> None:
+        """The dead letters of the last commit, by this run or an earlier one."""
+        pending = standing.commit and standing.commit.dead_letters
+        if not pending:
+            return
+        with catalog_failures(f"{self._catalog_name}.{pending.table}"):
+            published = publish_dead_letters(self._of(pending.table), standing.commit)
+        if published:
+            self._spark.catalog.refreshTable(f"{self._catalog_name}.{pending.table}")
 
-    def _snapshots(self) -> tuple[int | None, dict[int, _Snapshot]]:
-        for _ in range(_READ_AGAIN):
-            self._spark.catalog.refreshTable(self._table)
-            found = {
-                row["snapshot_id"]: _Snapshot(row["parent_id"], row["summary"])
-                for row in self._spark.sql(
-                    f"SELECT snapshot_id, parent_id, summary FROM {self._table}.snapshots"
-                ).collect()
-            }
-            refs = self._spark.sql(
-                f"SELECT snapshot_id FROM {self._table}.refs WHERE name = 'main'"
-            ).collect()
-            current = refs[0]["snapshot_id"] if refs else None
-            if current is None or current in found:
-                return current, found
-        raise CorruptObjectError(
-            self._table, 0, f"snapshot {current} of its branch main is not among its snapshots"
-        )
+    def _of(self, table: str) -> IcebergTable:
+        def load() -> Table:
+            with catalog_failures(f"{self._catalog_name}.{table}"):
+                return self._opened().load_table(table)
 
-    def _from_rows(self, snapshot: int) -> Commit:
-        """Topic ids are not known then."""
-        frame = self._spark.read.option("versionAsOf", snapshot).table(self._table)
-        last = frame.groupBy("_log_topic", "_log_partition").max("_log_offset", BATCH)
-        ends: dict[str, dict[int, int]] = {}
-        batch = 0
-        for row in last.toDF("topic", "partition", "last", "batch").collect():
-            ends.setdefault(row["topic"], {})[row["partition"]] = row["last"] + 1
-            batch = max(batch, row["batch"])
-        if not ends:
-            raise ConfigurationError(
-                f"{self._table} has snapshots, but neither a row nor the offsets of an ingest",
-                remedy="roll it back to a snapshot of an ingest, or ingest into a new table",
-            )
-        return Commit(
-            batch=batch,
-            attempt="",
-            topics={
-                topic: TopicEnds(topic_id="", ends=dict(sorted(by.items())))
-                for topic, by in ends.items()
-            },
-        )
+        return IcebergTable(f"{self._catalog_name}.{table}", load)
+
+    def _opened(self) -> "Catalog":
+        if self._catalog is None:
+            self._catalog = session_catalog(self._spark, self._catalog_name)
+        return self._catalog
 
 
-def _parsed(table: str, text: str) -> Commit:
-    try:
-        return Commit.model_validate_json(text)
-    except ValueError as error:
-        raise CorruptObjectError(
-            table, 0, f"snapshot property {PROPERTY} does not parse: {error}"
-        ) from error
+@dataclass(frozen=True)
+class _IngestTasks:
+    """What `mapInArrow` calls in a worker, with the numbers of its tasks. Pieces are packed task by
+    task, so that a worker unpacks its own alone."""
+
+    work: TaskWork
+    packed: tuple[bytes, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                rows, dead = self.work.run(unpacked(self.packed[task]))
+                ease_next_task()
+                for is_dead, files in ((False, rows), (True, dead)):
+                    for file in files:
+                        yield pa.RecordBatch.from_pylist(
+                            [{"is_dead": is_dead, "file": packed_file(file)}], _WRITTEN
+                        )

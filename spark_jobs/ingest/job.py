@@ -2,21 +2,22 @@
 batches that are committed one by one.
 
 Invariants: the target is asked before the log, so that the log is never the older of the two; a
-batch is committed only with rows (what an Iceberg conflict is seen by); offsets of a stretch
-without records are reached by the next batch, or read again by the next run.
+batch is committed only with rows; offsets of a stretch without records are reached by the next
+batch, or read again by the next run.
 """
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from py4j.protocol import Py4JJavaError
 
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
-from bucketlog.spark_jobs.ingest.moment import IngestedLog, has_records
-from bucketlog.spark_jobs.ingest.progress import (
+from bucketlog.log_reader.options import parse_options
+from bucketlog.log_reader.replay_plan import plan_batch
+from bucketlog.log_reader.tables.progress import (
     Gap,
     LogPartition,
     Offsets,
@@ -25,12 +26,14 @@ from bucketlog.spark_jobs.ingest.progress import (
     begin,
     next_ends,
 )
-from bucketlog.spark_jobs.ingest.rows import BAD_VALUE, RowShape, first_bad_record, to_rows
+from bucketlog.spark_jobs.ingest.moment import IngestedLog, has_records
+from bucketlog.spark_jobs.ingest.rows import BatchRecords, IngestShape
+from bucketlog.spark_jobs.ingest.spark_failure import invalid_data
 from bucketlog.spark_jobs.ingest.target import IngestTarget
-from bucketlog.spark_jobs.source import FORMAT, register
+from bucketlog.spark_jobs.source import register
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 MAX_BATCH_LOG_OFFSETS = 10_000_000
 logger = logging.getLogger(__name__)
@@ -47,14 +50,16 @@ class IngestedPartition:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """`went_on_from`: what told where to go on (see `TargetState`). `gaps` and `recreated` are
-    empty unless losses were allowed. `last_batch` None: nothing was ever committed."""
+    """`records` are rows that were added. `went_on_from`: what told where to continue (see
+    `TargetState`). `gaps` and `recreated` are empty unless losses were allowed. `last_batch` None:
+    nothing was ever committed."""
 
     target: str
     batches: int
     records: int
+    dead_letters: int
     last_batch: int | None
-    went_on_from: Literal["nothing", "commit", "rows"]
+    went_on_from: Literal["nothing", "commit"]
     resumed_files: int
     gaps: tuple[Gap, ...]
     recreated: tuple[str, ...]
@@ -66,28 +71,21 @@ def ingest(
     spark: "SparkSession",
     log: IngestedLog,
     target: IngestTarget,
-    shape: RowShape,
+    shape: IngestShape,
     *,
     max_batch_offsets: int = MAX_BATCH_LOG_OFFSETS,
     fail_on_data_loss: bool = True,
 ) -> IngestReport:
     """Ingest what the log holds now and the target does not. Raises `ConfigurationError`,
-    `InvalidDataError` for the first value that does not parse, `IngestConflictError`; batches that
-    were committed before stay."""
+    `IngestConflictError`, and `InvalidDataError` for a value that does not fit, if the shape says
+    so. Batches that were committed before stay."""
     if max_batch_offsets <= 0:
         raise ConfigurationError(
             f"max_batch_offsets is {max_batch_offsets}", remedy="give a number above 0"
         )
     register(spark)
     started = time.monotonic()
-    columns = to_rows(_load(spark, _no_records(log)), shape).schema
-    standing = first = target.prepare(columns)
-    if first.found_in == "rows":
-        logger.warning(
-            "%s: no snapshot is left that tells the offsets of an ingest; it goes on after the "
-            "highest offset of each partition's rows",
-            target.name,
-        )
+    standing = first = target.prepare(shape)
     parts = log.now(is_first=first.commit is None, fail_on_data_loss=fail_on_data_loss)
     start = begin(first.topics, parts, fail_on_data_loss=fail_on_data_loss)
     for gap in start.gaps:
@@ -103,6 +101,7 @@ def ingest(
         target=target.name,
         batches=run.batches,
         records=run.records,
+        dead_letters=run.dead_letters,
         last_batch=standing.commit.batch if standing.commit else None,
         went_on_from=first.found_in,
         resumed_files=first.resumed_files,
@@ -121,7 +120,7 @@ class _Run:
         spark: "SparkSession",
         log: IngestedLog,
         target: IngestTarget,
-        shape: RowShape,
+        shape: IngestShape,
         parts: Sequence[LogPartition],
     ) -> None:
         self._spark = spark
@@ -131,38 +130,29 @@ class _Run:
         self._parts = parts
         self.batches = 0
         self.records = 0
+        self.dead_letters = 0
 
     def batch(self, standing: TargetState, start: Offsets, end: Offsets) -> TargetState:
         from pyspark.errors import PySparkException
 
-        reading = self._log.reading(start, end)
-        if not has_records(reading):
+        reading = self._log.reading(start, end, self._parts)
+        options = parse_options(reading)
+        tasks = plan_batch(options, cores=self._cores)
+        if not has_records(options, tasks):
             return standing
-        records = _load(self._spark, reading)
+        records = BatchRecords(self._spark, reading, options, tasks, self._shape)
         topics = advanced(standing.topics, self._parts, end)
         try:
-            standing, added = self._target.write(to_rows(records, self._shape), standing, topics)
+            written = self._target.write(records, standing, topics)
         except (Py4JJavaError, PySparkException) as error:
-            if BAD_VALUE in str(error):
-                raise self._bad_value(records) from error
-            raise
+            told = invalid_data(str(error))
+            if told is None:
+                raise
+            raise InvalidDataError(told) from error
         self.batches += 1
-        self.records += added
-        return standing
+        self.records += written.rows
+        self.dead_letters += written.dead_letters
+        return written.standing
 
-    def _bad_value(self, records: "DataFrame") -> InvalidDataError:
-        bad = first_bad_record(records, self._shape)
-        assert bad is not None
-        return InvalidDataError(
-            f"topic {bad.topic!r} partition {bad.partition} offset {bad.offset}: the value is no "
-            f"JSON object of the schema: {bad.value!r}",
-            remedy="give a schema that all values fit; nothing of this batch was committed",
-        )
-
-
-def _load(spark: "SparkSession", reading: Mapping[str, str]) -> "DataFrame":
-    return spark.read.format(FORMAT).options(**reading).load()
-
-
-def _no_records(log: IngestedLog) -> dict[str, str]:
-    return log.reading({}, {})
+    def _cores(self) -> int:
+        return self._spark.sparkContext.defaultParallelism

@@ -1,23 +1,25 @@
 """What the log holds as a run begins, and whether a stretch of it has records. Spark-free."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from uuid import UUID
 
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.log_reader.fetch import read_pieces
+from bucketlog.log_reader.fetch import read_planned
 from bucketlog.log_reader.options import (
+    ReadOptions,
     Subscribe,
     check_batch,
     check_stream,
     open_log,
     parse_options,
 )
-from bucketlog.log_reader.planning import LogFollower, look_up_times, planned_tasks
+from bucketlog.log_reader.plan import TaskPiece
+from bucketlog.log_reader.planning import LogFollower, look_up_times
 from bucketlog.log_reader.ranges import resolve_ranges
-from bucketlog.spark_jobs.ingest.progress import LogPartition, Offsets
+from bucketlog.log_reader.tables.progress import LogPartition, Offsets
 
 _STARTING = "starting"
 _OWN_OPTIONS = {
@@ -25,6 +27,7 @@ _OWN_OPTIONS = {
     "subscribe": "--topics",
     "subscribepattern": "--topics",
     "assign": "--topics",
+    "topicids": "--topics",
     "failondataloss": "--fail-on-data-loss",
 }
 """What the ingest itself says to the source, and what says it to the ingest."""
@@ -70,8 +73,12 @@ class IngestedLog:
             for wanted in ranges
         ]
 
-    def reading(self, start: Offsets, end: Offsets) -> dict[str, str]:
-        """Options of the source that read this stretch."""
+    def reading(
+        self, start: Offsets, end: Offsets, parts: Iterable[LogPartition]
+    ) -> dict[str, str]:
+        """Options of the source that read this stretch of `parts`. A topic that was created again
+        since is refused whenever the stretch is planned."""
+        topic_ids = {part.topic: part.topic_id for part in parts}
         options = {
             name: value
             for name, value in self._given.items()
@@ -86,23 +93,16 @@ class IngestedLog:
             bounds["startingOffsets"].setdefault(topic, {})[partition] = first
             bounds["endingOffsets"].setdefault(topic, {})[partition] = end[topic, partition]
         options["assign"] = json.dumps(assign)
+        options["topicIds"] = json.dumps({topic: topic_ids[topic] for topic in assign})
         return options | {name: json.dumps(bound) for name, bound in bounds.items()}
 
 
-def has_records(reading: Mapping[str, str]) -> bool:
-    """Reads until the first record: as a rule a range GET."""
-    options = parse_options(reading)
+def has_records(options: ReadOptions, tasks: Iterable[Sequence[TaskPiece]]) -> bool:
+    """Whether `tasks`, planned with `options`, have a record. Reads until the first one: as a rule
+    a range GET. Raises the errors of `read_planned`."""
     with closing(open_log(options)) as bucket:
-        for pieces in planned_tasks(bucket, options):
-            with closing(
-                read_pieces(
-                    bucket,
-                    pieces,
-                    ["offset"],
-                    max_decompressed_bytes=options.max_decompressed_bytes,
-                    fail_on_unreadable=options.fail_on_unreadable,
-                )
-            ) as batches:
+        for pieces in tasks:
+            with closing(read_planned(bucket, options, pieces, ["offset"])) as batches:
                 if next(batches, None) is not None:
                     return True
     return False

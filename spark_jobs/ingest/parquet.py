@@ -9,7 +9,7 @@ Spark stages a batch; the commit object, which is created only where there is no
 batch it is; then its files are renamed to the names that it says, which whoever comes next can
 finish. Readers pass over `_bucketlog`.
 
-Invariants: a file stands under its published name only after the commit object that says so, and is
+Invariants: a file is under its published name only after the commit object that says so, and is
 whole; a batch is marked published once each of its files was seen there with its size, and before
 its staging is removed; no batch is written while the one before is not marked. So what a commit
 names is staged or published, or the next run fails; what is removed after the mark was removed by
@@ -28,15 +28,16 @@ from pydantic import BaseModel, ConfigDict
 
 from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
 from bucketlog.log_reader.parquet_target import parse_target
+from bucketlog.log_reader.tables.progress import Commit, IngestConflictError, TargetState, TopicEnds
+from bucketlog.log_reader.tables.rows import DAY
 from bucketlog.spark_jobs.ingest.hadoop_folder import HadoopFolder
-from bucketlog.spark_jobs.ingest.progress import Commit, IngestConflictError, TargetState, TopicEnds
-from bucketlog.spark_jobs.ingest.rows import DAY
+from bucketlog.spark_jobs.ingest.rows import BatchRecords, IngestShape
+from bucketlog.spark_jobs.ingest.target import WrittenBatch
 from bucketlog.tiered_storage.backends.location import Location, S3Options
 from bucketlog.tiered_storage.bucket import SyncBucket
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 FOLDER = "_bucketlog"
 STAGED = f"{FOLDER}/staged"
@@ -97,8 +98,13 @@ class ParquetTarget:
     def name(self) -> str:
         return self._folder.url
 
-    def prepare(self, columns: "StructType") -> TargetState:
-        self._columns = columns.toDDL()
+    def prepare(self, shape: IngestShape) -> TargetState:
+        if shape.rows.bad_records == "dead-letter":
+            raise ConfigurationError(
+                f"{self.name}: a Parquet folder has no table of dead letters",
+                remedy="ingest into an Iceberg table, or give --bad-records fail or null",
+            )
+        self._columns = shape.columns.toDDL()
         with closing(self._own.open()) as bucket:
             return self._prepared(bucket)
 
@@ -112,7 +118,7 @@ class ParquetTarget:
                     remedy="give an empty folder; one that was ingested into needs its "
                     f"{FOLDER} back",
                 )
-            return TargetState(None, "nothing")
+            return TargetState(None)
         if last.columns != self._columns:
             raise ConfigurationError(
                 f"{self.name} has the columns {last.columns}, not {self._columns}",
@@ -121,16 +127,16 @@ class ParquetTarget:
         is_published = bucket.head(_marker(last.batch)) is not None
         resumed = 0 if is_published else self._publish(bucket, last)
         self._remove_staged(last.batch)
-        return TargetState(last, "commit", resumed)
+        return TargetState(last, resumed)
 
     def write(
-        self, rows: "DataFrame", standing: TargetState, topics: Mapping[str, TopicEnds]
-    ) -> tuple[TargetState, int]:
+        self, records: BatchRecords, standing: TargetState, topics: Mapping[str, TopicEnds]
+    ) -> WrittenBatch:
         from pyspark.errors import PySparkException
 
         with closing(self._own.open()) as bucket:
             try:
-                commit = self._staged(rows, standing.next_batch, topics)
+                commit = self._staged(records.rows(), standing.next_batch, topics)
             except (Py4JJavaError, PySparkException) as error:
                 if bucket.head(_key(standing.next_batch)) is None:
                     raise
@@ -139,7 +145,7 @@ class ParquetTarget:
             self._decide(bucket, commit)
             self._publish(bucket, commit)
         self._folder.delete(commit.staged_in)
-        return TargetState(commit, "commit"), commit.rows
+        return WrittenBatch(TargetState(commit), commit.rows, 0)
 
     def _staged(
         self, rows: "DataFrame", batch: int, topics: Mapping[str, TopicEnds]
@@ -197,7 +203,7 @@ class ParquetTarget:
         return len(waiting)
 
     def _publish_file(self, commit: ParquetCommit, file: PublishedFile) -> int | None:
-        """The size of what stands in its place then."""
+        """The size of what is in its place then."""
         size = self._folder.size(file.name)
         if size is None:
             self._folder.rename(f"{commit.staged_in}/{file.staged}", file.name)
@@ -252,7 +258,7 @@ def _read(bucket: SyncBucket, key: str) -> ParquetCommit:
     try:
         return ParquetCommit.model_validate_json(bytes(bucket.get(key).data))
     except ValueError as error:
-        raise CorruptObjectError(key, 0, f"it is no commit of an ingest: {error}") from error
+        raise CorruptObjectError(key, 0, f"it is not a commit of an ingest: {error}") from error
 
 
 def _key(batch: int) -> str:

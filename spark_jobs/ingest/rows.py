@@ -1,55 +1,100 @@
-"""A record becomes a row: the fields of its JSON value, where it came from, its day.
+"""The rows of an ingest, as Spark has them: a schema by DDL, and a frame of rows.
 
-Invariant: no record is left out, and no row is made of a value that does not parse: such a value
-fails the batch. A null value (a tombstone) is a row without fields, told by `_log_tombstone`.
+What becomes of a record is decided in `log_reader.tables.rows`.
 """
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_reader.options import ReadOptions
+from bucketlog.log_reader.plan import TaskPiece
+from bucketlog.log_reader.tables.conversions import TimeRules
+from bucketlog.log_reader.tables.rows import (
+    DAY,
+    SOURCE_COLUMNS,
+    TOMBSTONE,
+    BadRecords,
+    RowMaker,
+    RowShape,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql import DataFrame, SparkSession
 
-LINEAGE = {
-    "_log_topic": "topic",
-    "_log_partition": "partition",
-    "_log_offset": "offset",
-    "_log_timestamp": "timestamp",
-    "_log_key": "key",
+_FORMAT = "bucketlog"
+_LINEAGE = StructType(
+    [
+        StructField("_log_topic", StringType()),
+        StructField("_log_partition", IntegerType()),
+        StructField("_log_offset", LongType()),
+        StructField("_log_timestamp", TimestampType()),
+        StructField("_log_key", BinaryType()),
+        StructField(TOMBSTONE, BooleanType(), nullable=False),
+        StructField(DAY, DateType()),
+    ]
+)
+_SIMPLE: Mapping[type[DataType], pa.DataType] = {
+    StringType: pa.string(),
+    BooleanType: pa.bool_(),
+    ByteType: pa.int8(),
+    ShortType: pa.int16(),
+    IntegerType: pa.int32(),
+    LongType: pa.int64(),
+    FloatType: pa.float32(),
+    DoubleType: pa.float64(),
+    BinaryType: pa.binary(),
+    DateType: pa.date32(),
+    TimestampType: pa.timestamp("us", tz="UTC"),
+    TimestampNTZType: pa.timestamp("us"),
 }
-"""Columns that every row has, and those of the source they are."""
-TOMBSTONE = "_log_tombstone"
-DAY = "day"
-BATCH = "_ingest_batch"
-"""Of Iceberg tables alone."""
-BAD_VALUE = "bucketlog: a value that does not parse"
-_VALUE, _CORRUPT, _PARSED = "value", "corrupt", "parsed"
-_DAY_MICROSECONDS = 24 * 60 * 60 * 1_000_000
-_EXCERPT_LETTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class RowShape:
-    """`day_from`: the field whose day partitions the rows; None is the record's timestamp."""
+class IngestShape:
+    """The schema as Spark has it, and the same with the rules for its values."""
 
-    fields: "StructType"
-    day_from: str | None
+    fields: StructType
+    rows: RowShape
 
-
-class BadRecord(NamedTuple):
-    topic: str
-    partition: int
-    offset: int
-    value: str
+    @property
+    def columns(self) -> StructType:
+        """Of a row, without the number of its batch."""
+        return StructType([*self.fields, *_LINEAGE])
 
 
-def parse_shape(json_schema: str, day_from: str | None) -> RowShape:
+def parse_shape(
+    json_schema: str,
+    day_from: str | None,
+    *,
+    times: TimeRules | None = None,
+    bad_records: BadRecords = "fail",
+) -> IngestShape:
     """From DDL, as `id string, amount double`; needs a session. Raises `ConfigurationError`."""
     from pyspark.errors import PySparkException
-    from pyspark.sql.types import StructType
 
     try:
         fields = StructType.fromDDL(json_schema)
@@ -59,15 +104,9 @@ def parse_shape(json_schema: str, day_from: str | None) -> RowShape:
             remedy="as in 'id string, amount double'",
         ) from error
     assert isinstance(fields, StructType)
-    _check_fields(fields)
-    if day_from is not None:
-        kinds = {field.name: field.dataType.typeName() for field in fields}
-        if kinds.get(day_from) not in ("timestamp", "timestamp_ntz", "date"):
-            raise ConfigurationError(
-                f"no day can be made of {day_from!r}",
-                remedy="name a field of the schema that is a timestamp or a date",
-            )
-    return RowShape(fields, day_from)
+    typed = pa.schema([_arrow_field(field, field.name) for field in fields])
+    shape = RowShape(typed, day_from, times or TimeRules(), bad_records)
+    return IngestShape(fields, shape)
 
 
 def _reason(error: Exception) -> str:
@@ -75,86 +114,61 @@ def _reason(error: Exception) -> str:
     return next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
 
 
-def _check_fields(fields: "StructType") -> None:
-    taken = {name.lower() for name in (*LINEAGE, TOMBSTONE, DAY, BATCH)}
-    for field in fields:
-        name = field.name.lower()
-        if name in taken:
-            raise ConfigurationError(
-                f"the schema has {field.name!r} twice, or ingest has a column of that name",
-                remedy="leave it out, or produce it under another name",
+def _arrow_field(field: StructField, path: str) -> pa.Field:
+    if not field.nullable:
+        raise ConfigurationError(
+            f"field {path!r} is NOT NULL: that is not checked",
+            remedy="leave NOT NULL out; a field that a value lacks is null",
+        )
+    return pa.field(field.name, _arrow_type(field.dataType, path))
+
+
+def _arrow_type(kind: DataType, path: str) -> pa.DataType:
+    match kind:
+        case StructType():
+            return pa.struct([_arrow_field(each, f"{path}.{each.name}") for each in kind])
+        case ArrayType():
+            return pa.list_(_arrow_type(kind.elementType, f"{path}[]"))
+        case MapType():
+            return pa.map_(
+                _arrow_type(kind.keyType, f"{path} key"), _arrow_type(kind.valueType, f"{path}{{}}")
             )
-        if not field.nullable:
-            raise ConfigurationError(
-                f"field {field.name!r} is NOT NULL: that is not checked",
-                remedy="leave NOT NULL out; a field that a value lacks is null",
-            )
-        taken.add(name)
+        case DecimalType():
+            return pa.decimal128(kind.precision, kind.scale)
+    found = _SIMPLE.get(type(kind))
+    if found is None:
+        raise ConfigurationError(
+            f"field {path!r} has the type {kind.simpleString()}, which JSON values cannot become",
+            remedy="see the table of conversions in docs/lake.md",
+        )
+    return found
 
 
-def to_rows(log: "DataFrame", shape: RowShape) -> "DataFrame":
-    """Evaluating it fails with `BAD_VALUE` where a value does not parse."""
-    from pyspark.sql import functions
+@dataclass(frozen=True)
+class BatchRecords:
+    """The records of a batch. `reading` are options of the source that read them, `options` the
+    same, parsed. `tasks` are what to read by these options, for a target that plans nothing."""
 
-    frame = _parsed(log, shape)
-    offset = functions.when(_is_bad(frame), functions.raise_error(functions.lit(BAD_VALUE)))
-    lineage = {name: frame[source] for name, source in LINEAGE.items()}
-    lineage["_log_offset"] = functions.coalesce(offset.cast("bigint"), frame["offset"])
-    rows = frame.select(
-        *(frame[_PARSED][_VALUE][field.name].alias(field.name) for field in shape.fields),
-        *(column.alias(name) for name, column in lineage.items()),
-        frame[_VALUE].isNull().alias(TOMBSTONE),
-    )
-    return rows.withColumn(DAY, _day(rows, shape))
+    spark: "SparkSession"
+    reading: Mapping[str, str]
+    options: ReadOptions
+    tasks: Sequence[Sequence[TaskPiece]]
+    shape: IngestShape
 
-
-def first_bad_record(log: "DataFrame", shape: RowShape) -> BadRecord | None:
-    """By topic, partition and offset. Reads all of `log`."""
-    frame = _parsed(log, shape)
-    bad = frame.where(_is_bad(frame)).orderBy("topic", "partition", "offset")
-    for row in bad.select("topic", "partition", "offset", _VALUE).limit(1).collect():
-        text = bytes(row[_VALUE]).decode(errors="replace")
-        excerpt = text if len(text) <= _EXCERPT_LETTERS else f"{text[:_EXCERPT_LETTERS]}…"
-        return BadRecord(row["topic"], row["partition"], row["offset"], excerpt)
-    return None
+    def rows(self) -> "DataFrame":
+        """Evaluating the frame fails for a value that does not fit, if the shape says so."""
+        records = self.spark.read.format(_FORMAT).options(**self.reading).load()
+        chosen = records.select(*SOURCE_COLUMNS)
+        return chosen.mapInArrow(_MakeRows(self.shape.rows), self.shape.columns)
 
 
-def _parsed(log: "DataFrame", shape: RowShape) -> "DataFrame":
-    """The value is read as a field of an object: by itself Spark reads the first JSON value of a
-    text, and passes over what stands behind it."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import StringType, StructField, StructType
+@dataclass(frozen=True)
+class _MakeRows:
+    """What `mapInArrow` calls in a worker."""
 
-    whole = StructType([StructField(_VALUE, shape.fields), StructField(_CORRUPT, StringType())])
-    text = functions.concat(
-        functions.lit(f'{{"{_VALUE}":'), log[_VALUE].cast("string"), functions.lit("}")
-    )
-    options = {
-        "mode": "PERMISSIVE",
-        "columnNameOfCorruptRecord": _CORRUPT,
-        "timeZone": "UTC",
-    }
-    return log.withColumn(_PARSED, functions.from_json(text, whole, options))
+    shape: RowShape
 
-
-def _is_bad(frame: "DataFrame") -> "Column":
-    from pyspark.sql import functions
-
-    parsed = frame[_PARSED]
-    return frame[_VALUE].isNotNull() & (
-        parsed[_VALUE].isNull()
-        | parsed[_CORRUPT].isNotNull()
-        | ~functions.is_valid_utf8(frame[_VALUE].cast("string"))
-    )
-
-
-def _day(rows: "DataFrame", shape: RowShape) -> "Column":
-    """In UTC, whatever the session's time zone is."""
-    from pyspark.sql import functions
-
-    source = rows[shape.day_from or "_log_timestamp"]
-    if dict(rows.dtypes)[shape.day_from or "_log_timestamp"] != "timestamp":
-        return source.cast("date")
-    at = functions.unix_micros(source)
-    midnight = at - functions.pmod(at, functions.lit(_DAY_MICROSECONDS))
-    return functions.date_from_unix_date((midnight / _DAY_MICROSECONDS).cast("int"))
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        maker = RowMaker(self.shape)
+        for batch in batches:
+            yield maker.rows(batch).rows

@@ -5,6 +5,7 @@ import re
 _LETTERS = 300
 _OWN_ERROR = re.compile(r"^bucketlog(?:\.\w+)*\.\w+Error: (.+)", re.MULTILINE)
 """Raised in a Python worker: the end of the stack trace that Spark's text repeats."""
+_INVALID_DATA = re.compile(r"^bucketlog(?:\.\w+)*\.InvalidDataError: (.+)", re.MULTILINE)
 _CAUSE = "Caused by: "
 _PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")
 _NAME_REMEDY = (
@@ -47,6 +48,12 @@ def in_a_line(text: str) -> str:
     if len(told) > 1 and told[1] in told[0]:
         del told[1]
     return f"{'; '.join(_shortened(line) for line in told)} ({_remedy(text)})"
+
+
+def invalid_data(text: str) -> str | None:
+    """What the `InvalidDataError` of a Python worker says, if `text` has one."""
+    found = _INVALID_DATA.search(text)
+    return None if found is None else found.group(1)
 
 
 def _remedy(text: str) -> str:

@@ -1,13 +1,20 @@
 """What an ingest writes to."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from bucketlog.spark_jobs.ingest.progress import TargetState, TopicEnds
+from bucketlog.log_reader.tables.progress import TargetState, TopicEnds
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
+    from bucketlog.spark_jobs.ingest.rows import BatchRecords, IngestShape
+
+
+class WrittenBatch(NamedTuple):
+    """The state of a target after a batch, and the rows and dead letters that it added."""
+
+    standing: TargetState
+    rows: int
+    dead_letters: int
 
 
 class IngestTarget(Protocol):
@@ -19,15 +26,15 @@ class IngestTarget(Protocol):
         """For messages and the report."""
         ...
 
-    def prepare(self, columns: "StructType") -> TargetState:
-        """Make the target, or see that rows of `columns` fit; finish what a run before has begun.
+    def prepare(self, shape: "IngestShape") -> TargetState:
+        """Make the target, or see that rows of `shape` fit; finish what a run before has begun.
         Raises `ConfigurationError`."""
         ...
 
     def write(
-        self, rows: "DataFrame", standing: TargetState, topics: Mapping[str, TopicEnds]
-    ) -> tuple[TargetState, int]:
-        """Commit batch `standing.next_batch` with the end offsets `topics`; how it stands then, and
-        how many rows were added. Raises `IngestConflictError`, and Spark's errors where rows cannot
-        be made or written: nothing is committed then."""
+        self, records: "BatchRecords", standing: TargetState, topics: Mapping[str, TopicEnds]
+    ) -> WrittenBatch:
+        """Commit batch `standing.next_batch` with the end offsets `topics`. Raises
+        `IngestConflictError`, and Spark's errors where rows cannot be made or written: nothing is
+        committed then."""
         ...
