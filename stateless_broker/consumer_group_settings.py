@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
 
+from bucketlog.consumers.modern_settings import MigrationPolicy
 from bucketlog.stateless_broker.setting_types import MIB, NotNegative, Positive
 
 
@@ -33,6 +34,36 @@ class ConsumerGroupSettings(BaseSettings):
         1_000, description="Shorter rebalance timeouts of members are raised to this value."
     )
     group_members_max: Positive = Field(1_000, description="group.max.size")
+    group_consumer_session_timeout_ms: Positive = Field(
+        45_000, description="group.consumer.session.timeout.ms"
+    )
+    group_consumer_heartbeat_interval_ms: Positive = Field(
+        5_000, description="group.consumer.heartbeat.interval.ms"
+    )
+    group_consumer_members_max: Positive = Field(
+        1_000, description="group.consumer.max.size, which is not limited in Kafka."
+    )
+    group_consumer_assignment_interval_ms: NotNegative = Field(
+        1_000,
+        description="group.consumer.assignment.interval.ms; `bucketlog dev` does not wait.",
+    )
+    group_consumer_migration_policy: MigrationPolicy = Field(
+        MigrationPolicy.BIDIRECTIONAL,
+        description="group.consumer.migration.policy: bidirectional, upgrade, downgrade or "
+        "disabled.",
+    )
+    group_consumer_regexes_max: Positive = Field(
+        100, description="Limit of different regular expressions of a group's members."
+    )
+    group_consumer_regex_bytes_max: Positive = Field(
+        1_024, description="Limit of a regular expression's length."
+    )
+    group_consumer_regex_memory_bytes_max: Positive = Field(
+        MIB, description="Limit of a compiled regular expression."
+    )
+    group_consumer_regex_refresh_interval_ms: Positive = Field(
+        600_000, description="group.consumer.regex.refresh.interval.ms"
+    )
     group_pending_members_max: Positive = Field(
         1_000, description="Members of one group that have an id but have not joined yet."
     )
@@ -96,5 +127,14 @@ class ConsumerGroupSettings(BaseSettings):
         if self.group_session_timeout_ms_min > self.group_session_timeout_ms_max:
             raise ValueError(
                 "group_session_timeout_ms_max must be at least group_session_timeout_ms_min"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _heartbeats_fit(self) -> "ConsumerGroupSettings":
+        if self.group_consumer_heartbeat_interval_ms >= self.group_consumer_session_timeout_ms:
+            raise ValueError(
+                "group_consumer_session_timeout_ms must be more than "
+                "group_consumer_heartbeat_interval_ms"
             )
         return self

@@ -8,6 +8,7 @@ on from the view.
 import logging
 from collections.abc import Callable
 from enum import Enum, StrEnum, auto
+from typing import Protocol
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +52,16 @@ class BrokerPart(StrEnum):
     PRODUCERS = "producers", Lifetime.DUTY
     RENEWAL = "renewal", Lifetime.DUTY
     RETENTION = "retention", Lifetime.DUTY
+
+
+class Readiness(Protocol):
+    """What `/readyz` shows."""
+
+    @property
+    def ready(self) -> bool: ...
+
+    def report(self) -> dict[str, str]:
+        """What keeps the broker from being ready, by part."""
 
 
 class Health:

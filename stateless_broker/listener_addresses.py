@@ -59,9 +59,9 @@ def read_listeners(text: str) -> tuple[ListenerSpec, ...]:
     for entry, match in _entries(text, "NAME:PROTOCOL://HOST:PORT"):
         name, port = match["name"].upper(), _port(entry, match["port"], lowest=0)
         if name in found:
-            raise ValueError(f"two listeners are called {name}: give each a name of its own")
+            raise ValueError(f"two listeners are called {name}: give each its own name")
         if port and port in ports:
-            raise ValueError(f"two listeners have port {port}: give each a port of its own")
+            raise ValueError(f"two listeners have port {port}: give each its own port")
         ports.add(port)
         found[name] = ListenerSpec(
             name, _protocol(entry, name, match["protocol"]), _host(match["host"]), port
@@ -136,7 +136,7 @@ def _entries(text: str, form: str) -> Iterator[tuple[str, re.Match[str]]]:
     for entry in (each.strip() for each in text.split(",")):
         match = _ENTRY.fullmatch(entry)
         if match is None:
-            raise ValueError(f"{entry!r} is no listener: write {form}, separated by commas")
+            raise ValueError(f"{entry!r} is not a listener: write {form}, separated by commas")
         yield entry, match
 
 

@@ -61,6 +61,27 @@ class LoginSettings(BaseSettings):
         10_000, description="Limit of SCRAM credentials in the cluster."
     )
     user_bytes_max: Positive = Field(1_024, description="Limit of the name of a user.")
+    delegation_token_key_file: Path | None = Field(
+        None,
+        description="delegation.token.secret.key: file with the keys of delegation tokens, one per "
+        "line, in hexadecimal. Brokers create tokens with the first key, and accept tokens of all "
+        "keys. Without this setting, brokers refuse delegation tokens (docs/logins.md).",
+    )
+    delegation_token_lifetime_ms_max: Positive = Field(
+        604_800_000,
+        description="delegation.token.max.lifetime.ms: how long a token can be renewed.",
+    )
+    delegation_token_expiry_ms: Positive = Field(
+        86_400_000,
+        description="delegation.token.expiry.time.ms: a token that is not renewed within this time "
+        "expires.",
+    )
+    delegation_tokens_max: Positive = Field(
+        10_000, description="Limit of delegation tokens in the cluster."
+    )
+    delegation_token_renewers_max: Positive = Field(
+        100, description="Limit of the renewers of a delegation token."
+    )
     oauthbearer_jwks_url: str | None = Field(
         None,
         description="sasl.oauthbearer.jwks.endpoint.url: where the provider of tokens publishes "

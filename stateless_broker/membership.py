@@ -65,7 +65,7 @@ class Membership:
         self.cluster_id = cluster_id
         self.incarnation = incarnation
         self.writer: WriterId | None = None
-        """Whose heartbeat goes with this broker's."""
+        """Writer whose heartbeats go with this broker's."""
         self._sequencer = sequencer
         self._wanted_node_id = node_id
         self._address = address
@@ -120,14 +120,14 @@ class Membership:
 
     @property
     def serving(self) -> tuple[LiveBroker, ...]:
-        """Those to whom clients are sent; whoever is asked for them serves."""
+        """Brokers to which clients are sent."""
         gone = self._me if self._is_sealed_off else None
         serving = tuple(one for one in self._members if one.serves and one != gone)
         return serving or (self.me,)
 
     def serving_on(self, listener: str) -> tuple[LiveBroker, ...]:
-        """Those of `serving` that clients of the listener reach. As in Kafka, brokers without the
-        listener are left out."""
+        """Brokers of `serving` that clients of the listener can reach. As in Kafka, brokers without
+        the listener are left out."""
         return tuple(one for one in self.serving if one.address.of(listener)) or (self.me,)
 
     def controller(self, listener: str = PLAINTEXT_LISTENER) -> LiveBroker:

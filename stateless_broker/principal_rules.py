@@ -23,7 +23,7 @@ class PrincipalRule:
     case: str = ""
 
     def apply(self, name: str) -> str | None:
-        """None if the rule does not match."""
+        """Apply the rule. Returns None if it does not match."""
         if self.pattern is None:
             return name
         if self.pattern.fullmatch(name) is None:
@@ -59,7 +59,7 @@ def _rules(text: str) -> Iterator[PrincipalRule]:
         match = _PARSER.match(rule)
         if match is None or match.end() != len(rule):
             raise ValueError(
-                f"{rule!r} is no rule: write DEFAULT or RULE:pattern/replacement/, with L or U "
+                f"{rule!r} is not a rule: write DEFAULT or RULE:pattern/replacement/, with L or U "
                 "behind it for lower or upper case"
             )
         default, pattern, replacement, case, _ = match.groups()
@@ -74,7 +74,7 @@ def _rule(rule: str, pattern: str, replacement: str, case: str) -> PrincipalRule
         compiled = re.compile(pattern)
     except re.error as error:
         raise ValueError(
-            f"{rule!r}: the pattern is no regular expression of Python: {error}"
+            f"{rule!r}: the pattern is not a regular expression of Python: {error}"
         ) from error
     if any(part["wrong"] for part in _REPLACEMENT_PART.finditer(replacement)):
         raise ValueError(f"{rule!r}: write $1 for the first group, and \\$ for a dollar sign")

@@ -1,6 +1,6 @@
 """The broker's settings: data only. Each is an environment variable with the prefix `BUCKETLOG_`.
 
-Every limit carries its unit in its name. Kafka's own names stand in the descriptions where there
+Every limit carries its unit in its name. Kafka's own names are in the descriptions where there
 is one.
 """
 
@@ -28,6 +28,7 @@ from bucketlog.stateless_broker.authorization_settings import AuthorizationSetti
 from bucketlog.stateless_broker.cluster_settings import ClusterSettings
 from bucketlog.stateless_broker.connection_settings import ConnectionSettings
 from bucketlog.stateless_broker.consumer_group_settings import ConsumerGroupSettings
+from bucketlog.stateless_broker.encryption_settings import EncryptionSettings
 from bucketlog.stateless_broker.fetch_settings import FetchSettings
 from bucketlog.stateless_broker.listener_settings import ListenerSettings
 from bucketlog.stateless_broker.login_settings import OAUTHBEARER, LoginSettings
@@ -41,6 +42,9 @@ from bucketlog.stateless_broker.setting_types import (
     Positive,
     Quantile,
 )
+from bucketlog.stateless_broker.share_group_settings import ShareGroupSettings
+from bucketlog.stateless_broker.telemetry_settings import TelemetrySettings
+from bucketlog.stateless_broker.tenant_settings import TenantSettings
 from bucketlog.stateless_broker.tls_settings import TlsSettings
 from bucketlog.stateless_broker.transaction_settings import TransactionSettings
 from bucketlog.stateless_broker.upkeep_settings import UpkeepSettings
@@ -61,7 +65,7 @@ SEAL_MS = 500
 
 
 class RecordValidation(StrEnum):
-    """Which checks a produced batch passes before it is acknowledged."""
+    """Checks of a produced batch before it is acknowledged."""
 
     FULL = "full"
     HEADER = "header"
@@ -74,16 +78,20 @@ class BrokerSettings(
     AuditSettings,
     AuthorizationSettings,
     QuotaSettings,
+    TelemetrySettings,
     ClusterSettings,
     ConnectionSettings,
     ConsumerGroupSettings,
+    ShareGroupSettings,
+    EncryptionSettings,
     FetchSettings,
+    TenantSettings,
     TransactionSettings,
     UpkeepSettings,
 ):
     model_config = SettingsConfigDict(env_prefix="BUCKETLOG_", frozen=True)
 
-    bucket_url: str = Field(description="Where the log lives: s3://bucket/prefix or file:///dir.")
+    bucket_url: str = Field(description="Bucket of the log: s3://bucket/prefix or file:///folder.")
     redis_url: str | None = Field(
         None,
         description="The sequencer: redis://, rediss://, unix://, redis+sentinel:// or "
@@ -105,13 +113,13 @@ class BrokerSettings(
     node_id: NotNegative | None = Field(
         None, description="broker.id; default: the lowest that no live broker has."
     )
-    zone: str = Field("", description="broker.rack: the availability zone this broker stands in.")
+    zone: str = Field("", description="broker.rack: the availability zone this broker is in.")
 
     flush_interval_ms: NotNegative | None = Field(
         None,
-        description="At most one flush in so long; 0: group commit. Default: 250 on S3, else 0.",
+        description="Shortest time between flushes; 0: group commit. Default: 250 on S3, else 0.",
     )
-    flush_bytes: Positive = Field(8 * MIB, description="A flush starts early when so much waits.")
+    flush_bytes: Positive = Field(8 * MIB, description="Waiting bytes that start a flush early.")
     flush_batches_max: Positive = Field(
         2_000,
         description="Limit of batches in a flush. A flush starts early when this many wait.",
@@ -121,9 +129,10 @@ class BrokerSettings(
         description="Limit of partitions that get only a fresh high watermark in a flush "
         "(stamp_interval_ms).",
     )
-    puts_in_flight: Positive = Field(2, description="Segment objects written at once.")
+    puts_in_flight: Positive = Field(2, description="Number of segments that are written at once.")
     produce_buffer_bytes: Positive = Field(
-        256 * MIB, description="Frames held in memory; past it, sockets are not read."
+        256 * MIB,
+        description="Memory of received requests; at the limit, sockets are not read.",
     )
     produce_buffer_address_percent_max: Percent = Field(
         25,
@@ -132,11 +141,11 @@ class BrokerSettings(
     )
     put_hedge_quantile: Quantile | None = Field(
         None,
-        description="A PUT slower than so many of the last ones is sent twice. 0: never. "
+        description="A PUT is sent twice if it is slower than this share of recent PUTs. 0: never. "
         "Default: 0.95 on S3, else 0.",
     )
     put_hedge_percent_max: Annotated[int, Field(ge=0, le=100)] = Field(
-        10, description="At most so many of a hundred PUTs are sent twice."
+        10, description="At most this percentage of PUTs is sent twice."
     )
     put_retry_ms: Positive = Field(2000, description="The longest pause before a PUT is retried.")
     put_stalled_ms: Positive = Field(
@@ -145,19 +154,20 @@ class BrokerSettings(
         "means that this broker cannot write.",
     )
     put_give_up_ms: Positive = Field(
-        10_000, description="A PUT that takes longer: the writer is sealed, a new one goes on."
+        10_000,
+        description="If a PUT takes longer, the writer is sealed and a new writer continues.",
     )
     reservation_limit_ms: Positive = Field(
-        15_000, description="Other brokers seal a writer whose segment is open for so long."
+        15_000, description="Other brokers seal a writer whose segment is open for longer."
     )
 
     request_bytes_max: Positive = Field(100 * MIB, description="socket.request.max.bytes")
     other_request_bytes_max: Positive = Field(
-        4 * MIB, description="The largest request of any API but Produce."
+        4 * MIB, description="Limit of the size of a request, except Produce."
     )
     request_items_max: Positive = Field(
         ITEMS_MAX,
-        description="Topics, partitions, members and the like that one request may name.",
+        description="Limit of topics, partitions, members and other items in a request.",
     )
     request_bytes_per_s_min: Positive = Field(
         4_096, description="A connection that sends a request more slowly is closed."
@@ -166,7 +176,7 @@ class BrokerSettings(
         10_000, description="How long a request may be slower than request_bytes_per_s_min."
     )
     batch_records_max: Positive = Field(
-        10_000_000, description="The most records that one batch may claim to have."
+        10_000_000, description="Limit of the records in one batch."
     )
     batch_decompressed_bytes_max: Annotated[int, Field(ge=1, le=MAX_DECOMPRESSED_BYTES)] = Field(
         64 * MIB, description="The largest size of a compressed batch's records, decompressed."
@@ -175,19 +185,19 @@ class BrokerSettings(
         2, description="Threads that validate batches; a connection uses one at a time."
     )
     validation_bytes_max: Positive = Field(
-        128 * MIB, description="Bound of decompressed records in memory during validation."
+        128 * MIB, description="Memory of decompressed records during validation."
     )
     validation_inline_bytes_max: NotNegative = Field(
         16 * 1024,
         description="Uncompressed batches of a request are validated on the event loop up to this "
         "total size, because a thread costs more; 0: never.",
     )
-    produce_timeout_ms_max: Positive = Field(300_000, description="The longest a produce may wait.")
+    produce_timeout_ms_max: Positive = Field(300_000, description="Longest wait of a Produce.")
     requests_in_flight: Positive = Field(
-        2048, description="Requests at once on one connection; all between two flushes are."
+        2048, description="Limit of concurrent requests of one connection."
     )
     other_requests_in_flight: Positive = Field(
-        64, description="Requests at once on one connection of any API but Produce."
+        64, description="Limit of concurrent requests of a connection, except Produce."
     )
     response_buffer_bytes: Positive = Field(
         64 * 1024, description="Unsent response bytes at which a connection is not read any more."
@@ -214,10 +224,10 @@ class BrokerSettings(
     )
     num_partitions: Positive = Field(1, description="num.partitions")
     partitions_max: Annotated[int, Field(gt=0, le=TOPIC_PARTITIONS_MAX)] = Field(
-        10_000, description="The most partitions that a topic has."
+        10_000, description="Limit of the partitions of a topic."
     )
     cluster_partitions_max: Positive = Field(
-        50_000, description="The most partitions that all topics have together."
+        50_000, description="Limit of partitions of all topics together."
     )
     partition_changes_per_s: NotNegative = Field(
         5_000,
@@ -267,29 +277,36 @@ class BrokerSettings(
         description="producer.id.expiration.check.interval.ms; 0: this broker never checks.",
     )
     config_change_ms_max: Positive = Field(
-        30_000, description="How long a request waits for a change of topic configs."
+        30_000, description="How long a request waits for a change of configs."
+    )
+    config_resources_max: Positive = Field(
+        1_000, description="Limit of brokers, groups and subscriptions that have configs."
+    )
+    config_resource_name_bytes_max: Positive = Field(
+        1_024, description="Limit of the name of a group or subscription that has configs."
     )
     auto_create_topics: bool = Field(True, description="auto.create.topics.enable")
 
     redis_timeout_ms: Positive = Field(5000, description="How long a call to Redis may take.")
     redis_lookup_interval_ms: Positive = Field(
-        1000, description="Sentinels and Redis Clusters are asked so often for the primary."
+        1000,
+        description="Time between two lookups of the primary by sentinels or in a Redis Cluster.",
     )
     start_timeout_ms: NotNegative = Field(
         60_000,
-        description="A broker that starts waits so long for Redis and the bucket, then ends.",
+        description="A broker that starts waits this long for Redis and the bucket, then exits.",
     )
     handover_ms: NotNegative = Field(
         1000,
-        description="So long a broker that stops sends its clients to the others before it closes "
+        description="How long a stopping broker sends its clients to others before it closes "
         "their connections: at most half of drain_timeout_ms.",
     )
     slow_request_ms: NotNegative = Field(
         10_000,
-        description="A request that takes so much longer than it asked to is in the log; 0: none.",
+        description="Requests that exceed the wait they asked for by this time are logged; 0: off.",
     )
     drain_timeout_ms: NotNegative = Field(
-        20_000, description="A broker that stops has so long to write what it has taken."
+        20_000, description="Time that a stopping broker has to write accepted batches."
     )
     view_wait_ms_max: NotNegative = Field(
         2000, description="How long an offset beyond this broker's view waits for the view."
@@ -302,7 +319,9 @@ class BrokerSettings(
         description="Limit of the footers of visible segments in Redis; the newest footer always "
         "stays. Brokers that have fallen behind read from the bucket.",
     )
-    footer_reads_in_flight: Positive = Field(32, description="Footers read at once at start-up.")
+    footer_reads_in_flight: Positive = Field(
+        32, description="Footers that are read at once at start-up."
+    )
     known_batches_max: NotNegative = Field(
         100_000,
         description="Batches since the last checkpoint of which a new epoch reads no footer again.",
@@ -347,7 +366,7 @@ class BrokerSettings(
                     f"listener {spec.name} has no TLS, which {self.sasl_mechanisms} needs: use "
                     "SASL_SSL, or add SCRAM-SHA-512 to BUCKETLOG_SASL_MECHANISMS"
                 )
-            if OAUTHBEARER in offered:
+            if OAUTHBEARER in offered and self.tenants_file is None:
                 self.check_tokens()
 
     @property

@@ -1,7 +1,8 @@
 """Starts, watches and ends the broker's tasks, and reports their failures.
 
-Invariant: only this module catches every exception. An unexpected exception is logged with its
-stack and reported to the task's starter, and never lost.
+Invariants: only this module catches every exception. An unexpected exception is logged with its
+stack and reported to the task's starter, and never lost. `cancel_all` cancels no task before its
+first step: a task that others wait for answers them in a `finally`, which would not run.
 """
 
 import asyncio
@@ -49,6 +50,7 @@ class Supervisor:
         """Cancel all tasks, and wait until they have ended. The cancellation is repeated, because
         `asyncio.wait_for` before Python 3.12, which redis-py uses, may swallow it."""
         while tasks := [task for task in self._tasks if not task.done()]:
+            await asyncio.sleep(0)  # the newest take their first steps
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks, timeout=CANCEL_AGAIN_S)

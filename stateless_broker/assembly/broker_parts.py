@@ -7,17 +7,24 @@ from uuid import UUID
 
 from bucketlog.log_format.model import WallClock
 from bucketlog.metadata.sequencer.client import Sequencer
+from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.assembly.topic_encryption import topic_keys
 from bucketlog.stateless_broker.authentication.sealing import CredentialSeal
+from bucketlog.stateless_broker.authentication.token_secrets import TokenSecrets
 from bucketlog.stateless_broker.authorization.authorizer import Authorizer, AuthorizerRules
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
+from bucketlog.stateless_broker.encryption.topic_keys import EncryptionCounts, TopicKeys
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
 from bucketlog.stateless_broker.epochs.servers import Servers
-from bucketlog.stateless_broker.fetch.feed import ViewAge, Watchers
+from bucketlog.stateless_broker.fetch.feed import ViewAge
 from bucketlog.stateless_broker.fetch.reading import RangeReader, ReadCounts
+from bucketlog.stateless_broker.fetch.session_cache import FetchSessions
+from bucketlog.stateless_broker.fetch.watching import Watchers
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation
+from bucketlog.stateless_broker.handlers.client_telemetry import ClientMetrics
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.quotas import QuotaRules, Quotas, ThrottleCounts
@@ -57,26 +64,36 @@ class ClusterParts:
 
 @dataclass(frozen=True, slots=True)
 class ServedLog:
-    """What clients use of the log: its view, the watchers waiting for more, the intake, and the
+    """What clients use of the log: its view, the incremental fetch sessions, the intake, and the
     authorizer, which decides by the view's ACLs. `authorizer` None: everyone may do everything.
-    `quotas` measures what clients use of the view's quotas."""
+    `quotas` measures what clients use of the view's quotas. `keys` has the keys of topics.
+    `topic_defaults` follows the view's defaults of all brokers."""
 
     view: View
-    watchers: Watchers
+    sessions: FetchSessions
     intake: Intake
     age: ViewAge
     authorizer: Authorizer | None
     quotas: Quotas
+    keys: TopicKeys
+    topic_defaults: TopicDefaults
+
+    @property
+    def watchers(self) -> Watchers:
+        """The watches of requests that wait, and of sessions."""
+        return self.sessions.watchers
 
     @classmethod
     def empty(
         cls,
         settings: BrokerSettings,
         health: Health,
-        *,
-        now_s: Callable[[], float],
-        throttles: ThrottleCounts | None = None,
+        clocks: tuple[WallClock, Callable[[], float]],
+        random: Random,
+        counts: "WorkCounts | None" = None,
     ) -> "ServedLog":
+        """`clocks`: the time of day in milliseconds, and a monotonic clock in seconds."""
+        counts, (now_ms, now_s) = counts or WorkCounts(), clocks
         view, age, authorizer = View(), ViewAge(now_s), None
         if settings.authorization:
             acl_rules = AuthorizerRules(
@@ -99,19 +116,24 @@ class ServedLog:
             settings.client_quota_tracked_max,
             settings.client_quota_idle_ms,
         )
-        quotas = Quotas(view, rules, now_s, throttles or ThrottleCounts())
-        return cls(view, Watchers(), intake, age, authorizer, quotas)
+        quotas = Quotas(view, rules, now_s, counts.throttles)
+        keys = topic_keys(settings, view, intake, counts.encryption, now_ms=now_ms, now_s=now_s)
+        defaults = TopicDefaults(settings.topic_defaults.own, lambda: view.resource_configs)
+        sessions = FetchSessions.of(settings, view, Watchers(), random, now_s)
+        return cls(view, sessions, intake, age, authorizer, quotas, keys, defaults)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkCounts:
-    """Counts of the work of a broker's duties and reads, of the transactions that it ended, and of
-    throttled requests."""
+    """Counts of the work of a broker's duties and reads, of the transactions that it ended, of
+    encrypted batches, and of throttled requests; and the metrics that clients have sent."""
 
     upkeep: UpkeepCounts = field(default_factory=UpkeepCounts)
     reads: ReadCounts = field(default_factory=ReadCounts)
     transactions: TransactionCounts = field(default_factory=TransactionCounts)
+    encryption: EncryptionCounts = field(default_factory=EncryptionCounts)
     throttles: ThrottleCounts = field(default_factory=ThrottleCounts)
+    telemetry: ClientMetrics = field(default_factory=ClientMetrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,5 +149,6 @@ class BrokerParts:
     now_ms: WallClock
     new_uuid: Callable[[], UUID]
     seal: CredentialSeal | None = None
+    token_secrets: TokenSecrets | None = None
     turns: Turns = field(default_factory=Turns)
     counts: WorkCounts = field(default_factory=WorkCounts)

@@ -12,17 +12,22 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinator import GroupCoordinator
+from bucketlog.consumers.group_forms import GroupForms
 from bucketlog.consumers.group_limit import GroupLimit
 from bucketlog.consumers.group_memory import GroupMemory
 from bucketlog.consumers.group_settings import GroupSettings
 from bucketlog.consumers.group_store import BoundedStore
+from bucketlog.consumers.modern_settings import ModernSettings
 from bucketlog.consumers.offsets import GroupOffsets, OffsetSettings
 from bucketlog.consumers.transactional_commits import (
     TransactionalCommits,
     TransactionOffsetCommitter,
 )
+from bucketlog.metadata.config_facts import ConfiguredKind
+from bucketlog.metadata.resource_configs import ResourceName
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
+from bucketlog.stateless_broker.assembly.known_topics import ViewTopics
 from bucketlog.stateless_broker.consumer_group_settings import OffsetCommitAck
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.feed import ViewFeed
@@ -80,11 +85,10 @@ class ConsumerGroups:
             epoch=end.epoch,
             incarnation=membership.incarnation,
             store=store,
-            owns=self._owns,
+            owns=self.owns,
             has_offsets=view.has_offsets,
-            settings=group_settings(settings),
+            forms=_group_forms(broker),
             memory=self.memory,
-            new_uuid=lambda: str(broker.new_uuid()),
             now_ms=_monotonic_ms,
             wall_ms=membership.now_ms,
             spawn=spawn,
@@ -127,7 +131,13 @@ class ConsumerGroups:
         self._leaving = True
         self.coordinator.resign_all()
 
-    def _owns(self, group_id: str) -> ErrorCode:
+    def has_group(self, group_id: str) -> bool:
+        """Whether there is a consumer group of this name, as far as is known here."""
+        held = self.coordinator.find(group_id)
+        return held is not None and self.coordinator.exists(held)
+
+    def owns(self, group_id: str) -> ErrorCode:
+        """`none` if this broker is the coordinator of the group, else the error for clients."""
         if self._end.reason is not None:
             return ErrorCode.coordinator_not_available
         mine = self._membership.coordinator_of(group_id) == self._membership.me
@@ -150,6 +160,31 @@ def group_settings(settings: BrokerSettings) -> GroupSettings:
         group_bytes_max=settings.group_bytes_max,
         id_bytes_max=settings.group_id_bytes_max,
         subscribed_topics_max=settings.group_subscribed_topics_max,
+    )
+
+
+def modern_settings(settings: BrokerSettings) -> ModernSettings:
+    return ModernSettings(
+        group_settings(settings),
+        session_timeout_ms=settings.group_consumer_session_timeout_ms,
+        heartbeat_interval_ms=settings.group_consumer_heartbeat_interval_ms,
+        members_max=settings.group_consumer_members_max,
+        assignment_interval_ms=settings.group_consumer_assignment_interval_ms,
+        migration_policy=settings.group_consumer_migration_policy,
+        regexes_max=settings.group_consumer_regexes_max,
+        regex_bytes_max=settings.group_consumer_regex_bytes_max,
+        regex_memory_bytes_max=settings.group_consumer_regex_memory_bytes_max,
+        regex_refresh_interval_ms=settings.group_consumer_regex_refresh_interval_ms,
+    )
+
+
+def _group_forms(broker: BrokerParts) -> GroupForms:
+    view = broker.log.view
+    return GroupForms(
+        modern_settings(broker.settings),
+        ViewTopics(view),
+        lambda: str(broker.new_uuid()),
+        lambda group: view.resource_configs.of(ResourceName(ConfiguredKind.GROUP, group)),
     )
 
 

@@ -144,7 +144,7 @@ def _make_context(broker: BrokerParts) -> DutyContext:
         counts=broker.counts.upkeep,
         now_ms=broker.now_ms,
         new_uuid=broker.new_uuid,
-        topic_defaults=broker.settings.topic_defaults,
+        topic_defaults=broker.log.topic_defaults,
     )
 
 
@@ -152,14 +152,13 @@ def _make_cleaning(broker: BrokerParts, manifests: Manifests, pace: Pace) -> Key
     return KeyCleaner(
         bucket=broker.storage.bucket,
         manifests=manifests,
-        counts=broker.counts.upkeep,
-        topic_defaults=broker.settings.topic_defaults,
+        context=_make_context(broker),
+        seals_at=broker.log.keys.seals_at,
         spend=pace.spend,
         random_bytes=lambda count: broker.new_uuid().bytes[:count],
         limits=CleaningLimits(
             broker.settings.log_cleaner_dedupe_buffer_bytes, broker.settings.partition_segment_bytes
         ),
-        now_ms=broker.now_ms,
     )
 
 

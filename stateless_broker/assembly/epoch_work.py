@@ -14,6 +14,7 @@ from bucketlog.log_format.model import WriterId
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
 from bucketlog.stateless_broker.assembly.duty_roster import Duties
+from bucketlog.stateless_broker.assembly.share_groups import ShareGroupParts
 from bucketlog.stateless_broker.assembly.transaction_parts import TransactionParts
 from bucketlog.stateless_broker.epochs.claim_watch import FRESH_PARTS, ClaimWatch
 from bucketlog.stateless_broker.epochs.end import EpochEnd
@@ -79,6 +80,7 @@ class EpochWork:
                 epoch, sequencer=cluster.sequencer, committed=storage.committed
             ),
         )
+        self.committer.on_publish(self._feed.note_published)
         self.groups = ConsumerGroups(
             broker,
             end=self.end,
@@ -87,6 +89,7 @@ class EpochWork:
             committer=self.committer,
             epoch_began_ms=joined.began_ms,
         )
+        self.shares = ShareGroupParts(broker, groups=self.groups, end=self.end)
         self.transactions = TransactionParts(
             broker, end=self.end, groups=self.groups, is_newest=self._is_newest
         )
@@ -185,6 +188,7 @@ class EpochWork:
         spawn(overdue.run(spawn), "the watch over other writers")
         spawn(self._make_fresh_stamps().run(), "fresh stamps")
         self.groups.start(spawn)
+        self.shares.start(spawn)
         self.transactions.start(spawn)
         for duty, work in self.duties.wanted():
             self._spawn_duty(work, duty)

@@ -70,6 +70,7 @@ class Epochs:
         self._leaving = True
         if self._work is not None:
             self._work.groups.leave()
+            self._work.shares.leave()
 
     async def drained(self) -> None:
         """Until everything taken so far is settled, or writing is stopped."""
@@ -118,10 +119,13 @@ class Epochs:
     def _enter(self, joined: JoinedEpoch) -> None:
         work = EpochWork(joined, self._broker)
         work.end.on_end(self._note_end)
-        self._dispatcher.serve(make_routes(self._broker, work.groups, work.end, work.transactions))
+        self._dispatcher.serve(
+            make_routes(self._broker, work.groups, work.shares, work.end, work.transactions)
+        )
         self._work = work
         if self._leaving:
             work.groups.leave()
+            work.shares.leave()
         self._over.clear()
         self._entered.set()
         self._health.epoch_began(joined.epoch)

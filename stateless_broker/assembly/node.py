@@ -30,7 +30,7 @@ from bucketlog.stateless_broker.assembly.broker_parts import (
 )
 from bucketlog.stateless_broker.assembly.epochs import Epochs
 from bucketlog.stateless_broker.assembly.joining_parts import make_joiner, make_servers
-from bucketlog.stateless_broker.assembly.logins import credential_seal
+from bucketlog.stateless_broker.assembly.logins import credential_seal, token_secrets
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
@@ -39,6 +39,7 @@ from bucketlog.stateless_broker.epochs.servers import EmbeddedRedis, Servers
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation, ValidationLimits
 from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
@@ -59,7 +60,7 @@ logger = logging.getLogger(__name__)
 START_PAUSE_S = 0.5
 READ_RETRY = bucket_backoff(10_000)
 START_RETRY = bucket_backoff(500)
-"""Whoever watches a start is told soon what it waits for."""
+"""Whoever watches a start soon sees what it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +92,17 @@ class Node:
         *,
         health: Health,
         counts: WorkCounts | None = None,
+        listeners: Sequence[ListenerSpec] | None = None,
+        answers: MemoryBudget | None = None,
     ) -> None:
+        """`listeners` are those of the clients, by default all of the settings; `answers` is a
+        budget that other nodes use, too."""
         self._settings = settings
+        self._listeners = settings.listener_specs if listeners is None else listeners
         self._surroundings = surroundings
         self._health = health
         self._counts = counts or WorkCounts()
-        self.answers = MemoryBudget(
+        self.answers = answers or MemoryBudget(
             settings.response_memory_bytes_max,
             address_percent_max=settings.response_memory_address_percent_max,
         )
@@ -130,7 +136,7 @@ class Node:
 
     @property
     def view(self) -> View | None:
-        """None before `begin`."""
+        """View of the log; None before `begin`."""
         return None if self._parts is None else self._parts.log.view
 
     @property
@@ -237,7 +243,7 @@ class Node:
 
     async def drain(self, deadline: float) -> None:
         """Let go of groups, flush and answer what was taken, until `deadline` (of the event loop's
-        clock); what is left then is told."""
+        clock); what is left then is reported."""
         if self._epochs is None:
             return
         self._epochs.leave()
@@ -261,6 +267,7 @@ class Node:
         await self._supervision.supervisor.cancel_all()
         if self._parts is not None:
             await self._parts.validation.close()
+            await self._parts.log.keys.close()
         await self._leave_cluster(Membership.leave)
         if self.servers is not None:
             await self.servers.close()
@@ -284,7 +291,7 @@ class Node:
         self, sequencer: Sequencer, cluster_id: str, ports: Sequence[int]
     ) -> Membership:
         settings = self._settings
-        bound = zip(settings.listener_specs, ports, strict=True)
+        bound = zip(self._listeners, ports, strict=True)
         return Membership(
             sequencer=sequencer,
             cluster_id=cluster_id,
@@ -323,6 +330,8 @@ class Node:
             endpoint=lambda: servers.endpoint,
             bucket_mark=self._bucket_mark,
         )
+        clocks = surroundings.now_ms, surroundings.monotonic
+        log = ServedLog.empty(settings, self._health, clocks, surroundings.random, self._counts)
         return BrokerParts(
             settings=settings,
             storage=Storage(
@@ -341,25 +350,23 @@ class Node:
                 starter=starter,
                 random=surroundings.random,
             ),
-            log=ServedLog.empty(
-                settings,
-                self._health,
-                now_s=surroundings.monotonic,
-                throttles=self._counts.throttles,
-            ),
+            log=log,
             validation=BatchValidation(
                 ValidationLimits(
                     threads=settings.validation_threads,
                     bytes_max=settings.validation_bytes_max,
                     inline_bytes_max=settings.validation_inline_bytes_max,
                     batch_records_max=settings.batch_records_max,
+                    batch_decompressed_bytes_max=settings.batch_decompressed_bytes_max,
                 ),
                 self._supervision.supervisor,
+                log.keys,
             ),
             supervision=self._supervision,
             now_ms=surroundings.now_ms,
             new_uuid=surroundings.new_uuid,
             seal=credential_seal(settings, membership.cluster_id),
+            token_secrets=token_secrets(settings, membership.cluster_id),
             counts=self._counts,
         )
 

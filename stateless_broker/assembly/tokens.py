@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
 
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.stateless_broker.authentication.access_token import TokenRules
@@ -16,7 +17,8 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 
 
 def verification_keys(settings: BrokerSettings, health: Health) -> VerificationKeys | None:
-    """None if no listener offers OAUTHBEARER. Raises `ConfigurationError`."""
+    """Return the keys of tokens; None if no listener offers OAUTHBEARER. Raises
+    `ConfigurationError`."""
     offered = [
         settings.mechanisms(is_tls=spec.is_tls)
         for spec in settings.listener_specs
@@ -51,7 +53,10 @@ def _key_source(settings: BrokerSettings) -> KeyFile | KeyUrl:
     return KeyUrl(url, context, bytes_max, settings.oauthbearer_jwks_timeout_ms)
 
 
-def token_rules(settings: BrokerSettings) -> TokenRules:
+def token_rules(
+    settings: BrokerSettings, tenants: Mapping[str, BrokerSettings] | None = None
+) -> TokenRules:
+    """`tenants`: those whose tokens are accepted, where a claim names the tenant."""
     assert settings.oauthbearer_issuer is not None, "settings with OAUTHBEARER have an issuer"
     return TokenRules(
         issuer=settings.oauthbearer_issuer,
@@ -62,4 +67,6 @@ def token_rules(settings: BrokerSettings) -> TokenRules:
         user_claim=settings.oauthbearer_sub_claim_name,
         token_bytes_max=settings.oauthbearer_token_bytes_max,
         user_bytes_max=settings.user_bytes_max,
+        tenant_claim=settings.tenant_claim_name if tenants else None,
+        tenants={name: each.token_audiences for name, each in (tenants or {}).items()},
     )

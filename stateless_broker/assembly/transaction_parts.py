@@ -31,9 +31,13 @@ from bucketlog.stateless_broker.handlers.transaction_admin import (
 from bucketlog.stateless_broker.handlers.transaction_offsets import TransactionOffsetsHandler
 from bucketlog.stateless_broker.handlers.transactions import TransactionRules, TransactionsHandler
 from bucketlog.stateless_broker.network.apis import Api
+from bucketlog.stateless_broker.network.request_order import Ordering, State, reads
 from bucketlog.stateless_broker.produce.loop_pauses import LoopPauses
 from bucketlog.stateless_broker.produce.producer_ids import ProducerIds
 from bucketlog.stateless_broker.produce.transaction_log import TransactionLog, TransactionTimes
+
+TRANSACTED = State.RECORDS | State.OFFSETS | State.TRANSACTIONS
+"""What the end of a transaction depends on, and changes."""
 
 
 class TransactionParts:
@@ -121,10 +125,28 @@ class TransactionParts:
             turns=self._broker.turns,
         )
         return [
-            Api(ADD_PARTITIONS_TO_TXN, transactions.add_partitions, BY_RESOURCE),
-            Api(ADD_OFFSETS_TO_TXN, transactions.add_offsets, BY_RESOURCE),
-            Api(END_TXN, transactions.end, BY_RESOURCE),
-            Api(TXN_OFFSET_COMMIT, offsets.commit, BY_RESOURCE),
+            Api(
+                ADD_PARTITIONS_TO_TXN,
+                transactions.add_partitions,
+                BY_RESOURCE,
+                Ordering(State.TOPICS, State.TRANSACTIONS),
+            ),
+            Api(
+                ADD_OFFSETS_TO_TXN,
+                transactions.add_offsets,
+                BY_RESOURCE,
+                Ordering(State.GROUPS, State.TRANSACTIONS),
+            ),
+            Api(END_TXN, transactions.end, BY_RESOURCE, Ordering(TRANSACTED, TRANSACTED)),
+            Api(
+                TXN_OFFSET_COMMIT,
+                offsets.commit,
+                BY_RESOURCE,
+                Ordering(
+                    State.TRANSACTIONS | State.GROUPS,
+                    State.TRANSACTIONS | State.GROUPS | State.OFFSETS,
+                ),
+            ),
             *self._admin_apis(),
         ]
 
@@ -148,13 +170,32 @@ class TransactionParts:
             turns=broker.turns,
         )
         return [
-            Api(LIST_TRANSACTIONS, admin.list, BY_RESOURCE, large_answers=True),
-            Api(DESCRIBE_TRANSACTIONS, admin.describe, BY_RESOURCE, large_answers=True),
-            Api(DESCRIBE_PRODUCERS, producers.describe, BY_RESOURCE, large_answers=True),
+            Api(
+                LIST_TRANSACTIONS,
+                admin.list,
+                BY_RESOURCE,
+                reads(State.TRANSACTIONS | State.RECORDS),
+                large_answers=True,
+            ),
+            Api(
+                DESCRIBE_TRANSACTIONS,
+                admin.describe,
+                BY_RESOURCE,
+                reads(State.TRANSACTIONS | State.RECORDS),
+                large_answers=True,
+            ),
+            Api(
+                DESCRIBE_PRODUCERS,
+                producers.describe,
+                BY_RESOURCE,
+                reads(State.TRANSACTIONS | State.RECORDS),
+                large_answers=True,
+            ),
             Api(
                 WRITE_TXN_MARKERS,
                 admin.write_markers,
                 NeedsCluster((AclOperation.ALTER, AclOperation.CLUSTER_ACTION), deny_markers),
+                Ordering(TRANSACTED, TRANSACTED),
                 audit=ended_transactions,
             ),
         ]

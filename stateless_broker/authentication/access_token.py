@@ -10,7 +10,7 @@ BrokerJwtValidator.
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from jwt import PyJWS
@@ -25,7 +25,8 @@ _jws = PyJWS()
 @dataclass(frozen=True, slots=True)
 class TokenRules:
     """What a token must be like. `audiences` None: any audience will do. `user_claim` names the
-    claim that has the user."""
+    claim that has the user, `tenant_claim` the one that has the tenant. `tenants` are those whose
+    tokens are accepted, each with its audiences, which then replace `audiences`."""
 
     issuer: str
     audiences: frozenset[str] | None
@@ -35,6 +36,8 @@ class TokenRules:
     user_claim: str
     token_bytes_max: int
     user_bytes_max: int
+    tenant_claim: str | None = None
+    tenants: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
 
 
 class AcceptedToken(NamedTuple):
@@ -42,6 +45,8 @@ class AcceptedToken(NamedTuple):
     session_s: float
     """How long the token lasts. If only the clock skew keeps an expired token valid, the rest of
     the skew."""
+    tenant: str = ""
+    """Empty if tokens do not name tenants."""
 
 
 class TokenRefusedError(Exception):
@@ -59,10 +64,11 @@ def accept_token(token: str, keys: KeySet, rules: TokenRules, now_s: float) -> A
             f"it has {len(token)} bytes (BUCKETLOG_OAUTHBEARER_TOKEN_BYTES_MAX)"
         )
     claims = _signed_claims(token, keys, rules)
-    _check_parties(claims, rules)
+    tenant = _tenant(claims, rules)
+    _check_parties(claims, rules.issuer, rules.tenants[tenant] if tenant else rules.audiences)
     session_s = _check_times(claims, rules.clock_skew_s, now_s)
     _check_scopes(claims, rules.scope_claim)
-    return AcceptedToken(_user(claims, rules), session_s)
+    return AcceptedToken(_user(claims, rules), session_s, tenant)
 
 
 def _signed_claims(token: str, keys: KeySet, rules: TokenRules) -> Mapping[str, Any]:
@@ -98,15 +104,28 @@ def _claims(payload: bytes) -> Mapping[str, Any]:
     return claims
 
 
-def _check_parties(claims: Mapping[str, Any], rules: TokenRules) -> None:
+def _tenant(claims: Mapping[str, Any], rules: TokenRules) -> str:
+    if rules.tenant_claim is None:
+        return ""
+    tenant = claims.get(rules.tenant_claim)
+    if not isinstance(tenant, str) or tenant not in rules.tenants:
+        raise TokenRefusedError(
+            f"its claim {_shown(rules.tenant_claim)} does not name a tenant of the listener"
+        )
+    return tenant
+
+
+def _check_parties(
+    claims: Mapping[str, Any], expected: str, audiences: frozenset[str] | None
+) -> None:
     issuer = claims.get("iss")
-    if issuer != rules.issuer:
+    if issuer != expected:
         raise TokenRefusedError(f"its issuer {_shown(issuer)} is not the expected one")
-    if rules.audiences is None:
+    if audiences is None:
         return
     audience = claims.get("aud")
     given = audience if isinstance(audience, list) else [audience]
-    if not any(isinstance(each, str) and each in rules.audiences for each in given):
+    if not any(isinstance(each, str) and each in audiences for each in given):
         raise TokenRefusedError(f"its audience {_shown(audience)} is not an expected one")
 
 

@@ -58,7 +58,7 @@ class KeySet:
 
 def read_key_set(document: bytes) -> KeySet:
     """Keys that are not understood are left out, as RFC 7517 asks. Raises `InvalidDataError` if the
-    document is no key set, or if no key is left."""
+    document is not a key set, or if no key is left."""
     try:
         content = json.loads(document)
     except (ValueError, RecursionError):

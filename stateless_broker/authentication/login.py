@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.stateless_broker.authentication.realms import REALM_MARK
 from bucketlog.stateless_broker.authentication.scram import LoginFailedError
 
 REAUTHENTICATION_S_MIN = 1.0
@@ -25,7 +26,11 @@ class Exchange(Protocol):
     """One exchange of a mechanism. `user` is None until it has succeeded. `claimed` is the user
     that the client wants to be, as soon as the client has said so. `session_s`: how long what the
     client has shown is valid; None: it does not expire. `refusal`: why the exchange will fail after
-    the client's next message; None: it may succeed."""
+    the client's next message; None: it may succeed. `token_id`: of the delegation token by which
+    the client wants to log in; None: it has another way."""
+
+    @property
+    def token_id(self) -> str | None: ...
 
     @property
     def claimed(self) -> str | None: ...
@@ -53,7 +58,8 @@ class _Step(Enum):
 @dataclass(frozen=True, slots=True)
 class LoginRules:
     """`mechanisms` make an exchange each, in the order in which clients see them. `ms_max` bounds
-    the time from the connection to the login. `reauthentication_ms_max` 0: sessions never end."""
+    the time from the connection to the login. `reauthentication_ms_max` 0: sessions never end.
+    `has_realms`: the users of exchanges are `USER@TENANT`."""
 
     mechanisms: Mapping[str, Callable[[], Exchange]]
     ms_max: int
@@ -61,6 +67,7 @@ class LoginRules:
     request_bytes_max: int
     reauthentication_ms_max: int
     now_s: Callable[[], float]
+    has_realms: bool = False
 
     @property
     def too_slow(self) -> str:
@@ -80,6 +87,12 @@ class Login:
         self.failure: str | None = None
         """Why the login has failed, for the log."""
         self.principal: str | None = None
+        self.tenant = ""
+        """The tenant that the login names; empty if logins have no realms."""
+        self._named: str | None = None
+        """The principal with its realm."""
+        self.token_id: str | None = None
+        """Of the delegation token by which the client has logged in; None: it has not."""
         self.claimed: str | None = None
         """The user that the client wanted to be in the exchange that has failed."""
         self.complaint: str | None = None
@@ -160,6 +173,7 @@ class Login:
             if exchange.user is None:
                 return TokenAnswer(ErrorCode.none, token=answer)
             self._succeed(f"User:{exchange.user}", exchange.session_s)
+            self.token_id = exchange.token_id
         except LoginFailedError as error:
             self._fail(f"login by {self._mechanism} failed: {error}")
             return TokenAnswer(ErrorCode.sasl_authentication_failed, self._text(error))
@@ -167,13 +181,16 @@ class Login:
 
     def _succeed(self, principal: str, session_s: float | None) -> None:
         """Raises `LoginFailedError`."""
-        if self.principal is not None and principal != self.principal:
+        if self._named is not None and principal != self._named:
             raise LoginFailedError(
-                f"Cannot change principals during re-authentication from {self.principal} to "
+                f"Cannot change principals during re-authentication from {self._named} to "
                 f"{principal}",
                 is_public=True,
             )
-        self.principal, self._exchange = principal, None
+        self._named, self._exchange = principal, None
+        self.principal = principal
+        if self.rules.has_realms:
+            self.principal, _, self.tenant = principal.rpartition(REALM_MARK)
         self._step = _Step.DONE
         self._done_s = self.rules.now_s()
         session_ms = self.rules.reauthentication_ms_max

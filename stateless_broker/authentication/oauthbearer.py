@@ -18,6 +18,7 @@ from bucketlog.stateless_broker.authentication.access_token import (
     accept_token,
 )
 from bucketlog.stateless_broker.authentication.key_set import KeySet
+from bucketlog.stateless_broker.authentication.realms import REALM_MARK
 from bucketlog.stateless_broker.authentication.scram import LoginFailedError
 
 INVALID_TOKEN = '{"status":"invalid_token"}'
@@ -70,12 +71,21 @@ class Keys(Protocol):
 
 
 class OauthbearerExchange:
-    """One login. `now_s` is Unix time."""
+    """One login. `now_s` is Unix time. `has_realms`: `user` is `USER@TENANT`."""
 
-    def __init__(self, rules: TokenRules, keys: Keys, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        rules: TokenRules,
+        keys: Keys,
+        now_s: Callable[[], float],
+        *,
+        has_realms: bool = False,
+    ) -> None:
         self._rules = rules
         self._keys = keys
         self._now_s = now_s
+        self._has_realms = has_realms
+        self.token_id: str | None = None
         self.refusal: str | None = None
         """Why the token was refused, for the log."""
         self.claimed: str | None = None
@@ -100,7 +110,8 @@ class OauthbearerExchange:
                 f"({accepted.user})",
                 is_public=True,
             )
-        self.user = accepted.user
+        realm = f"{REALM_MARK}{accepted.tenant}" if self._has_realms else ""
+        self.user = accepted.user + realm
         self.session_s = min(accepted.session_s, SESSION_S_MAX)
         return b""
 

@@ -86,6 +86,7 @@ def _keys(mechanism: ScramMechanism, password: str, found: ScramCredential | Non
 class PlainExchange:
     session_s: float | None = None
     refusal: str | None = None
+    token_id: str | None = None
 
     def __init__(self, check: PasswordCheck) -> None:
         self._check = check

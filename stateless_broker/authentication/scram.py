@@ -1,8 +1,8 @@
 """The server's side of SCRAM-SHA-256 and SCRAM-SHA-512. Pure.
 
 Invariants: the exchange of an unknown user takes the same steps, and fails with the same text, as
-one with a wrong password. Every field is bounded by the size of the request. Channel binding and
-delegation tokens are not supported. Source: RFC 5802, RFC 7677; KIP-84.
+one with a wrong password. Every field is bounded by the size of the request. Channel binding is
+not supported. Source: RFC 5802, RFC 7677; KIP-84, KIP-48.
 """
 
 import base64
@@ -82,10 +82,12 @@ class _First:
 
 class ScramExchange:
     """One login. `find` gives the credential of a user, or None. `decoy` gives an unknown user's
-    salt, always the same. `new_nonce` gives a fresh random text without commas."""
+    salt, always the same. `new_nonce` gives a fresh random text without commas. `is_by_token`: the
+    name is that of a delegation token."""
 
     session_s: float | None = None
     refusal: str | None = None
+    token_id: str | None = None
 
     def __init__(
         self,
@@ -94,11 +96,13 @@ class ScramExchange:
         find: Callable[[str], ScramCredential | None],
         decoy: Callable[[str], bytes],
         new_nonce: Callable[[], str],
+        is_by_token: bool = False,
     ) -> None:
         self._mechanism = mechanism
         self._find = find
         self._decoy = decoy
         self._new_nonce = new_nonce
+        self._is_by_token = is_by_token
         self._first: _First | None = None
         self.claimed: str | None = None
         self.user: str | None = None
@@ -118,7 +122,7 @@ class ScramExchange:
         match = _FIRST.fullmatch(text)
         if match is None:
             raise LoginFailedError("the first message is not one of SCRAM without channel binding")
-        if _TOKEN_LOGIN.search(match["more"] or ""):
+        if not self._is_by_token and _names_token(match):
             raise LoginFailedError(
                 "Authentication failed: delegation tokens are not supported", is_public=True
             )
@@ -165,6 +169,20 @@ class ScramExchange:
             raise LoginFailedError(f"user {first.user!r} is unknown, or the password is wrong")
         self.user = first.user
         return b"v=" + base64.b64encode(hmac.digest(keys.server_key, signed, name))
+
+
+def token_named_by(message: bytes) -> str | None:
+    """The id of the delegation token by which the client wants to log in, from its first message.
+    None: it wants another login."""
+    try:
+        match = _FIRST.fullmatch(message.decode())
+    except UnicodeDecodeError:
+        return None
+    return None if match is None or not _names_token(match) else _plain_name(match["name"])
+
+
+def _names_token(first: re.Match[str]) -> bool:
+    return _TOKEN_LOGIN.search(first["more"] or "") is not None
 
 
 def _plain_name(sasl_name: str) -> str:

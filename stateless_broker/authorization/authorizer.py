@@ -73,6 +73,8 @@ class Authorizer:
         self._is_stale = is_stale
         self._known: Acls | None = None
         self._version = -1
+        self._changes = 0
+        """How often the ACLs have changed, as far as somebody asked."""
         self._decisions: dict[_Key, bool] = {}
         self._on_any: dict[tuple[Requester, AclOperation, ResourceType], bool] = {}
 
@@ -114,10 +116,18 @@ class Authorizer:
             found = self._on_any[key] = acls.may_on_any(requester, operation, resource_type)
         return found
 
+    def basis(self, requester: Requester) -> object:
+        """While this value is the same, so are all decisions about the requester."""
+        if requester.principal in self._rules.super_users:
+            return requester
+        self._current()
+        return requester, self._is_stale(), self._changes
+
     def _current(self) -> Acls:
         """The ACLs. Forgets all decisions if the ACLs have changed."""
         acls = self._acls()
         if acls is not self._known or acls.version != self._version:
+            self._changes += 1
             self._decisions.clear()
             self._on_any.clear()
             self._known, self._version = acls, acls.version
@@ -144,6 +154,10 @@ class Access:
         if authorizer is None:
             return UNRESTRICTED
         return cls(Requester(principal, _host(host)), authorizer, on_denied)
+
+    def basis(self) -> object:
+        """While this value is the same, so is what the requester may do."""
+        return None if self.authorizer is None else self.authorizer.basis(self.requester)
 
     @property
     def quiet(self) -> "Access":

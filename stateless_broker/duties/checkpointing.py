@@ -1,9 +1,9 @@
-"""The duty of writing checkpoints: one broker at a time, from the bucket, held against the view.
+"""The duty of writing checkpoints: one broker at a time, from the bucket, compared with the view.
 
 Invariants: a checkpoint is folded from the last sound one and what the chains hold after it, never
-from the view; nothing is written that the view contradicts, and the contradiction is told until it
-is gone. A checkpoint goes only when two newer sound ones are there. Whatever goes wrong here loses
-nothing: the chains are all there.
+from the view; nothing is written that the view contradicts, and the contradiction is reported
+until it is gone. A checkpoint goes only when two newer sound ones are there. Whatever goes wrong
+here loses nothing: the chains are all there.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from bucketlog.tiered_storage.tails import Tail
 logger = logging.getLogger(__name__)
 
 SHARE_OF_TIME = 20
-"""Writing one takes at most one part of so many of the time, however large it has become."""
+"""The part of the time that writing takes is at most one in this number, whatever the size."""
 STEPS_AT_ONCE = 10
 ROUNDS_A_PLACE = 5
 

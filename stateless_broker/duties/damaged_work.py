@@ -1,7 +1,7 @@
-"""Work that damage stops: set aside, so that the rest goes on, and tried again later.
+"""Work that damage stops: set aside, so that the rest continues, and tried again later.
 
-Invariant: damage is told in every round until the work that found it has gone well, or nobody asks
-for that work any more.
+Invariant: damage is reported in every round until the work that found it has gone well, or nobody
+asks for that work any more.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.encryption_errors import KeyUnavailableError
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError, ObjectNotFoundError
 
 BACKOFF = Backoff(first_pause_ms=60_000, longest_pause_ms=3_600_000)
@@ -35,11 +36,14 @@ class DamagedWork:
 
     @contextmanager
     def damage_of(self, work: Hashable) -> Iterator[None]:
-        """What is damaged, or gone, ends this piece of work alone."""
+        """What is damaged, gone, or encrypted with a key that is not to be had ends this piece of
+        work alone."""
         try:
             yield
         except ObjectNotFoundError as error:
             self._note(work, CorruptObjectError(error.key, 0, "it is gone"))
+        except KeyUnavailableError as error:
+            self._note(work, InvalidDataError(error.message, remedy=error.remedy))
         except (CorruptObjectError, InvalidDataError) as error:
             self._note(work, error)
         else:

@@ -36,7 +36,7 @@ from bucketlog.tiered_storage.tails import registered_epochs
 logger = logging.getLogger(__name__)
 
 ROUNDS_PER_AGE = 24
-"""A round and a floor in one part of so many of the safety age."""
+"""The safety age has this many rounds, and this many floors."""
 KEYS_AT_ONCE = 500
 
 

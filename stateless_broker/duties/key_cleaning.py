@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bucketlog.log_format.batch import read_header
 from bucketlog.log_format.errors import CorruptObjectError
-from bucketlog.log_format.model import Buffer, TierObject, TierRow, TopicIdPartition, WallClock
+from bucketlog.log_format.model import Buffer, TierObject, TierRow, TopicIdPartition
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.partition_log import PartitionLog
 from bucketlog.metadata.topic_configs import (
@@ -21,13 +21,13 @@ from bucketlog.metadata.topic_configs import (
     MIN_CLEANABLE_DIRTY_RATIO,
     MIN_COMPACTION_LAG_MS,
 )
-from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.duties.manifests import Manifests
-from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
+from bucketlog.stateless_broker.duties.rounds import DutyContext
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Bucket, Span
 from bucketlog.tiered_storage.cleaning_need import CleaningRules, cleanable, needs_cleaning
+from bucketlog.tiered_storage.encryption.partition_seals import PartitionSeals
 from bucketlog.tiered_storage.key_compaction import Cleaner, CleaningRound, DirtyPart
 from bucketlog.tiered_storage.offset_map import SECRET_BYTES, offset_map
 from bucketlog.tiered_storage.partition_segment import HEADER, PartitionSegmentWriter
@@ -47,7 +47,8 @@ class CleaningLimits:
 
 
 class KeyCleaner:
-    """`random_bytes` gives secrets. `spend` is awaited with the number of bytes before they are
+    """`random_bytes` gives secrets. `seals_at` gives what opens and seals batches of an encrypted
+    topic, None for all others. `spend` is awaited with the number of bytes before they are
     read."""
 
     def __init__(
@@ -55,21 +56,21 @@ class KeyCleaner:
         *,
         bucket: Bucket,
         manifests: Manifests,
-        counts: UpkeepCounts,
-        topic_defaults: TopicDefaults,
+        context: DutyContext,
+        seals_at: Callable[[TopicIdPartition], PartitionSeals | None],
         spend: Callable[[int], Awaitable[None]],
         random_bytes: Callable[[int], bytes],
         limits: CleaningLimits,
-        now_ms: WallClock,
     ) -> None:
         self._bucket = bucket
         self._manifests = manifests
-        self._counts = counts
-        self._topic_defaults = topic_defaults
+        self._counts = context.counts
+        self._topic_defaults = context.topic_defaults
+        self._seals_at = seals_at
         self._spend = spend
         self._random_bytes = random_bytes
         self._limits = limits
-        self._now_ms = now_ms
+        self._now_ms = context.now_ms
 
     async def clean(
         self,
@@ -96,7 +97,8 @@ class KeyCleaner:
             return None
         rows = await self._segments(partition, [row for row in named if row.start < part.end])
         offsets = offset_map(self._limits.map_bytes_max, self._random_bytes(SECRET_BYTES))
-        dirty = DirtyPart(offsets, part.start, part.end)
+        seals = self._seals_at(partition)
+        dirty = DirtyPart(offsets, part.start, part.end, seals=seals)
         async for piece in self._pieces(partition, rows, part.start):
             if not await asyncio.to_thread(dirty.feed, piece):
                 break
@@ -108,7 +110,7 @@ class KeyCleaner:
             self._topic_defaults.effective(topic.configs, DELETE_RETENTION_MS)
         )
         cleaning = CleaningRound(part.start, end, now_ms, delete_retention_ms, log_start)
-        cleaner = Cleaner(offsets, cleaning)
+        cleaner = Cleaner(offsets, cleaning, seals=seals)
         rows = [row for row in rows if row.start < replaced[-1].end]
         added = await self._rewritten(partition, rows, cleaner, writer)
         stats = cleaner.stats
@@ -145,7 +147,7 @@ class KeyCleaner:
     async def _segments(
         self, partition: TopicIdPartition, rows: Sequence[TierRow]
     ) -> list[TierRow]:
-        """Partition segments alone: what manifests list stands in their place."""
+        """Partition segments alone: what manifests list is in their place."""
         found: list[TierRow] = []
         for row in rows:
             there = TierObject.of(partition, row)

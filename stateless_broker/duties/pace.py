@@ -4,14 +4,14 @@ import asyncio
 
 
 class Pace:
-    """So many bytes in a second, for all who share it; what was not used is not saved up."""
+    """A number of bytes in a second, for all who share it; what was not used is not saved up."""
 
     def __init__(self, *, bytes_per_s: int) -> None:
         self._bytes_per_s = bytes_per_s
         self._free_at_s = 0.0
 
     async def spend(self, size_bytes: int) -> None:
-        """Until it is one's turn to read so many."""
+        """Wait for the turn to read this number of bytes."""
         now_s = asyncio.get_running_loop().time()
         begin_s = max(now_s, self._free_at_s)
         self._free_at_s = begin_s + size_bytes / self._bytes_per_s

@@ -9,13 +9,13 @@ from bucketlog.metadata.partition_log import PartitionLog
 from bucketlog.metadata.view import View
 
 PARTITIONS_A_STEP = 100
-"""So many are looked at before others have their turn."""
+"""Number of partitions that are looked at before others have their turn."""
 
 
 async def each_partition(
     view: View, topics: Iterable[TopicState]
 ) -> AsyncIterator[tuple[TopicIdPartition, PartitionLog, TopicState]]:
-    """Those of `topics` that are still there when their turn comes."""
+    """Iterate over the partitions of `topics` that still exist in their turn."""
     looked = 0
     for topic in topics:
         for number in range(topic.partitions):

@@ -98,7 +98,7 @@ class Retention:
     async def _start(
         self, partition: TopicIdPartition, limits: RetentionLimits, now_ms: int
     ) -> int | None:
-        """None where it stays, or the partition is gone."""
+        """Return the new log start; None if it does not change, or if the partition is deleted."""
         listed: dict[str, Sequence[TierRow]] = {}
         while True:
             log = self._view.log(partition)

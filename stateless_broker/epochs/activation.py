@@ -124,7 +124,9 @@ class EpochStarter:
         try:
             content = _ClaimContent.model_validate_json(bytes(body.data))
         except ValidationError as error:
-            logger.error("%s is no claim (%s): it is passed over", key, error.errors()[0]["type"])
+            logger.error(
+                "%s is not a claim (%s): it is passed over", key, error.errors()[0]["type"]
+            )
             return Claim(epoch, "")
         endpoint = None
         if content.valkey is not None:

@@ -18,12 +18,12 @@ from bucketlog.log_format.errors import SequencerLostError
 from bucketlog.log_format.model import WallClock
 
 FRESH_PARTS = 24
-"""A look is fresh for one part of so many of the safety age."""
+"""A look is fresh for the safety age divided by this number."""
 
 
 class ClaimWatch:
     """`highest_claim` lists the claims. Time is taken by two clocks, whichever says that more of it
-    has passed: one may stand still while a machine sleeps, the other may be set back."""
+    has passed: one may be still while a machine sleeps, the other may be set back."""
 
     def __init__(
         self,

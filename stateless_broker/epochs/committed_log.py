@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 class CheckpointTails(NamedTuple):
-    """`tails` follow what is `known`, by writer, of what stands after a checkpoint."""
+    """`tails` follow what is `known`, by writer, of what is after a checkpoint."""
 
     tails: Mapping[WriterId, Tail]
     known: Mapping[WriterId, Sequence[SegmentIndex]]
@@ -102,7 +102,7 @@ class CommittedLog:
         return found
 
     async def tails(self, checkpoint: Checkpoint | None) -> dict[WriterId, Tail]:
-        """What stands in the chains after `checkpoint`. Raises `InvalidDataError`,
+        """What is in the chains after `checkpoint`. Raises `InvalidDataError`,
         `CorruptObjectError` and the bucket's errors, `StaleCheckpointError` among them."""
         return await self._believed(checkpoint, self._listed_tails(checkpoint))
 

@@ -53,5 +53,5 @@ class ForeignEpochs:
         return self._takeover.reason_to_wait(found, asyncio.get_running_loop().time())
 
     def note_claim(self, follows: int) -> None:
-        """This broker has claimed the epoch after `follows`."""
+        """Note that this broker has claimed the epoch after `follows`."""
         self._takeover.note_claim(follows, asyncio.get_running_loop().time())

@@ -36,7 +36,7 @@ BACKOFF = Backoff(first_pause_ms=200, longest_pause_ms=5000)
 CLAIM_POLLS = Backoff(first_pause_ms=20, longest_pause_ms=500)
 TRIES = 10
 STREAM_WAIT_MS = 1
-"""What is wanted of the stream is there already."""
+"""What is needed of the stream is there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Joiner:
         )
 
     async def _try(self, above: int) -> JoinedEpoch | None:
-        """None if another broker has claimed the epoch that this broker wanted."""
+        """Try to join. Returns None if another broker has claimed the next epoch."""
         turn = await self._await_turn(above)
         if turn.is_active:
             self._tried = turn.claim.epoch
@@ -217,7 +217,7 @@ class Joiner:
         return JoinedEpoch(claim.epoch, writer, log, claimed_here=False, began_ms=claim.claimed_ms)
 
     async def _register_writer(self, epoch: int) -> WriterId:
-        """It has a heartbeat from now on, however long the view takes."""
+        """Register the writer, which sends heartbeats before its view is complete."""
         writer = await self._starter.register_writer(epoch)
         self._membership.writer = writer
         return writer
@@ -285,7 +285,7 @@ class Joiner:
         self._selected_for = claim.epoch
 
     async def _reason_to_wait(self, turn: _Turn, *, is_late: bool) -> str | None:
-        """None if the next epoch may be claimed."""
+        """Reason why the next epoch may not be claimed yet; None if it may."""
         claim = turn.claim
         if not claim.claimed_by:
             return None  # the first epoch, or a claim without a claimant

@@ -2,7 +2,7 @@
 when it begins with the log anew, be it in a new epoch or because its view fell behind.
 
 Invariant: only footers of committed segments and ends of sealed chains are learnt; what a key holds
-never changes, and what stands below it is committed, too. Footers are forgotten when a checkpoint
+never changes, and what is below it is committed, too. Footers are forgotten when a checkpoint
 covers them, and the oldest when they have more than `batches_max` batches together: then they are
 read.
 """
@@ -34,11 +34,11 @@ class KnownSegments:
         return not self._indexes
 
     def index(self, segment: SegmentId) -> SegmentIndex | None:
-        """None where the bucket must be asked."""
+        """Return the index of a segment; None if it must be read from the bucket."""
         return self._indexes.get(segment)
 
     def following(self, writer: WriterId, start: int) -> list[SegmentIndex]:
-        """Those that are known from seq `start` on, up to the first that is not."""
+        """Return the known segments from seq `start` up to the first unknown one."""
         found = []
         while (index := self._indexes.get(SegmentId(writer, start))) is not None:
             found.append(index)
@@ -49,7 +49,7 @@ class KnownSegments:
         self._sealed[writer] = end
 
     def sealed_at(self, writer: WriterId) -> int | None:
-        """None where the chain may have grown."""
+        """Return the seq of the seal; None if the chain may have grown."""
         return self._sealed.get(writer)
 
     def forget_seals_but(self, writers: Iterable[WriterId]) -> None:
@@ -67,5 +67,5 @@ class KnownSegments:
 
 
 def _weight(index: SegmentIndex) -> int:
-    """Its batches and control entries, and one for itself."""
+    """Weight of a segment: one, and one for each batch and control entry."""
     return 1 + len(index.facts) + sum(len(part.batches) for part in index.partitions)

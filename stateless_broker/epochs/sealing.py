@@ -40,13 +40,13 @@ logger = logging.getLogger(__name__)
 
 BACKOFF = Backoff(first_pause_ms=50, longest_pause_ms=2000)
 SLOW_SHARE = 2
-"""An answer that takes one part of so many of a session is as late as heartbeats then are."""
+"""An answer that takes a session divided by this number is as late as heartbeats then are."""
 
 
 async def segment_or_seal(
     bucket: Bucket, segment: SegmentId, *, epoch: int, now_ms: int
 ) -> ObjectInfo | None:
-    """Seal a chain at `segment` unless a segment stands there: that one, else None. Raises
+    """Seal a chain at `segment` unless a segment is there: that one, else None. Raises
     `StaleCheckpointError` where what stood there was deleted just now, and the bucket's errors."""
     key = keys.segment(segment)
     if await bucket.create(key, [encode_seal(Seal(segment, epoch, now_ms))]):

@@ -104,7 +104,7 @@ class Takeover:
         """Epochs that this broker has taken to another server."""
 
     def reason_to_wait(self, found: ForeignEpoch, now_s: float) -> str | None:
-        """None if the next epoch may be claimed. `now_s` is monotonic."""
+        """Reason why the next epoch may not be claimed; None if it may. `now_s` is monotonic."""
         self._note(found, now_s)
         signs, epoch = found.signs, found.epoch
         silent_s = now_s - self._worked_s
@@ -133,7 +133,7 @@ class Takeover:
         )
 
     def note_claim(self, follows: int, now_s: float) -> None:
-        """This broker has claimed the epoch after `follows`."""
+        """Note that this broker has claimed the epoch after `follows`."""
         if follows == self._epoch and self._is_move:
             self._moves.add(now_s, self._forgotten_after_s)
 

@@ -1,12 +1,13 @@
 """Feeding the view: what became visible, in the sequencer's order, and who waits for it.
 
-Invariant: the view advances by the stream alone, without a gap; acknowledgements and long polls
-wait on the view, so that a client that was told of a record can read it here.
+Invariant: the view advances in the stream's order, without a gap; acknowledgements and long polls
+wait on the view, so that a client that was notified of a record can read it here. If the answer to
+this broker's own publication is the next in order, the view does not wait for the stream's entry.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bucketlog.log_format.errors import (
@@ -16,7 +17,7 @@ from bucketlog.log_format.errors import (
     SequencerError,
     SequencerUnavailableError,
 )
-from bucketlog.log_format.model import Ticket, TopicIdPartition
+from bucketlog.log_format.model import Ticket
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import VisibleSegment
 from bucketlog.metadata.view import View
@@ -25,75 +26,14 @@ from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.epochs.joining import VisibleLog
 from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
 from bucketlog.stateless_broker.fetch.segment_cache import SegmentCache
+from bucketlog.stateless_broker.fetch.watching import Watchers
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.produce.commit import Committer
+from bucketlog.stateless_broker.produce.commit_steps import AssembledSegment
 
 logger = logging.getLogger(__name__)
 
 PAUSE_S = 0.2
-
-
-class Watch:
-    """Wakes one waiting request when its partitions grow, and says which rows have grown since the
-    last call. A row is the position of a partition in the request."""
-
-    __slots__ = ("_grown", "_rows")
-
-    def __init__(self) -> None:
-        self._grown = asyncio.Event()
-        self._rows: set[int] = set()
-
-    def wake(self, row: int) -> None:
-        self._rows.add(row)
-        self._grown.set()
-
-    async def grown_rows(self) -> set[int]:
-        """Wait until a partition has grown. Returns the rows that have grown since the last
-        call."""
-        await self._grown.wait()
-        self._grown.clear()
-        rows, self._rows = self._rows, set()
-        return rows
-
-
-class Watchers:
-    """The requests that wait for partitions to grow. One watch serves many partitions."""
-
-    def __init__(self) -> None:
-        self._by_partition: dict[TopicIdPartition, dict[Watch, int]] = {}
-        """By partition and watch: the row of the partition in the waiting request."""
-        self._numbers: list[int] = []
-        """All watches share these integer objects as rows: separate objects would double the memory
-        of a waiting request."""
-
-    def add(self, partitions: Iterable[tuple[int, TopicIdPartition]], watch: Watch) -> None:
-        """Call `watch.wake` when one of `partitions` grows. Each partition comes with its row."""
-        numbers = self._numbers
-        for row, partition in partitions:
-            if row >= len(numbers):
-                numbers.extend(range(len(numbers), row + 1))
-            self._by_partition.setdefault(partition, {})[watch] = numbers[row]
-
-    def remove(self, partitions: Iterable[tuple[int, TopicIdPartition]], watch: Watch) -> None:
-        for _, partition in partitions:
-            watches = self._by_partition.get(partition)
-            if watches is not None:
-                watches.pop(watch, None)
-                if not watches:
-                    del self._by_partition[partition]
-
-    def notify(self, partitions: Iterable[TopicIdPartition]) -> None:
-        for partition in partitions:
-            for watch, row in self._by_partition.get(partition, {}).items():
-                watch.wake(row)
-
-    @property
-    def watched(self) -> int:
-        """The number of partitions that requests wait for."""
-        return len(self._by_partition)
-
-    def notify_all(self) -> None:
-        self.notify(list(self._by_partition))
 
 
 class ViewAge:
@@ -150,7 +90,7 @@ class ViewFeed:
         self._block_ms = block_ms
         self._read_anew = read_anew
         self.newest_ticket = Ticket(end.epoch, 0)
-        """The highest that the view has been told of in this epoch."""
+        """The highest number that the view knows in this epoch."""
         self._advanced = asyncio.Event()
         self._is_silent = False
         """The sequencer was asked last without an answer."""
@@ -162,7 +102,7 @@ class ViewFeed:
 
     async def catch_up(self, timeout_ms: int) -> bool:
         """Until the view shows all that was visible when this was called. False where that cannot
-        be told in time: the sequencer does not answer, or the epoch is over. One that is known not
+        be known in time: the sequencer does not answer, or the epoch is over. One that is known not
         to answer is not waited for."""
         if self._is_silent:
             return False
@@ -186,6 +126,7 @@ class ViewFeed:
                     self._epoch, self._last, block_ms=self._block_ms
                 )
                 self._is_silent = False
+                entries = [entry for entry in entries if not self._shows(entry)]
                 if entries and self._lags_behind(entries[0]):
                     await self._catch_up_from_bucket()
                     entries = [entry for entry in entries if entry.number > self._last]
@@ -205,11 +146,30 @@ class ViewFeed:
                     return
             self._advanced.set()
 
+    def note_published(self, segment: AssembledSegment, number: int) -> None:
+        """Advance the view by this broker's own segment: the sequencer's answer to its publication
+        says that the segment is visible, with this number in the stream. If the number is not the
+        next one, the stream's entry advances the view later."""
+        if self._end.reason is not None or number != self._last + 1:
+            return
+        index = segment.index
+        size_bytes = sum(len(part) for part in segment.parts)
+        entry = VisibleSegment(
+            self._epoch, number, index.segment, index.ticket, segment.footer, size_bytes
+        )
+        if self._applied(entry):
+            self._advanced.set()
+
+    def _shows(self, entry: VisibleSegment) -> bool:
+        """Whether the view advanced to this entry, by an answer, while the stream was read."""
+        return entry.epoch == self._epoch and entry.number <= self._last
+
     def _lags_behind(self, entry: VisibleSegment) -> bool:
         return entry.epoch == self._epoch and entry.number > self._last + 1
 
     async def _catch_up_from_bucket(self) -> None:
-        """The stream has lost what this view needs next: it was away for long."""
+        """Build a new view, because the stream has lost the segments that this view needs next.
+        Meanwhile, an answer may advance the old view by such a segment; the new view has it."""
         logger.warning("the view lags behind the stream: it is read from the bucket anew")
         log = await self._read_anew()
         self._view.become(await asyncio.to_thread(View.of, log.segments, log.checkpoint))
@@ -245,4 +205,5 @@ class ViewFeed:
         )
         self._committer.became_visible(entry.segment)
         self._watchers.notify(change.partitions)
+        self._watchers.notify(change.moved)
         return True

@@ -1,4 +1,4 @@
-"""Which ranges of which objects there are, to find one that has all that is wanted."""
+"""Which ranges of which objects there are, to find one that has all that is needed."""
 
 from bisect import bisect_right, insort
 
@@ -24,7 +24,7 @@ class RangeSet:
             del self._by_object[stored.object]
 
     def covering(self, wanted: StoredRange) -> StoredRange | None:
-        """One that has all that is wanted."""
+        """One that has all that is needed."""
         ranges = self._by_object.get(wanted.object, [])
         at = bisect_right(ranges, wanted.position, key=lambda stored: stored.position)
         while at and (candidate := ranges[at - 1]).position + candidate.length > wanted.position:

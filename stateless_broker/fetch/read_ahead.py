@@ -1,13 +1,13 @@
 """Reading history ahead of those who catch up.
 
-Whoever fetches what is not recent goes on from there, and asks for a megabyte at a time. What it
+Whoever fetches what is not recent continues from there, and asks for a megabyte at a time. What it
 will want is read in a few large requests, in the middle of one stretch for the next. A log segment
 holds a little of many partitions: what those who catch up at the same time want of one object is
 asked for at once.
 
 Invariants: a stretch that was asked for is not asked for again while its reader is within it; all
 stretches together fill half of the memory for history at most, so that they are still there when
-they are wanted.
+they are needed.
 """
 
 import asyncio
@@ -22,9 +22,10 @@ from bucketlog.stateless_broker.fetch.reading import RangeReader
 PARTITIONS_MAX = 1_000
 """Of which it is known how far they were asked for."""
 ACTIVE_S = 30.0
-"""Whoever has not fetched for so long does not catch up any more."""
+"""Whoever has not fetched for this time no longer catches up."""
 SOON_SHARES = 4
-"""What others want of an object is read with it where they come to it within so many stretches."""
+"""What others want of an object is read with it where they come to it within this number of
+stretches."""
 GAP_BYTES_MAX = 2 * 1024 * 1024
 """What nobody wants between two ranges of an object is read with them, up to so much: that is
 quicker than another request."""
@@ -81,7 +82,7 @@ class ReadAhead:
         return self._cache.is_recent(stored.object)
 
     def bounded(self, first: StoredRange, max_bytes: int, partitions: int) -> int:
-        """How much of `max_bytes` a fetch of so many `partitions` is to have of one that goes on
+        """How much of `max_bytes` a fetch of so many `partitions` is to have of one that continues
         with the batch at `first`. Whoever catches up gets one stretch at most, or that batch, so
         that partitions keep step, and what they want of an object is still in memory when the last
         of them comes to it."""

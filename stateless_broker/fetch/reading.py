@@ -1,7 +1,7 @@
 """Reading ranges of batches for fetches, from memory or from the bucket.
 
 Invariants: what is being read already is not asked for again: fetches that want parts of one range
-at the same time share one request. Whoever reads history has requests of its own, so that it never
+at the same time share one request. Whoever reads history has its own requests, so that it never
 waits in front of the tail. Nobody waits for longer than `read_ms_max`, whatever the bucket does.
 """
 
@@ -29,7 +29,7 @@ from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Bucket, Span
 
 RANGES_AT_ONCE = 64
-"""Of a fetch: so many requests at most it leaves behind when it is given up."""
+"""Maximum number of requests that a fetch leaves behind when it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class RangeReader:
         return [part for parts in there if parts is not None for part in parts]
 
     async def read_aside(self, wanted: StoredRange) -> Buffer:
-        """What says where batches stand: nobody is answered with it. Raises as `read`."""
+        """What says where batches are: nobody is answered with it. Raises as `read`."""
         found = self.cache.find(wanted)
         return b"".join(found) if found is not None else (await self._read([wanted]))[0]
 
@@ -200,7 +200,7 @@ class RangeReader:
             self._task(first)
 
     def _take_expected(self, wanted: StoredRange) -> StoredRange | None:
-        """What is expected with all that is wanted in it; it is expected no more."""
+        """What is expected with all that is needed in it; it is expected no more."""
         expected = self._expected_places.covering(wanted)
         if expected is not None:
             self._expect_no_more(expected)
@@ -216,12 +216,12 @@ class RangeReader:
         return self._history_running < self._history_in_flight
 
     def begin(self, wanted: StoredRange) -> None:
-        """All of it is wanted now, though others wait: read it in one request."""
+        """All of it is needed now, though others wait: read it in one request."""
         if self.cache.find(wanted) is None:
             self._task(wanted)
 
     def _task(self, wanted: StoredRange) -> tuple[StoredRange, "asyncio.Task[Buffer]"]:
-        """What is being read with all that is wanted in it."""
+        """What is being read with all that is needed in it."""
         holder = self._places.covering(wanted)
         if holder is None:
             holder = self._take_expected(wanted) or wanted

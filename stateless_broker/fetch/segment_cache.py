@@ -84,7 +84,7 @@ class SegmentCache:
         self._history.keep(stored, data, stored.length)
 
     def find(self, wanted: StoredRange) -> list[Buffer] | None:
-        """Its bytes, one part after the other; None where not all of them are here."""
+        """Return the bytes of a range in parts; None if some of them are not in the cache."""
         recent = self._recent.get(wanted.object)
         if recent is not None:
             return _cut(recent, wanted)

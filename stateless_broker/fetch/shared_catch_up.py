@@ -1,11 +1,16 @@
-"""One catching up of the view for many who ask at the same time.
+"""One catching up of the view for many who ask at about the same time.
 
-Invariant: whoever asks is told of one that began after it asked; at most one is under way.
+Invariants: whoever asks gets the result of one that began after it asked; at most one is under
+way. Two begin at least `INTERVAL_S` apart, so that a broker under load asks Redis at
+most that often, and an idle one at once. An answer of Redis from before somebody asked
+must not be given to them: it may lack a record that another broker has acknowledged meanwhile.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
+
+INTERVAL_S = 0.001
 
 
 class SharedCatchUp:
@@ -14,25 +19,34 @@ class SharedCatchUp:
     def __init__(
         self,
         catch_up: Callable[[], Awaitable[bool]],
-        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+        spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
     ) -> None:
         self._catch_up = catch_up
         self._spawn = spawn
         self._turn = asyncio.Lock()
         self._next: asyncio.Future[bool] | None = None
+        self._not_before_s = 0.0
 
     async def __call__(self) -> bool:
         if self._next is None:
-            self._next = asyncio.get_running_loop().create_future()
-            self._spawn(self._carry_out(self._next), "catching up")
+            asked = self._next = asyncio.get_running_loop().create_future()
+            task = self._spawn(self._carry_out(asked), "catching up")
+            task.add_done_callback(lambda _: self._end(asked))
         return await asyncio.shield(self._next)
 
-    async def _carry_out(self, told: asyncio.Future[bool]) -> None:
-        shown = False
-        try:
-            async with self._turn:
-                self._next = None
-                shown = await self._catch_up()
-        finally:
-            if not told.done():
-                told.set_result(shown)
+    async def _carry_out(self, asked: asyncio.Future[bool]) -> None:
+        async with self._turn:
+            loop = asyncio.get_running_loop()
+            wait_s = self._not_before_s - loop.time()
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+            self._not_before_s = loop.time() + INTERVAL_S
+            self._next = None
+            asked.set_result(await self._catch_up())
+
+    def _end(self, asked: asyncio.Future[bool]) -> None:
+        """The task has ended, perhaps before its first step."""
+        if self._next is asked:
+            self._next = None
+        if not asked.done():
+            asked.set_result(False)

@@ -1,4 +1,4 @@
-"""Where batches stand in a partition's tier: manifests and sparse indexes, read once and kept.
+"""Where batches are in a partition's tier: manifests and sparse indexes, read once and kept.
 
 Invariants: an object never changes under its key, so nothing that is kept is ever stale; what is
 kept is bounded in bytes. Who asks for the same at the same time shares one request, by the reader.
@@ -27,7 +27,7 @@ KEPT_BYTES = 500
 
 
 class SegmentRow(NamedTuple):
-    """A partition segment as a row names it: batches stand from `begin` to `end`, positions in the
+    """A partition segment as a row names it: batches are from `begin` to `end`, positions in the
     object. `following` is the next one where that is known without a request."""
 
     there: TierObject
@@ -54,7 +54,7 @@ class TierObjects:
         self, partition: TopicIdPartition, log: PartitionLog, offset: int
     ) -> SegmentRow | None:
         """The partition segment that may hold `offset`, or the next one above it; None where
-        batches from there on stand in log segments. Raises `BucketError`, `CorruptObjectError`,
+        batches from there on are in log segments. Raises `BucketError`, `CorruptObjectError`,
         `InvalidDataError`."""
         while offset < log.batches_from:
             rows, at = log.tier.rows, log.tier.row_at(offset)

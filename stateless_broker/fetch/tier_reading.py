@@ -1,10 +1,10 @@
 """Reading a partition's tier for fetches: whole batches from an offset on, through its objects.
 
 A read goes step by step, an object a step, and looks at the tier anew before each: whatever was
-swapped meanwhile, it goes on from the offset it has come to. Invariants: only whole batches are
-answered, in offset order, none that ends at or before the offset that was asked for. Who goes on
+swapped meanwhile, it continues from the offset it has come to. Invariants: only whole batches are
+answered, in offset order, none that ends at or before the offset that was asked for. Who continues
 where an earlier answer ended needs no index, and is read for in large requests; a part of an
-object that was read so and dropped from memory before it was used is read as it is wanted.
+object that was read so and dropped from memory before it was used is read as it is needed.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ PARTS_MAX = 1_000
 
 class TierRead(NamedTuple):
     """Batches of `size` bytes that end before `next_offset`; `is_through` where what comes next
-    stands in log segments."""
+    is in log segments."""
 
     parts: list[Buffer]
     size: int
@@ -49,7 +49,7 @@ class _TierPosition(NamedTuple):
 
 
 class _ReadRequest(NamedTuple):
-    """The first batch is wanted whatever its size where `at_least_one` (KIP-74)."""
+    """The first batch is needed whatever its size where `at_least_one` (KIP-74)."""
 
     offset: int
     max_bytes: int
@@ -68,8 +68,8 @@ class _ReadStep(NamedTuple):
 
 
 class _WholeBatches(NamedTuple):
-    """Batches of `size` bytes from `first` on are wanted and there. The next one begins at
-    `position`, and has `missing` bytes where it is wanted, too, but not all there."""
+    """Batches of `size` bytes from `first` on are needed and there. The next one begins at
+    `position`, and has `missing` bytes where it is needed, too, but not all there."""
 
     first: int
     size: int
@@ -81,7 +81,7 @@ class _WholeBatches(NamedTuple):
 
 class TierReader:
     """`bytes_ahead` less than a block, or more than half of what the cache keeps: nothing is read
-    ahead, or so much less. `places_max`: of how many answers it is known where they ended."""
+    ahead, or this much less. `places_max`: of how many answers it is known where they ended."""
 
     def __init__(
         self, reader: RangeReader, objects: TierObjects, *, bytes_ahead: int, places_max: int
@@ -96,7 +96,7 @@ class TierReader:
         self._asked: LruCache[StoredRange, bool] = LruCache(PARTS_MAX)
 
     def holds(self, partition: TopicIdPartition, log: PartitionLog, offset: int) -> bool:
-        """Batches at or above `offset` may stand in the tier."""
+        """Batches at or above `offset` may be in the tier."""
         return (
             offset < log.batches_from
             and log.tier.row_at(offset) < len(log.tier.rows)
@@ -157,8 +157,8 @@ class TierReader:
     async def _step(
         self, partition: TopicIdPartition, log: PartitionLog, wish: _ReadRequest
     ) -> _ReadStep | None:
-        """None where the tier ends. An object may be gone because something else stands in its
-        place by now."""
+        """Take one step; None at the end of the tier. An object may be gone because something else
+        is in its place by now."""
         try:
             return await self._try_step(partition, log, wish)
         except ObjectNotFoundError:
@@ -179,7 +179,7 @@ class TierReader:
         return step
 
     async def _position(self, partition: TopicIdPartition, segment: SegmentRow, offset: int) -> int:
-        """Where to begin: a batch begins there, and none before it is wanted."""
+        """Where to begin: a batch begins there, and none before it is needed."""
         place = self._places.find((partition, offset))
         if place is not None and place.there == segment.there:
             return place.position
@@ -280,5 +280,5 @@ def _walk(segment: SegmentRow, data: Buffer, position: int, wish: _ReadRequest) 
             size, next_offset = size + placed.length, placed.next_offset
         at = end
     if at == position:
-        raise CorruptObjectError(key, position, "no batch stands there")
+        raise CorruptObjectError(key, position, "there is no batch")
     return _WholeBatches(first, size, next_offset, at, 0, False)

@@ -146,14 +146,14 @@ def _timed(segment: SegmentRow, header: BatchHeader, position: int) -> TimedBatc
 
 
 def _later(one: TimedBatch | None, other: TimedBatch | None) -> TimedBatch | None:
-    """That with the higher timestamp; of equals, that with the lower offset."""
+    """Return the place with the higher timestamp; of equal ones, the lower offset."""
     if one is None or other is None:
         return one or other
     return max(one, other, key=lambda batch: (batch.max_timestamp, -batch.base_offset))
 
 
 async def _retry_if_missing(look_up: Callable[[], Awaitable[T]]) -> T:
-    """An object may be gone because something else stands in its place by now."""
+    """An object may be gone because something else is in its place by now."""
     try:
         return await look_up()
     except ObjectNotFoundError:

@@ -75,7 +75,7 @@ T = TypeVar("T")
 
 DETAILS_MAX = 50
 """Limit of configs or partitions that a change shows."""
-RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 32: "group"}
+RESOURCES = {2: "topic", 4: "broker", 8: "broker logger", 16: "client metrics", 32: "group"}
 OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
 """Kafka's numbers of the operations of IncrementalAlterConfigs."""
 
@@ -332,7 +332,7 @@ def _entity(parts: Iterable[tuple[str, str | None]]) -> str:
 
 
 def elected_leaders(message: ElectLeadersRequest, answer: Answer) -> Iterable[Change]:
-    """None is ever elected: each partition that the request names has an error."""
+    """Audit an election. No leader is ever elected: each partition has an error."""
     rows = () if answer is None else cast(ElectLeadersResponse, answer)["replica_election_results"]
     for topic in rows:
         for row in topic["partition_result"]:

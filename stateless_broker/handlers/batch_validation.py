@@ -11,58 +11,84 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, TypeAlias
 
 from bucketlog.log_format import batch as record_batch
 from bucketlog.log_format.batch import (
     HEADER_LENGTH,
     BatchHeader,
+    BatchTooLargeError,
     Codec,
     CorruptBatchError,
     InvalidBatchError,
     InvalidTimestampError,
     UnsupportedCompressionError,
 )
-from bucketlog.log_format.compression import decompressed_bytes_at_most
-from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES, decompressed_bytes_at_most
+from bucketlog.log_format.encryption_errors import KeyRefusedError, KeyUnavailableError
+from bucketlog.log_format.errors import BucketlogError, InvalidDataError
+from bucketlog.log_format.model import TopicId
 from bucketlog.log_format.record_check import RecordRules, check_records
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.topic_configs import (
+    ENCRYPTION_KEY_ID,
     HEADER_ALONE,
     LOG_APPEND_TIME,
     MAX_MESSAGE_BYTES,
+    MIRROR_SOURCE,
     RECORD_VALIDATION,
     TIMESTAMP_AFTER_MAX_MS,
     TIMESTAMP_BEFORE_MAX_MS,
     TIMESTAMP_TYPE,
 )
 from bucketlog.metadata.topic_defaults import TopicDefaults
+from bucketlog.stateless_broker.handlers.recompression import (
+    Compression,
+    compression_of,
+    recompress,
+)
+from bucketlog.stateless_broker.handlers.validation_memory import RecompressedBytes, SharedBytes
 from bucketlog.stateless_broker.network.turns import SLICE_UNITS
 from bucketlog.stateless_broker.produce.intake import PendingBatch
 from bucketlog.stateless_broker.supervision import Supervisor
+from bucketlog.tiered_storage.encryption.batch_seal import BatchSeal
 
 NICENESS = 10
 """Of the validation threads, relative to the broker."""
 GROUP_BYTES = 1 << 20
 """Small requests of one connection are validated together, up to this size."""
 
-Verdict: TypeAlias = BatchHeader | InvalidDataError | None
+Verdict: TypeAlias = BatchHeader | BucketlogError | None
 """The header to commit, the reason for a rejection, or None if a defect prevented the check."""
+_Seals: TypeAlias = Mapping[tuple[TopicId, str], "BatchSeal | BucketlogError"]
+
+
+class BatchSealing(Protocol):
+    """Where the seals of encrypted topics come from (`TopicKeys`)."""
+
+    async def sealing(self, topic_id: TopicId, topic: str, wrapped_by: str) -> BatchSeal:
+        """Raises `KeyRefusedError`, `KeyUnavailableError`."""
+        ...
+
+    def note_sealed(self, size_bytes: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationLimits:
-    """`bytes_max` bounds all decompressed records in memory, `inline_bytes_max` the batches of a
-    request that are validated on the event loop, `batch_records_max` a header's record count."""
+    """`bytes_max` bounds all decompressed records in memory, and the recompressed batches of a
+    request; `inline_bytes_max` the batches of a request that are validated on the event loop,
+    `batch_records_max` a header's record count, `batch_decompressed_bytes_max` the records of a
+    batch that is recompressed."""
 
     threads: int
     bytes_max: int
     inline_bytes_max: int
     batch_records_max: int
+    batch_decompressed_bytes_max: int = MAX_DECOMPRESSED_BYTES
 
 
 class TopicRules:
@@ -76,7 +102,11 @@ class TopicRules:
         "_latest",
         "_max_bytes",
         "batch_bytes_max",
+        "compression",
+        "encrypted_by",
         "has_append_time",
+        "mirror_source",
+        "of_mirror",
         "topic",
     )
 
@@ -86,6 +116,8 @@ class TopicRules:
         self.topic = topic
         self.batch_bytes_max = int(defaults.effective(configs, MAX_MESSAGE_BYTES))
         self.has_append_time = defaults.effective(configs, TIMESTAMP_TYPE) == LOG_APPEND_TIME
+        self.compression = compression_of(topic, defaults)
+        self.encrypted_by = defaults.effective(configs, ENCRYPTION_KEY_ID)
         self._keys_required = defaults.has_policy(configs, "compact")
         self._are_records_checked = (
             self._keys_required or defaults.effective(configs, RECORD_VALIDATION) != HEADER_ALONE
@@ -93,6 +125,9 @@ class TopicRules:
         self._before_max_ms = int(defaults.effective(configs, TIMESTAMP_BEFORE_MAX_MS))
         self._after_max_ms = int(defaults.effective(configs, TIMESTAMP_AFTER_MAX_MS))
         self._max_bytes = max_bytes
+        self.mirror_source = configs.get(MIRROR_SOURCE, "")
+        self.of_mirror = RecordRules(max_bytes=max_bytes)
+        """Of batches that another cluster has accepted."""
         self._latest: tuple[int, RecordRules] | None = None
 
     def records(self, now_ms: int) -> RecordRules | None:
@@ -118,12 +153,19 @@ class TopicRules:
 
 class UncheckedBatch(NamedTuple):
     """`rules` are None if the topic requires a check of headers only (`record.validation`).
-    `append_time_ms` is set for LogAppendTime."""
+    `append_time_ms` is set for LogAppendTime. `encrypted_by` names the key-encryption key of an
+    encrypted topic; it is empty for all others. `compression` None: the batch keeps its codec."""
 
     pending: PendingBatch
     rules: RecordRules | None
     zstd_allowed: bool
     append_time_ms: int | None
+    encrypted_by: str = ""
+    compression: Compression | None = None
+
+    @property
+    def sealing(self) -> tuple[TopicId, str]:
+        return self.pending.partition.topic_id, self.encrypted_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +179,20 @@ class _Waiting:
 
 
 class BatchValidation:
-    """Outlives epochs: batches validated while an epoch ends are committed in the next epoch."""
+    """Outlives epochs: batches validated while an epoch ends are committed in the next epoch.
+    `sealing` None: no batch is encrypted."""
 
-    def __init__(self, limits: ValidationLimits, supervisor: Supervisor) -> None:
+    def __init__(
+        self, limits: ValidationLimits, supervisor: Supervisor, sealing: BatchSealing | None = None
+    ) -> None:
+        self._sealing = sealing
         self._limits = limits
         self._supervisor = supervisor
         self._pool = ThreadPoolExecutor(limits.threads, "validation", _give_way)
-        self._decompressed = _SharedBytes(limits.bytes_max)
+        self._slow_pool = ThreadPoolExecutor(limits.threads, "recompression", _give_way)
+        """For requests with batches to recompress, so that others do not wait for them."""
+        self._decompressed = SharedBytes(limits.bytes_max)
+        self._recompressed = RecompressedBytes(limits.bytes_max)
         self._waiting: dict[object, deque[_Waiting]] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -175,12 +224,16 @@ class BatchValidation:
         await self._idle.wait()
 
     async def close(self) -> None:
+        self._recompressed.close()
         await asyncio.to_thread(self._pool.shutdown)
+        await asyncio.to_thread(self._slow_pool.shutdown)
 
     def _is_cheap(self, batches: Sequence[UncheckedBatch]) -> bool:
         """Whether the validation costs less than the handover to a thread, as for headers only."""
         left = self._limits.inline_bytes_max
         for batch in batches:
+            if batch.encrypted_by or batch.compression is not None:
+                return False
             if batch.rules is not None:
                 left -= len(batch.pending.data)
                 if left < 0 or batch.pending.header.codec != Codec.NONE:
@@ -193,7 +246,13 @@ class BatchValidation:
             while waiting:
                 group = _next_group(waiting)
                 batches = [batch for each in group for batch in each.batches]
-                verdicts = iter(await loop.run_in_executor(self._pool, self._verdicts, batches))
+                seals = await self._seals(batches)
+                is_slow = any(batch.compression is not None for batch in batches)
+                pool = self._slow_pool if is_slow else self._pool
+                verdicts = iter(await loop.run_in_executor(pool, self._verdicts, batches, seals))
+                if seals and self._sealing is not None:
+                    sealed = (len(each.pending.data) for each in batches if each.encrypted_by)
+                    self._sealing.note_sealed(sum(sealed))
                 done = 0
                 while group:
                     each = group.popleft()
@@ -209,16 +268,56 @@ class BatchValidation:
             if not self._waiting:
                 self._idle.set()
 
-    def _verdicts(self, batches: Sequence[UncheckedBatch]) -> list[Verdict]:
-        return [self._verdict(batch) for batch in batches]
+    async def _seals(self, batches: Sequence[UncheckedBatch]) -> _Seals:
+        """The seal of each encrypted topic, or why there is none."""
+        found: dict[tuple[TopicId, str], BatchSeal | BucketlogError] = {}
+        for batch in batches:
+            if batch.encrypted_by and batch.sealing not in found and self._sealing is not None:
+                topic_id, encrypted_by = batch.sealing
+                try:
+                    found[batch.sealing] = await self._sealing.sealing(
+                        topic_id, batch.pending.topic_name, encrypted_by
+                    )
+                except (KeyRefusedError, KeyUnavailableError) as error:
+                    found[batch.sealing] = error
+        return found
 
-    def _verdict(self, batch: UncheckedBatch) -> Verdict:
+    def _verdicts(
+        self, batches: Sequence[UncheckedBatch], seals: _Seals = MappingProxyType({})
+    ) -> list[Verdict]:
+        if any(batch.compression is not None for batch in batches):
+            self._recompressed.wait_for_room()
+        left, verdicts = self._recompressed.bytes_max, list[Verdict]()
+        for batch in batches:
+            verdicts.append(self._verdict(batch, seals, left))
+            if batch.pending.release is not None:
+                left -= len(batch.pending.data)
+        return verdicts
+
+    def _verdict(self, batch: UncheckedBatch, seals: _Seals, left: int) -> Verdict:
+        """`left`: how many bytes of recompressed batches the request may still have."""
         try:
-            return self._checked(batch)
+            header, wanted = self._checked(batch), batch.compression
+            if wanted is not None and wanted.codec != header.codec:
+                header = self._recompress(batch, wanted, header, left)
+            return self._sealed(batch, header, seals) if batch.encrypted_by else header
         except InvalidDataError as error:
             # The traceback's frames would keep decompressed bytes alive, which no bound counts.
             error.__traceback__ = error.__cause__ = error.__context__ = None
             return error
+
+    @staticmethod
+    def _sealed(batch: UncheckedBatch, header: BatchHeader, seals: _Seals) -> Verdict:
+        """Encrypt the batch. The frame keeps the batch as the client sent it."""
+        if not header.record_count:  # of a mirror
+            return header
+        seal = seals.get(batch.sealing)
+        if not isinstance(seal, BatchSeal):
+            return seal
+        pending = batch.pending
+        sealed = memoryview(seal.seal(pending.partition, pending.data, header))
+        pending.data = sealed
+        return record_batch.read_header(sealed)
 
     def _checked(self, batch: UncheckedBatch) -> BatchHeader:
         """The header to commit. Sources: Kafka's UnifiedLog (analyzeAndValidateRecords),
@@ -226,6 +325,11 @@ class BatchValidation:
         data, header = batch.pending.data, batch.pending.header
         if not record_batch.crc_holds(data, header):
             raise CorruptBatchError("the batch's CRC32C does not hold")
+        if batch.pending.is_placed:
+            record_batch.check_mirrored(header, max_records=self._limits.batch_records_max)
+            if header.record_count and batch.rules is not None:
+                self._check_records(batch, batch.rules)
+            return header
         record_batch.check_produced(header, max_records=self._limits.batch_records_max)
         if header.base_offset:
             raise InvalidBatchError(f"base offset {header.base_offset}: the broker gives offsets")
@@ -245,6 +349,26 @@ class BatchValidation:
         if batch.append_time_ms is not None:
             header = record_batch.set_log_append_time(data, header, batch.append_time_ms)
         return header
+
+    def _recompress(
+        self, batch: UncheckedBatch, wanted: Compression, header: BatchHeader, left: int
+    ) -> BatchHeader:
+        """Give the batch its topic's codec. Raises `InvalidDataError`."""
+        pending, limits = batch.pending, self._limits
+        where = f"{pending.topic_name}-{pending.partition.partition}"
+        most = limits.batch_decompressed_bytes_max
+        payload = pending.data[HEADER_LENGTH : header.size_bytes]
+        raw = len(payload)
+        if header.codec != Codec.NONE:
+            raw = decompressed_bytes_at_most(header.codec, payload, max_bytes=most)
+        with self._decompressed.lent(min(2 * raw, limits.bytes_max)):
+            found = recompress(pending.data, header, wanted, max_bytes=most, where=where)
+        if len(found.data) > left:
+            raise BatchTooLargeError(
+                f"the batches of a request, recompressed, have more than {limits.bytes_max} bytes"
+            )
+        pending.data, pending.release = found.data, self._recompressed.hold(len(found.data))
+        return found.header
 
     def _check_records(self, batch: UncheckedBatch, rules: RecordRules) -> int:
         pending, header = batch.pending, batch.pending.header
@@ -273,24 +397,3 @@ def _next_group(waiting: deque[_Waiting]) -> deque[_Waiting]:
         group.append(waiting.popleft())
         left -= group[-1].size_bytes
     return group
-
-
-class _SharedBytes:
-    """A number of bytes that threads share. A thread waits until its bytes are free."""
-
-    def __init__(self, bytes_max: int) -> None:
-        self._left = bytes_max
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def lent(self, size_bytes: int) -> Iterator[None]:
-        """Borrow `size_bytes`, at most the total, within the block."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._left >= size_bytes)
-            self._left -= size_bytes
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._left += size_bytes
-                self._changed.notify_all()

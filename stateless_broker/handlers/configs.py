@@ -1,20 +1,24 @@
 """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs.
 
 Source: Kafka's messages of these names; KIP-339 (incremental changes);
-ConfigAdminManager and ConfigurationControlManager (which error for what). Topics' configs can be
-changed; a broker's are its environment.
+ConfigAdminManager and ConfigurationControlManager (which error for what). `OtherConfigs` has the
+configs of all resources but topics.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from kio.schema.errors import ErrorCode
 
+from bucketlog.log_format.errors import InvalidTopicNameError
+from bucketlog.log_format.model import TopicId
+from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.messages import incremental_alter_configs as incremental
 from bucketlog.log_format.wire.messages.alter_configs import (
+    AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -27,8 +31,10 @@ from bucketlog.log_format.wire.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from bucketlog.metadata.acl_bindings import AclOperation
+from bucketlog.metadata.config_definitions import ConfigType
 from bucketlog.metadata.fold import TopicState
-from bucketlog.metadata.topic_configs import TOPIC_CONFIGS, ConfigType
+from bucketlog.metadata.topic_checks import check_topic_name
+from bucketlog.metadata.topic_configs import TOPIC_CONFIGS
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
@@ -37,8 +43,10 @@ from bucketlog.stateless_broker.authorization.needs import (
     GROUP_NOT_AUTHORIZED,
     TOPIC_NOT_AUTHORIZED,
 )
-from bucketlog.stateless_broker.handlers.described_configs import described_broker, described_topic
-from bucketlog.stateless_broker.handlers.topic_changes import TopicChangeResult, TopicChanges
+from bucketlog.stateless_broker.handlers.described_configs import described_topic
+from bucketlog.stateless_broker.handlers.other_configs import ConfigKind, OtherConfigs
+from bucketlog.stateless_broker.handlers.security_changes import Refusal
+from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
 from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
@@ -46,23 +54,33 @@ from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 T = TypeVar("T", bound=Hashable)
 
-TOPIC_RESOURCE = 2
-BROKER_RESOURCE = 4
-GROUP_RESOURCE = 32
-CLUSTER_RESOURCES = (BROKER_RESOURCE, 8, 16)
+CLUSTER_RESOURCES = (ConfigKind.BROKER, ConfigKind.BROKER_LOGGER, ConfigKind.CLIENT_METRICS)
 """Brokers, their loggers, and metrics of clients: the rights on the cluster count."""
 FEW_RESOURCES = 10
+CONFIGS_MAX = 1_000
 RESOURCE_BYTES = 3_000
 """An estimate per resource; the actual size is counted once the response is encoded."""
-NAMES_IN_MESSAGE = 10
 UNITS_A_RESOURCE = 5
 UNITS_A_CONFIG = 5
 """Units of work: see `network.turns`."""
 
 
 ResourceT = TypeVar("ResourceT", AlterConfigsResource, incremental.AlterConfigsResource)
-Change: TypeAlias = Callable[[TopicState, ResourceT, float], Awaitable[TopicChangeResult]]
-"""A topic, its resource in the request, and a deadline by the event loop's clock."""
+Changes: TypeAlias = dict[str, str | None] | Refusal
+"""What to set; None for what takes its default again."""
+Before: TypeAlias = Callable[[str], str | None]
+"""The value of a config that is a list; None for all other configs."""
+_DESCRIBED = Refusal(ErrorCode.none, "")
+NO_TOPIC = TopicState(TopicId(bytes(16)), "", 0, {})
+
+
+class Alteration(NamedTuple):
+    """What a request asks for all its resources."""
+
+    request: Request
+    replaces_all: bool
+    validate_only: bool
+    deadline: float
 
 
 class Operation(IntEnum):
@@ -80,14 +98,14 @@ class ConfigsHandler:
         *,
         view: View,
         changes: TopicChanges,
-        broker_configs: dict[str, str],
+        others: OtherConfigs,
         topic_defaults: TopicDefaults,
         change_ms_max: int,
         turns: Turns,
     ) -> None:
         self._view = view
         self._changes = changes
-        self._broker_configs = broker_configs
+        self._others = others
         self._topic_defaults = topic_defaults
         self._change_ms_max = change_ms_max
         self._turns = turns
@@ -110,6 +128,9 @@ class ConfigsHandler:
                 row = _not_described(resource_type, name, access)
                 if row is None:
                     row = self._describe(resource_type, name, keys, message.include_synonyms)
+                    if not message.include_documentation:
+                        for config in row["configs"]:
+                            config["documentation"] = None
                 rows.append(write_row(DESCRIBE_CONFIGS, version, "results", row))
                 error = row["error_code"]
                 if error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
@@ -128,23 +149,21 @@ class ConfigsHandler:
         wanted_keys: tuple[str, ...] | None,
         with_synonyms: bool,
     ) -> DescribeConfigsResult:
-        error, text = ErrorCode.none, None
-        keys = None if wanted_keys is None else set(wanted_keys)
+        error, text = _DESCRIBED
+        keys = set(wanted_keys) if wanted_keys else None
         configs: list[DescribeConfigsResourceResult] = []
-        if resource_type == TOPIC_RESOURCE:
+        if resource_type == ConfigKind.TOPIC:
             topic = self._view.topic(name)
-            if topic is None:
-                error, text = ErrorCode.unknown_topic_or_partition, "No such topic."
-            else:
+            if topic is not None:
                 configs = described_topic(topic, keys, self._topic_defaults)
-        elif resource_type == BROKER_RESOURCE:
-            configs = [
-                described_broker(config, value)
-                for config, value in sorted(self._broker_configs.items())
-                if keys is None or config in keys
-            ]
+            else:
+                error, text = _missing_topic(name)
         else:
-            error, text = ErrorCode.invalid_request, f"resource type {resource_type}"
+            found = self._others.described(resource_type, name)
+            if isinstance(found, Refusal):
+                error, text = found
+            else:
+                configs = [each for each in found if keys is None or each["name"] in keys]
         if not with_synonyms:
             for config in configs:
                 config["synonyms"] = []
@@ -159,120 +178,144 @@ class ConfigsHandler:
     async def alter_configs(
         self, request: Request, message: AlterConfigsRequest
     ) -> AlterConfigsResponse:
-        """All of a topic's configs: what is not named takes its default again."""
+        """All configs of a resource: what is not named takes its default again."""
+        wanted = self._alteration(request, message.validate_only, replaces_all=True)
 
-        async def change(
-            topic: TopicState, resource: AlterConfigsResource, deadline: float
-        ) -> TopicChangeResult:
-            configs = {entry.name: entry.value for entry in resource.configs}
-            missing = [name for name, value in configs.items() if value is None]
-            if missing:
-                text = f"Null value not supported for : {', '.join(missing)}"
-                return TopicChangeResult(ErrorCode.invalid_request, text, None)
-            return await self._changes.configure(
-                topic,
-                configs,
-                replaces_all=True,
-                validate_only=message.validate_only,
-                deadline=deadline,
-                by=request.author,
-            )
+        def changes(resource: AlterConfigsResource, before: Before) -> Changes:
+            return {entry.name: entry.value for entry in resource.configs}
 
-        return {"responses": await self._altered(message.resources, change, request.access)}
+        return {"responses": await self._altered(message.resources, changes, wanted)}
 
     async def incremental_alter_configs(
         self, request: Request, message: incremental.IncrementalAlterConfigsRequest
     ) -> incremental.IncrementalAlterConfigsResponse:
-        async def change(
-            topic: TopicState, resource: incremental.AlterConfigsResource, deadline: float
-        ) -> TopicChangeResult:
-            found = _changes(topic, resource.configs, self._topic_defaults)
-            if isinstance(found, TopicChangeResult):
-                return found
-            return await self._changes.configure(
-                topic,
-                found,
-                validate_only=message.validate_only,
-                deadline=deadline,
-                by=request.author,
-            )
+        wanted = self._alteration(request, message.validate_only, replaces_all=False)
 
-        return {"responses": await self._altered(message.resources, change, request.access)}
+        def changes(resource: incremental.AlterConfigsResource, before: Before) -> Changes:
+            return incremental_changes(resource.resource_type, resource.configs, before)
+
+        return {"responses": await self._altered(message.resources, changes, wanted)}
+
+    def _alteration(
+        self, request: Request, validate_only: bool, *, replaces_all: bool
+    ) -> Alteration:
+        deadline = asyncio.get_running_loop().time() + self._change_ms_max / 1000
+        return Alteration(request, replaces_all, validate_only, deadline)
 
     async def _altered(
-        self, resources: Sequence[ResourceT], change: Change[ResourceT], access: Access
+        self,
+        resources: Sequence[ResourceT],
+        changes: Callable[[ResourceT, Before], Changes],
+        wanted: Alteration,
     ) -> list[AlterConfigsResourceResponse]:
-        deadline = asyncio.get_running_loop().time() + self._change_ms_max / 1000
         twice = named_twice((each.resource_type, each.resource_name) for each in resources)
         responses: list[AlterConfigsResourceResponse] = []
-        slices = Slices(self._turns)
+        slices, access = Slices(self._turns), wanted.request.access
         for resource in resources:
-            if (resource.resource_type, resource.resource_name) in twice:
-                text = "Each resource must appear at most once."
-                result = TopicChangeResult(ErrorCode.invalid_request, text, None)
-            elif (denied := _denied(AclOperation.ALTER_CONFIGS, resource, access)) is not None:
-                result = denied
+            kind, name = resource.resource_type, resource.resource_name
+            if (kind, name) in twice:
+                result = Refusal(
+                    ErrorCode.invalid_request, "Each resource must appear at most once."
+                )
             else:
-                result = await self._alter(resource, change, deadline)
+                denied = _denied_by(AclOperation.ALTER_CONFIGS, kind, name, access)
+                result = denied or await self._alter(resource, changes, wanted)
             await slices.spend(UNITS_A_RESOURCE)
             responses.append(
                 {
                     "error_code": result.error,
                     "error_message": result.message,
-                    "resource_type": resource.resource_type,
-                    "resource_name": resource.resource_name,
+                    "resource_type": kind,
+                    "resource_name": name,
                 }
             )
         return responses
 
     async def _alter(
-        self, resource: ResourceT, change: Change[ResourceT], deadline: float
-    ) -> TopicChangeResult:
-        if resource.resource_type == BROKER_RESOURCE:
-            text = "A broker's configs are its environment: see docs/configuration.md."
-            return TopicChangeResult(ErrorCode.invalid_request, text, None)
-        if resource.resource_type != TOPIC_RESOURCE:
-            text = f"Unknown resource type {resource.resource_type}."
-            return TopicChangeResult(ErrorCode.invalid_request, text, None)
-        if not resource.resource_name:
-            text = "Default topic resources are not allowed."
-            return TopicChangeResult(ErrorCode.invalid_request, text, None)
-        topic = self._view.topic(resource.resource_name)
-        if topic is None:
-            text = f"The topic '{resource.resource_name}' does not exist."
-            return TopicChangeResult(ErrorCode.unknown_topic_or_partition, text, None)
-        twice = named_twice(each.name for each in resource.configs)
-        if twice:
-            names = ", ".join(sorted(twice)[:NAMES_IN_MESSAGE])
-            text = f"Error due to duplicate config keys: {names}"
-            return TopicChangeResult(ErrorCode.invalid_request, text, None)
-        if len(resource.configs) > len(TOPIC_CONFIGS):  # refuse early: do not check each of them
-            name = next(each.name for each in resource.configs if each.name not in TOPIC_CONFIGS)
-            text = f"Unknown topic config name: {name}"
-            return TopicChangeResult(ErrorCode.invalid_config, text, None)
-        return await change(topic, resource, deadline)
+        self,
+        resource: ResourceT,
+        changes: Callable[[ResourceT, Before], Changes],
+        wanted: Alteration,
+    ) -> Refusal:
+        kind, name = resource.resource_type, resource.resource_name
+        if kind == ConfigKind.TOPIC:
+            topic = self._view.topic(name)
+            before = self._lists_of(topic or NO_TOPIC)
+        else:
+            topic, before = None, self._others.before(kind, name)
+        names = [each.name for each in resource.configs]
+        if named_twice(names):
+            return Refusal(ErrorCode.invalid_request, "Error due to duplicate config keys")
+        if len(names) > CONFIGS_MAX:  # refuse early: do not check each of them
+            text = f"More than {CONFIGS_MAX} configs of a resource"
+            return Refusal(ErrorCode.invalid_config, text)
+        missing = _names_without_values(resource.configs)
+        if missing is not None:
+            return missing
+        if kind != ConfigKind.TOPIC:
+            refused = self._others.refusal_of_name(kind, name, replaces_all=wanted.replaces_all)
+            if refused is not None:
+                return refused
+        elif not name:
+            return Refusal(ErrorCode.invalid_request, "Default topic resources are not allowed.")
+        found = changes(resource, before)
+        if isinstance(found, Refusal):
+            return found
+        if kind != ConfigKind.TOPIC:
+            return await self._others.alter(
+                kind,
+                name,
+                found,
+                replaces_all=wanted.replaces_all,
+                validate_only=wanted.validate_only,
+                by=wanted.request.principal,
+            )
+        return await self._alter_topic(name, topic, found, wanted)
 
+    async def _alter_topic(
+        self,
+        name: str,
+        topic: TopicState | None,
+        changes: Mapping[str, str | None],
+        wanted: Alteration,
+    ) -> Refusal:
+        result = await self._changes.configure(
+            topic or NO_TOPIC,
+            changes,
+            replaces_all=wanted.replaces_all,
+            validate_only=wanted.validate_only or topic is None,
+            deadline=wanted.deadline,
+            by=wanted.request.author,
+        )
+        if topic is not None or result.error is not ErrorCode.none:
+            return Refusal(result.error, result.message)
+        error, problem = _missing_topic(name)
+        return Refusal(error, problem or f"The topic '{name}' does not exist.")
 
-def _denied(
-    operation: AclOperation, resource: ResourceT, access: Access
-) -> TopicChangeResult | None:
-    return _denied_by(operation, resource.resource_type, resource.resource_name, access)
+    def _lists_of(self, topic: TopicState) -> Before:
+        def value(name: str) -> str | None:
+            known = TOPIC_CONFIGS.get(name)
+            if known is None or known.config_type is not ConfigType.LIST:
+                return None
+            return self._topic_defaults.effective(topic.configs, name)
+
+        return value
 
 
 def _denied_by(
     operation: AclOperation, resource_type: int, name: str, access: Access
-) -> TopicChangeResult | None:
+) -> Refusal | None:
     """The answer for a resource without the right; None: the operation is allowed, or there are no
     rules for resources of this type."""
-    if resource_type == TOPIC_RESOURCE and not access.may_topic(operation, name):
+    if resource_type == ConfigKind.TOPIC and not access.may_topic(operation, name):
         error, text = ErrorCode.topic_authorization_failed, TOPIC_NOT_AUTHORIZED
-    elif resource_type == GROUP_RESOURCE and not access.may_group(operation, name):
+    elif resource_type == ConfigKind.GROUP and not access.may_group(operation, name):
         error, text = ErrorCode.group_authorization_failed, GROUP_NOT_AUTHORIZED
     elif resource_type in CLUSTER_RESOURCES and not access.may_on_cluster(operation):
         error, text = ErrorCode.cluster_authorization_failed, CLUSTER_NOT_AUTHORIZED
     else:
         return None
-    return TopicChangeResult(error, text, None)
+    return Refusal(error, text)
 
 
 def _not_described(resource_type: int, name: str, access: Access) -> DescribeConfigsResult | None:
@@ -288,14 +331,22 @@ def _not_described(resource_type: int, name: str, access: Access) -> DescribeCon
     }
 
 
+def _missing_topic(name: str) -> tuple[ErrorCode, str | None]:
+    try:
+        check_topic_name(name)
+    except InvalidTopicNameError as error:
+        return kafka_code(error, ApiFamily.TOPICS), str(error)
+    return ErrorCode.unknown_topic_or_partition, ""
+
+
 def named_twice(names: Iterable[T]) -> set[T]:
     return {name for name, count in Counter(names).items() if count > 1}
 
 
-def _changes(
-    topic: TopicState, entries: Iterable[incremental.AlterableConfig], defaults: TopicDefaults
-) -> dict[str, str | None] | TopicChangeResult:
-    """What incremental operations come to, or why they are refused."""
+def incremental_changes(
+    kind: int, entries: Sequence[incremental.AlterableConfig], before: Before
+) -> Changes:
+    """What incremental operations on a resource come to, or why they are refused."""
     found: dict[str, str | None] = {}
     for entry in entries:
         name, value = entry.name, entry.value
@@ -303,32 +354,30 @@ def _changes(
             operation = Operation(entry.config_operation)
         except ValueError:
             text = f"Unknown operation type {entry.config_operation} for config {name}"
-            return TopicChangeResult(ErrorCode.invalid_request, text, None)
+            return Refusal(ErrorCode.invalid_request, text)
         if operation is Operation.DELETE:
             found[name] = None
-        elif value is None:
-            text = f"Null value not supported for : {name}"
-            return TopicChangeResult(ErrorCode.invalid_request, text, None)
         elif operation is Operation.SET:
             found[name] = value
+        elif kind == ConfigKind.BROKER_LOGGER:
+            text = f"{operation.name} operation is not allowed for the BROKER_LOGGER resource"
+            return Refusal(ErrorCode.invalid_request, text)
+        elif (list_before := before(name)) is not None:
+            found[name] = _list_after(list_before, operation, value or "")
+        elif kind == ConfigKind.BROKER:
+            word = operation.name.lower()
+            text = f"Config value {word} is not allowed for config key: {name}"
+            return Refusal(ErrorCode.invalid_config, text)
         else:
-            definition = TOPIC_CONFIGS.get(name)
-            if definition is not None and definition.config_type is not ConfigType.LIST:
-                text = (
-                    f"Config value {operation.name.lower()} is not allowed for config key: {name}"
-                )
-                return TopicChangeResult(ErrorCode.invalid_config, text, None)
-            found[name] = (
-                _list_after(defaults.effective(topic.configs, name), operation, value)
-                if name in TOPIC_CONFIGS
-                else value
-            )
+            text = f"Can't {operation.name} to key {name} because its type is not LIST."
+            return Refusal(ErrorCode.invalid_config, text)
     return found
 
 
 def _list_after(before: str, operation: Operation, value: str) -> str:
-    words = _words(before)
-    given = _words(value)
+    """As Kafka's ConfigurationControlManager: words are compared as they are given."""
+    words = before.split(",") if before else []
+    given = value.split(",")
     if operation is Operation.APPEND:
         words += [word for word in given if word not in words]
     else:
@@ -336,5 +385,16 @@ def _list_after(before: str, operation: Operation, value: str) -> str:
     return ",".join(words)
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+def _names_without_values(
+    entries: Iterable[AlterableConfig | incremental.AlterableConfig],
+) -> Refusal | None:
+    """The refusal of configs without a value; None: all have values."""
+    missing = [
+        each.name
+        for each in entries
+        if each.value is None and getattr(each, "config_operation", None) != Operation.DELETE
+    ]
+    if not missing:
+        return None
+    text = f"Null value not supported for : {', '.join(missing)}"
+    return Refusal(ErrorCode.invalid_request, text)

@@ -138,6 +138,8 @@ class CoordinationHandler:
             return await self._transactions.init_producer_id(request, message)
         if message.transactional_id is not None:
             return _no_producer(ErrorCode.transactional_id_authorization_failed)
+        if (message.producer_id < 0) != (message.producer_epoch < 0):
+            return _no_producer(ErrorCode.invalid_request)
         try:
             async with asyncio.timeout(self._wait_s):
                 producer_id = await self._producer_ids.next()

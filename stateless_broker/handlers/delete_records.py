@@ -5,8 +5,7 @@ Partition.deleteRecordsOnLeader (which error for what).
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from kio.schema.errors import ErrorCode
 
@@ -20,6 +19,7 @@ from bucketlog.log_format.wire.messages.delete_records import (
     DeleteRecordsResponse,
 )
 from bucketlog.metadata.acl_bindings import AclOperation
+from bucketlog.metadata.internal_topics import INTERNAL_TOPICS
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.network.apis import Request
@@ -32,7 +32,8 @@ INVALID_LOW_WATERMARK = -1
 
 class DeleteRecordsHandler:
     """`catch_up` waits until the view shows all records that are visible now. If it returns False,
-    the view may lack records or topics, and clients retry."""
+    the view may lack records or topics, and clients retry. `change_ms_max` bounds the time of a
+    change. The timeout of a request does not: in Kafka, it bounds the wait for other replicas."""
 
     def __init__(
         self,
@@ -41,39 +42,40 @@ class DeleteRecordsHandler:
         committer: TierCommitter,
         topic_defaults: TopicDefaults,
         catch_up: Callable[[], Awaitable[bool]],
+        change_ms_max: int,
     ) -> None:
         self._view = view
         self._committer = committer
         self._topic_defaults = topic_defaults
         self._catch_up = catch_up
+        self._change_s_max = change_ms_max / 1000
 
     async def __call__(
         self, request: Request, message: DeleteRecordsRequest
     ) -> DeleteRecordsResponse:
-        deadline = asyncio.get_running_loop().time() + max(message.timeout.total_seconds(), 0.0)
-        asked = Counter(
-            (topic.name, wanted.partition_index)
+        deadline = asyncio.get_running_loop().time() + self._change_s_max
+        offsets = {
+            (topic.name, wanted.partition_index): wanted
             for topic in message.topics
             for wanted in topic.partitions
-        )
+        }
+        """The last offset counts if a partition is named twice, as in Kafka."""
         is_current = await self._catch_up()
         starts: dict[TopicIdPartition, int] = {}
-        answers: list[tuple[str, list[tuple[int, ErrorCode, TopicIdPartition | None]]]] = []
-        for topic in message.topics:
-            rows = []
-            may = request.access.may_topic(AclOperation.DELETE, topic.name)
-            for wanted in topic.partitions:
-                error, partition, start = self._look_up(topic.name, wanted)
-                if not may:
-                    error, partition = ErrorCode.topic_authorization_failed, None
-                elif asked[topic.name, wanted.partition_index] > 1:
-                    error = ErrorCode.invalid_request
-                elif not is_current:
-                    error = ErrorCode.not_leader_or_follower
-                elif error is ErrorCode.none and partition is not None:
-                    starts[partition] = start
-                rows.append((wanted.partition_index, error, partition))
-            answers.append((topic.name, rows))
+        answers: dict[str, list[tuple[int, ErrorCode, TopicIdPartition | None]]] = {}
+        names = dict.fromkeys(topic.name for topic in message.topics)
+        may = {name: request.access.may_topic(AclOperation.DELETE, name) for name in names}
+        for (name, number), wanted in offsets.items():
+            error, partition, start = self._look_up(name, wanted)
+            if not may[name]:
+                error, partition = ErrorCode.topic_authorization_failed, None
+            elif error is ErrorCode.invalid_topic_exception:
+                partition = None
+            elif not is_current:
+                error = ErrorCode.not_leader_or_follower
+            elif error is ErrorCode.none and partition is not None:
+                starts[partition] = start
+            answers.setdefault(name, []).append((number, error, partition))
         failure = await self._move(starts, deadline, request.author)
         return {
             "topics": [
@@ -81,7 +83,7 @@ class DeleteRecordsHandler:
                     "name": name,
                     "partitions": [self._answer(*row, starts, failure) for row in rows],
                 }
-                for name, rows in answers
+                for name, rows in answers.items()
             ]
         }
 
@@ -91,14 +93,21 @@ class DeleteRecordsHandler:
         topic = self._view.topic(name)
         partition = TopicIdPartition(topic.topic_id, wanted.partition_index) if topic else None
         log = self._view.log(partition) if partition else None
+        if name in INTERNAL_TOPICS:
+            return ErrorCode.invalid_topic_exception, None, 0
         if topic is None or log is None:
             return ErrorCode.unknown_topic_or_partition, None, 0
-        if not self._topic_defaults.has_policy(topic.configs, "delete"):
+        if self._keeps_all(topic.configs):
             return ErrorCode.policy_violation, None, 0
         start = log.high_watermark if wanted.offset == TO_THE_END else wanted.offset
         if not 0 <= start <= log.high_watermark:
             return ErrorCode.offset_out_of_range, None, 0
         return ErrorCode.none, partition, start
+
+    def _keeps_all(self, configs: Mapping[str, str]) -> bool:
+        """As Kafka, whose topics may also have no policy at all."""
+        has_policy = self._topic_defaults.has_policy
+        return has_policy(configs, "compact") and not has_policy(configs, "delete")
 
     async def _move(
         self, starts: dict[TopicIdPartition, int], deadline: float, by: str | None

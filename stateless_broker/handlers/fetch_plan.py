@@ -8,7 +8,6 @@ UnifiedLog.read, and CompletedFetch of its consumer.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
@@ -20,10 +19,13 @@ from bucketlog.metadata.partition_log import PartitionLog, Stretch
 
 _OVERTAKEN = (ErrorCode.none, ErrorCode.kafka_storage_error)
 _ABORTED_BYTES = 17
+_RESULT_BYTES = 68
+"""Of a partition in its own topic, without the name: a topic id, lengths, offsets, tags."""
+FEW_PARTITIONS = 16
+"""Plans of up to this number of partitions keep their rows as objects, which are used again."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedPartition:
+class PlannedPartition(NamedTuple):
     """One partition of a request: an error, or the log to read."""
 
     topic: str
@@ -59,27 +61,65 @@ class PlannedPartitions:
     """The partitions of a request, with the log or the error of each. Nothing else of a request is
     kept while it waits: 36 bytes for each partition, because a request may have many."""
 
-    __slots__ = ("_committed_only", "_errors", "_logs", "_wanted")
+    __slots__ = (
+        "_committed_only",
+        "_errors",
+        "_few",
+        "_logs",
+        "has_failed_reads",
+        "has_logs",
+        "wanted",
+    )
 
     def __init__(self, wanted: fetch.FetchPartitions, *, committed_only: bool) -> None:
-        self._wanted = wanted
+        self.wanted = wanted
+        self.has_logs = False
+        """Whether at least one partition exists, and the client may read it."""
+        self.has_failed_reads = False
+        """Whether a partition exists and has an error."""
         self._committed_only = committed_only
         self._logs: list[PartitionLog | None] = []
         self._errors: dict[int, ErrorCode] = {}
         """By row."""
+        self._few: list[PlannedPartition] | None = None
+        """All rows, if they are few; None if they are not made, or have changed."""
 
     def add(self, error: ErrorCode, log: PartitionLog | None = None) -> None:
         """Plan the next of the wanted partitions."""
+        self._few = None
+        if log is not None:
+            self.has_logs = True
         if error is not ErrorCode.none:
             self._errors[len(self._logs)] = error
+            if log is not None:
+                self.has_failed_reads = True
         self._logs.append(log)
 
     def fail(self, row: int, error: ErrorCode) -> None:
+        """Fail a partition that exists."""
+        self._few = None
         self._errors[row] = error
+        self.has_failed_reads = True
+
+    def forget_from(self, start: int) -> None:
+        """Forget the plan of these rows."""
+        self._few = None
+        for row in range(start, len(self._logs)):
+            self._errors.pop(row, None)
+        del self._logs[start:]
+        self.has_logs = any(log is not None for log in self._logs)
+        self.has_failed_reads = any(self._logs[row] is not None for row in self._errors)
 
     @property
-    def has_errors(self) -> bool:
-        return bool(self._errors)
+    def is_due(self) -> bool:
+        """Whether the response must not wait for records. Partitions that are unknown, or that the
+        client may not read, do not end the wait for others (Kafka: ReplicaManager)."""
+        return self.has_failed_reads or not self.has_logs
+
+    @property
+    def answer_bytes(self) -> int:
+        """The bytes of a response to these partitions without records, rounded up."""
+        return len(self._logs) * _RESULT_BYTES + self.wanted.name_bytes()
 
     def with_logs(self) -> Iterator[tuple[int, TopicIdPartition]]:
         """The partitions that exist, with their rows."""
@@ -91,16 +131,30 @@ class PlannedPartitions:
         return len(self._logs)
 
     def rows(self, rows: Iterable[int]) -> Iterator[tuple[int, PlannedPartition]]:
-        """These partitions, with their rows."""
+        """Return these partitions with their rows."""
+        few = self._kept()
         for row in rows:
-            yield row, self._planned(row, self._wanted[row], self._logs[row])
+            if few is not None:
+                yield row, few[row]
+            else:
+                yield row, self._planned(row, self.wanted[row], self._logs[row])
+
+    def _kept(self) -> list[PlannedPartition] | None:
+        """All rows, if they are few."""
+        if self._few is None and len(self._logs) <= FEW_PARTITIONS:
+            self._few = list(self._each())
+        return self._few
 
     def __iter__(self) -> Iterator[PlannedPartition]:
-        for row, (wanted, log) in enumerate(zip(self._wanted, self._logs, strict=True)):
+        few = self._kept()
+        return iter(few) if few is not None else self._each()
+
+    def _each(self) -> Iterator[PlannedPartition]:
+        for row, (wanted, log) in enumerate(zip(self.wanted, self._logs, strict=True)):
             yield self._planned(row, wanted, log)
 
     def _planned(
-        self, row: int, wanted: fetch.FetchPartition, log: PartitionLog | None
+        self, row: int, wanted: fetch.FetchedPartition, log: PartitionLog | None
     ) -> PlannedPartition:
         return PlannedPartition(
             wanted.topic,
@@ -194,6 +248,8 @@ def result_of(
         failed = ErrorCode.unknown_topic_or_partition  # deleted while the fetch waited
     elif failed in _OVERTAKEN and part.fetch_offset < log_start:
         failed = ErrorCode.offset_out_of_range  # the log start moved past it while the fetch waited
+    if failed is ErrorCode.offset_out_of_range:
+        high_watermark = last_stable_offset = log_start = -1  # as Kafka answers
     return fetch.FetchPartitionData(
         part.topic,
         part.topic_id,

@@ -9,6 +9,7 @@ KIP-518, KIP-848 (filters of listings), KIP-1043 (groups that are not found).
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import TypeAlias, TypeVar
 
 from kio.schema.errors import ErrorCode
 
@@ -24,7 +25,10 @@ from bucketlog.consumers.group_messages import (
     SyncRequest,
 )
 from bucketlog.consumers.group_store import GroupSummary
+from bucketlog.consumers.modern_messages import ModernDescription
 from bucketlog.consumers.offsets import GroupOffsets
+from bucketlog.consumers.share.coordinator import ShareGroupRow
+from bucketlog.consumers.share.offsets import ShareOffsets
 from bucketlog.log_format.wire import list_groups
 from bucketlog.log_format.wire.messages.delete_groups import (
     DeleteGroupsRequest,
@@ -50,7 +54,6 @@ from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
-CLASSIC = "Classic"
 REBALANCE_TIMEOUT_FROM = 1
 MEMBER_ID_FIRST_FROM = 4
 SKIPPED_ASSIGNMENT_FROM = 9
@@ -60,6 +63,9 @@ MANY_LEAVE_FROM = 3
 NOT_FOUND_FROM = 6
 NO_OPERATIONS_KNOWN = -(2**31)
 _DENIED = ErrorCode.group_authorization_failed
+Described: TypeAlias = GroupDescription | ModernDescription
+"""A group of the consumer protocol is not found: ConsumerGroupDescribe describes it."""
+RowT = TypeVar("RowT", GroupSummary, ShareGroupRow)
 DESCRIBE_UNITS = 4
 """Units of work for each described group (`network.turns`)."""
 DESCRIBED_AT_ONCE = 64
@@ -68,8 +74,16 @@ DESCRIBED_AT_ONCE = 64
 
 class GroupsHandler:
     def __init__(
-        self, *, coordinator: GroupCoordinator, offsets: GroupOffsets, view: View, turns: Turns
+        self,
+        *,
+        coordinator: GroupCoordinator,
+        offsets: GroupOffsets,
+        view: View,
+        turns: Turns,
+        shares: ShareOffsets,
     ) -> None:
+        self._shares = shares.coordinator
+        self._share_offsets = shares
         self._coordinator = coordinator
         self._offsets = offsets
         self._view = view
@@ -83,6 +97,9 @@ class GroupsHandler:
             return _joined(JoinResponse(_DENIED, ""), version)
         if not message.group_id:
             refused = JoinResponse(ErrorCode.invalid_group_id, message.member_id)
+            return _joined(refused, version)
+        if self._shares.exists(message.group_id):
+            refused = JoinResponse(ErrorCode.inconsistent_group_protocol, message.member_id)
             return _joined(refused, version)
         session_timeout_ms = _milliseconds(message.session_timeout)
         rebalance_timeout = (
@@ -167,26 +184,27 @@ class GroupsHandler:
         version = request.header.api_version
         listed = await self._coordinator.list(self._view.groups())
         if isinstance(listed, ErrorCode):
-            body = list_groups.write_response(version, listed.value, (), group_type=CLASSIC)
+            body = list_groups.write_response(version, listed.value, ())
             return WrittenResponse(body, [listed])
         states = {each.lower() for each in message.states_filter}
         kinds = {each.lower() for each in message.types_filter}
-        if kinds and CLASSIC.lower() not in kinds:
-            listed = ()
+        shares: Sequence[ShareGroupRow] = self._shares.list()
+        if kinds:
+            listed = [each for each in listed if each.group_type in kinds]
+            shares = [each for each in shares if each.group_type in kinds]
         if states:
             listed = [each for each in listed if each.state.lower() in states]
+            shares = [each for each in shares if each.state.lower() in states]
         access = request.access.quiet
         if not access.may_on_cluster(AclOperation.DESCRIBE):
             listed = await self._described(listed, access)
-        return WrittenResponse(
-            list_groups.write_response(version, ErrorCode.none.value, listed, group_type=CLASSIC)
-        )
+            shares = await self._described(shares, access)
+        rows = [*listed, *shares] if shares else listed
+        return WrittenResponse(list_groups.write_response(version, ErrorCode.none.value, rows))
 
-    async def _described(
-        self, listed: Sequence[GroupSummary], access: Access
-    ) -> Sequence[GroupSummary]:
+    async def _described(self, listed: Sequence[RowT], access: Access) -> Sequence[RowT]:
         """The groups that the requester may describe."""
-        found: list[GroupSummary] = []
+        found: list[RowT] = []
 
         def steps() -> Iterator[int]:
             for each in listed:
@@ -209,7 +227,7 @@ class GroupsHandler:
         errors: list[ErrorCode] = []
         with_operations = message.include_authorized_operations
 
-        def add(group_id: str, found: GroupDescription | ErrorCode) -> None:
+        def add(group_id: str, found: Described | ErrorCode) -> None:
             row = _described(group_id, found, version)
             if with_operations and row["error_code"] is ErrorCode.none:
                 operations = request.access.operations(ResourceType.GROUP, group_id)
@@ -238,13 +256,17 @@ class GroupsHandler:
         body = write_rows(DESCRIBE_GROUPS, version, "groups", list(rows.values()))
         return WrittenResponse(body, errors)
 
+    async def _delete(self, group_id: str, *, by: str | None) -> ErrorCode:
+        if self._shares.exists(group_id):
+            return await self._share_offsets.delete_group(group_id, by=by)
+        return await self._offsets.delete_group(group_id, by=by)
+
     async def delete(self, request: Request, message: DeleteGroupsRequest) -> DeleteGroupsResponse:
         may_delete, denied = list[str](), list[str]()
         for group_id in dict.fromkeys(message.groups_names):
             may = request.access.may_group(AclOperation.DELETE, group_id)
             (may_delete if may else denied).append(group_id)
-        delete = partial(self._offsets.delete_group, by=request.author)
-        found = await each_in_turn(delete, may_delete)
+        found = await each_in_turn(partial(self._delete, by=request.author), may_delete)
         errors = dict(zip(may_delete, found, strict=True)) | dict.fromkeys(denied, _DENIED)
         return {
             "results": [
@@ -287,7 +309,7 @@ def _synced(error: ErrorCode) -> SyncGroupResponse:
     return {"error_code": error, "assignment": b""}
 
 
-def _described(group_id: str, found: GroupDescription | ErrorCode, version: int) -> DescribedGroup:
+def _described(group_id: str, found: Described | ErrorCode, version: int) -> DescribedGroup:
     """A group that does not exist is dead, before it could be said that it is not found."""
     error, text = ErrorCode.none, None
     state, protocol_type, protocol = "", "", ""
@@ -305,10 +327,12 @@ def _described(group_id: str, found: GroupDescription | ErrorCode, version: int)
             }
             for each in found.members
         ]
-    elif found is ErrorCode.group_id_not_found:
+    elif isinstance(found, ModernDescription) or found is ErrorCode.group_id_not_found:
         state = str(GroupState.DEAD)
         if version >= NOT_FOUND_FROM:
-            error, text = found, f"Group {group_id} not found."
+            modern = isinstance(found, ModernDescription)
+            error = ErrorCode.group_id_not_found
+            text = f"Group {group_id} {'is not a classic group' if modern else 'not found'}."
     else:
         error = found
     return {

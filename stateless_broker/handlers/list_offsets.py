@@ -1,22 +1,28 @@
 """ListOffsets: earliest, latest, by timestamp, the maximum timestamp.
 
-Source: Kafka's ListOffsetsRequest.json; KIP-79, KIP-734 (max timestamp), KIP-405 (local log start);
+Source: Kafka's ListOffsetsRequest.json; KIP-79, KIP-734 (max timestamp), KIP-405 (local log start),
+KIP-1005 and KIP-1023 (remote storage);
 KIP-98 (isolation level: Partition.fetchOffsetForTimestamp).
 Invariant: a look-up by time opens small batches only, one after the other and beside the event
-loop; one is enough unless the log start stands in it. Where a batch is large or does not decode,
-its header answers: its base offset, which is at or before the record that is looked for. No answer
-is below the log start.
+loop; one is enough unless the log start is in it. Where a batch is large or does not decode,
+its header answers: its base offset, which is at or before the record that is looked for. So it is
+with an encrypted batch whose key is not to be had. No answer is below the log start.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from itertools import islice
+from contextlib import suppress
 
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format import batch as record_batch
 from bucketlog.log_format.batch import LEADER_EPOCH, BatchHeader
+from bucketlog.log_format.encryption_errors import (
+    BrokenSealError,
+    KeyRefusedError,
+    KeyUnavailableError,
+)
 from bucketlog.log_format.errors import BucketError, CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import NO_TIMESTAMP, Buffer, TopicIdPartition
 from bucketlog.log_format.record_check import first_since
@@ -32,6 +38,7 @@ from bucketlog.log_format.wire.messages.list_offsets import (
 from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.partition_log import PartitionLog, StoredRange
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.encryption.topic_keys import TopicKeys
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.fetch.tier_times import TierTimes
 from bucketlog.stateless_broker.network.apis import Request
@@ -42,11 +49,24 @@ LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
-AT_ONCE = frozenset({LATEST, EARLIEST, EARLIEST_LOCAL})
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+REMOTE = frozenset({LATEST_TIERED, EARLIEST_PENDING_UPLOAD})
+"""No topic has remote storage, as in a Kafka without it: there is no such offset."""
+NOT_NEWEST = REMOTE | {EARLIEST, EARLIEST_LOCAL}
+"""Timestamps whose offsets do not depend on the newest records."""
+AT_ONCE = NOT_NEWEST | {LATEST}
 """Timestamps that the view alone can answer."""
 _NEVER = 1 << 15
-_SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8}
-"""Versions; others are told that theirs does not have it (ReplicaManager.fetchOffset)."""
+_SINCE = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""Versions; others get the error that theirs does not have it (ReplicaManager.fetchOffset)."""
 LOOKUPS_AT_ONCE = 16
 """Of a request, those that read the bucket."""
 _LEADER_EPOCH_FROM = 4
@@ -67,7 +87,10 @@ OPENED_AT_ONCE = 2
 class ListOffsetsHandler:
     """`catch_up` waits until the view shows all records that are visible now: the latest offset
     includes records that any broker has acknowledged. If it returns False, the view may lack
-    records. Then requests that depend on the newest records get a retriable error."""
+    records. Then requests that depend on the newest records get a retriable error.
+
+    The earliest offset needs no catch-up. This broker's own DeleteRecords are in its view before
+    they are acknowledged, and those of other brokers follow within milliseconds."""
 
     def __init__(
         self,
@@ -75,9 +98,11 @@ class ListOffsetsHandler:
         view: View,
         reader: RangeReader,
         tier: TierTimes,
+        keys: TopicKeys,
         catch_up: Callable[[], Awaitable[bool]],
         turns: Turns,
     ) -> None:
+        self._keys = keys
         self._view = view
         self._reader = reader
         self._tier = tier
@@ -91,10 +116,11 @@ class ListOffsetsHandler:
             for topic in message.topics
             for wanted in topic.partitions
         )
-        is_current = await self._catch_up()
-        rows: list[ListOffsetsPartitionResponse | None] = []
-        lookups: list[tuple[int, str, ListOffsetsPartition]] = []
-        """Lookups that read the bucket: row, topic and partition."""
+        is_current = not self._needs_newest(message) or await self._catch_up()
+        rows: dict[tuple[str, int], ListOffsetsPartitionResponse | None] = {}
+        """By topic and partition: one that is named twice is answered once, as in Kafka."""
+        lookups: list[tuple[str, ListOffsetsPartition]] = []
+        """Lookups that read the bucket: topic and partition."""
         version = request.header.api_version
         committed_only = message.isolation_level == READ_COMMITTED
 
@@ -102,35 +128,44 @@ class ListOffsetsHandler:
             for topic in message.topics:
                 may = request.access.may_topic(AclOperation.DESCRIBE, topic.name)
                 for wanted in topic.partitions:
-                    row = None
+                    key, row = (topic.name, wanted.partition_index), None
                     if not may:
                         row = _row(wanted.partition_index, ErrorCode.topic_authorization_failed)
-                    elif asked[topic.name, wanted.partition_index] > 1:
+                    elif asked[key] > 1:
                         row = _row(wanted.partition_index, ErrorCode.invalid_request)
                     elif wanted.timestamp in AT_ONCE:
                         row = self._at_once(
                             topic.name, wanted, version, is_current, committed_only=committed_only
                         )
                     else:
-                        lookups.append((len(rows), topic.name, wanted))
-                    rows.append(row)
+                        lookups.append((topic.name, wanted))
+                    rows[key] = row
                     yield 1
 
-        async def look_up(each: tuple[int, str, ListOffsetsPartition]) -> None:
-            place, name, wanted = each
-            rows[place] = await self._answer(
+        async def look_up(each: tuple[str, ListOffsetsPartition]) -> None:
+            name, wanted = each
+            rows[name, wanted.partition_index] = await self._answer(
                 name, wanted, version, is_current, committed_only=committed_only
             )
 
         await self._turns.work(steps())
         await each_in_turn(look_up, lookups, at_once=LOOKUPS_AT_ONCE)
-        answers = iter([row for row in rows if row is not None])
-        return {
-            "topics": [
-                {"name": topic.name, "partitions": list(islice(answers, len(topic.partitions)))}
-                for topic in message.topics
-            ]
-        }
+        topics: dict[str, list[ListOffsetsPartitionResponse]] = {}
+        for (name, _), row in rows.items():
+            if row is not None:
+                topics.setdefault(name, []).append(row)
+        return {"topics": [{"name": name, "partitions": found} for name, found in topics.items()]}
+
+    def _needs_newest(self, message: ListOffsetsRequest) -> bool:
+        """Whether a partition is unknown here, or its answer depends on the newest records."""
+        for topic in message.topics:
+            known = self._view.topic(topic.name)
+            for wanted in topic.partitions:
+                if wanted.timestamp not in NOT_NEWEST or known is None:
+                    return True
+                if wanted.partition_index >= known.partitions:
+                    return True
+        return False
 
     def _at_once(
         self,
@@ -144,6 +179,8 @@ class ListOffsetsHandler:
         """The earliest or the latest offset; the view has both."""
         partition, log, error = self._look_up(name, wanted, version)
         if error is not ErrorCode.none or partition is None or log is None:
+            return _row(wanted.partition_index, error)
+        if wanted.timestamp in REMOTE:
             return _row(wanted.partition_index, error)
         is_latest = wanted.timestamp == LATEST
         if is_latest and not is_current:
@@ -199,6 +236,12 @@ class ListOffsetsHandler:
             return await self._with_max_timestamp(partition, log)
         return await self._first_since(partition, log, timestamp)
 
+    async def offset_since(self, log: PartitionLog, timestamp_ms: int) -> int | None:
+        """The offset of the first record from this time on; None if there is none. Raises
+        `BucketError`, `CorruptObjectError`."""
+        _, offset = await self._first_since(log.partition, log, timestamp_ms)
+        return None if offset < 0 else offset
+
     async def _first_since(
         self, partition: TopicIdPartition, log: PartitionLog, timestamp: int
     ) -> tuple[int, int]:
@@ -211,7 +254,7 @@ class ListOffsetsHandler:
             stored = in_tier.stored if in_tier else log.first_since(timestamp, offset)
             if stored is None:
                 return -1, -1
-            header, data = await self._batch(stored)
+            header, data = await self._batch(partition, stored)
             found = await self._first_record(data, header, timestamp, log_start)
             if found is not None:
                 return found
@@ -231,13 +274,21 @@ class ListOffsetsHandler:
             highest, stored = in_tier.max_timestamp, in_tier.stored
         if stored is None:
             return -1, -1
-        header, data = await self._batch(stored)
+        header, data = await self._batch(partition, stored)
         found = await self._first_record(data, header, highest, log_start)
         return found or (header.max_timestamp, max(header.base_offset, log_start))
 
-    async def _batch(self, stored: StoredRange) -> tuple[BatchHeader, Buffer]:
+    async def _batch(
+        self, partition: TopicIdPartition, stored: StoredRange
+    ) -> tuple[BatchHeader, Buffer]:
+        """Decrypted, if it is encrypted and its key is to be had."""
         data = b"".join(await self._reader.read([stored]))
-        return record_batch.read_header(data), data
+        header = record_batch.read_header(data)
+        if header.is_sealed and header.record_count <= LOOKUP_RECORDS_MAX:
+            with suppress(KeyRefusedError, KeyUnavailableError, BrokenSealError):
+                opened = await self._keys.opened_batch(partition, data, header)
+                return opened.header, opened.joined()
+        return header, data
 
     async def _first_record(
         self, data: Buffer, header: BatchHeader, since_ms: int, log_start: int
@@ -246,7 +297,8 @@ class ListOffsetsHandler:
         is_dense = header.record_count == header.last_offset_delta + 1
         is_whole = is_dense and header.base_offset >= log_start and since_ms >= 0
         most = LOOKUP_RECORDS_MAX if is_whole else SCATTERED_RECORDS_MAX
-        if header.attributes & record_batch.LOG_APPEND_TIME or header.record_count > most:
+        opaque = record_batch.LOG_APPEND_TIME | record_batch.SEALED
+        if header.attributes & opaque or header.record_count > most:
             return _by_header(header, log_start)
         find = _first_in_whole if is_whole else _first_in_scattered
         async with self._opening:

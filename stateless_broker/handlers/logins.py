@@ -18,6 +18,7 @@ from bucketlog.log_format.wire.messages.sasl_handshake import (
     SaslHandshakeResponse,
 )
 from bucketlog.stateless_broker.network.apis import Request
+from bucketlog.stateless_broker.network.tenant_choice import choose_by_realm
 
 
 async def sasl_handshake(request: Request, message: SaslHandshakeRequest) -> SaslHandshakeResponse:
@@ -46,6 +47,9 @@ async def sasl_authenticate(
         await asyncio.sleep(login.rules.failure_delay_ms / 1000)
     elif login.is_done and login.principal is not None:
         connection.logged_in(login.principal)
+        refusal = choose_by_realm(connection, login.tenant)
+        if refusal is not None:
+            connection.finish_because(refusal)
     return {
         "error_code": answer.error,
         "error_message": answer.message,

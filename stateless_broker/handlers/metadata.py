@@ -3,7 +3,7 @@
 The audit log shows which topics were created, and by whom.
 
 Source: Kafka's MetadataRequest.json and KafkaApis.handleTopicMetadataRequest: a topic that is being
-created automatically is answered LEADER_NOT_AVAILABLE, and clients ask again.
+created automatically is answered UNKNOWN_TOPIC_OR_PARTITION, and clients ask again.
 """
 
 import asyncio
@@ -21,11 +21,12 @@ from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.messages.metadata import MetadataRequest
 from bucketlog.metadata.acl_bindings import AclOperation, ResourceType
 from bucketlog.metadata.fold import TopicState
-from bucketlog.metadata.topic_configs import check_topic_name
+from bucketlog.metadata.internal_topics import RESERVED_TOPICS
+from bucketlog.metadata.topic_checks import check_topic_name
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.handlers.encoded_topics import EncodedTopics, LeaderPlace
-from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges
+from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges, why_missing
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.answer_memory import SMALL_ANSWER_BYTES
 from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
@@ -165,8 +166,8 @@ class MetadataHandler:
     def _find(
         self, name: str | None, topic_id: UUID | None, tries: Iterator[int] | None, request: Request
     ) -> TopicState | _Missing:
-        """`tries`: so many topics may be created for the request; None: no topic may. The answer
-        does not say whether a topic exists that the requester may not describe."""
+        """`tries`: number of topics that may be created for the request; None: no topic may. The
+        answer does not say whether a topic exists that the requester may not describe."""
         access = request.access
         if name is None or topic_id is not None:
             found = self._view.topic_by_id(TopicId(topic_id.bytes)) if topic_id else None
@@ -184,31 +185,25 @@ class MetadataHandler:
             and not access.may_topic(AclOperation.CREATE, name)
         ):
             return _Missing(name, None, _DENIED)
-        error = self._why_missing(name) if tries is None else self._create(name, tries, request)
+        error = why_missing(name) if tries is None else self._create(name, tries, request)
         return _Missing(name, None, error)
-
-    @staticmethod
-    def _why_missing(name: str) -> ErrorCode:
-        try:
-            check_topic_name(name)
-        except InvalidTopicNameError as error:
-            return kafka_code(error, ApiFamily.TOPICS)
-        return ErrorCode.unknown_topic_or_partition
 
     def _create(self, name: str, tries: Iterator[int], request: Request) -> ErrorCode:
         try:
             check_topic_name(name)
         except InvalidTopicNameError as error:
             return kafka_code(error, ApiFamily.TOPICS)
+        if name in RESERVED_TOPICS:
+            return ErrorCode.unknown_topic_or_partition
         if len(self._creating) >= CREATED_AT_ONCE or next(tries, None) is None:
-            return ErrorCode.leader_not_available
+            return ErrorCode.unknown_topic_or_partition
         if self._view.colliding_name(name):
             return ErrorCode.invalid_topic_exception
         if name not in self._creating:
             task = self._spawn(self._create_now(name, request), f"creating topic {name}")
             self._creating[name] = task
             task.add_done_callback(lambda _: self._creating.pop(name, None))
-        return ErrorCode.leader_not_available
+        return ErrorCode.unknown_topic_or_partition
 
     async def _create_now(self, name: str, request: Request) -> None:
         error: ErrorCode | None = None

@@ -3,19 +3,15 @@
 Translators between Kafka's messages and committed offsets. Source: Kafka's messages of these
 names, OffsetMetadataManager and KafkaApis; KIP-447 (stable offsets), KIP-496 (OffsetDelete),
 KIP-709 (many groups at once), KIP-1188 (topic ids).
-
-Invariant: a fetch shows the commits that its connection asked for before, as in Kafka, which takes
-a connection's requests one after another; here later ones do not wait for a commit to be durable.
 """
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
 from typing import TypeAlias
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
+from bucketlog.consumers.group_forms import ADMINISTRATOR, FetchingMember
 from bucketlog.consumers.group_messages import CallerIdentity, FetchedOffsets
 from bucketlog.consumers.offsets import GroupOffsets
 from bucketlog.log_format.model import TopicId, TopicIdPartition
@@ -35,6 +31,7 @@ from bucketlog.log_format.wire.messages.offset_delete import (
 )
 from bucketlog.log_format.wire.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
@@ -52,7 +49,6 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.bounded_gather import each_in_turn
-from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.turns import Turns
 
 NOTHING_COMMITTED = -1
@@ -75,8 +71,6 @@ class OffsetsHandler:
         self._offsets = offsets
         self._view = view
         self._metadata_bytes_max = metadata_bytes_max
-        self._committing: dict[Connection, set[asyncio.Future[None]]] = {}
-        """Commits under way, by who asked."""
 
     def _topic(self, named: _Named) -> tuple[TopicState | None, ErrorCode]:
         """The error is for where it does not exist."""
@@ -91,12 +85,10 @@ class OffsetsHandler:
         version = request.header.api_version
         rows: dict[TopicIdPartition, OffsetRow] = {}
         errors: list[list[ErrorCode]] = []
-        with self._under_way(request.connection):
-            checks = self._check_all(message, version, rows, errors, request.access)
-            await self._turns.work(checks)
-            outcome = ErrorCode.none
-            if rows:
-                outcome = await self._commit(message, list(rows.values()), version)
+        await self._turns.work(self._check_all(message, version, rows, errors, request.access))
+        outcome = ErrorCode.none
+        if rows:
+            outcome = await self._commit(message, list(rows.values()), version)
         topics: list[OffsetCommitResponseTopic] = []
 
         def steps() -> Iterator[int]:
@@ -142,19 +134,6 @@ class OffsetsHandler:
             named = topic.name
         return access.may_topic(operation, named)
 
-    @contextmanager
-    def _under_way(self, connection: Connection) -> Iterator[None]:
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        mine = self._committing.setdefault(connection, set())
-        mine.add(over)
-        try:
-            yield
-        finally:
-            over.set_result(None)
-            mine.discard(over)
-            if not mine:
-                del self._committing[connection]
-
     def _check(
         self,
         named: _Named,
@@ -175,17 +154,15 @@ class OffsetsHandler:
     async def _commit(
         self, message: OffsetCommitRequest, rows: Sequence[OffsetRow], version: int
     ) -> ErrorCode:
-        identity = CallerIdentity(
-            message.member_id,
-            message.generation_id_or_member_epoch,
-            message.group_instance_id,
-        )
+        epoch = message.generation_id_or_member_epoch
+        identity = CallerIdentity(message.member_id, epoch, message.group_instance_id)
         retention_ms = round(message.retention_time.total_seconds() * 1000)
         error = await self._offsets.commit(
             message.group_id,
             identity,
             rows,
             retention_ms=None if retention_ms < 0 else retention_ms,
+            knows_epochs=version >= GROUP_NOT_FOUND_FROM,
         )
         if error is ErrorCode.group_id_not_found and version < GROUP_NOT_FOUND_FROM:
             return ErrorCode.illegal_generation
@@ -196,13 +173,11 @@ class OffsetsHandler:
     async def fetch(self, request: Request, message: OffsetFetchRequest) -> OffsetFetchResponse:
         version, stable = request.header.api_version, message.require_stable
         access = request.access
-        if before := self._committing.get(request.connection):
-            await asyncio.wait(set(before))
         if version >= MANY_GROUPS_FROM:
             first = {each.group_id: each for each in reversed(message.groups)}
             found = await each_in_turn(
                 lambda each: (
-                    self._fetch(each.group_id, each.topics, version, stable, access)
+                    self._fetch(each.group_id, each.topics, version, stable, access, _by(each))
                     if first[each.group_id] is each
                     else _refused_again(each.group_id)
                 ),
@@ -228,12 +203,13 @@ class OffsetsHandler:
         version: int,
         stable: bool,
         access: Access,
+        by: FetchingMember = ADMINISTRATOR,
     ) -> OffsetFetchResponseGroup:
         """All topics that have offsets where `wanted` is None."""
         if not access.may_group(AclOperation.DESCRIBE, group_id):
             denied = ErrorCode.group_authorization_failed
             return {"group_id": group_id, "error_code": denied, "topics": ()}
-        found = await self._offsets.fetch(group_id, require_stable=stable)
+        found = await self._offsets.fetch(group_id, require_stable=stable, by=by)
         if isinstance(found, ErrorCode):
             return {"group_id": group_id, "error_code": found, "topics": ()}
         if wanted is None:
@@ -353,6 +329,10 @@ async def _refused_again(group_id: str) -> OffsetFetchResponseGroup:
 def _named(entry: OffsetCommitRequestTopic | _Wanted, version: int) -> _Named:
     """As the topic is named in the request."""
     return _topic_id(entry) if version >= TOPIC_IDS_FROM else entry.name
+
+
+def _by(group: OffsetFetchRequestGroup) -> FetchingMember:
+    return FetchingMember(group.member_id, group.member_epoch)
 
 
 def _topic_id(entry: OffsetCommitRequestTopic | _Wanted) -> UUID | None:

@@ -31,6 +31,7 @@ RETRIED = frozenset(
         ErrorCode.not_enough_replicas,
         ErrorCode.not_leader_or_follower,
         ErrorCode.request_timed_out,
+        ErrorCode.unknown_topic_id,
         ErrorCode.unknown_topic_or_partition,
     }
 )
@@ -178,6 +179,7 @@ class OpenProduce:
                 else -1,
                 outcome.message,
                 outcome.refused_records,
+                part.topic_id,
             )
 
     async def _respond_in_slices(

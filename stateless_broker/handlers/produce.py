@@ -17,17 +17,20 @@ from bucketlog.log_format.batch import (
     InvalidBatchError,
     InvalidTimestampError,
     KeylessRecordsError,
+    MirroredTopicError,
     RefusedRecord,
 )
-from bucketlog.log_format.errors import InvalidDataError, UnknownTopicError
+from bucketlog.log_format.errors import BucketlogError, InvalidDataError, UnknownTopicError
 from bucketlog.log_format.model import TopicId, TopicIdPartition, WallClock
 from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.frames import FrameReader
 from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.internal_topics import INTERNAL_TOPICS
+from bucketlog.metadata.resource_configs import ResourceConfigs
 from bucketlog.metadata.sequencer.transaction_requests import BatchTransaction
-from bucketlog.metadata.topic_configs import MAX_MESSAGE_BYTES
+from bucketlog.metadata.topic_configs import MAX_MESSAGE_BYTES, MIRROR_SOURCE
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
@@ -55,12 +58,18 @@ ZSTD_SINCE_VERSION = 7
 """KIP-110."""
 SLICE_PARTITIONS = SLICE_UNITS // 2
 """Requests with more topics and partitions than this are handled in slices of about this size."""
+UNKNOWN_ID = BatchOutcome(ErrorCode.unknown_topic_id, -1)
 UNKNOWN_PARTITION = BatchOutcome(ErrorCode.unknown_topic_or_partition, -1)
 """Without a message, as in Kafka: the client decides how long the topic name is."""
+INTERNAL_TOPIC = BatchOutcome(ErrorCode.invalid_topic_exception, -1)
+"""Clients do not retry this error."""
 NOT_AUTHORIZED = BatchOutcome(ErrorCode.topic_authorization_failed, -1)
 _ID_NOT_AUTHORIZED = BatchOutcome(ErrorCode.transactional_id_authorization_failed, -1)
 _LED_BY_OTHERS = BatchOutcome(
     ErrorCode.not_leader_or_follower, -1, "this broker is stopping or cannot write: use another one"
+)
+_OF_OTHERS = BatchOutcome(
+    ErrorCode.cluster_authorization_failed, -1, "a mirror needs CLUSTER_ACTION on the cluster"
 )
 _TOPICS_KEPT = 10_000
 
@@ -97,6 +106,8 @@ class ProduceHandler:
         self._now_ms = now_ms
         self._sliced = sliced
         self._rules: dict[TopicId, TopicRules] = {}
+        self._configs: ResourceConfigs | None = None
+        self._configs_version = 0
 
     def __call__(
         self,
@@ -106,7 +117,7 @@ class ProduceHandler:
         answer: ResponseSlot,
     ) -> None:
         try:
-            body = produce.RequestReader(reader)
+            body = produce.RequestReader(reader, request.header.api_version, self._name_of)
             is_small = body.read(SLICE_PARTITIONS)
         except InvalidDataError:
             frame.release()
@@ -130,7 +141,7 @@ class ProduceHandler:
             return
         if wire.acks == 0:
             # The client sees no answer, but its later requests' answers must not wait for this one.
-            answer.send([])
+            answer.send([], is_settled=False)
         self._submit(call, request, wire, rows)
         self._start_timer(call, wire)
 
@@ -165,7 +176,7 @@ class ProduceHandler:
                 for row in rows:
                     call.settle(row, refusal)
         if wire.acks == 0 and refusal is None:
-            answer.send([])
+            answer.send([], is_settled=False)
         self._start_timer(call, wire)
 
     def _start_timer(self, call: OpenProduce, wire: produce.ProduceRequest) -> None:
@@ -180,9 +191,17 @@ class ProduceHandler:
         if self._membership.is_withdrawn:
             self._deadlines.give_up_all(_LED_BY_OTHERS)
 
+    def _name_of(self, topic_id: TopicId) -> str:
+        topic = self._view.topic_by_id(topic_id)
+        return "" if topic is None else topic.name
+
     def _refusal(self, wire: produce.ProduceRequest, access: Access) -> BatchOutcome | None:
         if wire.acks not in ACKS_ALLOWED:
             return BatchOutcome(ErrorCode.invalid_required_acks, -1, f"acks={wire.acks}")
+        if wire.is_mirror and (wire.acks != ACKS_ALL or wire.transactional_id is not None):
+            return BatchOutcome(ErrorCode.invalid_request, -1, "a mirror has acks=all, and no id")
+        if wire.is_mirror and not access.may_on_cluster(AclOperation.CLUSTER_ACTION):
+            return _OF_OTHERS
         if wire.transactional_id is not None and not self._limits.transactions:
             return BatchOutcome(
                 ErrorCode.transactional_id_authorization_failed,
@@ -194,7 +213,9 @@ class ProduceHandler:
         ):
             return _ID_NOT_AUTHORIZED
         if wire.transactional_id is not None and not self._is_id(wire.transactional_id):
-            return BatchOutcome(ErrorCode.invalid_request, -1, "the transactional id is too long")
+            return BatchOutcome(
+                ErrorCode.invalid_request, -1, "the transactional id is empty or too long"
+            )
         if self._membership.has_handed_over:
             return _LED_BY_OTHERS
         return None
@@ -219,14 +240,19 @@ class ProduceHandler:
         now_ms = self._now_ms()
         unchecked = []
         transaction = _transaction(wire.transactional_id, call.version)
+        is_mirror = wire.is_mirror
         for row in rows:
-            if not request.access.may_topic(AclOperation.WRITE, wire.partitions[row].topic):
+            part = wire.partitions[row]
+            is_known = bool(part.topic) or part.topic_id is None
+            if is_known and not request.access.may_topic(AclOperation.WRITE, part.topic):
                 call.settle(row, NOT_AUTHORIZED)
                 continue
             try:
-                unchecked.append(self._admit(wire.partitions[row], call, row, now_ms, transaction))
+                unchecked.append(
+                    self._admit(part, call, row, now_ms, transaction, is_mirror=is_mirror)
+                )
             except UnknownTopicError:
-                call.settle(row, UNKNOWN_PARTITION)
+                call.settle(row, self._not_found(part))
             except InvalidDataError as error:
                 call.settle(row, _refused(error))
         if unchecked:
@@ -236,12 +262,19 @@ class ProduceHandler:
                 lambda verdicts: self._commit_checked(unchecked, verdicts),
             )
 
+    def _not_found(self, part: produce.ProducePartitionData) -> BatchOutcome:
+        if part.topic in INTERNAL_TOPICS:
+            return INTERNAL_TOPIC
+        if part.topic_id is not None and self._view.topic_by_id(part.topic_id) is None:
+            return UNKNOWN_ID
+        return UNKNOWN_PARTITION
+
     def _commit_checked(
         self, batches: Sequence[UncheckedBatch], verdicts: Sequence[Verdict]
     ) -> None:
         for batch, verdict in zip(batches, verdicts, strict=True):
             pending = batch.pending
-            if isinstance(verdict, InvalidDataError):
+            if isinstance(verdict, BucketlogError):
                 pending.settle(_refused(verdict))
             elif verdict is None:
                 pending.settle(
@@ -258,12 +291,16 @@ class ProduceHandler:
         row: int,
         now_ms: int,
         transaction: BatchTransaction | None,
+        *,
+        is_mirror: bool,
     ) -> UncheckedBatch:
         """The batch with its topic's rules. Raises `InvalidDataError` if the topic does not exist,
         or the bytes are not exactly one batch within the topic's size limit."""
         topic = self._view.topic(part.topic)
         if topic is None or not 0 <= part.partition < topic.partitions:
             raise UnknownTopicError("the partition does not exist")
+        if part.topic_id is not None and part.topic_id != topic.topic_id:
+            raise UnknownTopicError("the topic was deleted, and created again")
         data = part.records
         if data is None or not len(data):
             raise InvalidBatchError("no records")
@@ -273,6 +310,12 @@ class ProduceHandler:
                 f"{len(data)} bytes of records are not exactly one batch of {header.size_bytes}"
             )
         rules = self._rules_of(topic)
+        if is_mirror != bool(rules.mirror_source):
+            raise _mirror_error(part.topic, rules.mirror_source)
+        where = TopicIdPartition(topic.topic_id, part.partition)
+        if is_mirror:
+            placed = PendingBatch(topic.name, where, data, header, call, row, is_placed=True)
+            return UncheckedBatch(placed, rules.of_mirror, True, None)
         if len(data) > rules.batch_bytes_max:
             raise BatchTooLargeError(
                 f"a batch of {len(data)} bytes is too large: {MAX_MESSAGE_BYTES} of {part.topic!r} "
@@ -283,7 +326,7 @@ class ProduceHandler:
         return UncheckedBatch(
             PendingBatch(
                 topic.name,
-                TopicIdPartition(topic.topic_id, part.partition),
+                where,
                 data,
                 header,
                 call,
@@ -293,9 +336,15 @@ class ProduceHandler:
             rules.records(now_ms),
             call.version >= ZSTD_SINCE_VERSION,
             now_ms if rules.has_append_time else None,
+            rules.encrypted_by,
+            rules.compression,
         )
 
     def _rules_of(self, topic: TopicState) -> TopicRules:
+        configs = self._view.resource_configs
+        if configs is not self._configs or configs.version != self._configs_version:
+            self._configs, self._configs_version = configs, configs.version
+            self._rules.clear()  # defaults of topics may have changed
         rules = self._rules.get(topic.topic_id)
         if rules is None or rules.topic is not topic:  # new topic or changed configs
             if len(self._rules) >= _TOPICS_KEPT:
@@ -317,7 +366,18 @@ def _transaction(transactional_id: str | None, version: int) -> BatchTransaction
     )
 
 
-def _refused(error: InvalidDataError) -> BatchOutcome:
+def _mirror_error(topic: str, source: str) -> MirroredTopicError:
+    if source:
+        return MirroredTopicError(
+            f"topic {topic!r} is a mirror of cluster {source}: producers may write after the "
+            f"cut-over (`bucketlog mirror`), which deletes its config {MIRROR_SOURCE}"
+        )
+    return MirroredTopicError(
+        f"topic {topic!r} is not a mirror: its config {MIRROR_SOURCE} is not set"
+    )
+
+
+def _refused(error: BucketlogError) -> BatchOutcome:
     """The outcome of a rejected batch, with the rejected records if they are known (KIP-467)."""
     records: tuple[RefusedRecord, ...] = ()
     if isinstance(error, KeylessRecordsError | InvalidTimestampError):

@@ -26,6 +26,7 @@ from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.transaction_listing import ListedProducer
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.epochs.end import EpochEnd
+from bucketlog.stateless_broker.handlers.topic_changes import why_missing
 from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
@@ -68,9 +69,9 @@ class ProducersHandler:
         rows: list[bytes] = []
         errors: list[ErrorCode] = []
         for topic in topics.values():
-            missing = ErrorCode.unknown_topic_or_partition
-            if topic.name not in readable:
-                missing = ErrorCode.topic_authorization_failed
+            missing = ErrorCode.topic_authorization_failed
+            if topic.name in readable:
+                missing = why_missing(topic.name)
             answers = self._answers(topic, found, code, missing)
             errors += [each["error_code"] for each in answers if each["error_code"].value]
             row = {"name": topic.name, "partitions": answers}

@@ -1,4 +1,4 @@
-"""Changes of credentials and ACLs: their entries in the log, and what refused changes get.
+"""Changes of users, rights, tokens and configs: their entries in the log, and refusals.
 
 Invariant: a change is answered once this broker's view shows it.
 """
@@ -10,8 +10,10 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
+from bucketlog.metadata.config_facts import ConfigsAltered
 from bucketlog.metadata.security_facts import SecurityFact
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedSecurityEntry
+from bucketlog.metadata.token_facts import TokenFact
 
 
 class Refusal(NamedTuple):
@@ -24,7 +26,9 @@ DONE = Refusal(ErrorCode.none, None)
 
 
 class SecurityCommitter(Protocol):
-    async def commit_fact(self, fact: SecurityFact, wanted: WantedSecurityEntry) -> FactStatus: ...
+    async def commit_fact(
+        self, fact: SecurityFact | TokenFact | ConfigsAltered, wanted: WantedSecurityEntry
+    ) -> FactStatus: ...
 
 
 class SecurityChanges:
@@ -34,7 +38,7 @@ class SecurityChanges:
         self._committer = committer
         self._change_ms_max = change_ms_max
 
-    async def commit(self, fact: SecurityFact) -> Refusal | None:
+    async def commit(self, fact: SecurityFact | TokenFact | ConfigsAltered) -> Refusal | None:
         """None: the change is in the view."""
         try:
             async with asyncio.timeout(self._change_ms_max / 1000):

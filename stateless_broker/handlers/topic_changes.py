@@ -23,13 +23,12 @@ from bucketlog.metadata.facts import (
     TopicDeleted,
     TopicFact,
 )
-from bucketlog.metadata.fold import TopicState, changed_configs
+from bucketlog.metadata.fold import TopicState
+from bucketlog.metadata.internal_topics import RESERVED_TOPICS
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedTopicChange
-from bucketlog.metadata.topic_configs import (
-    check_configs,
-    check_names,
-    check_topic_name,
-)
+from bucketlog.metadata.topic_checks import check_configs, check_topic_name
+from bucketlog.metadata.topic_configs import TOPIC_CONFIGS
+from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.partition_quota import PartitionQuota
 
@@ -69,7 +68,7 @@ class TopicFactCommitter(Protocol):
 
 class TopicChanges:
     """`new_topic_id` gives fresh ids; `partitions_max` bounds a topic. A `deadline` is of the event
-    loop's clock: a change that is not visible by then goes on, but is not waited for. `by` is the
+    loop's clock: a change that is not visible by then continues, but is not waited for. `by` is the
     principal that asks, which the fact names.
 
     A change above the quota is refused with THROTTLING_QUOTA_EXCEEDED if its `terms` are
@@ -86,8 +85,10 @@ class TopicChanges:
         partitions_max: int,
         cluster_partitions_max: int,
         quota: PartitionQuota,
+        topic_defaults: TopicDefaults,
     ) -> None:
         self._view = view
+        self._topic_defaults = topic_defaults
         self._committer = committer
         self._new_topic_id = new_topic_id
         self._partitions_default = partitions_default
@@ -109,11 +110,12 @@ class TopicChanges:
         by: str | None = None,
     ) -> TopicChangeResult:
         """`partitions` -1 takes the default (KIP-464)."""
-        problem = self._problem(name, partitions, replication_factor)
+        problem = self.problem(name, partitions, replication_factor)
         if problem is not None:
             return problem
         try:
             accepted = check_configs(configs or {})
+            self._topic_defaults.check(accepted)
         except InvalidConfigError as error:
             return TopicChangeResult(kafka_code(error, ApiFamily.TOPICS), error.message, None)
         count = self._partitions_default if partitions == -1 else partitions
@@ -131,13 +133,17 @@ class TopicChanges:
                 return throttled
             return await self._commit(fact, wanted, topic, deadline)
 
-    def _problem(
-        self, name: str, partitions: int, replication_factor: int
+    def problem(
+        self, name: str, partitions: int = -1, replication_factor: int = -1
     ) -> TopicChangeResult | None:
+        """Why a new topic is refused, its configs aside."""
         try:
             check_topic_name(name)
         except InvalidTopicNameError as error:
             return TopicChangeResult(kafka_code(error, ApiFamily.TOPICS), str(error), None)
+        if name in RESERVED_TOPICS:
+            text = f"Creation of internal topic {name} is prohibited."
+            return TopicChangeResult(ErrorCode.invalid_request, text, None)
         if self._view.topic(name) is not None:
             return TopicChangeResult(
                 ErrorCode.topic_already_exists, f"Topic '{name}' already exists.", None
@@ -189,6 +195,7 @@ class TopicChanges:
         name: str,
         partitions: int,
         *,
+        refused: TopicChangeResult | None = None,
         validate_only: bool = False,
         deadline: float | None = None,
         terms: ChangeTerms = USUAL_TERMS,
@@ -204,6 +211,8 @@ class TopicChanges:
                 f"at most {self._partitions_max} are accepted (BUCKETLOG_PARTITIONS_MAX).",
                 topic,
             )
+        if refused is not None:
+            return refused
         added = partitions - topic.partitions
         if self._total_partitions() + added > self._cluster_partitions_max:
             return self._too_many()
@@ -230,21 +239,22 @@ class TopicChanges:
         deadline: float | None = None,
         by: str | None = None,
     ) -> TopicChangeResult:
-        """None takes a name back to its default. `INVALID_CONFIG` for a name or value that is none:
-        then nothing is changed."""
+        """None takes a name back to its default; as in Kafka, also one that is unknown.
+        `INVALID_CONFIG` for a name or value that is refused: then nothing is changed."""
         try:
-            check_configs({name: value for name, value in configs.items() if value is not None})
-            check_names(name for name, value in configs.items() if value is None)
+            given = check_configs({k: v for k, v in configs.items() if v is not None})
+            unset = [name for name in configs if name in TOPIC_CONFIGS and name not in given]
+            fact = TopicConfigured(
+                topic_id=UUID(bytes=topic.topic_id),
+                name=topic.name,
+                configs=given | dict.fromkeys(unset),
+                replaces_all=replaces_all,
+                by=by,
+            )
+            after = fact.applied_to(topic.configs)
+            self._topic_defaults.check(after)
         except InvalidConfigError as error:
             return TopicChangeResult(kafka_code(error, ApiFamily.TOPICS), error.message, None)
-        fact = TopicConfigured(
-            topic_id=UUID(bytes=topic.topic_id),
-            name=topic.name,
-            configs=dict(configs),
-            replaces_all=replaces_all,
-            by=by,
-        )
-        after = changed_configs(topic.configs, fact)
         if validate_only:  # a view that lags does not tell that nothing would change
             return TopicChangeResult(ErrorCode.none, None, topic)
         wanted = WantedTopicChange("configure", topic.name, topic.topic_id, 0)
@@ -275,14 +285,14 @@ class TopicChanges:
         loop, own = asyncio.get_running_loop(), terms.quota
         own_wait_s = 0.0 if own is None else own.changes_wait_s()
         if own_wait_s > 0 and terms.is_strict:
-            text = "The terms quota has been exceeded."
+            text = "The throttling quota has been exceeded."
             code = ErrorCode.throttling_quota_exceeded
             return TopicChangeResult(code, text, None, own_wait_s)
         while (wait_s := self._quota.wait_s()) > 0:
             if terms.is_strict:
                 return TopicChangeResult(
                     ErrorCode.throttling_quota_exceeded,
-                    "The terms quota has been exceeded: this broker's clients create and "
+                    "The throttling quota has been exceeded: this broker's clients create and "
                     "delete partitions too fast (BUCKETLOG_PARTITION_CHANGES_PER_S).",
                     None,
                     wait_s,
@@ -332,3 +342,12 @@ def _unknown(name: str) -> TopicChangeResult:
     return TopicChangeResult(
         ErrorCode.unknown_topic_or_partition, f"This server does not host topic {name!r}.", None
     )
+
+
+def why_missing(name: str) -> ErrorCode:
+    """The error of a topic that does not exist, by its name."""
+    try:
+        check_topic_name(name)
+    except InvalidTopicNameError as error:
+        return kafka_code(error, ApiFamily.TOPICS)
+    return ErrorCode.unknown_topic_or_partition

@@ -11,8 +11,6 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.batch import LEADER_EPOCH
-from bucketlog.log_format.errors import InvalidTopicNameError
-from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -22,9 +20,9 @@ from bucketlog.log_format.wire.messages.describe_topic_partitions import (
 )
 from bucketlog.metadata.acl_bindings import AclOperation, ResourceType
 from bucketlog.metadata.fold import TopicState
-from bucketlog.metadata.topic_configs import check_topic_name
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
+from bucketlog.stateless_broker.handlers.topic_changes import why_missing
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Turns
@@ -35,7 +33,7 @@ PARTITIONS_MAX = 2_000
 
 @dataclass(slots=True)
 class _Page:
-    """The topics of a response, and room for so many partitions."""
+    """The topics of a response, and room for this number of partitions."""
 
     room: int
     topics: list[DescribeTopicPartitionsResponseTopic] = field(default_factory=list)
@@ -133,12 +131,7 @@ def _partition(number: int, leader: int) -> DescribeTopicPartitionsResponseParti
 
 
 def _missing(name: str, access: Access) -> DescribeTopicPartitionsResponseTopic:
-    error = ErrorCode.unknown_topic_or_partition
-    try:
-        check_topic_name(name)
-    except InvalidTopicNameError as reason:
-        error = kafka_code(reason, ApiFamily.TOPICS)
-    row = _without_partitions(error, name)
+    row = _without_partitions(why_missing(name), name)
     row["topic_authorized_operations"] = access.operations(ResourceType.TOPIC, name)
     return row
 

@@ -1,7 +1,7 @@
 """CreateTopics, DeleteTopics, CreatePartitions.
 
 Source: Kafka's messages of these names; KIP-464 (defaults), KIP-516 (topic ids), KIP-525 (configs
-in the answer of CreateTopics), KIP-599 (terms).
+in the answer of CreateTopics), KIP-599 (throttling).
 """
 
 import asyncio
@@ -37,6 +37,7 @@ from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.authorization.needs import TOPIC_NOT_AUTHORIZED
+from bucketlog.stateless_broker.handlers.assignments import refused_partitions, refused_topic
 from bucketlog.stateless_broker.handlers.configs import named_twice
 from bucketlog.stateless_broker.handlers.described_configs import described_topic
 from bucketlog.stateless_broker.handlers.topic_changes import (
@@ -44,6 +45,7 @@ from bucketlog.stateless_broker.handlers.topic_changes import (
     TopicChangeResult,
     TopicChanges,
 )
+from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
@@ -62,9 +64,16 @@ class TopicsHandler:
     """Refuses a topic that a request names twice, with one row, as Kafka's ControllerApis do."""
 
     def __init__(
-        self, *, view: View, changes: TopicChanges, topic_defaults: TopicDefaults, turns: Turns
+        self,
+        *,
+        view: View,
+        changes: TopicChanges,
+        membership: Membership,
+        topic_defaults: TopicDefaults,
+        turns: Turns,
     ) -> None:
         self._view = view
+        self._membership = membership
         self._changes = changes
         self._turns = turns
         self._topic_defaults = topic_defaults
@@ -107,6 +116,9 @@ class TopicsHandler:
         )
         return WrittenResponse(body, errors, outcomes)
 
+    def _brokers(self) -> set[int]:
+        return {member.node_id for member in self._membership.members}
+
     async def _create(
         self,
         wanted: CreatableTopic,
@@ -115,27 +127,13 @@ class TopicsHandler:
         terms: ChangeTerms,
         by: str | None,
     ) -> TopicChangeResult:
-        partitions, replicas = wanted.num_partitions, wanted.replication_factor
-        if wanted.assignments:
-            if partitions != -1 or replicas != -1:
-                return TopicChangeResult(
-                    ErrorCode.invalid_request,
-                    "A manual partition assignment was specified, but numPartitions or "
-                    "replicationFactor was not set to -1.",
-                    None,
-                )
-            indexes = sorted(entry.partition_index for entry in wanted.assignments)
-            if indexes != list(range(len(indexes))):
-                return TopicChangeResult(
-                    ErrorCode.invalid_replica_assignment,
-                    "partitions should be a consecutive 0-based integer sequence",
-                    None,
-                )
-            partitions = len(indexes)
+        refused = refused_topic(wanted, self._brokers())
+        if refused is not None:
+            return self._changes.problem(wanted.name) or refused
         return await self._changes.create(
             wanted.name,
-            partitions=partitions,
-            replication_factor=replicas,
+            partitions=len(wanted.assignments) or wanted.num_partitions,
+            replication_factor=wanted.replication_factor,
             configs={entry.name: entry.value for entry in wanted.configs},
             validate_only=validate_only,
             deadline=deadline,
@@ -241,9 +239,12 @@ class TopicsHandler:
             elif not request.access.may_topic(AclOperation.ALTER, wanted.name):
                 result = TopicChangeResult(ErrorCode.topic_authorization_failed, None, None)
             else:
+                topic = self._view.topic(wanted.name)
+                partitions = wanted.count if topic is None else topic.partitions
                 result = await self._changes.grow(
                     wanted.name,
                     wanted.count,
+                    refused=refused_partitions(wanted, partitions, self._brokers()),
                     validate_only=message.validate_only,
                     deadline=deadline,
                     terms=terms,

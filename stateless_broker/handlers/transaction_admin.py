@@ -147,6 +147,8 @@ class TransactionAdminHandler:
             for each in some:
                 described = found.get(each)
                 code = missing if each in shown else _DENIED
+                if each in shown and not each:
+                    code = ErrorCode.invalid_request
                 state = _missing(each, code)
                 if described is not None:
                     state = _described(described, access)
@@ -242,8 +244,8 @@ def _missing(transactional_id: str, error: ErrorCode) -> TransactionState:
         "transactional_id": transactional_id,
         "transaction_state": "",
         "transaction_start_time": UNKNOWN_START,
-        "producer_id": -1,
-        "producer_epoch": -1,
+        "producer_id": 0,
+        "producer_epoch": 0,
         "topics": (),
     }
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 
-class Admitted(Protocol):
+class OpenConnection(Protocol):
     """An open connection. It updates `active_s`, the time of its last activity, itself."""
 
     active_s: float
@@ -20,7 +20,7 @@ class Admitted(Protocol):
     def __hash__(self) -> int: ...
 
 
-C = TypeVar("C", bound=Admitted)
+C = TypeVar("C", bound=OpenConnection)
 
 ADDRESSES_REMEMBERED = 100_000
 
@@ -116,5 +116,5 @@ class Admission(Generic[C]):
         ]
 
 
-def _active_s(connection: Admitted) -> float:
+def _active_s(connection: OpenConnection) -> float:
     return connection.active_s

@@ -1,6 +1,6 @@
 """What a handler gets and gives, and how the routes declare an API."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple
 
@@ -22,6 +22,7 @@ from bucketlog.stateless_broker.network.audit import AuditLog, Change
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.quotas import ClientLimits, Quotas
+from bucketlog.stateless_broker.network.request_order import Ordering, State
 from bucketlog.stateless_broker.network.work_time import WorkTime
 
 
@@ -50,7 +51,7 @@ class Request:
 
     @property
     def principal(self) -> str:
-        """Who asks, as facts name it."""
+        """Name of the client in facts."""
         return self.connection.principal[:PRINCIPAL_CHARS_MAX]
 
     @property
@@ -83,6 +84,7 @@ Answer = Mapping[str, object] | WrittenResponse | None
 class Api(Generic[RequestT, ResponseT]):
     """An API and its handler, which returns a response's values or an encoded response.
 
+    `order` says what requests read and change: requests wait for earlier changes of what they read.
     Requests with `large_answers` have no side effects, and hold back later requests of the
     connection, as every request does in Kafka. Those of a `login` do so, too. A request that
     `waits` for other clients holds nothing back: a leaving member sends LeaveGroup behind its
@@ -92,6 +94,7 @@ class Api(Generic[RequestT, ResponseT]):
     messages: ApiMessages[RequestT, ResponseT]
     handler: Callable[[Request, RequestT], Awaitable[ResponseT | WrittenResponse]]
     needs: Needs[RequestT, ResponseT]
+    order: Ordering
     large_answers: bool = False
     waits: bool = False
     login: bool = False
@@ -106,6 +109,10 @@ class Api(Generic[RequestT, ResponseT]):
 ProduceHandler = Callable[[Request, Frame, FrameReader, ResponseSlot], None]
 """The reader is at the body. The handler releases the frame, even if it raises."""
 FetchHandler = Callable[[Request, fetch.FetchRequest], Awaitable[list[Buffer]]]
+PRODUCE_ORDER = Ordering(
+    reads=State.TOPICS | State.CONFIGS | State.TRANSACTIONS, changes=State.RECORDS
+)
+FETCH_ORDER = Ordering(reads=State.TOPICS | State.RECORDS, changes=State.NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,8 @@ class Routes:
     apis: Sequence[Api[Any, Any]]
     produce: ProduceHandler
     fetch: FetchHandler
-    transaction_version: int | None = None
-    """The feature by which clients choose how they use transactions (KIP-890); None: off."""
+    features: Mapping[str, int] = field(default_factory=dict)
+    """The levels of the features that clients ask for (KIP-584)."""
     quotas: Quotas | None = None
+    advertised: Collection[ApiKey] = ()
+    """APIs that another dispatcher serves once the tenant of the connection is known."""

@@ -71,14 +71,20 @@ class _Session(NamedTuple):
     since_s: float
 
 
+class _Bounds(NamedTuple):
+    strangers: BoundedLines
+    known: BoundedLines
+
+
 class AuditLog:
     """`limits` are those of strangers, whom a host identifies, and again those of known principals.
-    So strangers cannot hide what known principals do."""
+    So strangers cannot hide what known principals do. Each tenant has these limits for itself."""
 
     def __init__(self, limits: LineLimits, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s = now_s
-        self._strangers = BoundedLines(limits, now_s())
-        self._known = BoundedLines(limits, now_s())
+        self._limits = limits
+        self._bounds: dict[str, _Bounds] = {}
+        """By tenant, which is empty without tenants."""
         self._sessions: dict[int, _Session] = {}
         """By the identity of open connections whose client is known."""
         self._last_denied: tuple[RequestHeader, AclOperation, Resource] | None = None
@@ -116,7 +122,11 @@ class AuditLog:
         if not again and not connection.is_gone:
             self._sessions[id(connection)] = _Session(mechanism, self._now_s())
         row = _caller(connection, header) | {"mechanism": mechanism, "again": again}
-        text = f"{row['principal']} logged in by {mechanism}{' again' if again else ''}"
+        by = mechanism
+        if connection.login is not None and connection.login.token_id is not None:
+            row["token"] = cut(connection.login.token_id)
+            by = f"{mechanism} with the token {row['token']}"
+        text = f"{row['principal']} logged in by {by}{' again' if again else ''}"
         _write("login", text, row)
 
     def login_failed(
@@ -128,7 +138,7 @@ class AuditLog:
         mechanism: str = "",
         user: str | None = None,
     ) -> None:
-        if not self._has_room(self._strangers, connection.host):
+        if not self._has_room(connection, self._bounds_of(connection).strangers, connection.host):
             return
         row = _caller(connection, header) | {"mechanism": cut(mechanism), "reason": cut(reason)}
         if user is not None:
@@ -192,30 +202,42 @@ class AuditLog:
 
     def look(self) -> None:
         """Write what the last second left out."""
-        for lines in (self._strangers, self._known):
-            self._count_left_out(lines)
+        for tenant, bounds in self._bounds.items():
+            for lines in bounds:
+                self._count_left_out(tenant, lines)
 
     def close(self) -> None:
         """Write what was left out until now."""
-        for lines in (self._strangers, self._known):
-            left_out = lines.take_all_left_out()
-            if left_out is not None:
-                _write_left_out(*left_out)
+        for tenant, bounds in self._bounds.items():
+            for lines in bounds:
+                left_out = lines.take_all_left_out()
+                if left_out is not None:
+                    _write_left_out(tenant, *left_out)
+
+    def _bounds_of(self, connection: Connection) -> "_Bounds":
+        tenant = connection.service.tenant
+        found = self._bounds.get(tenant)
+        if found is None:
+            limits, now_s = self._limits, self._now_s()
+            found = _Bounds(BoundedLines(limits, now_s), BoundedLines(limits, now_s))
+            self._bounds[tenant] = found
+        return found
 
     def _has_room_for(self, connection: Connection) -> bool:
         """As `BoundedLines.has_room`, for a client that may be known."""
+        bounds = self._bounds_of(connection)
         if connection.principal == ANONYMOUS:
-            return self._has_room(self._strangers, connection.host)
-        return self._has_room(self._known, connection.principal)
+            return self._has_room(connection, bounds.strangers, connection.host)
+        return self._has_room(connection, bounds.known, connection.principal)
 
-    def _has_room(self, lines: BoundedLines, client: str) -> bool:
-        self._count_left_out(lines)
+    def _has_room(self, connection: Connection, lines: BoundedLines, client: str) -> bool:
+        self._count_left_out(connection.service.tenant, lines)
         return lines.has_room(client)
 
-    def _count_left_out(self, lines: BoundedLines) -> None:
+    def _count_left_out(self, tenant: str, lines: BoundedLines) -> None:
         left_out = lines.take_left_out(self._now_s())
         if left_out is not None:
-            _write_left_out(*left_out)
+            _write_left_out(tenant, *left_out)
 
 
 def _lines_of(changes: Iterable[Change]) -> Iterator[list[dict[str, object]]]:
@@ -248,6 +270,8 @@ def _caller(connection: Connection, header: "RequestHeader | None") -> dict[str,
         "client": connection.peer,
         "listener": connection.listener,
     }
+    if connection.service.tenant:
+        found["tenant"] = connection.service.tenant
     if header is not None:
         found |= {
             "client_id": cut(header.client_id),
@@ -257,13 +281,18 @@ def _caller(connection: Connection, header: "RequestHeader | None") -> dict[str,
     return found
 
 
-def _write_left_out(total: int, clients: dict[str, int]) -> None:
+def _write_left_out(tenant: str, total: int, clients: dict[str, int]) -> None:
     text = f"{total} more failed logins, denials and refused changes have no line"
     named = {cut(name): number for name, number in clients.items()}
-    _write("left_out", text, {"count": total, "clients": named}, level=logging.WARNING)
+    row: dict[str, object] = {"count": total, "clients": named}
+    if tenant:
+        row["tenant"] = tenant
+    _write("left_out", text, row, level=logging.WARNING)
 
 
 def _write(event: str, text: str, row: dict[str, object], *, level: int = logging.INFO) -> None:
     """The message has who and where, for logs of text; the fields have all."""
     where = f" ({row['host']}, listener {row['listener']})" if "host" in row else ""
+    if "tenant" in row:
+        text = f"tenant {row['tenant']}: {text}"
     logger.log(level, "%s%s", text, where, extra={"event": event, **row})

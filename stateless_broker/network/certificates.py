@@ -2,7 +2,7 @@
 
 Invariants: new connections get the newest context that works; connections that are open keep
 theirs. If changed files do not work, the former context stays, and `/readyz` says why. Files that
-are replaced one after another are no fault, unless they do not fit at the next look, either.
+are replaced one after another are not a fault, unless they do not fit at the next look, either.
 """
 
 import asyncio
@@ -155,7 +155,7 @@ class Certificates:
 
 
 def _mark(file: Path) -> FileMark | None:
-    """None if the file is not there."""
+    """Return the mark of a file; None if it does not exist."""
     try:
         found = file.stat()
     except OSError:

@@ -19,13 +19,12 @@ from bucketlog.stateless_broker.network.connection_owner import (
     ConnectionLimits,
     ConnectionOwner,
     Entrance,
-    RequestHandler,
+    Service,
 )
-from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot, UnsettledChanges
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES, Incoming
-from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget, payer
 from bucketlog.stateless_broker.network.muting import Mute
-from bucketlog.stateless_broker.network.request_figures import RequestFigures, log_slow
 from bucketlog.stateless_broker.network.sending import queued_bytes
 
 _LENGTH = struct.Struct(">i")
@@ -39,16 +38,16 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(
         self,
         *,
-        handler: RequestHandler,
+        service: Service,
         budget: MemoryBudget,
         limits: ConnectionLimits,
         receive_buffer: memoryview,
-        figures: RequestFigures,
         owner: ConnectionOwner,
         entrance: Entrance = PLAIN_ENTRANCE,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._handler = handler
+        self.service = service
+        self.entrance = entrance
         self._limits = limits
         self.incoming = Incoming(
             budget=budget,
@@ -57,14 +56,15 @@ class Connection(asyncio.BufferedProtocol):
             other_request_bytes_max=limits.other_request_bytes_max,
             wake=self._take_soon,
         )
-        self._figures = figures
         self._now_s = now_s
-        self._owner = owner
+        self.owner = owner
         self._transport: asyncio.Transport | None = None
         self._answers: deque[ResponseSlot] = deque()
+        self.changes = UnsettledChanges()
         self._others = 0
         self._held: ResponseSlot | None = None
         self._has_begun = False
+        self._waits_for_turn = False
         self._reading = True
         self._client_reads = True
         self._hears_of_each_byte = False
@@ -89,8 +89,8 @@ class Connection(asyncio.BufferedProtocol):
         self._login_timer: asyncio.TimerHandle | None = None
         self.principal = ANONYMOUS
         self.peer = ""
-        self.host = ""
-        """The client's address without its port."""
+        self.host = self.payer = ""
+        """The client's address without its port, and the address whose memory the client uses."""
 
     # asyncio's side --------------------------------------------------------------------------
 
@@ -100,8 +100,8 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername")
         self.peer = str(address)
         self.host = str(address[0]) if isinstance(address, tuple) else self.peer
-        self.incoming.address = self.host
-        refusal = self._owner.opened(self)
+        self.payer = self.incoming.address = payer(self.service.tenant, self.host)
+        refusal = self.owner.opened(self)
         if refusal is not None:
             self.end(refusal)
         elif self.login is not None:
@@ -114,6 +114,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._ended = True
         self._forget_login_timer()
+        if self.service.share is not None:
+            self.service.share.forget(self._take_frames)
         self._mute.drop()
         self._note_begun(False)
         self.incoming.drop()
@@ -121,10 +123,11 @@ class Connection(asyncio.BufferedProtocol):
         for answer in self._answers:
             answer.give_back()
         self._answers.clear()
+        self.changes.drop()
         self._held = None
         for task in self._waiting:
             task.cancel()
-        self._owner.closed(self)
+        self.owner.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self.incoming.buffer()
@@ -151,7 +154,9 @@ class Connection(asyncio.BufferedProtocol):
         """Take complete requests until a limit of the connection is reached."""
         incoming = self.incoming
         try:
-            while not self._ended and (incoming.has_frame or self._may_begin()):
+            while not self._ended and (
+                incoming.has_frame or (self._may_begin() and self._has_turn())
+            ):
                 frame = incoming.next_frame()
                 if frame is None:
                     break
@@ -168,6 +173,11 @@ class Connection(asyncio.BufferedProtocol):
     def _may_begin(self) -> bool:
         return self._held is None and self._wants_more()
 
+    def _has_turn(self) -> bool:
+        share = self.service.share
+        self._waits_for_turn = share is not None and not share.has_turn(self._take_frames)
+        return not self._waits_for_turn
+
     def _has_part(self) -> bool:
         """Whether the first bytes of a request are here, and the client must send the rest."""
         return (
@@ -179,14 +189,15 @@ class Connection(asyncio.BufferedProtocol):
     def _note_begun(self, has_begun: bool) -> None:
         if has_begun != self._has_begun:
             self._has_begun = has_begun
-            self._owner.receiving(self, has_begun=has_begun)
+            self.owner.receiving(self, has_begun=has_begun)
 
     def _read_or_not(self) -> None:
-        """Pause the socket while no more requests are wanted: back-pressure reaches the client."""
+        """Pause the socket while no more requests are needed: back-pressure reaches the client."""
         if self._transport is None or self._ended:
             return
         incoming = self.incoming
-        room = self._held is None or incoming.left_bytes < RECEIVE_BYTES
+        is_held = self._held is not None or self._waits_for_turn
+        room = not is_held or incoming.left_bytes < RECEIVE_BYTES
         wanted = not incoming.is_waiting_for_room and (
             incoming.has_frame or (self._wants_more() and room)
         )
@@ -226,7 +237,11 @@ class Connection(asyncio.BufferedProtocol):
         self._answers.append(answer)
         self._others += answer.is_not_produce
         self._note_begun(False)
-        self._handler(self, frame, answer)
+        service = self.service
+        if service.share is None:
+            service.handler(self, frame, answer)
+        else:
+            service.share.run(lambda: service.handler(self, frame, answer))
 
     # Answers ---------------------------------------------------------------------------------
 
@@ -236,7 +251,7 @@ class Connection(asyncio.BufferedProtocol):
             self._take_soon()
 
     def queue_large_answer(self) -> None:
-        self._owner.sent(self)
+        self.owner.sent(self)
 
     def flush_answers(self) -> None:
         """Send ready responses soon: responses that become ready together are written together."""
@@ -270,12 +285,13 @@ class Connection(asyncio.BufferedProtocol):
                 self._written_bytes += _LENGTH.size + length
             if answer.lease is not None:
                 leases.append(answer.lease)
-            self._count(answer, now_s - answer.taken_s, length)
+            seconds = now_s - answer.taken_s
+            self.service.figures.note(answer, seconds, self.peer, self.principal, length)
         if out and not self._ended:
             self._write(out, leases)
             self.active_s = now_s
             if self.unsent_bytes:
-                self._owner.sent(self)
+                self.owner.sent(self)
         else:
             for lease in leases:
                 lease.release()
@@ -331,18 +347,6 @@ class Connection(asyncio.BufferedProtocol):
             return self._written_bytes
         return self._written_bytes - self.unsent_bytes - queued_bytes(self._transport)
 
-    def _count(self, answer: ResponseSlot, seconds: float, response_bytes: int) -> None:
-        self._figures.answered(
-            answer.api_key,
-            seconds,
-            request_bytes=answer.request_bytes,
-            response_bytes=response_bytes,
-        )
-        if answer.errors:
-            self._figures.failed(answer.api_key, answer.errors)
-        if self._figures.is_slow(seconds - answer.may_wait_s):
-            log_slow(answer, seconds, self.peer, self.principal, response_bytes)
-
     def end(self, reason: str) -> None:
         if self._flush_is_due:
             self._write_ready()
@@ -350,7 +354,7 @@ class Connection(asyncio.BufferedProtocol):
             self._ended = True
             self.incoming.wait_no_more()
             self._note_begun(False)
-            self._owner.ended(self, reason)
+            self.owner.ended(self, reason)
             self._transport.abort()
 
     def give_up_with_client(self, task: "asyncio.Task[None]") -> None:
@@ -384,7 +388,7 @@ class Connection(asyncio.BufferedProtocol):
     def finish_because(self, reason: str) -> None:
         """The broker closes the connection after sending the ready responses."""
         if not self._ended:
-            self._owner.ended(self, reason)
+            self.owner.ended(self, reason)
         self.finish()
 
     def finish(self) -> None:

@@ -1,29 +1,25 @@
 """What a connection needs of those around it: its limits, its owner, and who takes its requests."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from bucketlog.stateless_broker.authentication.login import LoginRules
 from bucketlog.stateless_broker.listener_addresses import DEFAULT_NAME
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.loop_share import LoopShare
+from bucketlog.stateless_broker.network.quotas import Quotas
+from bucketlog.stateless_broker.network.request_figures import RequestFigures
 
 if TYPE_CHECKING:
     from bucketlog.stateless_broker.network.connection import Connection
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
-    """The listener that a connection came through. `login_rules` None: it has no logins."""
-
-    listener: str = DEFAULT_NAME
-    login_rules: LoginRules | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """`request_bytes_max` bounds Produce requests, `other_request_bytes_max` all others, which
     become many small values. `requests_in_flight` bounds all requests, `other_requests_in_flight`
-    those that are no Produce: of these a client needs few, while all it produces between two
+    those other than Produce: of these a client needs few, while all it produces between two
     flushes is in flight at once."""
 
     request_bytes_max: int
@@ -38,11 +34,43 @@ class RequestHandler(Protocol):
         """Take a request. Raises `MalformedRequestError`."""
 
 
+@dataclass(slots=True)
+class Service:
+    """What serves the requests of a connection. `tenant` is empty in a broker without tenants, and
+    as long as the tenant of a connection is not known. `quotas` None: no address has a quota.
+    `share` None: nobody else needs turns on the event loop."""
+
+    handler: RequestHandler
+    figures: RequestFigures
+    quotas: Quotas | None = None
+    tenant: str = ""
+    share: LoopShare | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """The listener that a connection came through. `login_rules` None: it has no logins. `service`
+    None: that of all connections of a broker without tenants.
+
+    A listener of several tenants has their entrances: `by_server_name` those that the server name
+    of TLS chooses, None for other names, and `by_realm` those that a login chooses. If it has no
+    logins, a server name without a tenant is refused."""
+
+    listener: str = DEFAULT_NAME
+    login_rules: LoginRules | None = None
+    service: Service | None = None
+    by_server_name: Callable[[str], "Entrance | None"] | None = None
+    by_realm: Mapping[str, "Entrance"] = field(default_factory=dict)
+
+
 class ConnectionOwner(Protocol):
     """The owner of all connections, as a connection uses it."""
 
     def opened(self, connection: "Connection") -> str | None:
         """The reason to refuse the connection; None: the owner keeps it until `closed`."""
+
+    def placed(self, connection: "Connection") -> str | None:
+        """The tenant of the connection is known. The reason to refuse the connection, or None."""
 
     def sent(self, connection: "Connection") -> None:
         """Responses of the connection wait for earlier responses, or for the kernel."""

@@ -14,8 +14,6 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire import fetch, produce
 from bucketlog.log_format.wire.api_keys import ApiKey
@@ -34,6 +32,8 @@ from bucketlog.stateless_broker.network.answer_memory import (
     uncounted,
 )
 from bucketlog.stateless_broker.network.apis import (
+    FETCH_ORDER,
+    PRODUCE_ORDER,
     Api,
     FetchHandler,
     ProduceHandler,
@@ -45,6 +45,7 @@ from bucketlog.stateless_broker.network.apis import (
 from bucketlog.stateless_broker.network.audit import AuditLog
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.loop_share import LoopShare
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import (
@@ -55,6 +56,12 @@ from bucketlog.stateless_broker.network.messages import (
 )
 from bucketlog.stateless_broker.network.own_versions import OwnVersions
 from bucketlog.stateless_broker.network.quotas import Quotas
+from bucketlog.stateless_broker.network.request_order import (
+    UNORDERED,
+    Place,
+    WaitingRequest,
+    places,
+)
 from bucketlog.stateless_broker.network.response_rows import error_codes, is_long
 from bucketlog.stateless_broker.network.work_time import WorkTime, timed
 from bucketlog.stateless_broker.supervision import Supervisor
@@ -78,6 +85,9 @@ class Dispatcher:
         self.apis: Mapping[ApiKey, Api[Any, Any]] = {}
         self.versions: Mapping[int, tuple[ApiKey, Versions]] = {}
         self.audit: AuditLog | None = None
+        self._places: Mapping[int, Place] = {}
+        self.share: LoopShare | None = None
+        """Counts the time of requests; None: nobody else needs turns on the event loop."""
         self._own_versions: OwnVersions
         self._produce_handler: ProduceHandler
         self._fetch_handler: FetchHandler
@@ -95,11 +105,14 @@ class Dispatcher:
 
     def serve(self, routes: Routes) -> None:
         """Give requests to these handlers from now on."""
-        own = Api(API_VERSIONS, self._api_versions, NOTHING)
+        own = Api(API_VERSIONS, self._api_versions, NOTHING, UNORDERED)
         self.apis = {api.key: api for api in (own, *routes.apis)}
-        served = {ApiKey.PRODUCE, ApiKey.FETCH, *self.apis}
+        served = {ApiKey.PRODUCE, ApiKey.FETCH, *self.apis, *routes.advertised}
         self.versions = {key: (key, SERVED_VERSIONS[key]) for key in sorted(served)}
-        self._own_versions = OwnVersions(self.versions.values(), routes.transaction_version)
+        orderings = {ApiKey.PRODUCE: PRODUCE_ORDER, ApiKey.FETCH: FETCH_ORDER}
+        orderings |= {key: api.order for key, api in self.apis.items()}
+        self._places = places(orderings.items())
+        self._own_versions = OwnVersions(self.versions.values(), routes.features)
         self._produce_handler = routes.produce
         self._fetch_handler = routes.fetch
         self._authorizer = routes.authorizer
@@ -134,11 +147,39 @@ class Dispatcher:
             raise
         header = RequestHeader(key, version, correlation_id, client_id)
         answer.client_id, answer.correlation_id = client_id, correlation_id
+        place = self._places[number]
+        if not place.waits_for.isdisjoint(connection.changes.by_api):
+            answer.hold_back_later_requests()
+            begin = partial(self._begin_later, connection, frame, answer)
+            WaitingRequest(frame, place.waits_for, connection.changes, begin)
+            return
+        if place.is_change:
+            answer.begin_change()
+        self._take(connection, frame, answer, header, reader)
+
+    def _begin_later(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
+        """Take a request that has waited for earlier changes."""
+        answer.let_later_requests_in()
+        try:
+            self.handle(connection, frame, answer)
+        except MalformedRequestError as error:
+            answer.close(str(error))
+
+    def _take(
+        self,
+        connection: Connection,
+        frame: Frame,
+        answer: ResponseSlot,
+        header: RequestHeader,
+        reader: FrameReader,
+    ) -> None:
+        """Take a request with the reader at its body. Raises `MalformedRequestError`."""
+        key = header.api_key
         access = self._access(connection, header)
         limits = work = None
         if self._quotas is not None and self._quotas.view.client_quotas.by_entity:
-            if number not in LOGIN_KEYS:
-                limits = self._quotas.limits_of(connection.principal, client_id)
+            if key not in LOGIN_KEYS:
+                limits = self._quotas.limits_of(connection.principal, header.client_id)
             if limits is not None and limits.counts_work:
                 work = WorkTime(time.perf_counter_ns)
         if key is ApiKey.PRODUCE:
@@ -149,18 +190,18 @@ class Dispatcher:
             if work is not None:
                 request.throttle_ms()
             return
-        lease = AnswerLease(self._answers, connection.host)
+        lease = AnswerLease(self._answers, connection.payer)
         request = Request(header, connection, access, lease, limits, work, self.audit)
         if frame.size_bytes > INLINE_REQUEST_BYTES:
             answer.hold_back_later_requests()
             self._supervisor.spawn(
-                self._start_large(request, frame, view, reader.at, answer),
+                self._start_large(request, frame, reader.at, answer),
                 key.message_name,
                 on_failure=lambda error: answer.close(f"{key.message_name} failed: {error!r}"),
             ).add_done_callback(lambda _: frame.release())  # if cancelled before it began
             return
         try:
-            message = self._decoded(header, view, reader.at)
+            message = self._decoded(header, frame, reader.at)
         finally:
             frame.release()
         self._start(request, message, answer)
@@ -171,21 +212,21 @@ class Dispatcher:
             report = partial(self.audit.denied, connection, header)
         return Access.of(connection.principal, connection.host, self._authorizer, report)
 
-    def _decoded(self, header: RequestHeader, view: memoryview, at: int) -> Any:
+    def _decoded(self, header: RequestHeader, frame: Frame, at: int) -> Any:
         """Decode the body that begins at `at`. Raises `MalformedRequestError`."""
-        limit = self._request_items_max
+        view, limit = memoryview(frame.data), self._request_items_max
         if header.api_key is ApiKey.FETCH:
             return fetch.read_request(view, at, header.api_version, items_max=limit)
         messages = self.apis[header.api_key].messages
         return read_message(messages, header.api_version, view, at, items_max=limit)
 
     async def _start_large(
-        self, request: Request, frame: Frame, view: memoryview, at: int, answer: ResponseSlot
+        self, request: Request, frame: Frame, at: int, answer: ResponseSlot
     ) -> None:
         """Decode in a thread, then `_start`. Later requests of the connection wait meanwhile."""
         try:
             async with self._decoding:
-                message = await asyncio.to_thread(self._decoded, request.header, view, at)
+                message = await asyncio.to_thread(self._decoded, request.header, frame, at)
         except MalformedRequestError as error:
             answer.close(str(error))
             return
@@ -211,6 +252,8 @@ class Dispatcher:
         if request.work is not None:
             request.work.pause()
             work = self._counted(work, request)
+        if self.share is not None:
+            work = self.share.counted(work)
         task = self._supervisor.spawn(
             work,
             key.message_name,
@@ -305,8 +348,8 @@ class Dispatcher:
         answer.send(parts)
 
     async def _api_versions(self, request: Request, message: ApiVersionsRequest) -> WrittenResponse:
-        body = self._own_versions.body(request.header.api_version)
-        return WrittenResponse(body, (ErrorCode.none,))
+        body, error = self._own_versions.answer(request.header.api_version, message)
+        return WrittenResponse(body, (error,))
 
 
 def response_header(header: RequestHeader, may_have_tags: bool = True) -> bytes:

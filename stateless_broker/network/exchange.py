@@ -1,7 +1,8 @@
 """A received request, and the place of its response in the order of a connection.
 
 Invariants: a frame gives its bytes back to the budget once. A response is sent through the
-connection of its request, and the connection keeps the order.
+connection of its request, and the connection keeps the order. A change is settled with its
+response; a Produce without a response (acks=0), when its batches are settled.
 """
 
 from collections.abc import Sequence
@@ -42,8 +43,45 @@ class Frame:
         self._budget.release(size_bytes, address=self._address, is_taken=self.is_taken)
 
 
+class WaitHandle(Protocol):
+    """A request that waits for changes."""
+
+    def look(self) -> None: ...
+
+    def drop(self) -> None: ...
+
+
+class UnsettledChanges:
+    """The changes of one connection that are under way: their numbers by API key."""
+
+    __slots__ = ("by_api", "waiting")
+
+    def __init__(self) -> None:
+        self.by_api: dict[int, int] = {}
+        self.waiting: WaitHandle | None = None
+
+    def begin(self, api_key: int) -> None:
+        self.by_api[api_key] = self.by_api.get(api_key, 0) + 1
+
+    def settle(self, api_key: int) -> None:
+        left = self.by_api.pop(api_key) - 1
+        if left:
+            self.by_api[api_key] = left
+        elif self.waiting is not None:
+            self.waiting.look()
+
+    def drop(self) -> None:
+        """The connection is closed: nothing begins any more."""
+        waiting, self.waiting = self.waiting, None
+        if waiting is not None:
+            waiting.drop()
+
+
 class AnswerOrder(Protocol):
     """The part of a connection that its responses use."""
+
+    @property
+    def changes(self) -> UnsettledChanges: ...
 
     @property
     def is_gone(self) -> bool: ...
@@ -66,6 +104,7 @@ class ResponseSlot:
 
     __slots__ = (
         "_connection",
+        "_is_unsettled",
         "api_key",
         "client_id",
         "correlation_id",
@@ -85,6 +124,7 @@ class ResponseSlot:
         self.request_bytes = request_bytes
         self.taken_s = taken_s
         """When the request was complete; not the loop's clock, which is fixed in an iteration."""
+        self._is_unsettled = False
         self.correlation_id = 0
         self.client_id = ""
         self.may_wait_s = 0.0
@@ -104,9 +144,18 @@ class ResponseSlot:
         """How long the broker will take no request of the connection: part of the response."""
         return self._connection.muted_ms
 
-    def send(self, parts: Sequence[Buffer]) -> None:
-        """Send the complete response, without its length; empty for no response (acks=0)."""
+    def begin_change(self) -> None:
+        """Later requests may wait until this one is settled."""
+        self._is_unsettled = True
+        self._connection.changes.begin(self.api_key)
+
+    def send(self, parts: Sequence[Buffer], *, is_settled: bool = True) -> None:
+        """Send the complete response, without its length; empty for no response (acks=0). If the
+        change is not settled yet, it is settled by another call."""
         self.parts = parts
+        if is_settled and self._is_unsettled:
+            self._is_unsettled = False
+            self._connection.changes.settle(self.api_key)
         if self._connection.is_gone:
             self.give_back()
         elif self.lease is not None:

@@ -194,6 +194,13 @@ class Incoming:
             self.is_waiting_for_room = False
             self._budget.forget(self)
 
+    def pay_as(self, address: str) -> None:
+        """Hold memory for this address from now on, between two requests."""
+        self._budget.release(self._counted_bytes, address=self.address, is_taken=True)
+        self._counted_bytes = 0
+        self.wait_no_more()
+        self.address = address
+
     def drop(self) -> None:
         """The connection is closed: return all memory, and forget the connection, so that no
         reference cycle remains."""

@@ -2,7 +2,7 @@
 
 kio's own reader trusts: a count of 2^31 in a frame of 30 bytes makes it allocate the array and ends
 the process, and it refuses tagged fields that it does not know. This one goes by kio's schemas and
-keeps `FrameReader`'s invariant: every count is held against the bytes that are there. What they
+keeps `FrameReader`'s invariant: every count is compared with the bytes that are there. What they
 may be is bounded, too: a megabyte of the smallest items would keep the event loop busy for seconds,
 and the broker from saying that it lives. Tagged fields that are not known are skipped (KIP-482).
 """
@@ -170,7 +170,7 @@ def read_message(
     """The request whose body begins at `at`; as in Kafka, bytes after its end are not looked at.
     All its arrays together have `items_max` items at most.
 
-    Raises `MalformedRequestError`, and nothing else, for whatever is no such request.
+    Raises `MalformedRequestError`, and nothing else, for whatever is not such a request.
     """
     message: _Message[RequestT] = _request(messages, version)
     reader = FrameReader(frame, at, flexible=message.flexible, items_max=items_max)

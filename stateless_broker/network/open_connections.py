@@ -1,8 +1,8 @@
 """All client connections of the broker, whatever listener they came through.
 
-Invariants: connections are bounded in total and per address. At the total limit, a new connection
-replaces an idle one. A connection without requests is closed after a while, and earlier if a
-request arrives too slowly.
+Invariants: connections are bounded in total, per address and per tenant. At the total limit, a new
+connection replaces an idle one. A connection without requests is closed after a while, and earlier
+if a request arrives too slowly.
 """
 
 import asyncio
@@ -17,13 +17,14 @@ from bucketlog.stateless_broker.network.connection_owner import (
     ConnectionLimits,
     Entrance,
     RequestHandler,
+    Service,
 )
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from bucketlog.stateless_broker.network.quotas import Quotas
 from bucketlog.stateless_broker.network.receiving import Receiving
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.network.sending import Sending
+from bucketlog.stateless_broker.network.tenant_connections import TenantConnections
 from bucketlog.stateless_broker.settings import BrokerSettings
 
 LAST_ANSWERS_S = 0.2
@@ -32,19 +33,18 @@ LOOK_S = 1.0
 
 
 class OpenConnections:
-    """`budget` is the memory of received frames, `answers` that of responses. `quotas` None: no
-    address has a quota."""
+    """`budget` is the memory of received frames, `answers` that of responses. `handler`
+    serves connections whose entrance has no service."""
 
     def __init__(
         self,
         *,
         settings: BrokerSettings,
-        handler: RequestHandler,
         budget: MemoryBudget,
         answers: MemoryBudget,
         figures: RequestFigures,
         audit: AuditLog | None = None,
-        quotas: Quotas | None = None,
+        handler: RequestHandler | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
@@ -55,11 +55,10 @@ class OpenConnections:
             other_requests_in_flight=settings.other_requests_in_flight,
             response_buffer_bytes=settings.response_buffer_bytes,
         )
-        self._handler = handler
+        self._service = None if handler is None else Service(handler, figures)
         self._budget = budget
         self._figures = figures
         self._audit = audit
-        self._quotas = quotas
         self._now_s = now_s
         self._connections: Admission[Connection] = Admission(
             AdmissionLimits(
@@ -68,6 +67,9 @@ class OpenConnections:
                 per_address_per_s=settings.connections_per_address_per_s_max,
                 idle_ms=settings.connections_idle_ms_max,
             )
+        )
+        self._of_tenants = TenantConnections(
+            settings.connections_max * settings.tenant_connections_percent_max // 100
         )
         self._receive_buffer = memoryview(bytearray(RECEIVE_BYTES))
         self._receiving = Receiving(
@@ -115,13 +117,14 @@ class OpenConnections:
 
     def make(self, entrance: Entrance) -> Connection:
         """A connection that comes through the listener; it counts once it is made."""
+        service = entrance.service or self._service
+        assert service is not None, f"listener {entrance.listener} has nobody who serves it"
         return Connection(
             entrance=entrance,
-            handler=self._handler,
+            service=service,
             budget=self._budget,
             limits=self._limits,
             receive_buffer=self._receive_buffer,
-            figures=self._figures,
             owner=self,
             now_s=self._now_s,
         )
@@ -129,15 +132,21 @@ class OpenConnections:
     def opened(self, connection: Connection) -> str | None:
         now_s = self._now_s()
         refusal = self._connections.refusal(connection.host, now_s)
-        if refusal is None and self._quotas is not None:
-            refusal = self._quotas.connection_refusal(connection.host)
+        if refusal is None:
+            refusal = self.placed(connection)
         if refusal is None and self._connections.is_full and not self._make_room():
             refusal = f"{self._settings.connections_max} connections (BUCKETLOG_CONNECTIONS_MAX)"
         if refusal is not None:
+            self._of_tenants.remove(connection)
             return refusal
         self._connections.add(connection, connection.host)
         self._figures.connections = self._connections.count
         return None
+
+    def placed(self, connection: Connection) -> str | None:
+        quotas = connection.service.quotas
+        refusal = None if quotas is None else quotas.connection_refusal(connection.host)
+        return refusal or self._of_tenants.add(connection)
 
     def _make_room(self) -> bool:
         """Close an idle connection of the address with the most connections. Its client can connect
@@ -159,7 +168,7 @@ class OpenConnections:
             self._receiving.end(connection)
 
     def ended(self, connection: Connection, reason: str) -> None:
-        self._figures.closed_because(reason)
+        connection.service.figures.closed_because(reason)
         self._lines.closed(connection.peer, reason)
         if self._audit is not None:
             self._audit.ended(connection, reason)
@@ -168,6 +177,7 @@ class OpenConnections:
         if self._audit is not None:
             self._audit.ended(connection, "the client closed the connection, or the broker stopped")
         self._sending.forget(connection)
+        self._of_tenants.remove(connection)
         self._connections.remove(connection, connection.host)
         self._figures.connections = self._connections.count
 

@@ -1,7 +1,7 @@
 """What clients use of their quotas, and how long they must wait. Pure: the clock is passed in.
 
 Invariants: a quota is looked up once for each client, until quotas change. Each user or client id
-that a quota applies to has a bucket of its own, so the default quota limits each of them. The
+that a quota applies to has its own bucket, so the default quota limits each of them. The
 number of buckets is bounded: the one that was unused for longest is forgotten. Source: KIP-13,
 KIP-124, KIP-599, KIP-612; Kafka's ClientQuotaManager. Rates are those of token buckets, not of
 Kafka's samples (docs/decisions/0026-quotas-by-token-bucket.md).
@@ -249,8 +249,8 @@ class ClientLimits:
         return throttle_ms
 
     def fetched(self, more_bytes: int) -> int:
-        """The response has so many bytes more than what was counted; or fewer, if negative. Returns
-        the throttle time in milliseconds."""
+        """The response has this many bytes more than what was counted; or fewer, if negative.
+        Returns the throttle time in milliseconds."""
         limit, quotas = self._fetch, self._quotas
         return 0 if limit is None else quotas.throttle_ms(limit, quotas.take(limit, more_bytes))
 

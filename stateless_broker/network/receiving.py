@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget, pays_for
 
 
 class PartialRequest(Protocol):
@@ -73,9 +73,9 @@ class Receiving:
             self._check_rate(connection, progress, now_s)
         if needed := self._budget.needed_bytes:
             self._relieve(list(self._begun), needed, self._budget.held_bytes)
-        for address in self._budget.addresses_over_share:
-            own = [each for each in self._begun if each.incoming.address == address]
-            self._relieve(own, 1, self._budget.granted_to(address))
+        for account in self._budget.accounts_over_share:
+            own = [each for each in self._begun if pays_for(each.incoming.address, account)]
+            self._relieve(own, 1, self._budget.granted_to(account))
         for connection, progress in self._begun.items():
             progress.looked_bytes = connection.incoming.received_bytes
 

@@ -38,7 +38,7 @@ class RequestFigures:
 
     def __init__(self, *, slow_request_ms: int) -> None:
         self.connections = 0
-        """Those that are open now."""
+        """Number of open connections."""
         self.by_api: dict[int, ApiFigures] = {}
         self.errors: Counter[tuple[int, ErrorCode]] = Counter()
         """By API key and code, one for each partition that was answered with it."""
@@ -55,6 +55,21 @@ class RequestFigures:
         figures.seconds.add(seconds)
         figures.request_bytes += request_bytes
         figures.response_bytes += response_bytes
+
+    def note(
+        self, answer: ResponseSlot, seconds: float, peer: str, principal: str, response_bytes: int
+    ) -> None:
+        """A response of a connection is written; a slow one is logged."""
+        self.answered(
+            answer.api_key,
+            seconds,
+            request_bytes=answer.request_bytes,
+            response_bytes=response_bytes,
+        )
+        if answer.errors:
+            self.failed(answer.api_key, answer.errors)
+        if self.is_slow(seconds - answer.may_wait_s):
+            log_slow(answer, seconds, peer, principal, response_bytes)
 
     def failed(self, api_key: int, codes: Sequence[ErrorCode]) -> None:
         for code in codes:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget, pays_for
 
 WINDOW_S = 2.0
 """The rate of a client is measured over at least this time."""
@@ -27,7 +27,8 @@ class AnswerTarget(Protocol):
     """The progress of a connection's responses."""
 
     @property
-    def host(self) -> str: ...
+    def payer(self) -> str:
+        """The address that holds the memory of the responses."""
 
     @property
     def unsent_bytes(self) -> int: ...
@@ -82,7 +83,7 @@ class Sending:
         self._slow_ms_max = slow_ms_max
         self._watched: dict[AnswerTarget, _Progress | None] = {}
         self._waited: set[str | None] = set()
-        """Queues with waiters at the last check: an address, or None for the whole budget."""
+        """Queues with waiters at the last check: an account, or None for the whole budget."""
 
     def watch(self, connection: AnswerTarget) -> None:
         """Track a connection that has a complete response, until the client has taken it."""
@@ -95,7 +96,7 @@ class Sending:
         """Call about once a second."""
         for connection, progress in list(self._watched.items()):
             self._note(connection, progress, now_s)
-        wanted: dict[str | None, int] = dict.fromkeys(self._budget.addresses_over_share, 1)
+        wanted: dict[str | None, int] = dict.fromkeys(self._budget.accounts_over_share, 1)
         if needed := self._budget.needed_bytes:
             wanted[None] = needed
         for queue, size_bytes in wanted.items():
@@ -121,13 +122,14 @@ class Sending:
                     "(BUCKETLOG_RESPONSE_STALLED_MS_MAX)",
                 )
 
-    def _relieve(self, address: str | None, needed: int) -> None:
+    def _relieve(self, account: str | None, needed: int) -> None:
         """Close slow connections until `needed` bytes are free, those that hold the most memory
-        first. With `address`, close only connections of that address."""
+        first. With `account`, close only connections of that address or tenant."""
         slow = [
             connection
             for connection, progress in self._watched.items()
-            if address in (None, connection.host) and self._is_slow(connection, progress)
+            if (account is None or pays_for(connection.payer, account))
+            and self._is_slow(connection, progress)
         ]
         freed = 0
         for connection in sorted(slow, key=lambda each: each.held_bytes, reverse=True):

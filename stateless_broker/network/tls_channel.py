@@ -5,7 +5,7 @@ is taken before the handshake has ended. Bytes in memory are bounded: little is 
 what the connection wants, little is encrypted ahead of what the kernel takes, and unsent bytes are
 counted until the kernel has them. A failed handshake ends with TLS's alert, not with a traceback.
 
-It works on `ssl.SSLObject` and memory of its own, because the event loop's TLS hides how many bytes
+It works on `ssl.SSLObject` and its own memory, because the event loop's TLS hides how many bytes
 the kernel has not taken, and handles clients before they are admitted.
 """
 
@@ -19,6 +19,8 @@ from typing import Any, Protocol, cast
 from bucketlog.log_format.model import Buffer
 from bucketlog.stateless_broker.network.audit import BY_CERTIFICATE, AuditLog
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
+from bucketlog.stateless_broker.network.server_names import server_name
+from bucketlog.stateless_broker.network.tenant_choice import choose_by_server_name
 
 ENCRYPTED_AT_ONCE_BYTES = 256 * 1024
 SMALL_BYTES = 16 * 1024
@@ -32,12 +34,16 @@ class PrincipalRefusedError(Exception):
     """The client's certificate gives it no name."""
 
 
+class TenantRefusedError(Exception):
+    """The client's server name gives it no tenant, or its tenant has no room."""
+
+
 class TlsPolicy(Protocol):
     """What a channel needs of the broker's certificates."""
 
     @property
     def context(self) -> ssl.SSLContext:
-        """That of new connections."""
+        """TLS context of new connections."""
 
     def principal(self, tls: ssl.SSLObject) -> str:
         """Raises `PrincipalRefusedError`."""
@@ -83,7 +89,7 @@ class TlsChannel(asyncio.Transport, asyncio.BufferedProtocol):
         self._unencrypted_bytes = 0
         self._kernel_is_full = False
         self._is_paused = False
-        """Whether the connection was told that its client does not read."""
+        """Whether the connection knows that its client does not read."""
         self._high = self._low = 0
 
     # The socket's side -----------------------------------------------------------------------
@@ -146,7 +152,7 @@ class TlsChannel(asyncio.Transport, asyncio.BufferedProtocol):
                 hint = "; its client does not speak TLS (security.protocol=SSL)"
             self._fail(f"{what} failed: {error.reason or error}{hint}")
             return
-        except PrincipalRefusedError as error:
+        except (PrincipalRefusedError, TenantRefusedError) as error:
             self._fail(str(error))
             return
         self._flush()
@@ -157,6 +163,9 @@ class TlsChannel(asyncio.Transport, asyncio.BufferedProtocol):
         self._forget_timer()
         connection = self._connection
         connection.principal = self._policy.principal(self._tls)
+        refusal = choose_by_server_name(connection, server_name(self._tls))
+        if refusal is not None:
+            raise TenantRefusedError(refusal)
         self._is_open = True
         is_known = connection.login is None and connection.principal != ANONYMOUS
         if self._audit is not None and is_known:

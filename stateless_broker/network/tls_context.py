@@ -1,4 +1,4 @@
-"""Certificates as OpenSSL takes them: loaded, and tried in a handshake of their own.
+"""Certificates as OpenSSL takes them: loaded, and tried in their own handshake.
 
 Invariant: a context that `load_tls` returns has served a handshake in memory. Its key fits, its
 certificates are in order and valid now. Everything else is an error that names the file.

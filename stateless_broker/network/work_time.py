@@ -1,7 +1,15 @@
 """The time that one request keeps the event loop busy. Waiting does not count."""
 
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any
+from typing import Any, Protocol
+
+
+class StepClock(Protocol):
+    """What is reported of the steps of some work."""
+
+    def begin(self) -> None: ...
+
+    def pause(self) -> None: ...
 
 
 class WorkTime:
@@ -32,7 +40,7 @@ class WorkTime:
         return spent_ns
 
 
-async def timed(work: Coroutine[Any, Any, None], time: WorkTime) -> None:
+async def timed(work: Coroutine[Any, Any, None], time: StepClock) -> None:
     """Run `work`, and count the time of each of its steps."""
     await _Steps(work, time)
 
@@ -40,7 +48,7 @@ async def timed(work: Coroutine[Any, Any, None], time: WorkTime) -> None:
 class _Steps(Generator[Any, Any, None]):
     """Passes all on to the work, as `await` would."""
 
-    def __init__(self, work: Coroutine[Any, Any, None], time: WorkTime) -> None:
+    def __init__(self, work: Coroutine[Any, Any, None], time: StepClock) -> None:
         self._work = work
         self._time = time
 

@@ -51,7 +51,7 @@ class Peaks:
         return True
 
 
-class Unused:
+class UnusedMemory:
     """Decides when free memory inside the heap is returned to the system. Pure."""
 
     def __init__(self) -> None:

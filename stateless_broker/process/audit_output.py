@@ -25,7 +25,7 @@ class _PrivateFileHandler(WatchedFileHandler):
 
 
 def open_audit_log(settings: BrokerSettings) -> AuditLog | None:
-    """None if it is off. Raises `ConfigurationError`."""
+    """Open the audit log. Returns None if it is off. Raises `ConfigurationError`."""
     for handler in logger.handlers[:]:
         logger.removeHandler(handler)
         handler.close()

@@ -27,11 +27,11 @@ from bucketlog.stateless_broker.authentication.scram import (
 )
 from bucketlog.stateless_broker.handlers.scram_credentials import MECHANISMS
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.process.broker import node_environment
+from bucketlog.stateless_broker.process.environment import node_environment
 from bucketlog.stateless_broker.settings import BrokerSettings
 
 BY = "bucketlog cluster init"
-"""Stands in the log, where other changes name a principal."""
+"""Is in the log, where other changes name a principal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""`/healthz` (the process lives), `/readyz` (it may be sent clients, or why not), `/metrics`."""
+"""`/healthz` (the process lives), `/readyz` (may it be sent clients, or why not), `/metrics`; `/`
+links to them."""
 
 import asyncio
 import socket
@@ -9,16 +10,38 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.stateless_broker.health import Health
+from bucketlog.stateless_broker.health import Readiness
 from bucketlog.stateless_broker.process.http_connections import HttpConnections, HttpLimits
-from bucketlog.stateless_broker.process.metrics import BrokerFigures
+from bucketlog.stateless_broker.process.metrics import RenderedFigures
+
+INDEX = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>bucketlog broker</title></head>
+<body>
+<h1>bucketlog broker</h1>
+<ul>
+<li><a href="/readyz">/readyz</a>: whether the broker may be sent clients, or why not</li>
+<li><a href="/healthz">/healthz</a>: whether the process lives</li>
+<li><a href="/metrics">/metrics</a>: figures for Prometheus</li>
+</ul>
+<p><code>bucketlog console BUCKET</code> shows topics, records, groups and objects.</p>
+</body>
+</html>
+"""
+INDEX_HEADERS = {
+    "content-security-policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+}
 
 
-def application(health: Health, figures: BrokerFigures) -> Starlette:
+def application(health: Readiness, figures: RenderedFigures) -> Starlette:
+    async def index(_: Request) -> Response:
+        return HTMLResponse(INDEX, headers=INDEX_HEADERS)
+
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok\n")
 
@@ -33,6 +56,7 @@ def application(health: Health, figures: BrokerFigures) -> Starlette:
 
     return Starlette(
         routes=[
+            Route("/", index),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/metrics", metrics),

@@ -15,6 +15,7 @@ import sys
 
 import uvloop
 
+from bucketlog.stateless_broker.assembly.tenant_plan import load_tenants
 from bucketlog.stateless_broker.process.allocator import keep_buffers_on_one_heap
 from bucketlog.stateless_broker.process.broker import Broker
 from bucketlog.stateless_broker.process.collector import collect_seldom
@@ -68,7 +69,10 @@ def run() -> int:
 
     def serve_until_stopped() -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            settings = within_open_files(load_settings(), raise_open_files_limit())
+            settings = load_settings()
+            settings = within_open_files(
+                settings, raise_open_files_limit(), tenants=len(load_tenants(settings))
+            )
             runner.run(serve(settings))
 
     return exit_code(serve_until_stopped)

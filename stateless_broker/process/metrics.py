@@ -6,6 +6,7 @@ additions of integers only.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
@@ -22,11 +23,13 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
 from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
 from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
+from bucketlog.stateless_broker.encryption.topic_keys import EncryptionCounts
 from bucketlog.stateless_broker.fetch.reading import ReadCounts
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.quotas import ThrottleCounts
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.process.client_figures import client_metrics
 from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 from bucketlog.tiered_storage.counting import BucketCounts, CountingBucket
 
@@ -65,7 +68,16 @@ class FigureSources:
     state: BoundedState
 
 
-class BrokerFigures(Collector):
+class RenderedFigures(Collector):
+    def render(self) -> bytes:
+        """As Prometheus reads it, with the figures of the process."""
+        registry = CollectorRegistry()
+        registry.register(self)
+        ProcessCollector(registry=registry)
+        return generate_latest(registry)
+
+
+class BrokerFigures(RenderedFigures):
     def __init__(self, sources: FigureSources) -> None:
         self._limits = sources.limits
         self._bucket = sources.bucket
@@ -73,10 +85,12 @@ class BrokerFigures(Collector):
         self._reads = sources.work.reads
         self._transactions = sources.work.transactions
         self._throttles = sources.work.throttles
+        self._encryption = sources.work.encryption
         self._budget = sources.budgets.frames
         self._answers = sources.budgets.answers
         self._health = sources.health
         self._requests = sources.requests
+        self._telemetry = sources.work.telemetry
         self._state = sources.state
 
     def collect(self) -> Iterator[Metric]:
@@ -85,7 +99,7 @@ class BrokerFigures(Collector):
         creates = self._bucket.create_seconds
         yield HistogramMetricFamily(
             "bucketlog_bucket_create_seconds",
-            "How long PUTs took, failed ones included.",
+            "Duration of PUT requests, with failed ones.",
             buckets=creates.cumulative(),
             sum_value=creates.total_s,
         )
@@ -102,9 +116,9 @@ class BrokerFigures(Collector):
         yield GaugeMetricFamily(
             "bucketlog_connections", "Client connections.", value=self._requests.connections
         )
-        yield _closed(self._requests)
+        yield closed_connections(self._requests)
         yield GaugeMetricFamily(
-            "bucketlog_frame_bytes", "Received frames held.", value=self._budget.held_bytes
+            "bucketlog_frame_bytes", "Memory of received requests.", value=self._budget.held_bytes
         )
         yield GaugeMetricFamily(
             "bucketlog_answer_bytes",
@@ -112,7 +126,7 @@ class BrokerFigures(Collector):
             value=self._answers.held_bytes,
         )
         yield GaugeMetricFamily(
-            "bucketlog_epoch", "The epoch this broker is in.", value=self._health.epoch
+            "bucketlog_epoch", "The epoch of this broker.", value=self._health.epoch
         )
         yield CounterMetricFamily(
             "bucketlog_epochs_ended",
@@ -143,18 +157,12 @@ class BrokerFigures(Collector):
         if producers is not None:
             yield from _producers(producers)
         yield from _transactions(self._transactions)
-        yield from _throttles(self._throttles)
+        yield from (*_throttles(self._throttles), *_encryption(self._encryption))
         yield from _upkeep(self._upkeep)
-        yield from _reads(self._reads)
+        yield from chain(_reads(self._reads), client_metrics(self._telemetry))
         yield GaugeMetricFamily(
             "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
         )
-
-    def render(self) -> bytes:
-        registry = CollectorRegistry()
-        registry.register(self)
-        ProcessCollector(registry=registry)
-        return generate_latest(registry)
 
 
 def _certificate(expires_in_s: float | None) -> Iterator[Metric]:
@@ -177,14 +185,14 @@ def _token_keys(keys: VerificationKeys | None) -> Iterator[Metric]:
         )
     yield CounterMetricFamily(
         "bucketlog_token_keys_failed_loads",
-        "Loads of these keys that failed.",
+        "Failed attempts to load the keys of the provider of tokens.",
         value=keys.failures,
     )
 
 
 def _degraded(health: Health) -> Metric:
     family = GaugeMetricFamily(
-        "bucketlog_degraded", "1 for each part of the broker that is.", labels=["part"]
+        "bucketlog_degraded", "1 for each part of the broker that is degraded.", labels=["part"]
     )
     for part in sorted(health.degraded):
         family.add_metric([part], 1)
@@ -247,7 +255,7 @@ def _throttles(counts: ThrottleCounts) -> Iterator[Metric]:
         labels=["quota"],
     )
     seconds = CounterMetricFamily(
-        "bucketlog_throttle_seconds", "Throttle times of these requests.", labels=["quota"]
+        "bucketlog_throttle_seconds", "Sum of the clients' throttle times.", labels=["quota"]
     )
     for quota, count in sorted(counts.throttled.items()):
         requests.add_metric([quota], count)
@@ -258,6 +266,28 @@ def _throttles(counts: ThrottleCounts) -> Iterator[Metric]:
         "Number of rates that the broker measures for quotas.",
         value=counts.tracked,
     )
+
+
+def _encryption(counts: EncryptionCounts) -> Iterator[Metric]:
+    done = CounterMetricFamily(
+        "bucketlog_encrypted_bytes",
+        "Bytes of batches that were encrypted for producers, and decrypted for consumers.",
+        labels=["direction"],
+    )
+    done.add_metric(["in"], counts.sealed_bytes)
+    done.add_metric(["out"], counts.opened_bytes)
+    yield done
+    yield CounterMetricFamily(
+        "bucketlog_data_keys_created", "Data keys that this broker created.", value=counts.data_keys
+    )
+    failed = CounterMetricFamily(
+        "bucketlog_encryption_failures",
+        "Requests that failed because a key was refused or unavailable, or a batch was changed.",
+        labels=["reason"],
+    )
+    for reason in ("refused", "unavailable", "broken"):
+        failed.add_metric([reason], getattr(counts, reason))
+    yield failed
 
 
 def _producers(rows: ProducerRows) -> Iterator[Metric]:
@@ -283,11 +313,11 @@ def _limits(limits: Mapping[str, int]) -> Metric:
 def _requests(figures: RequestFigures) -> Iterator[Metric]:
     seconds = HistogramMetricFamily(
         "bucketlog_request_seconds",
-        "From a request's last byte to its answer, what it was asked to wait included.",
+        "Time from a request's last byte to its response, with the wait that it asked for.",
         labels=["api"],
     )
-    taken = CounterMetricFamily("bucketlog_request_bytes", "Of answered requests.", labels=["api"])
-    given = CounterMetricFamily("bucketlog_response_bytes", "Of their answers.", labels=["api"])
+    taken = CounterMetricFamily("bucketlog_request_bytes", "Bytes of requests.", labels=["api"])
+    given = CounterMetricFamily("bucketlog_response_bytes", "Bytes of responses.", labels=["api"])
     for api_key, each in sorted(figures.by_api.items()):
         labels = [ApiKey(api_key).message_name]
         seconds.add_metric(labels, each.seconds.cumulative(), each.seconds.total_s)
@@ -296,7 +326,7 @@ def _requests(figures: RequestFigures) -> Iterator[Metric]:
     yield from (seconds, taken, given)
     errors = CounterMetricFamily(
         "bucketlog_request_errors",
-        "Error codes answered: of Produce by partition, of others also by topic and group.",
+        "Error codes in responses, by partition; of other APIs also by topic and group.",
         labels=["api", "error"],
     )
     for (api_key, code), count in sorted(figures.errors.items()):
@@ -304,7 +334,7 @@ def _requests(figures: RequestFigures) -> Iterator[Metric]:
     yield errors
 
 
-def _closed(figures: RequestFigures) -> Metric:
+def closed_connections(figures: RequestFigures) -> Metric:
     family = CounterMetricFamily(
         "bucketlog_connections_closed",
         "Connections that the broker closed, by the setting that is the reason.",
@@ -327,17 +357,17 @@ def _bucket_requests(counts: BucketCounts) -> Metric:
 def _reads(counts: ReadCounts) -> Iterator[Metric]:
     fetched = CounterMetricFamily(
         "bucketlog_fetched_bytes",
-        "Bytes of batches that fetches were answered with.",
+        "Bytes of batches in responses to Fetch requests.",
         labels=["from"],
     )
     fetched.add_metric(["memory"], counts.bytes_from_memory)
     fetched.add_metric(["bucket"], counts.bytes_from_bucket)
     yield fetched
     yield CounterMetricFamily(
-        "bucketlog_range_requests", "Reads of ranges from the bucket.", value=counts.requests
+        "bucketlog_range_requests", "Reads of ranges of objects.", value=counts.requests
     )
     yield CounterMetricFamily(
-        "bucketlog_range_bytes", "Bytes that they brought.", value=counts.requested_bytes
+        "bucketlog_range_bytes", "Bytes of read ranges of objects.", value=counts.requested_bytes
     )
 
 
@@ -347,17 +377,17 @@ def _upkeep(counts: UpkeepCounts) -> Iterator[Metric]:
     )
     for name, text, value in (
         ("bytes", "Size of the last checkpoint that this broker wrote.", counts.checkpoint_bytes),
-        ("segments", "Segments that it covers.", counts.checkpoint_segments),
-        ("seconds", "How long it took.", counts.checkpoint_ms / 1000),
+        ("segments", "Log segments in the last checkpoint.", counts.checkpoint_segments),
+        ("seconds", "Duration of the last checkpoint.", counts.checkpoint_ms / 1000),
     ):
         yield GaugeMetricFamily(f"bucketlog_last_checkpoint_{name}", text, value=value)
     for name, text, value in (
         ("split_segments", "Log segments that were split by partition.", counts.split_segments),
-        ("split_bytes", "Bytes of batches in them.", counts.split_bytes),
+        ("split_bytes", "Bytes of split log segments.", counts.split_bytes),
         ("merged_segments", "Partition segments that were merged.", counts.merged_segments),
-        ("merged_bytes", "Bytes of batches in them.", counts.merged_bytes),
+        ("merged_bytes", "Bytes of merged partition segments.", counts.merged_bytes),
         ("cleaned_bytes", "Bytes of batches that key compaction read.", counts.cleaned_bytes),
-        ("cleaned_away_bytes", "Those that it took away.", counts.cleaned_away_bytes),
+        ("cleaned_away_bytes", "Bytes that key compaction removed.", counts.cleaned_away_bytes),
     ):
         yield CounterMetricFamily(f"bucketlog_{name}", text, value=value)
     deleted = CounterMetricFamily(

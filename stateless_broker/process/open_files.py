@@ -17,6 +17,8 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 logger = logging.getLogger(__name__)
 
 WARNING_INTERVAL_S = 60.0
+OPEN_FILES_A_TENANT = 24
+"""Connections to Redis and to the bucket, most of them under load only."""
 
 
 def raise_open_files_limit() -> int:
@@ -31,12 +33,13 @@ def raise_open_files_limit() -> int:
     return hard
 
 
-def within_open_files(settings: BrokerSettings, limit: int) -> BrokerSettings:
+def within_open_files(settings: BrokerSettings, limit: int, *, tenants: int = 0) -> BrokerSettings:
     """The settings, with `connections_max` reduced to what the limit of open files allows. Warns if
-    the value was reduced."""
+    the value was reduced. `tenants`: how many logs there are beside the first."""
     if limit == resource.RLIM_INFINITY:
         return settings
     reserved = settings.open_files_reserved + settings.http_connections_max
+    reserved += tenants * OPEN_FILES_A_TENANT
     fitting = max(limit - reserved, limit // 2, 1)
     if settings.connections_max <= fitting:
         return settings

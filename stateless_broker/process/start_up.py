@@ -40,16 +40,18 @@ OTHER_VARIABLES = frozenset(
         *("BOOTSTRAP", "CACHE", "COMPLETE", "DATA", "IMAGE", "LOG_FORMAT", "LOG_LEVEL", "OUTPUT"),
         *("CA_FILE", "CLIENT_CERTIFICATE_FILE", "CLIENT_KEY_FILE", "CLIENT_KEY_PASSWORD_FILE"),
         *("MECHANISM", "PASSWORD", "PASSWORD_FILE", "TLS", "USERNAME", "VERIFY_HOSTNAME"),
-        *("TOKEN_CA_FILE", "TOKEN_CLIENT_ID", "TOKEN_CLIENT_SECRET_FILE", "TOKEN_FILE"),
+        *("CLIENT_CONFIG", "TOKEN_CA_FILE", "TOKEN_CLIENT_ID"),
+        *("TOKEN_CLIENT_SECRET_FILE", "TOKEN_FILE"),
         *("TOKEN_SCOPE", "TOKEN_URL"),
         *("PROFILE", "SCHEMA_REGISTRY_AUTH", "SCHEMA_REGISTRY_URL", "TEST_BOOTSTRAP", "WORKERS"),
     }
 )
 """Variables (without the prefix) that the command line, the SDK, tests and images read."""
 COMMANDS = (
-    *("ACL_", "APPLY_", "BENCH_", "BROKER_", "CLUSTER_", "COMPLETION_", "CONFIG_"),
-    *("CONSUME_", "COST_", "DEMO_", "DEV_", "DOCTOR_", "GROUP_", "PRODUCE_", "REPLAY_"),
-    *("SEGMENT_", "SPARK_", "TOPIC_", "TRANSACTION_", "USER_"),
+    *("ACL_", "APPLY_", "BENCH_", "BROKER_", "CLIENT_", "CLUSTER_", "COMPLETION_", "CONFIG_"),
+    *("CONSOLE_", "CONSUME_", "COST_", "DEADLETTER_", "DEMO_", "DEV_", "DOCTOR_", "EXPORT_"),
+    *("GROUP_", "LOCATE_", "MIRROR_", "PRODUCE_", "REPLAY_", "SEGMENT_", "SPARK_", "TOPIC_"),
+    *("TRANSACTION_", "USER_"),
 )
 """Each flag of a command has a variable whose name begins with the command's name."""
 EXIT_STOPPED, EXIT_FAILED, EXIT_CONFIGURATION = 0, 1, 2
@@ -60,7 +62,7 @@ def load_settings() -> BrokerSettings:
     because a misspelt setting has no effect. They are not refused, because platforms also set such
     variables: Kubernetes does for a service called bucketlog."""
     for name, meant in misspelt(os.environ):
-        logger.warning("%s is no setting: is %s meant? (docs/configuration.md)", name, meant)
+        logger.warning("unknown setting %s; did you mean %s? (docs/configuration.md)", name, meant)
     names = unknown(os.environ)
     if names:
         more = f" and {len(names) - NAMES_IN_LINE} more" if len(names) > NAMES_IN_LINE else ""
@@ -140,12 +142,13 @@ def start_logging() -> None:
     level = os.environ.get("BUCKETLOG_LOG_LEVEL", "INFO").upper()
     if level not in logging.getLevelNamesMapping():
         raise ConfigurationError(
-            f"BUCKETLOG_LOG_LEVEL: {level!r} is no level", remedy="use DEBUG, INFO, WARNING, ERROR"
+            f"BUCKETLOG_LOG_LEVEL: {level!r} is not a level",
+            remedy="use DEBUG, INFO, WARNING, ERROR",
         )
     shape = os.environ.get("BUCKETLOG_LOG_FORMAT", "text")
     if shape not in ("text", "json"):
         raise ConfigurationError(
-            f"BUCKETLOG_LOG_FORMAT: {shape!r} is no format", remedy="use text or json"
+            f"BUCKETLOG_LOG_FORMAT: {shape!r} is not a format", remedy="use text or json"
         )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if shape == "json" else TextLines())
@@ -155,7 +158,7 @@ def start_logging() -> None:
 
 
 def exit_code(run: Callable[[], int | None]) -> int:
-    """That of a process that does `run`; None is 0."""
+    """Run, and return the exit code of the process."""
     try:
         start_logging()
         return run() or EXIT_STOPPED

@@ -200,7 +200,7 @@ class Workers:
 
 
 def broker_command() -> list[str]:
-    """A broker that, where the system can do so, is told to end when its supervisor has died."""
+    """A broker that ends when its supervisor has died, where the system can do so."""
     setpriv = shutil.which("setpriv")
     bound = [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
     return [*bound, sys.executable, "-P", "-m", "bucketlog.stateless_broker"]

@@ -1,1 +1,1 @@
-"""The commit path: what waits, is reserved, written and published, and what clients are told."""
+"""The commit path: what waits, is reserved, written and published, and how clients are answered."""

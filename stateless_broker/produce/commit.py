@@ -142,8 +142,14 @@ class Committer:
         self._hand = asyncio.Lock()
         """Held from taking a flush until its segment has begun or its batches are back."""
         self._awaited: dict[SegmentId, AssembledSegment] = {}
+        self._note_published: Callable[[AssembledSegment, int], None] = lambda segment, number: None
         self._idle = asyncio.Event()
         intake.on_drop(self._note_idle)
+
+    def on_publish(self, note: Callable[[AssembledSegment, int], None]) -> None:
+        """`note` gets each segment whose publication made it visible, and its number in the
+        stream."""
+        self._note_published = note
 
     async def commit_fact(
         self, fact: GroupFact, wanted: WantedGroupEntry, *, when_reserved: bool = False
@@ -314,8 +320,9 @@ class Committer:
             if before is not None:
                 await asyncio.wait([before])
             if chain.lost is None and self._end.reason is None:
-                await self._steps.publish(assembled)
+                number = await self._steps.publish(assembled)
                 chain.first_unpublished = assembled.index.segment.seq + 1
+                self._note_published(assembled, number)
         except WriterLostError as error:
             self._lose(chain, str(error))
         except (SequencerError, CorruptObjectError) as error:
@@ -344,7 +351,7 @@ class Committer:
             self._end.end(f"writer {chain.writer} could not be given up: {error}")
 
     async def _succeed(self, chain: OwnChain) -> None:
-        """Have the chain decided, take back what is void, go on with a new writer."""
+        """Have the chain decided, take back what is void, continue with a new writer."""
         fenced_seq = await self._sealer.close(SegmentId(chain.writer, chain.first_unpublished))
         await chain.abandon()
         async with self._hand:  # what was being reserved came later, and must not get before these

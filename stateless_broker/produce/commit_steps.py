@@ -45,6 +45,7 @@ from bucketlog.metadata.sequencer.requests import (
     WantedGroupEntry,
     WantedPartition,
     WantedSecurityEntry,
+    WantedShareEntry,
     WantedTierEntry,
     WantedTopicChange,
 )
@@ -122,6 +123,9 @@ class Flush:
 
 def _wanted(batch: PendingBatch) -> WantedBatch:
     header = batch.header
+    if batch.is_placed:
+        span = header.last_offset_delta + 1
+        return WantedBatch(span, "", -1, -1, placed_at=header.base_offset)
     if header.producer_id < 0:
         return WantedBatch(header.record_count, "", -1, -1)
     return WantedBatch(
@@ -219,7 +223,11 @@ def _reserved_facts(
         change, wanted = reservation.changes.get(at), fact.wanted
         if change is None or isinstance(
             wanted,
-            WantedTopicChange | WantedGroupEntry | WantedTierEntry | WantedSecurityEntry,
+            WantedTopicChange
+            | WantedGroupEntry
+            | WantedTierEntry
+            | WantedSecurityEntry
+            | WantedShareEntry,
         ):
             entries.append(fact.entry)
             continue
@@ -231,7 +239,7 @@ def _reserved_facts(
 
 
 class WriterLostError(Exception):
-    """This writer cannot continue: its chain is sealed, or its PUT did not finish in time."""
+    """Error of a writer whose chain is sealed, or whose PUT did not finish in time."""
 
 
 class UntilAnswered:
@@ -374,8 +382,8 @@ class CommitSteps:
             raise SequencerLostError(f"epoch {sealed_by} has sealed this broker's writer at {key}")
         raise WriterLostError(f"another broker sealed this writer at {key}")
 
-    async def publish(self, assembled: AssembledSegment) -> None:
-        """Raises `WriterLostError`, `SequencerError`."""
+    async def publish(self, assembled: AssembledSegment) -> int:
+        """Its number in the stream, -1 if unknown. Raises `WriterLostError`, `SequencerError`."""
         segment = assembled.index.segment
         await self.until_answered(self._claims.check, BrokerPart.BUCKET)
         answer = await self.until_answered(
@@ -389,3 +397,4 @@ class CommitSteps:
         )
         if answer.status is PublishStatus.VOID:
             raise WriterLostError(f"segment {segment.seq} was voided")
+        return answer.number

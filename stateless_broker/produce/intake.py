@@ -83,7 +83,8 @@ class ProduceCall(Protocol):
 
 @dataclass(slots=True)
 class PendingBatch:
-    """A view of a received frame; `row` is the batch's index in its request."""
+    """A view of a received frame, or a sealed batch; `row` is the batch's index in its request.
+    `is_placed`: a mirrored batch, which gets the base offset in its header, or none."""
 
     topic_name: str
     partition: TopicIdPartition
@@ -92,8 +93,13 @@ class PendingBatch:
     call: ProduceCall
     row: int
     transaction: BatchTransaction | None = None
+    is_placed: bool = False
+    release: Callable[[], None] | None = None
+    """Frees memory of the batch that is not the frame's. It may be called more than once."""
 
     def settle(self, outcome: BatchOutcome) -> None:
+        if self.release is not None:
+            self.release()
         self.call.settle(self.row, outcome)
 
     @property
@@ -112,6 +118,8 @@ class PendingBatch:
             self.call,
             self.row,
             self.transaction,
+            self.is_placed,
+            self.release,
         )
 
 
@@ -281,7 +289,7 @@ class Intake:
         """Bring a fact into the log; returns when it is visible here, or refused. Facts are
         reserved in the order of the calls; one that is cancelled may get into the log still.
 
-        `when_reserved` returns as soon as the sequencer has accepted it: it goes on into the log,
+        `when_reserved` returns as soon as the sequencer has accepted it: it continues into the log,
         but is lost with the sequencer's state and this broker. Raises `SequencerError` where
         writing is stopped, or where a fact that is of one epoch alone was in it no more in time.
         """

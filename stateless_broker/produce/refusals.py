@@ -99,6 +99,13 @@ def refused(
         return BatchOutcome.not_written(
             f"{where}: an earlier batch of this producer was refused: send that batch again first"
         )
+    if answer.status is BatchStatus.MISPLACED:
+        at, end = batch.header.base_offset, answer.number
+        return BatchOutcome(
+            ErrorCode.offset_out_of_range,
+            -1,
+            f"{where}: the mirrored batch of offset {at} is not next: the partition ends at {end}",
+        )
     error, message = REFUSALS[answer.status]
     transaction = batch.transaction
     if transaction is not None and transaction.is_abortable_known:

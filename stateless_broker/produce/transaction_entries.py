@@ -55,7 +55,7 @@ def stand_in(wanted: WantedInit | WantedEnd) -> FactEntry:
 def entry_facts(
     wanted: WantedTransactionEntry, change: TransactionChange, entry: FactEntry, at_ms: int
 ) -> Sequence[FactEntry]:
-    """`entry` is the fact of an entry that is no init and no end."""
+    """`entry` is the fact of an entry that is neither an init nor an end."""
     if not isinstance(wanted, WantedInit | WantedEnd):
         return [entry]
     facts: list[Fact] = []

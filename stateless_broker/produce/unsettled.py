@@ -26,8 +26,9 @@ async def final_positions(
 ) -> dict[WriterId, int | None]:
     """Where the chains of writers of `epoch`, an earlier one, end. All before a writer's first held
     segment was visible, and is not looked at: it may be deleted by now. None where the chain is:
-    this broker was away for longer than the safety age. Raises `SequencerLostError` where a chain
-    is not sealed: the epoch that was joined then cannot have begun as it must."""
+    this broker was away for longer than the safety age. A chain that was sealed within `epoch` may
+    be deleted below a floor of `epoch`. Raises `SequencerLostError` where a chain is not sealed:
+    the epoch that was joined then cannot have begun as it must."""
     ends: dict[WriterId, int | None] = {}
     for writer, first in first_held.items():
         start_after = keys.before(SegmentId(writer, first))
@@ -36,7 +37,7 @@ async def final_positions(
         ends[writer] = chain.end if chain.sealed else None
     if None in ends.values():
         floor = highest_floor(await listed(bucket, keys.FLOORS))
-        if floor is None or floor.epoch <= epoch:
+        if floor is None or floor.epoch < epoch:
             unsealed = [writer for writer, end in ends.items() if end is None]
             raise SequencerLostError(f"writers of epoch {epoch} are not sealed: {unsealed}")
     return ends
@@ -59,9 +60,10 @@ class UnsettledWork:
         return first
 
     def settle(self, ends: Mapping[WriterId, int | None], intake: Intake) -> list[PendingFact]:
-        """Acknowledge what counts, where it stands; the rest goes to the front of `intake`, in its
+        """Acknowledge what counts, where it is; the rest goes to the front of `intake`, in its
         order. The view shows the next epoch already. Where nobody can tell any more, it is neither:
-        its client is told so. Returns the facts that are lost although they were acknowledged."""
+        its client gets an error. Returns the facts that are lost although they were
+        acknowledged."""
         ordered = sorted(self.segments, key=lambda assembled: assembled.index.ticket)
         void = []
         for assembled in ordered:
@@ -98,7 +100,7 @@ class UnsettledWork:
 
 
 def _leave_open(assembled: AssembledSegment, reason: str) -> None:
-    """It may be in the log or not."""
+    """Leave a batch open that may be in the log."""
     for batch, _ in assembled.batches:
         batch.settle(BatchOutcome(ErrorCode.request_timed_out, -1, reason))
     for fact in assembled.facts:

@@ -1,0 +1,1 @@
+"""The data keys of encrypted topics, as a broker uses them."""
